@@ -196,6 +196,14 @@ constraints: $(READY) ## Pin the dependencies again; ARGS="--upgrade" takes newe
 		--all-extras --group dev --no-header --no-emit-index-url --generate-hashes \
 		--output-file constraints.txt $(ARGS)
 
+.PHONY: catalogs
+catalogs: $(READY) ## Bring new texts of the pages into their catalogs
+	@$(PY) -m docs.catalogs
+
+.PHONY: gallery
+gallery: $(READY) ## Take pictures of the checkout page in each state; needs chromium
+	@$(PY) -m tests.http.pages.gallery
+
 .PHONY: contracts
 contracts: ## Compile contracts/src into payments_core/chains/evm/contracts.json; needs Node.js
 	@node contracts/build.mjs

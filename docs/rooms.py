@@ -61,6 +61,7 @@ ROOMS: dict[str, dict[str, str]] = {
         "routes": "The routes of both generations.",
         "openapi": "The OpenAPI document, made from the routes.",
         "reference": "The reference pages, made from the same.",
+        "pages": "What a payer sees in a browser: the page of a checkout link.",
         "app": "The pipeline in order.",
         "__init__": "The public names.",
         "server": "The socket side: connections, framing, limits, threads.",

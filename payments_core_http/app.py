@@ -40,12 +40,13 @@ from payments_core_http.observability.requests import (
     new_request,
     observe,
 )
+from payments_core_http.pages import routes as pages
 from payments_core_http.reference import routes as reference
 from payments_core_http.routes import ROUTES
-from payments_core_http.routing import Route, group_by_path, has_encoded_slash
+from payments_core_http.routing import RenderError, Route, group_by_path, has_encoded_slash
 from payments_core_http.throttling import RateLimitContext, Throttle
 from payments_core_http.versions import require_version_agreement
-from payments_core_http.wire.query import read_query
+from payments_core_http.wire.query import read_page_query, read_query
 from payments_core_http.wire.request_body import read_body
 
 if TYPE_CHECKING:
@@ -71,7 +72,12 @@ def create_app(
     """
     service.require_mode(mode)
     paths = group_by_path(
-        (*health.with_bounded_readiness(service), *reference.build_routes(routes), *routes)
+        (
+            *health.with_bounded_readiness(service),
+            *reference.build_routes(routes),
+            *pages.ROUTES,
+            *routes,
+        )
     )
     allowed = {path: _list_allowed_methods(methods) for path, methods in paths.items()}
     throttle = throttle or Throttle(None)
@@ -179,7 +185,9 @@ class Pipeline:
         if caller.shop is not None:
             require_origin_allowed(caller.shop.terms, caller.origin)
         key = read_key(route, environ)
-        query = read_query(route, environ.get("QUERY_STRING", ""))
+        query_string = environ.get("QUERY_STRING", "")
+        is_page = route.render_error is not None
+        query = read_page_query(query_string) if is_page else read_query(route, query_string)
         document, body = read_body(route, environ)
         retention_ms = self._service.settings.idempotency_retention_ms
         idempotent_request = (
@@ -198,6 +206,7 @@ class Pipeline:
             query=query,
             idempotent=idempotent_request,
             if_none_match=environ.get("HTTP_IF_NONE_MATCH"),
+            accept_language=environ.get("HTTP_ACCEPT_LANGUAGE"),
         )
         if authority is None or idempotent_request is None:
             return self._call_handler(call, context)
@@ -230,7 +239,7 @@ class Pipeline:
             context.version = answer.api_version
             return ResponseParts(answer.status, answer.body, {**headers, **answer.headers})
 
-        self._process(route.name, req, resp, respond)
+        self._process(route.name, req, resp, respond, route.render_error)
 
     def answer_options(
         self,
@@ -298,13 +307,14 @@ class Pipeline:
         req: falcon.Request,
         resp: falcon.Response,
         answer: Callable[[RequestContext], ResponseParts],
+        render_error: RenderError | None = None,
     ) -> None:
         """One request, whatever it asks for: counted, answered or refused, sent, and told of."""
         id = self._service.ports.identifiers.new("req")
         request = new_request(id, req.method, req.uri_template)
         context = RequestContext(request, self._service.settings.versions.current)
         with observe(self._observer, request, req.env):
-            reply = self._respond(place, req, context, answer)
+            reply = self._respond(place, req, context, answer, render_error)
             request.status = reply.status
             self._send(reply, context, req, resp)
 
@@ -314,6 +324,7 @@ class Pipeline:
         req: falcon.Request,
         context: RequestContext,
         answer: Callable[[RequestContext], ResponseParts],
+        render_error: RenderError | None,
     ) -> ResponseParts:
         request = context.request
         try:
@@ -330,11 +341,12 @@ class Pipeline:
             told = to_payments_error(error, request.id, place)
             if isinstance(told, RateLimited):
                 request.rate_limit_reason = told.reason
-            return ResponseParts(
-                status_of(type(told)),
-                ENCODERS[error_form_of(req.path)](told, request.id),
-                headers_of(told, context.challenge),
-            )
+            headers = headers_of(told, context.challenge)
+            if render_error is not None:
+                page = render_error(told, request.id, req.env)
+                return ResponseParts(page.status, page.body, {**page.headers, **headers})
+            body = ENCODERS[error_form_of(req.path)](told, request.id)
+            return ResponseParts(status_of(type(told)), body, headers)
 
     def _send(
         self,

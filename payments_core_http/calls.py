@@ -44,6 +44,7 @@ class ApiCall(Generic[B, Q]):
     query: Q
     idempotent: IdempotentRequest | None = None
     if_none_match: str | None = None
+    accept_language: str | None = None
 
     @property
     def authority(self) -> Authority:

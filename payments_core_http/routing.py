@@ -37,6 +37,9 @@ Idempotency = Literal["required", "accepted", "ignored"]
 Handler = Callable[["PaymentsService", Any], Response]
 """It is given the service and the `ApiCall`, whose class lies above this file."""
 
+RenderError = Callable[[PaymentsError, str, Mapping[str, Any]], Response]
+"""Makes a page of an error, the id of its request, and what WSGI tells of that."""
+
 
 @attrs.frozen
 class PathId:
@@ -106,6 +109,8 @@ class Route:
     where nothing succeeds yet. `success_if_existing` is the status where there was nothing to make.
     `has_etag` is for reads that are polled: an ETag, and 304 for whoever has the answer already.
     `operation` names the row in the OpenAPI document where the handler's own name reads badly.
+    `render_error` is for pages: the errors of the row are pages too, in the reader's language, and
+    what others add to a link's query is passed over. The handler gets the query as a mapping.
     """
 
     method: Method
@@ -127,6 +132,7 @@ class Route:
     answers: Any = attrs.field(kw_only=True)
     has_etag: bool = attrs.field(kw_only=True, default=False)
     operation: str | None = attrs.field(kw_only=True, default=None)
+    render_error: RenderError | None = attrs.field(kw_only=True, default=None)
     path_names: tuple[str, ...] = attrs.field(init=False)
     body_may_be_empty: bool = attrs.field(init=False)
 

@@ -47,6 +47,16 @@ def read_query(route: Route, query_string: str) -> Any:
     return None if route.query is Nothing else query
 
 
+def read_page_query(query_string: str) -> dict[str, str]:
+    """The parameters of a page, the last of each name. Raises ValidationFailed for a credential.
+
+    Mail programs and networks add parameters of their own to links, which change nothing.
+    """
+    pairs = _parse_pairs(query_string) if query_string else []
+    _refuse_credentials(pairs)
+    return dict(pairs)
+
+
 def _parse_pairs(query_string: str) -> list[tuple[str, str]]:
     # WSGI carries bytes as latin-1 characters.
     try:

@@ -23,7 +23,9 @@ class Seen:
 
     @property
     def code(self) -> str:
-        """The code of an error, in either generation's form."""
+        """The code of an error, in either generation's form, also where it is a page."""
+        if self.headers["content-type"].startswith("text/html"):
+            return self.body.decode().partition('data-code="')[2].partition('"')[0]
         error = self.json["error"]
         return str(error["code"] if isinstance(error, dict) else self.json["code"])
 

@@ -68,6 +68,7 @@ def wrong_places(shop: Shop) -> None:
         door.make({"name": "a", "note": secret}, key=secret[:200])
         door.call("POST", "/v2/things", raw=f'{{"name": "{secret}'.encode(), key="broken")
     door.call("GET", f"/v2/public/payment-links/{shop.code}", auth=None)
+    door.call("GET", f"/pay/{shop.code}?key={shop.payment_secret}", auth=None)
 
 
 def faults(shop: Shop) -> None:

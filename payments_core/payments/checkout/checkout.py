@@ -6,19 +6,44 @@ is in `checkout/direct_options.py`.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TypeVar
+
 import attrs
 
+from payments_core.chains.scanner import get_scanned_height
 from payments_core.clock import Instant
 from payments_core.credentials.tokens import Claims, TokenInvalid
 from payments_core.engine.ports import Ports
 from payments_core.errors import NotFound, PaymentExpired, Unauthorized
+from payments_core.payment_settings.record import (
+    DEFAULT_SETTINGS,
+    SETTINGS_ID,
+    Branding,
+    PaymentSettings,
+)
 from payments_core.payments.checkout.links import Links, environment_of
-from payments_core.payments.details import PaymentDetails, load_details
+from payments_core.payments.checkout.stages import (
+    Notice,
+    Stage,
+    compute_due,
+    find_stage,
+    list_notices,
+)
+from payments_core.payments.details import (
+    PaymentDetails,
+    load_details,
+    load_receipts,
+    sum_pending_amount,
+)
 from payments_core.payments.options.record import DirectOption
+from payments_core.payments.receipts.record import Receipt
 from payments_core.payments.record import Payment, PaymentLink
 from payments_core.storage.port import Snapshot
 from payments_core.tenants.authorization import Authority, Requirement, authorize
 from payments_core.tenants.record import Environment
+
+T = TypeVar("T")
 
 PAYER = Requirement("payer", products=("payments", "public_checkout"))
 """What every call of a payer needs."""
@@ -39,6 +64,25 @@ class CheckoutState:
 
     payment: Payment
     options: tuple[DirectOption, ...]
+
+
+@attrs.frozen
+class CheckoutPage:
+    """What the page of a checkout link shows, from one snapshot.
+
+    `due` is the atomic amount to send now. `scanned_height` is the newest block that was looked at;
+    -1 where there is none. `client_secret` is there while the link can be exchanged for it.
+    """
+
+    payment: Payment
+    receipts: tuple[Receipt, ...]
+    branding: Branding
+    stage: Stage
+    notices: tuple[Notice, ...]
+    pending_amount: int
+    due: int
+    scanned_height: int
+    client_secret: str | None = attrs.field(repr=False)
 
 
 class Checkout:
@@ -71,25 +115,40 @@ class Checkout:
         EntitlementRequired; PaymentExpired. Whatever is not found ends at the same look-up, so
         that its time tells no more than its bytes.
         """
-        environment_id = environment_of(code)
-        digests = self._links.candidate_digests(code)
-
-        def load(snapshot: Snapshot) -> tuple[Environment | None, Payment | None]:
-            links = [snapshot.get(PaymentLink, digest) for digest in digests]
-            link = next((link for link in links if link is not None), None)
-            if link is None or link.mode != mode:
-                return None, None
-            return snapshot.get(Environment, environment_id), snapshot.get(Payment, link.payment_id)
-
-        environment, payment = self._storage.read(environment_id, load)
-        if payment is None or environment is None or environment.mode != mode:
-            raise NotFound("payment link")
-        authorize(PAYER, environment, None, None, payment.id)
+        environment, payment, _ = self._find_linked(code, mode, lambda snapshot, payment: None)
         if self._clock.now() >= payment.expires_at:
             raise PaymentExpired(payment.expires_at)
-        claims = Claims(environment_id, payment.id, payment.api_version, 0)
-        secret = self._tokens.payment_secret(claims)
+        secret = self._make_secret(environment, payment)
         return ExchangedLink(payment.id, secret, payment.expires_at)
+
+    def get_page(self, code: str, *, mode: str) -> CheckoutPage:
+        """What the page of a link shows, also after the Payment's end; the secret only before it.
+
+        Raises NotFound, as `exchange` does; EntitlementRequired.
+        """
+
+        def load_more(
+            snapshot: Snapshot, payment: Payment
+        ) -> tuple[tuple[Receipt, ...], PaymentSettings]:
+            settings = snapshot.get(PaymentSettings, SETTINGS_ID) or DEFAULT_SETTINGS
+            return load_receipts(snapshot, payment.id), settings
+
+        environment, payment, more = self._find_linked(code, mode, load_more)
+        receipts, settings = more
+        now = self._clock.now()
+        pending_amount = sum_pending_amount(receipts)
+        is_open = now < payment.expires_at
+        return CheckoutPage(
+            payment=payment,
+            receipts=receipts,
+            branding=settings.terms.branding,
+            stage=find_stage(payment, now=now),
+            notices=list_notices(payment),
+            pending_amount=pending_amount,
+            due=compute_due(payment, pending_amount, now=now),
+            scanned_height=get_scanned_height(self._storage, mode, payment.chain_id),
+            client_secret=self._make_secret(environment, payment) if is_open else None,
+        )
 
     def get_payment(self, authority: Authority, payment_id: str) -> PaymentDetails:
         """The payer's Payment. Raises NotFound."""
@@ -109,6 +168,38 @@ class Checkout:
             return CheckoutState(payment, tuple(one for one in options if one is not None))
 
         return self._storage.read(authority.partition, load)
+
+    def _find_linked(
+        self, code: str, mode: str, load_more: Callable[[Snapshot, Payment], T]
+    ) -> tuple[Environment, Payment, T]:
+        """The Payment of a link's code, with what `load_more` reads of it in the same snapshot.
+
+        Raises NotFound, EntitlementRequired.
+        """
+        environment_id = environment_of(code)
+        digests = self._links.candidate_digests(code)
+
+        def load(snapshot: Snapshot) -> tuple[Environment, Payment, T] | None:
+            links = [snapshot.get(PaymentLink, digest) for digest in digests]
+            link = next((link for link in links if link is not None), None)
+            if link is None or link.mode != mode:
+                return None
+            environment = snapshot.get(Environment, environment_id)
+            payment = snapshot.get(Payment, link.payment_id)
+            if environment is None or payment is None or environment.mode != mode:
+                return None
+            return environment, payment, load_more(snapshot, payment)
+
+        found = self._storage.read(environment_id, load)
+        if found is None:
+            raise NotFound("payment link")
+        environment, payment, _ = found
+        authorize(PAYER, environment, None, None, payment.id)
+        return found
+
+    def _make_secret(self, environment: Environment, payment: Payment) -> str:
+        claims = Claims(environment.id, payment.id, payment.api_version, 0)
+        return self._tokens.payment_secret(claims)
 
 
 def load_payment(snapshot: Snapshot, payment_id: str) -> Payment:

@@ -28,6 +28,7 @@ All {count} steps succeeded, in {seconds:.1f} s. What to try next:
 
   A service of your own, which keeps its data in ./sandbox-data:
     {program} sandbox
+  It prints a command that creates a Payment; open the paymentUrl of the answer in a browser.
 
   In another terminal, with the app id and secret that it prints:
     curl -u APP_ID:APP_SECRET http://127.0.0.1:8080/v2/partners/config
@@ -35,6 +36,9 @@ All {count} steps succeeded, in {seconds:.1f} s. What to try next:
       -H 'Content-Type: application/json' \\
       -d '{{"externalUserId": "alice", "subjectType": "individual"}}'
     curl -u APP_ID:APP_SECRET http://127.0.0.1:8080/v2/sandbox
+
+  Its reference, in a browser:
+    http://127.0.0.1:8080/docs
 
   docs/tutorial leads through a first Payment by hand; `demo --json` shows every answer whole.\
 """

@@ -212,6 +212,15 @@ def _client_url(address: str, port: int) -> str:
     return f"http://{host}:{port}"
 
 
+TRY_PAYMENT = json.dumps({
+    "intent": "receive",
+    "amount": "4.50",
+    "destination": {"type": "wallet", "address": "0x" + "5e" * 20},
+    "description": "Two loaves of bread",
+})  # fmt: skip
+"""A Payment that needs no account, for people who want to see its page."""
+
+
 @attrs.frozen
 class StartedSandbox:
     """A sandbox that accepts requests; `node_url` where its chain is a real node's."""
@@ -265,6 +274,12 @@ class StartedSandbox:
             "",
             "  Try:",
             f"  curl -u {keys.app_id}:{keys.app_secret} {self.url}/v2/partners/config",
+            "",
+            "  Create a Payment, then open the paymentUrl of the answer in a browser:",
+            f"  curl -u {keys.app_id}:{keys.app_secret} {self.url}/v2/payments \\",
+            f"    -H 'Idempotency-Key: try-1' --json '{TRY_PAYMENT}'",
+            "",
+            f"  The reference of the API: {self.url}/docs",
             "",
             "  Press Ctrl-C to stop.",
         ]

@@ -84,7 +84,7 @@ class Row:
         """What must be enabled, whoever calls."""
         if self.caller in ("payer", "shop"):
             return CHECKOUT
-        if self.path.startswith("/v2/public/payment-links/"):
+        if self.path.startswith(("/v2/public/payment-links/", "/pay/{code}")):
             return CHECKOUT
         granted = {PRODUCT_OF_SCOPE[scope] for scope in self.scopes} | self.legacy
         permissions = [*self.permissions, *([self.grants] if self.grants else [])]
@@ -149,6 +149,8 @@ _TABLE: tuple[Row, ...] = (
     Row(method="GET", path="/docs", caller="nobody"),
     Row(method="GET", path="/docs/reference.css", caller="nobody"),
     Row(method="GET", path="/docs/reference.js", caller="nobody"),
+    Row(method="GET", path="/pay/{code}", caller="nobody"),
+    Row(method="GET", path="/pay/assets/checkout.css", caller="nobody"),
     # The partner.
     _keyed("GET", "/v2/partners/config", ""),
     _standard("GET", "/v2/partners/payment-settings"),

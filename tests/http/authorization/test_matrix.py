@@ -8,6 +8,7 @@ import attrs
 import pytest
 
 from payments_core_http.observability import health
+from payments_core_http.pages import routes as pages
 from payments_core_http.reference import routes as reference
 from payments_core_http.routes import ROUTES
 from tests.http.authorization.matrix import BY_NAME, CROWDED, Fault, matrix
@@ -43,7 +44,8 @@ def none(faults: Iterable[Fault]) -> None:
 
 
 def test_the_model_has_every_route_and_no_other() -> None:
-    served = {route.name for route in (*health.ROUTES, *reference.build_routes(ROUTES), *ROUTES)}
+    every = (*health.ROUTES, *reference.build_routes(ROUTES), *pages.ROUTES, *ROUTES)
+    served = {route.name for route in every}
     assert len(BY_NAME) == len(TABLE)
     assert served - BY_NAME.keys() == set(), "routes without a row in the model"
     assert BY_NAME.keys() - served == set(), "rows of the model without a route"

@@ -1,0 +1,107 @@
+"""What a payer must be told of a Payment: its stage, and what is out of the ordinary.
+
+A stage is coarser than a status in some places and finer in others: to a payer, a Payment whose
+release is under way is paid for, and one that came late is another thing than one that was short.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal, get_args
+
+from payments_core.clock import Instant
+from payments_core.payments.machine import CLOSED_EMPTY, OPEN
+from payments_core.payments.record import Payment
+
+Stage = Literal[
+    "waiting",
+    "part_paid",
+    "ending",
+    "processing",
+    "received",
+    "paid",
+    "expired",
+    "cancelled",
+    "late",
+    "short",
+    "reversed",
+    "undelivered",
+    "attention",
+    "partially_refunded",
+    "refunded",
+    "failed",
+]
+STAGES: tuple[Stage, ...] = get_args(Stage)
+
+Notice = Literal["overpaid", "duplicate", "refunding", "refunded", "reorged"]
+NOTICES: tuple[Notice, ...] = get_args(Notice)
+
+_STAGES_BY_STATUS: Mapping[str, Stage] = {
+    "awaiting_payment": "waiting",
+    "processing": "processing",
+    "accepted": "received",
+    "executing": "received",
+    "succeeded": "paid",
+    "partially_refunded": "partially_refunded",
+    "refunded": "refunded",
+    "expired": "expired",
+    "cancelled": "cancelled",
+    "failed": "failed",
+    "action_required": "attention",
+}
+
+_STAGES_BY_LABEL: tuple[tuple[str, Stage], ...] = (
+    ("reorged", "reversed"),
+    ("execution_failed", "undelivered"),
+    ("returned", "undelivered"),
+    ("late", "late"),
+    ("underpaid", "short"),
+)
+"""Why a partner must decide; labels add up, and the first of these that is there says it."""
+
+_TOLD_REFUNDED: tuple[Stage, ...] = ("partially_refunded", "refunded")
+
+
+def find_stage(payment: Payment, *, now: Instant) -> Stage:
+    """The one thing that the payer must know of the Payment now."""
+    if payment.status == "awaiting_payment":
+        if now >= payment.expires_at:
+            return "ending"
+        return "part_paid" if payment.received else "waiting"
+    if payment.status == "action_required":
+        labels = (stage for label, stage in _STAGES_BY_LABEL if label in payment.labels)
+        return next(labels, "attention")
+    if payment.status in CLOSED_EMPTY and payment.received:
+        return "late"
+    return _STAGES_BY_STATUS[payment.status]
+
+
+def list_notices(payment: Payment) -> tuple[Notice, ...]:
+    """What else the payer must know, beside the stage."""
+    stage = _STAGES_BY_STATUS[payment.status]
+    found: dict[Notice, bool] = {
+        "duplicate": payment.excess > 0 and "duplicate" in payment.labels,
+        "overpaid": payment.excess > 0 and "duplicate" not in payment.labels,
+        "refunding": bool(payment.refunding),
+        "refunded": payment.refunded > 0 and stage not in _TOLD_REFUNDED,
+        "reorged": "reorged" in payment.labels and payment.status in OPEN,
+    }
+    return tuple(notice for notice, holds in found.items() if holds)
+
+
+def compute_due(payment: Payment, pending_amount: int, *, now: Instant) -> int:
+    """The atomic amount that a payer should send from any wallet now; 0 where nothing should come.
+
+    What is on its way already is not asked for again, nor what a vault's authorization brings.
+    """
+    is_payable = (
+        payment.status in OPEN
+        and now < payment.expires_at
+        and payment.intent == "receive"
+        and payment.escrow_address is not None
+        and "direct" in payment.allowed_methods
+        and not payment.authorized
+    )
+    if not is_payable:
+        return 0
+    return max(0, payment.remaining.amount_atomic - pending_amount)

@@ -1,0 +1,184 @@
+"""What the page of a checkout link shows, as values that its template only has to place."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import attrs
+import markupsafe
+
+from payments_core.assets import chain_entry
+from payments_core.clock import format_iso
+from payments_core.money import format_amount
+from payments_core.payments.checkout.checkout import CheckoutPage
+from payments_core.payments.checkout.stages import Stage
+from payments_core.payments.receipts.record import Receipt
+from payments_core.payments.record import Payment
+from payments_core_http.pages.languages import Language
+from payments_core_http.pages.qr_codes import render_qr_code
+from payments_core_http.pages.words import NOTICE_WORDS, RECEIPT_WORDS, STAGE_WORDS, Tone, Words
+
+_TIMED: tuple[Stage, ...] = ("waiting", "part_paid")
+"""The stages in which the end of the Payment matters to its payer."""
+
+_PASSING: tuple[Stage, ...] = (*_TIMED, "ending", "processing", "received")
+"""The stages that pass by themselves: a look again is worth while."""
+
+_GOOD: tuple[Stage, ...] = ("received", "paid")
+_UNPAID: tuple[Stage, ...] = (*_TIMED, "expired", "cancelled")
+
+
+@attrs.frozen(kw_only=True)
+class Message:
+    """A heading and a text in the reader's language."""
+
+    tone: Tone
+    heading: str
+    text: str
+
+
+@attrs.frozen(kw_only=True)
+class TransferRequest:
+    """What to send, where, and how: in words, to copy, and as two codes to scan.
+
+    `typed_amount` is the amount as wallets take it. `payment_uri` is EIP-681's.
+    """
+
+    amount: str
+    typed_amount: str
+    amount_atomic: int
+    symbol: str
+    network: str
+    chain_id: int
+    token_address: str
+    to: str
+    payment_uri: str
+    payment_code: markupsafe.Markup
+    address_code: markupsafe.Markup
+
+
+@attrs.frozen(kw_only=True)
+class TransferRow:
+    """A transfer that was seen; `progress` counts the blocks on top while it is not final."""
+
+    amount: str
+    status: str
+    progress: str | None
+    transaction_hash: str
+
+
+@attrs.frozen(kw_only=True)
+class CheckoutView:
+    """The whole page."""
+
+    payment_id: str
+    status_version: int
+    client_secret: str | None = attrs.field(repr=False)
+    merchant: str | None
+    amount: str
+    network: str
+    description: str | None
+    reference: str | None
+    stage: Stage
+    state: Message
+    notices: tuple[Message, ...]
+    request: TransferRequest | None
+    transfers: tuple[TransferRow, ...]
+    expires_at: str | None
+    expires_iso: str | None
+    may_change: bool
+    is_elsewhere: bool
+    """Whether it waits for a payment that this page cannot take: the merchant's app does."""
+    return_url: str | None
+
+
+def build_view(page: CheckoutPage, language: Language) -> CheckoutView:
+    """The page in the reader's language."""
+    payment = page.payment
+    amounts = {
+        "amount": language.format_amount(payment.amount, payment.asset),
+        "received": language.format_amount(payment.received, payment.asset),
+        "refunded": language.format_amount(payment.refunded, payment.asset),
+        "excess": language.format_amount(payment.excess, payment.asset),
+    }
+    is_timed = page.stage in _TIMED or page.due > 0
+    return CheckoutView(
+        payment_id=payment.id,
+        status_version=payment.status_version,
+        client_secret=page.client_secret,
+        merchant=page.branding.name,
+        amount=amounts["amount"],
+        network=chain_entry(payment.chain_id).name,
+        description=payment.description,
+        reference=payment.reference,
+        stage=page.stage,
+        state=_translate_words(STAGE_WORDS[page.stage], language, amounts),
+        notices=tuple(
+            _translate_words(NOTICE_WORDS[notice], language, amounts) for notice in page.notices
+        ),
+        request=_build_request(page, language) if page.due else None,
+        transfers=tuple(_build_transfer(page, receipt, language) for receipt in page.receipts),
+        expires_at=language.format_instant(payment.expires_at) if is_timed else None,
+        expires_iso=format_iso(payment.expires_at) if is_timed else None,
+        may_change=page.stage in _PASSING,
+        is_elsewhere=page.stage in _TIMED and not page.due,
+        return_url=_choose_return_url(payment, page.stage),
+    )
+
+
+def _choose_return_url(payment: Payment, stage: Stage) -> str | None:
+    """Where the merchant wants its payer back; nowhere while the merchant itself must act."""
+    if stage in _GOOD:
+        return payment.success_url
+    return payment.cancel_url if stage in _UNPAID else None
+
+
+def _translate_words(words: Words, language: Language, amounts: Mapping[str, str]) -> Message:
+    return Message(
+        tone=words.tone,
+        heading=language.translate(words.heading),
+        text=language.translate(words.text, **amounts),
+    )
+
+
+def _build_request(page: CheckoutPage, language: Language) -> TransferRequest:
+    payment, asset = page.payment, page.payment.asset
+    to = payment.escrow_address
+    assert to is not None, "nothing is due where there is no escrow"
+    uri = f"ethereum:{asset.address}@{asset.chain_id}/transfer?address={to}&uint256={page.due}"
+    return TransferRequest(
+        amount=language.format_amount(page.due, asset),
+        typed_amount=format_amount(page.due, asset.decimals),
+        amount_atomic=page.due,
+        symbol=asset.symbol,
+        network=chain_entry(asset.chain_id).name,
+        chain_id=asset.chain_id,
+        token_address=asset.address,
+        to=to,
+        payment_uri=uri,
+        payment_code=render_qr_code(uri),
+        address_code=render_qr_code(to),
+    )
+
+
+def _build_transfer(page: CheckoutPage, receipt: Receipt, language: Language) -> TransferRow:
+    progress = None
+    if receipt.status == "observed":
+        blocks = max(0, page.scanned_height - receipt.block_number)
+        wanted = page.payment.confirmations
+        counted = {"blocks": language.format_number(blocks)}
+        progress = (
+            language.translate(
+                "blocks on top: %(blocks)s of %(wanted)s",
+                wanted=language.format_number(wanted),
+                **counted,
+            )
+            if wanted
+            else language.translate("blocks on top: %(blocks)s", **counted)
+        )
+    return TransferRow(
+        amount=language.format_amount(receipt.amount, page.payment.asset),
+        status=language.translate(RECEIPT_WORDS[receipt.status]),
+        progress=progress,
+        transaction_hash=receipt.transaction_hash,
+    )

@@ -1,0 +1,124 @@
+"""The languages of the pages: catalogs, numbers and times by locale.
+
+A catalog is a `.po` file under `locale/`, read when its language is first asked for, so that nobody
+has to compile one. What a catalog lacks is shown in English, the language of the code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from decimal import Decimal
+from functools import cache
+from importlib.resources import files
+
+import attrs
+from babel import Locale
+from babel.dates import format_datetime
+from babel.messages.pofile import read_po
+from babel.numbers import format_decimal
+
+from payments_core.assets import Asset
+from payments_core.clock import Instant
+from payments_core.money import format_amount
+
+DEFAULT_LANGUAGE = "en"
+LANGUAGES: Mapping[str, str] = {"en": "English", "es": "Español", "ar": "العربية"}
+"""The languages that a reader can choose, each by its own name."""
+
+_ISOLATE, _END_ISOLATE = "\u2068", "\u2069"
+_MAX_CHARACTERS = 200
+
+
+@attrs.frozen(eq=False)
+class Language:
+    """One language: its texts, and how it writes numbers and times."""
+
+    tag: str
+    locale: Locale
+    texts: Mapping[str, str] = attrs.field(repr=False)
+
+    @property
+    def direction(self) -> str:
+        """`ltr` or `rtl`, as HTML has it."""
+        return self.locale.text_direction
+
+    def translate(self, text: str, **values: object) -> str:
+        """The text in this language with its `%(name)s` filled in.
+
+        Each value stands apart from the direction of the text around it: a reference in Latin
+        letters must not change the order of an Arabic sentence.
+        """
+        translated = self.texts.get(text, text)
+        if not values:
+            return translated
+        isolated = {name: f"{_ISOLATE}{value}{_END_ISOLATE}" for name, value in values.items()}
+        return translated % isolated
+
+    def format_amount(self, amount_atomic: int, asset: Asset) -> str:
+        """An amount with its symbol, exact however long it is.
+
+        Babel's own way goes through a decimal context, which rounds what has more than 28 digits.
+        """
+        symbols = self.locale.number_symbols["latn"]
+        whole, point, fraction = format_amount(amount_atomic, asset.decimals).partition(".")
+        grouped = f"{int(whole):,}".replace(",", symbols["group"])
+        return f"{grouped}{symbols['decimal'] if point else ''}{fraction} {asset.symbol}"
+
+    def format_number(self, number: int) -> str:
+        """A whole number."""
+        return format_decimal(number, locale=self.locale)
+
+    def format_instant(self, instant: Instant) -> str:
+        """Date and time, in UTC."""
+        moment = datetime.fromtimestamp(instant // 1_000, UTC)
+        return f"{format_datetime(moment, 'medium', locale=self.locale)} UTC"
+
+
+@cache
+def get_language(tag: str) -> Language:
+    """The language of a tag in LANGUAGES."""
+    if tag not in LANGUAGES:
+        raise ValueError(f"no language {tag!r}")
+    return Language(tag, Locale.parse(tag), _read_catalog(tag))
+
+
+def choose_language(wanted: str | None, accept_language: str | None) -> Language:
+    """The language that the reader chose, else the first that the browser asks for, else English.
+
+    Whatever else either says is passed over.
+    """
+    if wanted in LANGUAGES:
+        return get_language(wanted)
+    preferred = _list_preferred((accept_language or "")[:_MAX_CHARACTERS])
+    tag = next((tag for tag in preferred if tag in LANGUAGES), DEFAULT_LANGUAGE)
+    return get_language(tag)
+
+
+def _list_preferred(accept_language: str) -> list[str]:
+    """The primary tags of an `Accept-Language` (RFC 9110, 12.5.4), the most wanted first."""
+    weighted: list[tuple[Decimal, int, str]] = []
+    for place, item in enumerate(accept_language.split(",")):
+        name, _, parameter = item.strip().partition(";")
+        weight = _parse_weight(parameter)
+        if weight:
+            weighted.append((-weight, place, name.strip().partition("-")[0].lower()))
+    return [tag for _, _, tag in sorted(weighted)]
+
+
+def _parse_weight(parameter: str) -> Decimal:
+    text = parameter.strip().removeprefix("q=")
+    is_weight = text.replace(".", "", 1).isascii() and text.replace(".", "", 1).isdigit()
+    return Decimal(text) if is_weight else Decimal(0 if text else 1)
+
+
+def _read_catalog(tag: str) -> Mapping[str, str]:
+    if tag == DEFAULT_LANGUAGE:
+        return {}
+    with (files(__package__) / "locale" / f"{tag}.po").open("rb") as lines:
+        catalog = read_po(lines, locale=tag)
+    return {
+        str(message.id): str(message.string)
+        for message in catalog
+        if message.id and message.string and not message.fuzzy
+    }

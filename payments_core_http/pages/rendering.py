@@ -1,0 +1,47 @@
+"""Fills the templates: the bytes of a page, of a Payment or of an error."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jinja2
+
+from payments_core.errors import PaymentsError
+from payments_core.payments.checkout.checkout import CheckoutPage
+from payments_core_http.errors import status_of
+from payments_core_http.pages.checkout import build_view
+from payments_core_http.pages.languages import LANGUAGES, Language, choose_language
+from payments_core_http.pages.words import find_error_words
+
+_TEMPLATES = jinja2.Environment(
+    loader=jinja2.PackageLoader("payments_core_http.pages"),
+    autoescape=True,
+    trim_blocks=True,
+    lstrip_blocks=True,
+    undefined=jinja2.StrictUndefined,
+)
+
+
+def render_checkout(
+    page: CheckoutPage, mode: str, wanted: str | None, accept_language: str | None
+) -> bytes:
+    """The page of a link, in the language that its reader chose or that the browser asks for."""
+    language = choose_language(wanted, accept_language)
+    view = build_view(page, language)
+    return _render("checkout.html", language, view=view, is_sandbox=mode == "sandbox")
+
+
+def render_error_page(
+    error: PaymentsError, request_id: str, wanted: str | None, accept_language: str | None
+) -> bytes:
+    """The page of an error, in words for a payer."""
+    words = find_error_words(error, status_of(type(error)))
+    language = choose_language(wanted, accept_language)
+    return _render("error.html", language, words=words, code=error.code, request_id=request_id)
+
+
+def _render(template: str, language: Language, **values: Any) -> bytes:
+    page = _TEMPLATES.get_template(template).render(
+        _=language.translate, language=language, languages=LANGUAGES, **values
+    )
+    return page.encode()

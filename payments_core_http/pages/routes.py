@@ -1,0 +1,101 @@
+"""The rows of the pages: a checkout link, and the files that its page loads.
+
+The link's code is exchanged here, on the server: the Payment's secret is in no address, and no
+other site learns the page's address.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+from payments_core import errors
+from payments_core.engine.idempotency.record import Response
+from payments_core.errors import PaymentsError
+from payments_core_http.calls import ApiCall
+from payments_core_http.errors import status_of
+from payments_core_http.routing import Route
+from payments_core_http.wire.query import read_page_query
+
+if TYPE_CHECKING:
+    from payments_core.service import PaymentsService
+
+CONTENT_SECURITY_POLICY = (
+    "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; "
+    "frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+)
+"""Nothing from elsewhere, nothing inline, no script, and in nobody's frame."""
+
+PAGE_HEADERS: Mapping[str, str] = {
+    "Content-Type": "text/html; charset=utf-8",
+    "Cache-Control": "no-store",
+    "Content-Security-Policy": CONTENT_SECURITY_POLICY,
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
+    "Referrer-Policy": "no-referrer",
+    "Vary": "Accept-Language",
+    "X-Frame-Options": "DENY",
+    "X-Robots-Tag": "noindex, nofollow",
+}
+"""Of every page, errors included."""
+
+_STATIC = {"checkout.css": "text/css; charset=utf-8"}
+
+
+def show_checkout(service: PaymentsService, call: ApiCall[None, Mapping[str, str]]) -> Response:
+    """The page of a link: how its Payment stands, and how to pay it."""
+    # Templates and locales are loaded when the first page is asked for: a start is fast without.
+    from payments_core_http.pages.rendering import render_checkout
+
+    service.refresh()  # no credential has asked what time it is
+    page = service.checkout.get_page(call.path["code"], mode=call.mode)
+    html = render_checkout(page, call.mode, call.query.get("lang"), call.accept_language)
+    return Response(200, html, page.payment.api_version, PAGE_HEADERS)
+
+
+def show_error(error: PaymentsError, request_id: str, environ: Mapping[str, Any]) -> Response:
+    """The page of an error."""
+    from payments_core_http.pages.rendering import render_error_page
+
+    try:
+        wanted = read_page_query(environ.get("QUERY_STRING", "")).get("lang")
+    except PaymentsError:
+        wanted = None  # the query may be what is wrong
+    accept_language = environ.get("HTTP_ACCEPT_LANGUAGE")
+    html = render_error_page(error, request_id, wanted, accept_language)
+    return Response(status_of(type(error)), html, "", PAGE_HEADERS)
+
+
+def _make_file_route(name: str, media_type: str) -> Route:
+    headers = {
+        "Content-Type": media_type,
+        "Cache-Control": "no-cache",  # kept, and asked for again: a page and its style go together
+        "Cross-Origin-Resource-Policy": "same-origin",
+    }
+
+    @cache
+    def read_file() -> bytes:
+        return (files(__package__) / "static" / name).read_bytes()
+
+    def answer(service: PaymentsService, call: ApiCall[None, None]) -> Response:
+        version = service.settings.versions.current
+        return call.add_etag(Response(200, read_file(), version, headers))
+
+    return Route(
+        "GET", f"/pay/assets/{name}", answer, needs=None, answers=Any, has_etag=True,
+        summary="A part of the checkout page.",
+    )  # fmt: skip
+
+
+ROUTES: tuple[Route, ...] = (
+    Route(
+        "GET", "/pay/{code}", show_checkout, needs=None, answers=Any, policy="payment_link",
+        errors=(errors.NotFound, errors.EntitlementRequired), render_error=show_error,
+        summary="The page on which a payer pays.",
+    ),
+    *(_make_file_route(name, media_type) for name, media_type in _STATIC.items()),
+)  # fmt: skip
+"""They are pages and not part of the API, so the OpenAPI document does not have them."""

@@ -1,0 +1,238 @@
+"""What the pages say of each stage, notice and error: what has happened to the money, and what to
+do now. One table each; `N_` marks a text for the catalogs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+import attrs
+
+from payments_core.errors import (
+    Forbidden,
+    LimitReached,
+    Missing,
+    PaymentsError,
+    ServiceUnavailable,
+)
+from payments_core.payments.checkout.stages import Notice, Stage
+
+Tone = Literal["wait", "good", "warn", "end"]
+"""The look of a text; never the only thing that tells how it stands."""
+
+
+def N_(text: str) -> str:
+    """The text itself; the name is the one by which gettext's tools find it."""
+    return text
+
+
+@attrs.frozen
+class Words:
+    """A heading and a text; both take the amounts of the Payment by name."""
+
+    tone: Tone
+    heading: str
+    text: str
+
+
+STAGE_WORDS: Mapping[Stage, Words] = {
+    "waiting": Words(
+        "wait",
+        N_("Waiting for your payment"),
+        N_("Nothing has arrived yet. When you have paid, look at this page again."),
+    ),
+    "part_paid": Words(
+        "warn",
+        N_("Part of the payment has arrived"),
+        N_("%(received)s of %(amount)s has arrived and is held safely. The rest is still due."),
+    ),
+    "ending": Words(
+        "warn",
+        N_("The time to pay has ended"),
+        N_("Do not send anything now. We check whether a transfer is still on its way."),
+    ),
+    "processing": Words(
+        "wait",
+        N_("Your payment is being confirmed"),
+        N_(
+            "The network has it, or is about to. It counts once the network cannot undo it."
+            " Do not send it again."
+        ),
+    ),
+    "received": Words(
+        "good",
+        N_("Payment received"),
+        N_(
+            "%(received)s has arrived and is confirmed. It is now passed on to the recipient."
+            " You can close this page."
+        ),
+    ),
+    "paid": Words(
+        "good",
+        N_("Paid"),
+        N_("The recipient has been paid. There is nothing left to do."),
+    ),
+    "expired": Words(
+        "end",
+        N_("This payment has expired"),
+        N_(
+            "Nothing arrived in time and you were not charged. Do not send anything to the old"
+            " address; ask the merchant for a new link."
+        ),
+    ),
+    "cancelled": Words(
+        "end",
+        N_("This payment was cancelled"),
+        N_(
+            "Nothing had arrived and you were not charged. Do not send anything to the old address;"
+            " ask the merchant for a new link."
+        ),
+    ),
+    "late": Words(
+        "warn",
+        N_("Your payment arrived late"),
+        N_(
+            "%(received)s arrived after the payment had ended. It is recorded, and the merchant"
+            " decides whether to accept it or to send it back. Do not send it again."
+        ),
+    ),
+    "short": Words(
+        "warn",
+        N_("Less than the full amount arrived"),
+        N_(
+            "%(received)s of %(amount)s arrived before the time ended. It is held safely, and the"
+            " merchant decides whether to accept it or to send it back. Do not send more."
+        ),
+    ),
+    "reversed": Words(
+        "warn",
+        N_("The network took a transfer back"),
+        N_(
+            "A transfer that had been confirmed was undone by the network. Do not send it again;"
+            " the merchant decides what happens next."
+        ),
+    ),
+    "undelivered": Words(
+        "warn",
+        N_("The payment could not be passed on"),
+        N_(
+            "%(received)s has arrived, but could not be passed on to the recipient. It is held"
+            " safely until the merchant acts. Do not send it again."
+        ),
+    ),
+    "attention": Words(
+        "warn",
+        N_("The merchant must act"),
+        N_(
+            "%(received)s of %(amount)s has arrived. The merchant has been notified and decides"
+            " what happens next. Do not send anything now."
+        ),
+    ),
+    "partially_refunded": Words(
+        "end",
+        N_("Partly refunded"),
+        N_("%(refunded)s of %(received)s has been sent back. There is nothing left to do."),
+    ),
+    "refunded": Words(
+        "end",
+        N_("Refunded"),
+        N_("%(refunded)s has been sent back. There is nothing left to do."),
+    ),
+    "failed": Words(
+        "end",
+        N_("This payment was closed"),
+        N_("The merchant has closed this payment without completing it. Ask the merchant."),
+    ),
+}
+
+NOTICE_WORDS: Mapping[Notice, Words] = {
+    "overpaid": Words(
+        "warn",
+        N_("More than the amount arrived"),
+        N_("%(excess)s more than the amount has arrived. It is held until it is sent back."),
+    ),
+    "duplicate": Words(
+        "warn",
+        N_("The payment arrived twice"),
+        N_("A second payment of %(excess)s has arrived. It is held until it is sent back."),
+    ),
+    "refunding": Words(
+        "wait",
+        N_("A refund is under way"),
+        N_("A refund has been started and waits for the network."),
+    ),
+    "refunded": Words(
+        "end",
+        N_("Money was sent back"),
+        N_("%(refunded)s has been sent back."),
+    ),
+    "reorged": Words(
+        "warn",
+        N_("The network took a transfer back"),
+        N_("A transfer that had been confirmed was undone by the network and counts no more."),
+    ),
+}
+
+RECEIPT_WORDS: Mapping[str, str] = {
+    "observed": N_("Being confirmed"),
+    "verified": N_("Confirmed"),
+    "rejected": N_("Not counted"),
+    "reorged": N_("Undone by the network"),
+}
+
+_LINK_NOT_OPENED = Words(
+    "end",
+    N_("This link cannot be opened"),
+    N_("Open the link again as you received it, or ask the merchant for a new one."),
+)
+
+_ERROR_WORDS: tuple[tuple[type[PaymentsError], Words], ...] = (
+    (
+        Missing,
+        Words(
+            "end",
+            N_("There is no such payment"),
+            N_("Check that you have the whole link, or ask the merchant for a new one."),
+        ),
+    ),
+    (
+        Forbidden,
+        Words(
+            "end",
+            N_("This payment cannot be shown"),
+            N_("The merchant does not offer this page at present. Ask the merchant."),
+        ),
+    ),
+    (
+        LimitReached,
+        Words(
+            "warn",
+            N_("Too many requests"),
+            N_("Wait a minute, then open the link again. Nothing has changed for your payment."),
+        ),
+    ),
+    (
+        ServiceUnavailable,
+        Words(
+            "warn",
+            N_("The page cannot be shown at present"),
+            N_("Try again in a minute. What you have sent is not lost."),
+        ),
+    ),
+    (
+        PaymentsError,
+        Words(
+            "warn",
+            N_("Something went wrong"),
+            N_("This is our fault. Try again in a minute; what you have sent is not lost."),
+        ),
+    ),
+)
+
+
+def find_error_words(error: PaymentsError, status: int) -> Words:
+    """What a page says of an error that was answered with this status."""
+    words = next(words for kind, words in _ERROR_WORDS if isinstance(error, kind))
+    is_ours = words is _ERROR_WORDS[-1][1]
+    return _LINK_NOT_OPENED if is_ours and status < 500 else words

@@ -1,0 +1,56 @@
+"""Takes a picture of the checkout page in each state: `make gallery`.
+
+python -m tests.http.pages.gallery [FOLDER]
+
+Each state is seen once light in English and once dark in Arabic, as on a telephone.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+from playwright.sync_api import Browser
+
+from tests.http.pages.browser import open_chromium, serve
+from tests.http.pages.scenes import SCENES
+
+DOCS = Path(__file__).resolve().parents[3] / "docs"
+FOLDER = DOCS / "images" / "checkout"
+PAGE = DOCS / "explanation" / "checkout-gallery.md"
+LOOKS = (("light", "en"), ("dark", "ar"))
+TELEPHONE = {"width": 390, "height": 700}
+
+
+def name_picture(name: str, scheme: str, tag: str) -> str:
+    """The file of one state in one look."""
+    return f"{name}-{scheme}-{tag}.png"
+
+
+def take_pictures(browser: Browser, name: str, folder: Path) -> None:
+    """The page of one state, in each look."""
+    page = SCENES[name]()
+    with serve(page.checkout.door.app) as url:
+        for scheme, tag in LOOKS:
+            given: dict[str, Any] = {"color_scheme": scheme, "viewport": TELEPHONE}
+            context = browser.new_context(**given)
+            shown = context.new_page()
+            shown.goto(f"{url}/pay/{page.code}?lang={tag}")
+            path = folder / name_picture(name, scheme, tag)
+            shown.screenshot(path=path, full_page=True)
+            context.close()
+
+
+def main(folder: Path = FOLDER) -> None:
+    """All pictures, in place of those that are there."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for old in folder.glob("*.png"):
+        old.unlink()
+    with open_chromium() as browser:
+        for name in SCENES:
+            take_pictures(browser, name, folder)
+
+
+if __name__ == "__main__":
+    main(*map(Path, sys.argv[1:]))

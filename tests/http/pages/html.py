@@ -1,0 +1,41 @@
+"""A page as its reader has it: elements with their attributes, and its text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from html.parser import HTMLParser
+
+VOID = {"meta", "link", "input", "br", "hr", "img", "path"}
+
+
+class Html(HTMLParser):
+    """A page; every element that is opened must be closed."""
+
+    def __init__(self, body: bytes) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.open: list[str] = []
+        self.text = ""
+        self.feed(body.decode())
+        self.close()
+        assert self.open == [], "every element is closed"
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag not in VOID:
+            assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+    def all(self, name: str) -> Iterator[dict[str, str | None]]:
+        return (attributes for tag, attributes in self.elements if tag == name)
+
+    @property
+    def stage(self) -> str | None:
+        """The stage that the page shows."""
+        return next(one["data-stage"] for one in self.all("section") if "data-stage" in one)

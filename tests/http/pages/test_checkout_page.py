@@ -1,0 +1,296 @@
+"""The page of a checkout link: what it says in every state, what it gives away, its headers."""
+
+from __future__ import annotations
+
+import logging
+import re
+from typing import Any
+
+import attrs
+import pytest
+
+from payments_core.payments.checkout.stages import NOTICES, STAGES
+from payments_core_http.pages.checkout import build_view
+from payments_core_http.pages.languages import get_language
+from payments_core_http.pages.words import NOTICE_WORDS, STAGE_WORDS
+from tests.http.checkout import BASE, Checkout
+from tests.http.door import Seen
+from tests.http.pages.html import Html
+from tests.http.payer_page import Page
+
+USDC = "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913"
+ATTACKS = (
+    "<script>alert(1)</script>",
+    "\"><img src=x onerror=alert(1)>",
+    "' onmouseover='alert(1)",
+    "</title><script>alert(1)</script>",
+    "javascript:alert(1)",
+    "{{ 7 * 7 }} {% raw %}",
+    "&lt;script&gt; &amp;",
+    "<!-- --><svg/onload=alert(1)>",
+    "%(amount)s %s %",
+)  # fmt: skip
+
+
+def show(page: Page, query: str = "", **more: Any) -> Seen:
+    return page.checkout.door.call("GET", f"/pay/{page.code}{query}", auth=None, **more)
+
+
+def look(page: Page) -> Html:
+    seen = show(page)
+    assert seen.status == 200, seen.body
+    return Html(seen.body)
+
+
+def escrow(page: Page) -> str:
+    return str(page.payment["escrow"]["address"])
+
+
+class TestWhatItSays:
+    def test_waiting_tells_network_token_amount_and_address_in_words_and_in_two_codes(
+        self, checkout: Checkout
+    ) -> None:
+        page = Page(checkout, amount="25.50", reference="order-7", description="Two loaves")
+        html = look(page)
+        assert html.stage == "waiting"
+        for words in ("25.50", "USDC", "Base", escrow(page), USDC, "order-7", "Two loaves"):
+            assert words in html.text
+        images = [one["aria-label"] for one in html.all("div") if one.get("role") == "img"]
+        assert images == ["Code for a payment request", "Code for the address alone"]
+        [wallet] = [one for one in html.all("a") if one.get("class") == "wallet"]
+        assert wallet["href"] == (
+            f"ethereum:{USDC}@{BASE}/transfer?address={escrow(page)}&uint256=25500000"
+        )
+
+    def test_part_paid_asks_for_the_rest_and_for_no_more(self, checkout: Checkout) -> None:
+        page = Page(checkout)
+        checkout.transfer(escrow(page), "10")
+        html = look(page)
+        assert html.stage == "part_paid"
+        [wallet] = [one for one in html.all("a") if one.get("class") == "wallet"]
+        assert str(wallet["href"]).endswith("&uint256=15000000")
+        assert "Confirmed" in html.text
+
+    def test_processing_counts_blocks_and_asks_for_nothing(self, checkout: Checkout) -> None:
+        page = Page(checkout)
+        body = {"chainId": BASE, "assetSymbol": "USDC", "to": escrow(page), "amount": "25"}
+        checkout.door.call("POST", "/v2/sandbox/transfers", body)
+        checkout.advance(2)
+        html = look(page)
+        assert html.stage == "processing"
+        assert re.search(r"Being confirmed · blocks on top: \W*\d", html.text)
+        assert escrow(page) not in html.text
+        assert not list(html.all("time")), "its payer has nothing to do in time"
+
+    def test_paid(self, checkout: Checkout) -> None:
+        page = Page(checkout, successUrl="https://shop.example/thanks?a=1&b=2")
+        checkout.transfer(escrow(page), "25")
+        html = look(page)
+        assert html.stage == "paid"
+        [back] = [one for one in html.all("a") if "rel" in one]
+        assert back["href"] == "https://shop.example/thanks?a=1&b=2"
+        assert set(str(back["rel"]).split()) == {"noreferrer", "noopener"}
+
+    def test_nobody_is_sent_back_to_the_cart_with_a_payment_that_was_made(
+        self, checkout: Checkout
+    ) -> None:
+        page = Page(checkout, cancelUrl="https://shop.example/cart")
+        checkout.transfer(escrow(page), "5")
+        assert "https://shop.example/cart" in {one["href"] for one in look(page).all("a")}
+        checkout.advance(3_601)
+        html = look(page)
+        assert html.stage == "short"
+        assert not [one for one in html.all("a") if "rel" in one]
+
+    def test_overpaid(self, checkout: Checkout) -> None:
+        page = Page(checkout)
+        checkout.transfer(escrow(page), "31")
+        html = look(page)
+        assert html.stage == "paid"
+        assert "\u20686.00 USDC\u2069 more than the amount has arrived" in html.text
+
+    def test_duplicate(self, checkout: Checkout) -> None:
+        page = Page(checkout)
+        checkout.transfer(escrow(page), "25")
+        checkout.transfer(escrow(page), "25")
+        assert "The payment arrived twice" in look(page).text
+
+    def test_expired_and_then_late(self, checkout: Checkout) -> None:
+        page = Page(checkout)
+        checkout.advance(3_601)
+        html = look(page)
+        assert html.stage == "expired"
+        assert escrow(page) not in html.text
+        checkout.transfer(escrow(page), "25")
+        html = look(page)
+        assert html.stage == "late"
+        assert "25.00 USDC" in html.text
+
+    def test_short_at_the_end(self, checkout: Checkout) -> None:
+        page = Page(checkout)
+        checkout.transfer(escrow(page), "5")
+        checkout.advance(3_601)
+        html = look(page)
+        assert html.stage == "short"
+        assert escrow(page) not in html.text
+
+    def test_cancelled(self, checkout: Checkout) -> None:
+        page = Page(checkout, cancelUrl="https://shop.example/cart")
+        checkout.door.call("POST", f"/v2/payments/{page.payment['id']}/cancel")
+        html = look(page)
+        assert html.stage == "cancelled"
+        assert "https://shop.example/cart" in {one["href"] for one in html.all("a")}
+
+    def test_refunded(self, checkout: Checkout) -> None:
+        page = Page(checkout)
+        checkout.transfer(escrow(page), "25")
+        path = f"/v2/payments/{page.payment['id']}/refunds"
+        body: dict[str, str] = {}
+        seen = checkout.door.call("POST", path, body, key="refund")
+        assert seen.status == 201, seen.body
+        checkout.advance(60)
+        html = look(page)
+        assert html.stage == "refunded"
+        assert "\u206825.00 USDC\u2069 has been sent back" in html.text
+
+    def test_one_that_a_vault_alone_can_pay_sends_nobody_to_the_address(
+        self, checkout: Checkout
+    ) -> None:
+        page = Page(checkout, allowedMethods=["vault"])
+        html = look(page)
+        assert "It is paid in the merchant's app" in html.text
+        assert escrow(page) not in html.text
+
+    @pytest.mark.parametrize("stage", STAGES)
+    def test_every_stage_and_every_notice_has_words_whose_amounts_are_filled_in(
+        self, checkout: Checkout, stage: Any
+    ) -> None:
+        page = Page(checkout)
+        shown = checkout.door.service.checkout.get_page(page.code, mode="sandbox")
+        one = attrs.evolve(shown, stage=stage, notices=NOTICES)
+        view = build_view(one, get_language("en"))
+        for message in (view.state, *view.notices):
+            assert message.heading
+            assert message.text
+            assert "%" not in message.text
+
+    def test_the_tables_have_every_stage_and_every_notice(self) -> None:
+        assert set(STAGE_WORDS) == set(STAGES)
+        assert set(NOTICE_WORDS) == set(NOTICES)
+
+
+class TestWhatItGivesAway:
+    def test_the_secret_is_in_no_address_and_no_log_and_not_in_the_page(
+        self, checkout: Checkout, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        page = Page(checkout)
+        with caplog.at_level(logging.DEBUG):
+            seen = show(page)
+        told = [str(seen.headers), caplog.text]
+        assert not any(page.secret in text or page.code in text for text in told)
+        assert page.secret not in seen.body.decode()
+        assert page.code not in seen.body.decode()
+
+    def test_nothing_of_accounts_or_metadata(self, checkout: Checkout) -> None:
+        page = Page(checkout, metadata={"internal": "margin-12"})
+        text = show(page).body.decode()
+        for private in ("margin-12", checkout.merchant, "acct_", checkout.door.partition):
+            assert private not in text
+
+    @pytest.mark.parametrize("attack", ATTACKS)
+    def test_what_others_write_appears_as_text(self, checkout: Checkout, attack: str) -> None:
+        terms = {"enabled": False, "branding": {"name": attack}, "version": 0}
+        seen = checkout.door.call("PUT", "/v2/partners/payment-settings", terms)
+        assert seen.status == 200, seen.body
+        page = Page(checkout, reference=attack, description=attack)
+        plain = look(Page(checkout, reference="x", description="x"))
+        html = look(page)
+        assert html.text.count(attack) == 3
+        assert len(html.elements) == len(plain.elements)
+        assert all(name[:2] != "on" for _, given in html.elements for name in given)
+
+
+class TestErrors:
+    def test_an_unknown_code_and_one_of_another_shape_are_pages_alike(
+        self, checkout: Checkout
+    ) -> None:
+        page = Page(checkout)
+        door = checkout.door
+        unknown = door.call("GET", f"/pay/{page.code[:-4]}AAAA", auth=None)
+        other = door.call("GET", "/pay/short", auth=None)
+        for seen in (unknown, other):
+            assert seen.status == 404
+            assert seen.headers["content-type"] == "text/html; charset=utf-8"
+            assert "There is no such payment" in Html(seen.body).text
+            assert seen.headers["x-request-id"] in Html(seen.body).text
+        number = re.compile(rb"req_[\w-]+")
+        assert number.sub(b"", unknown.body) == number.sub(b"", other.body)
+
+    def test_a_merchant_without_public_checkout_has_no_page(self, checkout: Checkout) -> None:
+        page = Page(checkout)
+        tenants = checkout.door.service.tenants
+        tenants.set_products(checkout.door.partition, ["accounts", "payments"])
+        seen = show(page)
+        assert seen.status == 403
+        assert "This payment cannot be shown" in Html(seen.body).text
+
+    def test_storage_out_of_reach(self, checkout: Checkout) -> None:
+        page = Page(checkout)
+        checkout.door.service.out_of_reach()
+        seen = show(page)
+        assert seen.status == 503
+        assert "What you have sent is not lost" in Html(seen.body).text
+        assert "retry-after" in seen.headers
+
+    def test_what_others_add_to_a_link_is_passed_over_and_a_credential_refused(
+        self, checkout: Checkout
+    ) -> None:
+        page = Page(checkout)
+        assert show(page, "?fbclid=1&utm_source=mail&utm_source=x").status == 200
+        seen = show(page, f"?secret={page.secret}")
+        assert seen.status == 400
+        assert page.secret not in seen.body.decode()
+
+
+class TestHeaders:
+    def test_of_the_page_and_of_its_errors(self, checkout: Checkout) -> None:
+        page = Page(checkout)
+        for seen in (show(page), checkout.door.call("GET", "/pay/short", auth=None)):
+            policy = dict(
+                part.strip().partition(" ")[::2]
+                for part in seen.headers["content-security-policy"].split(";")
+            )
+            assert policy["default-src"] == "'none'"
+            assert policy["frame-ancestors"] == policy["base-uri"] == "'none'"
+            assert policy["form-action"] == "'none'"
+            assert policy["require-trusted-types-for"] == "'script'"
+            assert "unsafe" not in seen.headers["content-security-policy"]
+            assert "http" not in seen.headers["content-security-policy"]
+            assert seen.headers["referrer-policy"] == "no-referrer"
+            assert seen.headers["cache-control"] == "no-store"
+            assert seen.headers["x-frame-options"] == "DENY"
+            assert seen.headers["x-content-type-options"] == "nosniff"
+            assert "set-cookie" not in seen.headers
+            assert "access-control-allow-origin" not in seen.headers
+
+    def test_nothing_is_loaded_from_elsewhere_and_nothing_is_inline(
+        self, checkout: Checkout
+    ) -> None:
+        html = look(Page(checkout))
+        loaded = [
+            one.get("src") or one.get("href")
+            for tag, one in html.elements
+            if tag in ("link", "script", "img", "iframe", "object")
+        ]
+        assert loaded
+        for path in loaded:
+            seen = checkout.door.call("GET", str(path), auth=None)
+            assert seen.status == 200
+            again = {"If-None-Match": seen.headers["etag"]}
+            assert checkout.door.call("GET", str(path), auth=None, headers=again).status == 304
+        assert not [one for _, one in html.elements if "style" in one]
+        assert not list(html.all("style"))
+
+    def test_another_method_is_refused(self, checkout: Checkout) -> None:
+        seen = checkout.door.call("POST", f"/pay/{Page(checkout).code}", auth=None)
+        assert (seen.status, seen.headers["allow"]) == (405, "GET, HEAD, OPTIONS")

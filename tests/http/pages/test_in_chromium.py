@@ -1,0 +1,144 @@
+"""The checkout page in a real browser: for everybody, within its policy, on a narrow screen."""
+
+from __future__ import annotations
+
+import gzip
+import re
+from collections.abc import Iterator
+from importlib.resources import files
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser
+
+from payments_core_http.pages.languages import LANGUAGES
+from tests.http.pages.browser import AXE_TAGS, needs_chromium, open_chromium, serve
+from tests.http.pages.gallery import FOLDER, LOOKS, PAGE, name_picture
+from tests.http.pages.scenes import SCENES
+
+pytestmark = [needs_chromium, pytest.mark.slow]
+BUDGET_BYTES = 15_000
+NARROW = {"width": 320, "height": 640}
+AXE = (files("axe_playwright_python") / "axe.min.js").read_text(encoding="utf-8")
+RUN_AXE = "tags => axe.run(document, {runOnly: {type: 'tag', values: tags}})"
+LARGEST_PAINT = """() => new Promise(done => {
+  let shift = 0;
+  new PerformanceObserver(list => list.getEntries().forEach(one => { shift += one.value; }))
+    .observe({type: "layout-shift", buffered: true});
+  new PerformanceObserver(list => {
+    const paints = list.getEntries();
+    setTimeout(() => done([paints[paints.length - 1].startTime, shift]), 100);
+  }).observe({type: "largest-contentful-paint", buffered: true});
+})"""
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Browser]:
+    with open_chromium() as browser:
+        yield browser
+
+
+@pytest.fixture(scope="module", params=SCENES)
+def address(request: pytest.FixtureRequest) -> Iterator[str]:
+    """The address of the page of a Payment in each state."""
+    page = SCENES[request.param]()
+    with serve(page.checkout.door.app) as url:
+        yield f"{url}/pay/{page.code}"
+
+
+@pytest.fixture(scope="module")
+def waiting() -> Iterator[str]:
+    page = SCENES["waiting"]()
+    with serve(page.checkout.door.app) as url:
+        yield f"{url}/pay/{page.code}"
+
+
+@pytest.mark.parametrize("tag", ["en", "ar"])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_every_state_is_accessible_keeps_its_policy_and_fits_a_narrow_screen(
+    chromium: Browser, address: str, scheme: Any, tag: str
+) -> None:
+    context = chromium.new_context(color_scheme=scheme, viewport=NARROW)  # type: ignore[arg-type]
+    page = context.new_page()
+    said: list[str] = []
+    asked: list[str] = []
+    page.on("console", lambda message: said.append(message.text))
+    page.on("pageerror", lambda error: said.append(str(error)))
+    page.on("request", lambda request: asked.append(request.url))
+    response = page.goto(f"{address}?lang={tag}")
+    assert response is not None
+    assert response.status == 200
+    origin = address.partition("/pay/")[0]
+    assert [url for url in asked if not url.startswith(f"{origin}/pay/")] == []
+    assert [text for text in said if "favicon" not in text] == []
+    assert page.evaluate("document.documentElement.scrollWidth") <= NARROW["width"]
+    page.evaluate(AXE)
+    found = page.evaluate(RUN_AXE, AXE_TAGS)["violations"]
+    assert [(one["id"], [node["html"] for node in one["nodes"]]) for one in found] == []
+    context.close()
+
+
+def test_axe_finds_what_is_wrong(chromium: Browser) -> None:
+    page = chromium.new_page()
+    page.set_content('<html><body><img src="x"><p>text</p></body></html>')
+    page.evaluate(AXE)
+    found = {one["id"] for one in page.evaluate(RUN_AXE, AXE_TAGS)["violations"]}
+    assert {"image-alt", "html-has-lang", "document-title"} <= found
+    page.close()
+
+
+@pytest.mark.parametrize("tag", LANGUAGES)
+def test_errors_are_accessible_too(chromium: Browser, waiting: str, tag: str) -> None:
+    context = chromium.new_context(viewport=NARROW)  # type: ignore[arg-type]
+    page = context.new_page()
+    response = page.goto(f"{waiting.rpartition('/')[0]}/short?lang={tag}")
+    assert response is not None
+    assert response.status == 404
+    page.evaluate(AXE)
+    assert page.evaluate(RUN_AXE, AXE_TAGS)["violations"] == []
+    context.close()
+
+
+def test_the_page_does_not_move_and_is_soon_there(chromium: Browser, waiting: str) -> None:
+    page = chromium.new_page()
+    page.goto(waiting)
+    painted_ms, shift = page.evaluate(LARGEST_PAINT)
+    assert shift == 0
+    assert painted_ms < 1_500
+    page.close()
+
+
+def test_all_of_it_is_within_its_budget(chromium: Browser, waiting: str) -> None:
+    page = chromium.new_page()
+    bodies: list[bytes] = []
+    page.on("requestfinished", lambda request: bodies.append(request.response().body()))
+    page.goto(waiting, wait_until="networkidle")
+    assert len(bodies) >= 2
+    assert sum(len(gzip.compress(body)) for body in bodies) <= BUDGET_BYTES
+    page.close()
+
+
+def test_the_page_works_and_says_the_same_without_a_script(chromium: Browser, waiting: str) -> None:
+    context = chromium.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(waiting)
+    assert page.inner_text("h1") == "Waiting for your payment"
+    page.click("text=Look again")
+    assert page.inner_text("h1") == "Waiting for your payment"
+    assert page.locator("svg.qr").count() == 2
+    context.close()
+
+
+def test_nobody_else_may_frame_the_page(chromium: Browser, waiting: str) -> None:
+    page = chromium.new_page()
+    page.set_content(f'<iframe src="{waiting}"></iframe>', wait_until="networkidle")
+    framed = page.frames[1]
+    assert "Waiting for your payment" not in framed.content()
+    page.close()
+
+
+def test_the_gallery_has_a_picture_of_every_state_in_every_look() -> None:
+    pictures = {name_picture(name, *look) for name in SCENES for look in LOOKS}
+    assert {path.name for path in FOLDER.glob("*.png")} == pictures
+    shown = re.findall(r"\(\.\./images/checkout/([^)]+)\)", PAGE.read_text(encoding="utf-8"))
+    assert sorted(shown) == sorted(pictures)
