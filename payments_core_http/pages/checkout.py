@@ -86,6 +86,7 @@ class CheckoutView:
     transfers: tuple[TransferRow, ...]
     expires_at: str | None
     expires_iso: str | None
+    left_ms: int | None
     may_change: bool
     is_elsewhere: bool
     """Whether it waits for a payment that this page cannot take: the merchant's app does."""
@@ -120,6 +121,7 @@ def build_view(page: CheckoutPage, language: Language) -> CheckoutView:
         transfers=tuple(_build_transfer(page, receipt, language) for receipt in page.receipts),
         expires_at=language.format_instant(payment.expires_at) if is_timed else None,
         expires_iso=format_iso(payment.expires_at) if is_timed else None,
+        left_ms=payment.expires_at - page.looked_at if is_timed else None,
         may_change=page.stage in _PASSING,
         is_elsewhere=page.stage in _TIMED and not page.due,
         return_url=_choose_return_url(payment, page.stage),

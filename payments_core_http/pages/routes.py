@@ -1,7 +1,8 @@
 """The rows of the pages: a checkout link, and the files that its page loads.
 
 The link's code is exchanged here, on the server: the Payment's secret is in no address, and no
-other site learns the page's address.
+other site learns the page's address. The page holds the secret while its script can use it, to ask
+for this one Payment's state.
 """
 
 from __future__ import annotations
@@ -23,10 +24,11 @@ if TYPE_CHECKING:
     from payments_core.service import PaymentsService
 
 CONTENT_SECURITY_POLICY = (
-    "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; "
-    "frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
+    "require-trusted-types-for 'script'; trusted-types 'none'"
 )
-"""Nothing from elsewhere, nothing inline, no script, and in nobody's frame."""
+"""Nothing from elsewhere, nothing inline, and in nobody's frame."""
 
 PAGE_HEADERS: Mapping[str, str] = {
     "Content-Type": "text/html; charset=utf-8",
@@ -42,7 +44,10 @@ PAGE_HEADERS: Mapping[str, str] = {
 }
 """Of every page, errors included."""
 
-_STATIC = {"checkout.css": "text/css; charset=utf-8"}
+_STATIC = {
+    "checkout.css": "text/css; charset=utf-8",
+    "checkout.js": "text/javascript; charset=utf-8",
+}
 
 
 def show_checkout(service: PaymentsService, call: ApiCall[None, Mapping[str, str]]) -> Response:

@@ -71,7 +71,8 @@ class CheckoutPage:
     """What the page of a checkout link shows, from one snapshot.
 
     `due` is the atomic amount to send now. `scanned_height` is the newest block that was looked at;
-    -1 where there is none. `client_secret` is there while the link can be exchanged for it.
+    -1 where there is none. `looked_at` is when all of it held. `client_secret` is there while the
+    link can be exchanged for it.
     """
 
     payment: Payment
@@ -82,6 +83,7 @@ class CheckoutPage:
     pending_amount: int
     due: int
     scanned_height: int
+    looked_at: Instant
     client_secret: str | None = attrs.field(repr=False)
 
 
@@ -147,6 +149,7 @@ class Checkout:
             pending_amount=pending_amount,
             due=compute_due(payment, pending_amount, now=now),
             scanned_height=get_scanned_height(self._storage, mode, payment.chain_id),
+            looked_at=now,
             client_secret=self._make_secret(environment, payment) if is_open else None,
         )
 

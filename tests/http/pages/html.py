@@ -38,4 +38,4 @@ class Html(HTMLParser):
     @property
     def stage(self) -> str | None:
         """The stage that the page shows."""
-        return next(one["data-stage"] for one in self.all("section") if "data-stage" in one)
+        return next(one["data-stage"] for one in self.all("main") if "data-stage" in one)

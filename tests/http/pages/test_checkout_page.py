@@ -180,7 +180,7 @@ class TestWhatItSays:
 
 
 class TestWhatItGivesAway:
-    def test_the_secret_is_in_no_address_and_no_log_and_not_in_the_page(
+    def test_the_secret_is_in_no_address_and_no_log(
         self, checkout: Checkout, caplog: pytest.LogCaptureFixture
     ) -> None:
         page = Page(checkout)
@@ -188,8 +188,23 @@ class TestWhatItGivesAway:
             seen = show(page)
         told = [str(seen.headers), caplog.text]
         assert not any(page.secret in text or page.code in text for text in told)
-        assert page.secret not in seen.body.decode()
+        addresses = [one.get("href") or one.get("src") for _, one in Html(seen.body).elements]
+        assert not any(page.secret in str(address) for address in addresses)
         assert page.code not in seen.body.decode()
+
+    def test_the_secret_is_in_the_page_once_and_while_its_script_can_use_it(
+        self, checkout: Checkout
+    ) -> None:
+        page = Page(checkout)
+        text = show(page).body.decode()
+        assert text.count(page.secret) == 1
+        [main] = Html(text.encode()).all("main")
+        assert main["data-secret"] == page.secret
+        checkout.transfer(escrow(page), "25")
+        assert "_secret_" not in show(page).body.decode(), "it is paid"
+        late = Page(checkout)
+        checkout.advance(3_601)
+        assert "_secret_" not in show(late).body.decode(), "it has expired"
 
     def test_nothing_of_accounts_or_metadata(self, checkout: Checkout) -> None:
         page = Page(checkout, metadata={"internal": "margin-12"})

@@ -1,0 +1,142 @@
+"""The script of the checkout page in a real browser: it keeps the page up to date, and no more."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import attrs
+import pytest
+from playwright.sync_api import Browser
+from playwright.sync_api import Page as Tab
+
+from tests.http.pages.browser import needs_chromium, open_chromium, serve
+from tests.http.pages.scenes import SCENES, end, send
+from tests.http.payer_page import Page
+
+pytestmark = [needs_chromium, pytest.mark.slow]
+POLL_MS = 10_500
+
+
+@attrs.define
+class Visit:
+    """A payer's tab on a Payment that waits, whose timers the test moves."""
+
+    page: Page
+    tab: Tab
+    url: str
+    requests: list[Any] = attrs.field(factory=list)
+    said: list[str] = attrs.field(factory=list)
+
+    def open(self, query: str = "") -> None:
+        self.tab.on("request", lambda request: self.requests.append(request))
+        self.tab.on("console", lambda message: self.said.append(message.text))
+        self.tab.on("pageerror", lambda error: self.said.append(str(error)))
+        self.tab.clock.install()
+        self.tab.goto(f"{self.url}/pay/{self.page.code}{query}")
+
+    def wait_for(self, heading: str) -> None:
+        self.tab.clock.run_for(POLL_MS)
+        self.tab.wait_for_function("text => document.querySelector('h1').textContent === text",
+                                   arg=heading, polling=100)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Browser]:
+    with open_chromium() as browser:
+        yield browser
+
+
+@pytest.fixture
+def visit(chromium: Browser) -> Iterator[Visit]:
+    page = SCENES["waiting"]()
+    context = chromium.new_context(permissions=["clipboard-read", "clipboard-write"])
+    with serve(page.checkout.door.app) as url:
+        yield Visit(page, context.new_page(), url)
+        context.close()
+
+
+def test_the_page_changes_by_itself_and_says_so_to_those_who_hear_it(visit: Visit) -> None:
+    visit.open()
+    assert visit.tab.inner_text("h1") == "Waiting for your payment"
+    send(visit.page, "10")
+    visit.wait_for("Part of the payment has arrived")
+    assert visit.tab.inner_text("#news") == "Part of the payment has arrived"
+    assert visit.tab.title().startswith("Part of the payment has arrived")
+    send(visit.page, "15")
+    visit.wait_for("Paid")
+    count = len(visit.requests)
+    visit.tab.clock.run_for(10 * POLL_MS)
+    assert len(visit.requests) == count, "what is over is asked for no more"
+    assert visit.said == []
+
+
+def test_the_secret_travels_in_one_header_to_one_address_alone(visit: Visit) -> None:
+    visit.open()
+    send(visit.page, "10")
+    visit.wait_for("Part of the payment has arrived")
+    secret = visit.page.secret
+    holders = set()
+    for request in visit.requests:
+        assert secret not in request.url
+        assert request.url.startswith(f"{visit.url}/")
+        headers = request.all_headers()
+        assert "referer" not in headers
+        for name, value in headers.items():
+            if secret in value:
+                holders.add((name, request.url))
+    state = f"{visit.url}/v2/public/payments/{visit.page.payment['id']}/state"
+    assert holders == {("authorization", state)}
+    assert visit.tab.evaluate("localStorage.length + sessionStorage.length") == 0
+
+
+def test_the_page_is_left_alone_while_nothing_changes(visit: Visit) -> None:
+    visit.open()
+    visit.tab.evaluate("document.querySelector('main').dataset.mark = 'old'")
+    for _ in range(3):
+        with visit.tab.expect_response(lambda answer: answer.url.endswith("/state")):
+            visit.tab.clock.run_for(POLL_MS)
+    assert visit.tab.evaluate("document.querySelector('main').dataset.mark") == "old"
+    pages = [one for one in visit.requests if one.url.endswith(visit.page.code)]
+    assert len(pages) == 1
+
+
+def test_the_time_that_is_left_is_counted_by_the_servers_clock(visit: Visit) -> None:
+    visit.page.checkout.system.advance(3_600 - 90)
+    visit.open()
+    place = "[data-left-ms]"
+    assert re.fullmatch("00:01:(30|29)", visit.tab.inner_text(place))
+    visit.tab.clock.run_for(30_000)
+    assert re.fullmatch("00:0(1:00|0:59)", visit.tab.inner_text(place))
+    end(visit.page)
+    visit.tab.clock.run_for(61_000)
+    visit.wait_for("This payment has expired")
+    assert visit.page.payment["escrow"]["address"] not in visit.tab.content()
+
+
+def test_a_payer_copies_amount_and_address(visit: Visit) -> None:
+    visit.open()
+    for name, text in (
+        ("Copy: Amount", "25.00"),
+        ("Copy: To this address", visit.page.payment["escrow"]["address"]),
+    ):
+        button = visit.tab.get_by_role("button", name=name)
+        button.click()
+        visit.tab.wait_for_function("document.getElementById('news').textContent === 'Copied'")
+        assert visit.tab.evaluate("navigator.clipboard.readText()") == text
+        assert button.inner_text() == "Copied"
+        visit.tab.clock.run_for(2_100)
+        assert button.inner_text() == "Copy"
+
+
+def test_a_service_that_does_not_answer_leaves_the_page_as_it_is(visit: Visit) -> None:
+    visit.open("?lang=es")
+    visit.tab.route("**/state", lambda route: route.abort())
+    for _ in range(4):
+        visit.tab.clock.run_for(70_000)
+    assert visit.tab.inner_text("h1") == "Esperando su pago"
+    visit.tab.unroute("**/state")
+    send(visit.page, "25")
+    visit.tab.clock.run_for(70_000)
+    visit.wait_for("Pagado")
