@@ -223,6 +223,9 @@ MAY_GROW = ".fields"
 MAY_BECOME_OTHERS = ".us_bank_payout.requirements.missing"
 """What a capability waits for, which the release that brought a bank has changed."""
 
+MAY_BECOME_TRUE = ".emitted"
+"""Whether an event of the catalogue is sent yet."""
+
 
 def lost(before: Any, now: Any, at: str = "") -> list[str]:
     """Where an answer has no longer what it had; it may have more fields."""
@@ -234,6 +237,8 @@ def lost(before: Any, now: Any, at: str = "") -> list[str]:
             for place in lost(value, now.get(name, "nothing"), f"{at}.{name}")
         ]
     if at.endswith(MAY_BECOME_OTHERS) and isinstance(now, list):
+        return []
+    if at.endswith(MAY_BECOME_TRUE) and (before, now) == (False, True):
         return []
     if at.endswith(MAY_GROW) and isinstance(before, list) and set(before) <= set(now):
         return []
