@@ -209,10 +209,13 @@ MUTANTS = (
             Edit(
                 ClientSessions.exchange,
                 (
-                    ("if tx.get(SessionExchange, session.id, for_update=True) is not None",
-                     "if False"),
+                    ("exchangeable(session, exchanged, now)", "exchangeable(session, None, now)"),
                     ("inserts=(exchange,)", "inserts=()"),
                 ),
+            ),
+            Edit(
+                ClientSessions.find_exchangeable,
+                (("exchangeable(session, exchanged,", "exchangeable(session, None,"),),
             ),
         ),
         _cells("by_credential", _EXCHANGE),
