@@ -95,8 +95,12 @@ class Till:
         lane = f"sender:{self.world.environment_id}:{BASE}"
         partition, due_at = self.world.environment_id, self.world.clock.now() + seconds * 1_000
 
+        waiting = self.world.storage.read(  # in the transaction a find may be stale
+            partition, lambda snapshot: snapshot.find(Job, "by_lane", (lane,), limit=100)
+        )
+
         def work(tx: Any) -> None:
-            for job in tx.find(Job, "by_lane", (lane,), limit=100).records:
+            for job in waiting.records:
                 current = tx.get(Job, job.id, for_update=True)
                 tx.replace(attrs.evolve(current, due_at=due_at))
 

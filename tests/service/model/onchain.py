@@ -297,10 +297,10 @@ def transfers_did_what_the_books_say(stage: Stage, index: ChainIndex) -> Wrong:
         if purpose[0] == "funding" and sent[0].chain_id in stage.reorged_deeply:
             continue  # what its receipts say
         done = [
-            (log.recipient, int(log.amount))
+            (row.logs[-1].recipient, int(row.logs[-1].amount))  # before it, to the one who pays
             for outgoing in sent
             if (row := on_chain(stage, outgoing.chain_id, outgoing.transaction_hash)) is not None
-            for log in row.logs
+            and row.logs
         ]
         if done != _wanted(stage, *purpose):
             yield f"{purpose} did {done}, and the books say {_wanted(stage, *purpose)}"

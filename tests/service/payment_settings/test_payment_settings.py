@@ -148,7 +148,7 @@ class TestTheSettings:
         assert list(now(world).terms.confirmations.items()) == [(1, 3), (POLYGON, 12)]
 
 
-A_BAD_SUM = WALLET.replace("0xA0b", "0xa0b")
+A_BAD_SUM = WALLET.swapcase().replace("0X", "0x")
 FAULTS: dict[str, tuple[dict[str, Any], list[str]]] = {
     "methods": ({"allowed_methods": ("vault", "cash", "vault")},
                 ["allowedMethods[1]", "allowedMethods[2]"]),

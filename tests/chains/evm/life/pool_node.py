@@ -117,7 +117,13 @@ class PoolNode:
         return None if block is None else {"number": hex(block.number), "hash": block.hash}
 
     def eth_getTransactionCount(self, address: str, tag: str) -> str:
-        return hex(self._require_block(tag).state.nonces.get(address, 0))
+        if tag != "pending":
+            return hex(self._require_block(tag).state.nonces.get(address, 0))
+        nonce = self._require_block("latest").state.nonces.get(address, 0)
+        waiting = {one.nonce for one in self.pool.values() if one.sender == address}
+        while nonce in waiting:
+            nonce += 1
+        return hex(nonce)
 
     def eth_call(self, call: Any, tag: str) -> str:
         """The one call: balanceOf."""
