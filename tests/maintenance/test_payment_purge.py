@@ -25,6 +25,7 @@ from payments_core.payments.destinations import ToAccount, ToWallet
 from payments_core.payments.details import PaymentDetails
 from payments_core.payments.funding.record import FundingOperation
 from payments_core.payments.operations import EXPIRE_PAYMENT, NewPayment
+from payments_core.payments.options.direct_lifecycle import SUBMISSION_LOCK_MS
 from payments_core.payments.options.record import DirectOption, Option
 from payments_core.payments.receipts.discovery import ReceiptDiscovery
 from payments_core.payments.receipts.record import TrackedTransaction
@@ -78,6 +79,7 @@ def abandoned(shop: World) -> Payer:
     payer = Payer(shop)
     shop.option(payer.payment)
     payer.submit(payer.select(payer.option()))
+    shop.system.advance(SUBMISSION_LOCK_MS / 1_000)  # until then the selection is locked
     payer.another()
     return payer
 

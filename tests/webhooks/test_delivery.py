@@ -15,6 +15,7 @@ from payments_core.webhooks import verify
 from payments_core.webhooks.dispatch.attempt import open_secret
 from payments_core.webhooks.lifecycle import EndpointChanges
 from payments_core.webhooks.record import Delivery
+from payments_core.webhooks.settings import WebhookSettings
 from payments_core.webhooks.transports.port import TransportResult
 from tests.webhooks.webhook_bench import HOOK, OK, PUBLIC, Bench, Wire
 
@@ -188,7 +189,7 @@ def test_abandoning_covers_more_than_a_page() -> None:
 
 
 def test_more_endpoints_than_a_page_are_all_served() -> None:
-    bench = Bench()
+    bench = Bench(settings=WebhookSettings(max_active_endpoints=101))
     endpoints = [bench.endpoint(f"https://h{n}.example/") for n in range(101)]
     bench.happen()
     bench.run()
