@@ -25,7 +25,7 @@ EXAMPLES: Mapping[str, Mapping[str, Any]] = {
     "payment.reconciled": {
         "paymentId": "payment_...",
         "accountId": "acct_...",
-        "status": "failed",
+        "status": "accepted",
         "statusVersion": 6,
         "labels": ["underpaid"],
         "assetSymbol": "USDC",
@@ -37,7 +37,7 @@ EXAMPLES: Mapping[str, Mapping[str, Any]] = {
         "refundedAmountAtomic": "0",
         "createdBy": "server",
         "returnedAmountAtomic": "0",
-        "note": "The customer does not answer.",
+        "note": None,
     },
     "refund.succeeded": {
         "paymentId": "payment_...",

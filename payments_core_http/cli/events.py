@@ -38,7 +38,7 @@ POLL_S = 1.0
 def command(
     limit: int, name: str | None, follow: bool, url: str | None, data: Path, as_json: bool
 ) -> None:
-    """List the events of a sandbox, newest first, or follow them.
+    """List the events of a sandbox, newest first. Or follow them.
 
     Each line is an event: its time, name and id. `payments resend` takes the id; with --json each
     line is the whole event, as in its deliveries.
