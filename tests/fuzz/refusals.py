@@ -53,6 +53,11 @@ REASONS: Mapping[tuple[str, str, str], str] = {
         "Which tokens there are grows: it is no part of the contract."
     ),
     ("addWallet", "signature|publicKey", ".*"): ADDRESS,
+    (
+        "addBankAccount",
+        "routingNumber",
+        ".*",
+    ): "Its digits must agree with each other, and be given out.",
     ("submitPublicTransaction", "transactionHash", "must be 0x and .*"): ADDRESS,
     ("createAccount", r"wallets\[\]", "is given twice"): "Objects that differ may be one wallet.",
     ("createAccount", r"wallets\[\][.]address", "is given twice"): (
