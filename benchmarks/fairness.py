@@ -53,9 +53,6 @@ class Receiver(ThreadingHTTPServer):
         self.came: dict[str, float] = {}
         super().__init__(("127.0.0.1", 0), _Answer)
 
-    def service_actions(self) -> None:
-        """Nothing."""
-
 
 class _Answer(BaseHTTPRequestHandler):
     server: Receiver

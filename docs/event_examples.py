@@ -5,38 +5,32 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+_PAYMENT: Mapping[str, Any] = {
+    "paymentId": "payment_...",
+    "accountId": "acct_...",
+    "status": "succeeded",
+    "statusVersion": 5,
+    "labels": [],
+    "assetSymbol": "USDC",
+    "chainId": 8453,
+    "amountAtomic": "25000000",
+    "receivedAmountAtomic": "25000000",
+    "excessAmountAtomic": "0",
+    "settledAmountAtomic": "25000000",
+    "refundedAmountAtomic": "0",
+    "createdBy": "server",
+    "returnedAmountAtomic": "0",
+}
+
 EXAMPLES: Mapping[str, Mapping[str, Any]] = {
-    "payment.succeeded": {
-        "paymentId": "payment_...",
-        "accountId": "acct_...",
-        "status": "succeeded",
-        "statusVersion": 5,
-        "labels": [],
-        "assetSymbol": "USDC",
-        "chainId": 8453,
-        "amountAtomic": "25000000",
-        "receivedAmountAtomic": "25000000",
-        "excessAmountAtomic": "0",
-        "settledAmountAtomic": "25000000",
-        "refundedAmountAtomic": "0",
-        "createdBy": "server",
-        "returnedAmountAtomic": "0",
-    },
+    "payment.succeeded": _PAYMENT,
     "payment.reconciled": {
-        "paymentId": "payment_...",
-        "accountId": "acct_...",
+        **_PAYMENT,
         "status": "accepted",
         "statusVersion": 6,
         "labels": ["underpaid"],
-        "assetSymbol": "USDC",
-        "chainId": 8453,
-        "amountAtomic": "25000000",
         "receivedAmountAtomic": "10000000",
-        "excessAmountAtomic": "0",
         "settledAmountAtomic": "0",
-        "refundedAmountAtomic": "0",
-        "createdBy": "server",
-        "returnedAmountAtomic": "0",
         "note": None,
     },
     "refund.succeeded": {

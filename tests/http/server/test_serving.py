@@ -145,8 +145,8 @@ def test_threads_switch_often(served: tuple[Door, Server]) -> None:
     assert sys.getswitchinterval() == pytest.approx(SWITCH_INTERVAL_S)
 
 
-def test_what_was_begun_is_finished_before_the_end(served: tuple[Door, Server]) -> None:
-    door, server = served
+def hold_writes(door: Door) -> tuple[dict[str, str], threading.Event, threading.Event]:
+    """Let writes wait: their headers, whether one is inside, and what lets it go on."""
     inside, go = threading.Event(), threading.Event()
 
     def wait() -> None:
@@ -157,6 +157,12 @@ def test_what_was_begun_is_finished_before_the_end(served: tuple[Door, Server]) 
     headers = {
         "Authorization": door.basic(), "Content_Type": "application/json", "Idempotency_Key": "k",
     }  # fmt: skip
+    return headers, inside, go
+
+
+def test_what_was_begun_is_finished_before_the_end(served: tuple[Door, Server]) -> None:
+    door, server = served
+    headers, inside, go = hold_writes(door)
     with ThreadPoolExecutor(1) as pool:
         answer = pool.submit(ask, server, "POST", "/v2/things", b'{"name": "a"}', **headers)
         assert inside.wait(10)
@@ -177,16 +183,7 @@ def test_what_was_begun_is_finished_before_the_end(served: tuple[Door, Server]) 
 
 def test_liveness_is_answered_while_every_thread_is_busy() -> None:
     door = Door(real_time())
-    inside, go = threading.Event(), threading.Event()
-
-    def wait() -> None:
-        inside.set()
-        assert go.wait(10)
-
-    door.service.things.before = wait
-    headers = {
-        "Authorization": door.basic(), "Content_Type": "application/json", "Idempotency_Key": "k",
-    }  # fmt: skip
+    headers, inside, go = hold_writes(door)
     with (
         Server(door.app, door.service.ports.identifiers, threads=1) as server,
         ThreadPoolExecutor(2) as pool,
