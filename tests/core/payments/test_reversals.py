@@ -96,3 +96,24 @@ def test_a_stranger_who_got_a_refund_has_nothing_to_claim_when_it_is_taken_back(
     done = refunded(held(), "refund_part", BOB, escrow=100)
     after = reverse_refund(done, "refund_1", BOB, claimed=False, now=LATER, escrow=100).record
     assert [item.address for item in after.paid_by] == [ALICE]
+
+
+@pytest.mark.parametrize(
+    ("amount", "event", "labels"),
+    [(200, "payment.late", ("returned",)), (-200, "payment.reorged", ())],
+)
+def test_what_a_recipient_sends_back_is_told_and_is_in_no_books(
+    amount: int, event: str, labels: tuple[str, ...]
+) -> None:
+    before = attrs.evolve(released(), returned=300)
+    change = payments.note_return(before, amount, now=LATER)
+    after = change.record
+    assert (after.status, after.returned, after.books) == ("succeeded", 300 + amount, before.books)
+    assert (tuple(after.labels), [item.name for item in change.events]) == (labels, [event])
+    assert (change.entries, after.updated_at) == ((), LATER)
+
+
+def test_funds_sent_back_before_a_release_are_kept_without_an_event() -> None:
+    change = payments.note_return(a_payment(), 200, now=LATER)
+    assert (change.record.status, change.record.returned) == ("awaiting_payment", 200)
+    assert (change.events, change.record.updated_at) == ((), LATER)

@@ -34,6 +34,7 @@ LATER = NOW + 500
         ),
         (OptionExpired, an_option(status="expired", used_action_ids=("a",)), "a"),
         (ActionAlreadyUsed, an_option(used_action_ids=("a", "b")), "a"),
+        (InvalidState, an_option(status="cancelled"), "action_1"),
         (ActionInvalid, an_option(action_id=None, action_expires_at=None), "action_1"),
         (ActionInvalid, an_option(), "action_2"),
         (ActionExpired, an_option(action_expires_at=NOW), "action_1"),
