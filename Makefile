@@ -79,7 +79,7 @@ tidy: $(READY) ## Check import directions, names, sizes and words
 # `coverage erase` first: figures of an earlier run must not flatter this one. Every test runs once,
 # on two cores at a time, the longest first; what the gate does not need is not measured.
 SUITES := suite-measured suite-storages suite-chains suite-http suite-doors suite-rest \
-	suite-deployed suite-sqlite suite-memory suite-fuzz
+	suite-deployed suite-sqlite suite-weak suite-fuzz
 BESIDE ?=
 MEASURED := coverage run -m
 DEPLOYED := tests/deploy tests/deployment tests/observability tests/outages tests/upgrades
@@ -99,12 +99,12 @@ suite-measured:
 	@$(PY) -m $(MEASURED) pytest tests/core tests/storage $(LIFECYCLES)
 suite-rest:
 	@$(PY) -m pytest $(APART:%=--ignore %) $(LIFECYCLES:%=--ignore %)
-suite-memory:
-	@$(PY) -m $(MEASURED) pytest tests/service -k memory
+suite-weak:
+	@$(PY) -m $(MEASURED) pytest tests/service -k weak
 suite-sqlite:
-	@$(PY) -m pytest tests/service -k "sqlite and not memory"
+	@$(PY) -m pytest tests/service -k "sqlite and not weak"
 suite-storages:
-	@$(PY) -m pytest tests/service -k "not sqlite and not memory"
+	@$(PY) -m pytest tests/service -k "not sqlite and not weak"
 suite-chains:
 	@$(PY) -m pytest tests/chains
 suite-http:

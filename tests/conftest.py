@@ -20,8 +20,12 @@ from tests.servers import drop_schema, fresh_schema, postgres_or_skip
 WEAK = f"weak-{os.environ.get('PAYMENTS_TEST_WEAK', '1')}"
 """The memory adapter as weak as the port allows, on a seed of its own: PAYMENTS_TEST_WEAK=2."""
 
-CHOSEN = os.environ.get("PAYMENTS_TEST_STORAGES", f"memory {WEAK} sqlite postgresql").split()
-"""The storages that tests of all storages run on."""
+CHOSEN = os.environ.get("PAYMENTS_TEST_STORAGES", f"{WEAK} sqlite postgresql").split()
+"""The storages that tests of all storages run on.
+
+`memory` may be named too. What holds on the weak one holds there: it does the same, and more that
+the port allows.
+"""
 
 STORAGES = tuple(
     pytest.param(name, marks=pytest.mark.postgres if name == "postgresql" else ())
