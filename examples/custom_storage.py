@@ -11,6 +11,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from hashlib import sha256
 from heapq import merge
 from itertools import groupby, islice, takewhile
@@ -23,7 +24,7 @@ import msgspec
 
 from payments_core.clock import Instant
 from payments_core.storage import documents, port, query_semantics, schema_fingerprint
-from payments_core.storage.damaged_records import decode_row
+from payments_core.storage.damaged_records import AlarmLimit, decode_row
 from payments_core.storage.jobs import Job
 from payments_core.storage.records import Index, R, Record, Value
 
@@ -84,7 +85,8 @@ class Rows:
     """What a work may do: the port's Snapshot, and its Transaction where `txn` may write."""
 
     def __init__(self, txn: lmdb.Transaction[bytes], partition: str, skip: bool = False) -> None:
-        self.txn, self.partition, self.skip_damaged = txn, partition, skip
+        self.txn, self.partition = txn, partition
+        self.decode = partial(decode_row, skip_damaged=skip, alarms=AlarmLimit())
         self.conflict: port.Conflict | None = None
 
     def get(self, kind: type[R], id: str, *, for_update: bool = False) -> R | None:
@@ -152,7 +154,7 @@ class Rows:
         if (stored := self.txn.get(place)) is None:
             return None
         partition, id, body, entries = msgspec.msgpack.decode(stored)
-        record = decode_row(kind, partition, id, body, skip_damaged=self.skip_damaged)
+        record = self.decode(kind, partition, id, body)
         return None if record is None else Row(partition, record, entries)
 
     def _entries(self, record: Record) -> Sequence[bytes]:

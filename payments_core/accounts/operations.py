@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from typing import Annotated, Any
 
 import attrs
@@ -200,8 +199,11 @@ class Accounts:
 
         def load(snapshot: Snapshot) -> Page[AccountDetails]:
             page = snapshot.find(Account, index, key, after=after, limit=limit, skip_damaged=True)
-            load_one = partial(load_details, snapshot)
-            return Page(load_listed(authority.partition, page.records, load_one), page.next)
+            found = {account.id: account for account in page.records}
+            details = load_listed(
+                authority.partition, Account, found, lambda id: load_details(snapshot, found[id])
+            )
+            return Page(details, page.next)
 
         return self._storage.read(authority.partition, load)
 

@@ -12,6 +12,7 @@ from payments_core.payments.options.record import DirectOption, Option
 from payments_core.payments.receipts.record import Receipt
 from payments_core.payments.record import Payment
 from payments_core.payments.refunds.record import Refund
+from payments_core.storage.damaged_records import require_row
 from payments_core.storage.port import Snapshot, Transaction
 
 
@@ -76,11 +77,15 @@ def load_receipts(snapshot: Snapshot, payment_id: str) -> tuple[Receipt, ...]:
 def load_option_details(
     snapshot: Snapshot, payment: Payment, option_id: str, receipts: tuple[Receipt, ...]
 ) -> OptionDetails:
-    """An option of a Payment, with the receipts among `receipts` that are its own."""
-    option = snapshot.get(Option, option_id)
-    assert option is not None
-    operation = snapshot.get(FundingOperation, option.funding_operation_id)
-    assert operation is not None
+    """An option of a Payment, with the receipts among `receipts` that are its own.
+
+    Raises UnreadableDocument, also where an operator removed a row of it.
+    """
+    option = require_row(Option, option_id, snapshot.get(Option, option_id))
+    operation_id = option.funding_operation_id
+    operation = require_row(
+        FundingOperation, operation_id, snapshot.get(FundingOperation, operation_id)
+    )
     own = tuple(receipt for receipt in receipts if receipt.option_id == option.id)
     return OptionDetails(payment, option, operation, own)
 
@@ -88,9 +93,11 @@ def load_option_details(
 def load_direct_option_details(
     snapshot: Snapshot, payment: Payment, option_id: str, receipts: tuple[Receipt, ...]
 ) -> DirectOptionDetails:
-    """A direct option of a Payment, with the receipts among `receipts` that are its own."""
-    option = snapshot.get(DirectOption, option_id)
-    assert option is not None
+    """A direct option of a Payment, with the receipts among `receipts` that are its own.
+
+    Raises as `load_option_details`.
+    """
+    option = require_row(DirectOption, option_id, snapshot.get(DirectOption, option_id))
     own = tuple(receipt for receipt in receipts if receipt.option_id == option.id)
     return DirectOptionDetails(payment, option, own, sum_pending_amount(receipts))
 

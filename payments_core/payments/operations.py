@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Annotated
 
 import attrs
@@ -207,8 +206,11 @@ class Payments:
             page = snapshot.find(
                 Payment, index, key, where=where, after=after, limit=limit, skip_damaged=True
             )
-            load_one = partial(load_details, snapshot)
-            return Page(load_listed(authority.partition, page.records, load_one), page.next)
+            found = {payment.id: payment for payment in page.records}
+            details = load_listed(
+                authority.partition, Payment, found, lambda id: load_details(snapshot, found[id])
+            )
+            return Page(details, page.next)
 
         return self._storage.read(authority.partition, load)
 
@@ -220,13 +222,21 @@ class Payments:
         after: Position | None = None,
         limit: int = 50,
     ) -> ReceiptsWithJournal:
-        """What a Payment received, and its journal: where the money is now. Raises NotFound."""
+        """What a Payment received, and its journal: where the money is now. Raises NotFound.
+
+        A receipt or an entry that cannot be read is passed over with an alarm. The balances are
+        right all the same: they are the Payment's own (`Payment.books`), and no sum of the entries.
+        """
 
         def load(snapshot: Snapshot) -> ReceiptsWithJournal:
             payment = _load_payment(snapshot, payment_id)
             key = (payment_id,)
-            receipts = snapshot.find(Receipt, "by_payment", key, after=after, limit=limit)
-            entries = snapshot.find(JournalEntry, "by_payment", key, limit=MAX_JOURNAL_ENTRIES)
+            receipts = snapshot.find(
+                Receipt, "by_payment", key, after=after, limit=limit, skip_damaged=True
+            )
+            entries = snapshot.find(
+                JournalEntry, "by_payment", key, limit=MAX_JOURNAL_ENTRIES, skip_damaged=True
+            )
             return ReceiptsWithJournal(payment, receipts, entries.records)
 
         return self._storage.read(authority.partition, load)

@@ -8,7 +8,7 @@ names the place of a row and never what it contains.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import TypeVar
 
 from payments_core.storage import documents
@@ -17,6 +17,11 @@ from payments_core.storage.records import R, Record
 _log = logging.getLogger(__name__)
 
 T = TypeVar("T")
+
+MAX_ALARMS = 5
+"""So many rows are named for one list; `payments admin damaged list` names all."""
+
+_SKIPPED = "ALARM: %s of %s in %s cannot be read and is skipped"
 
 
 def try_decode(kind: type[R], body: bytes | str) -> R | None:
@@ -27,8 +32,32 @@ def try_decode(kind: type[R], body: bytes | str) -> R | None:
         return None
 
 
+class AlarmLimit:
+    """The alarms of one `find` or of one list: MAX_ALARMS, and one that says there are more.
+
+    A page of damaged rows could fill the log otherwise, at each request.
+    """
+
+    def __init__(self) -> None:
+        self._raised = 0
+
+    def raise_one(self, message: str, *facts: str) -> None:
+        """Log an alarm where there is room."""
+        self._raised += 1
+        if self._raised <= MAX_ALARMS:
+            _log.critical(message, *facts)
+        elif self._raised == MAX_ALARMS + 1:
+            _log.critical("ALARM: more rows of the same list cannot be read and are skipped")
+
+
 def decode_row(
-    kind: type[R], partition: str, id: str, body: bytes | str, *, skip_damaged: bool
+    kind: type[R],
+    partition: str,
+    id: str,
+    body: bytes | str,
+    *,
+    skip_damaged: bool,
+    alarms: AlarmLimit,
 ) -> R | None:
     """The record of a row that `find` came to. Raises UnreadableDocument.
 
@@ -39,32 +68,40 @@ def decode_row(
         return documents.decode(kind, body)
     record = try_decode(kind, body)
     if record is None or record.id != id:
-        log_damaged_row(kind, partition, id)
+        alarms.raise_one(_SKIPPED, id, partition, kind.collection.name)
         return None
     return record
 
 
-def load_listed(partition: str, records: Sequence[R], load: Callable[[R], T]) -> tuple[T, ...]:
-    """What `load` makes of each record of a list, from rows that belong to it.
+def load_listed(
+    partition: str, kind: type[Record], ids: Iterable[str], load: Callable[[str], T]
+) -> tuple[T, ...]:
+    """What `load` makes of each record of a list, by its id, and of rows that belong to it.
 
     A record is shown as a whole or not at all: where such a row cannot be read, the list passes
     over the record, with an alarm.
     """
     loaded: list[T] = []
-    for record in records:
+    alarms = AlarmLimit()
+    for id in ids:
         try:
-            loaded.append(load(record))
+            loaded.append(load(id))
         except documents.UnreadableDocument:  # its text may quote what the row holds
-            name = type(record).collection.name
             message = "ALARM: %s of %s in %s is not listed: a row that belongs to it is damaged"
-            _log.critical(message, record.id, partition, name)
+            alarms.raise_one(message, id, partition, kind.collection.name)
     return tuple(loaded)
+
+
+def require_row(kind: type[R], id: str, record: R | None) -> R:
+    """The record, which another one names. Raises UnreadableDocument where its row was removed."""
+    if record is None:
+        raise documents.UnreadableDocument(f"{kind.collection.name}: {id} is missing")
+    return record
 
 
 def log_damaged_row(kind: type[Record], partition: str, id: str) -> None:
     """Tell the operator which row was passed over."""
-    name = kind.collection.name
-    _log.critical("ALARM: %s of %s in %s cannot be read and is skipped", id, partition, name)
+    _log.critical(_SKIPPED, id, partition, kind.collection.name)
 
 
 def log_damaged_jobs(jobs: Iterable[tuple[str, str]]) -> None:

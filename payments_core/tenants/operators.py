@@ -97,14 +97,17 @@ class Operators:
         return NewPassword(operator, password)
 
     def list(self) -> Sequence[Operator]:
-        """All operators, in the order in which they were made."""
+        """All operators, in the order in which they were made.
+
+        One that cannot be read is passed over with an alarm.
+        """
         found: list[Operator] = []
         after: Position | None = None
         while True:
             page = self._storage.read(
                 DIRECTORY,
                 lambda snapshot, after=after: snapshot.find(  # type: ignore[misc]
-                    Operator, "by_created", after=after, limit=100
+                    Operator, "by_created", after=after, limit=100, skip_damaged=True
                 ),
             )
             found += page.records

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from payments_core.clock import Instant
+from payments_core.storage.damaged_records import load_listed
 from payments_core.storage.documents import UnreadableDocument
 from payments_core.storage.port import DIRECTORY, Position, Snapshot, Storage
 from payments_core.storage.port import Page as StoredPage
@@ -14,12 +15,12 @@ _PAGE = 200
 
 
 def iterate_apps(storage: Storage) -> Iterator[App]:
-    """All apps, the oldest first."""
+    """All apps, the oldest first. One that cannot be read is passed over with an alarm."""
     after: Position | None = None
     while True:
 
         def look(snapshot: Snapshot, after: Position | None = after) -> StoredPage[App]:
-            return snapshot.find(App, "by_created", after=after, limit=_PAGE)
+            return snapshot.find(App, "by_created", after=after, limit=_PAGE, skip_damaged=True)
 
         page = storage.read(DIRECTORY, look)
         yield from page.records
@@ -37,10 +38,14 @@ def has_apps(storage: Storage) -> bool:
 
 
 def load_key_uses(storage: Storage, environment: Environment) -> Mapping[str, Instant]:
-    """When each key was last used, to the minute; keys that never were are absent."""
+    """When each key was last used, to the minute; keys that never were are absent.
+
+    So are those whose row of uses cannot be read, with an alarm.
+    """
 
     def load(snapshot: Snapshot) -> dict[str, Instant]:
-        found = (snapshot.get(KeyUse, key.id) for key in environment.keys)
+        ids = [key.id for key in environment.keys]
+        found = load_listed(environment.id, KeyUse, ids, lambda id: snapshot.get(KeyUse, id))
         return {use.id: use.last_used_at for use in found if use is not None}
 
     return storage.read(environment.id, load)

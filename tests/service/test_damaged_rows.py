@@ -11,12 +11,17 @@ import pytest
 
 from payments_core.accounts.record import Account
 from payments_core.engine.events import Event
+from payments_core.maintenance.damaged_rows import DamagedRow, DamagedRows
 from payments_core.payments.options.record import Option
 from payments_core.payments.record import Payment
 from payments_core.payments.refunds.record import Refund
+from payments_core.record_types import RECORD_TYPES
+from payments_core.storage.damaged_records import MAX_ALARMS
 from payments_core.storage.documents import UnreadableDocument
-from payments_core.storage.port import Page
+from payments_core.storage.port import DIRECTORY, Page
 from payments_core.storage.records import Record
+from payments_core.tenants.queries import iterate_apps, load_key_uses
+from payments_core.tenants.record import KeyUse
 from payments_core.webhooks.record import Endpoint
 from tests.service.spoiling import spoil
 from tests.service.world import BASE, World
@@ -99,6 +104,87 @@ def test_a_payment_with_a_damaged_option_is_shown_as_a_whole_or_not_at_all(
     ]
     with pytest.raises(UnreadableDocument):
         world.service.payments.get(world.server, option.payment.id)
+
+
+def test_the_list_of_receipts_passes_over_a_damaged_receipt_and_entry(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    paid = world.authorized("25.00")
+    world.finish()
+    before = world.service.payments.list_receipts(world.server, paid.payment.id)
+    receipt, entry = before.receipts.records[0], before.entries[0]
+    places = [spoil(world.storage, world.environment_id, record) for record in (receipt, entry)]
+    caplog.clear()
+    found = world.service.payments.list_receipts(world.server, paid.payment.id)
+    assert found.receipts.records == before.receipts.records[1:]
+    assert found.entries == before.entries[1:]
+    assert found.payment.books == before.payment.books
+    assert alarms(caplog) == [f"ALARM: {where} cannot be read and is skipped" for where in places]
+
+
+def test_the_list_of_options_passes_over_a_damaged_one(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    payment = world.payment()
+    options = [world.option(payment) for _ in range(2)]
+    service, payer, payment_id = world.service, world.client, payment.payment.id
+    spoil(world.storage, world.environment_id, world.get(Option, options[0].option.id))
+    caplog.clear()
+    found = service.vault_options.list(payer, payment_id)
+    assert [item.option.id for item in found] == [options[1].option.id]
+    assert alarms(caplog) == [
+        f"ALARM: {options[0].option.id} of {world.environment_id} in payment_options "
+        "is not listed: a row that belongs to it is damaged"
+    ]
+    assert service.vault_options.get(payer, payment_id, options[1].option.id) == found[0]
+    with pytest.raises(UnreadableDocument):
+        service.vault_options.get(payer, payment_id, options[0].option.id)
+
+
+def test_a_removed_option_costs_a_list_its_payment_only(world: World) -> None:
+    option, other = world.option(world.payment()), world.payment()
+    where = world.environment_id
+    spoil(world.storage, where, world.get(Option, option.option.id))
+    rows = DamagedRows(world.service.ports, RECORD_TYPES)
+    rows.remove(DamagedRow("payment_options", where, option.option.id))
+    found = world.service.payments.list(world.server).records
+    assert [details.payment.id for details in found] == [other.payment.id]
+
+
+def test_the_lists_of_an_operator_pass_over_a_damaged_row(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    service, storage = world.service, world.storage
+    app = service.tenants.create_app("Second", "second-shop")
+    places = [spoil(storage, DIRECTORY, app)]
+    caplog.clear()
+    assert app.id not in [found.id for found in iterate_apps(storage)]
+    environment = world.environment
+    key = environment.keys[0]
+    assert key.id in load_key_uses(storage, environment)
+    spoil(storage, environment.id, world.get(KeyUse, key.id))
+    assert key.id not in load_key_uses(storage, environment)
+    first, *_ = alarms(caplog)
+    assert first == f"ALARM: {places[0]} cannot be read and is skipped"
+
+
+def test_a_page_of_damaged_rows_gives_a_bounded_number_of_alarms(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    options = [world.option(world.payment()) for _ in range(MAX_ALARMS + 2)]
+    for option in options:
+        spoil(world.storage, world.environment_id, world.get(Option, option.option.id))
+    caplog.clear()
+    assert world.service.payments.list(world.server).records == ()
+    assert len(alarms(caplog)) == MAX_ALARMS + 1
+    for option in options:
+        spoil(world.storage, world.environment_id, world.paid(option.payment.id))
+    caplog.clear()
+    assert world.service.payments.list(world.server).records == ()
+    assert len(alarms(caplog)) == MAX_ALARMS + 1
+    assert alarms(caplog)[-1] == (
+        "ALARM: more rows of the same list cannot be read and are skipped"
+    )
 
 
 def test_what_decides_about_money_refuses_a_damaged_row(world: World) -> None:

@@ -33,7 +33,7 @@ from payments_core.errors import (
 from payments_core.payment_settings.record import PaymentMethod
 from payments_core.payments.details import (
     DirectOptionDetails,
-    load_details,
+    load_direct_option_details,
     load_receipts,
     lock_direct_option,
     lock_payment,
@@ -155,11 +155,10 @@ class DirectOptions:
             payment = snapshot.get(Payment, payment_id)
             if payment is None:
                 raise NotFound("payment")
-            options = load_details(snapshot, payment).direct_options
-            mine = [item for item in options if item.option.id == option_id]
-            if not mine:
+            if option_id not in payment.direct_option_ids:
                 raise NotFound("payment option")
-            return mine[0]
+            receipts = load_receipts(snapshot, payment_id)
+            return load_direct_option_details(snapshot, payment, option_id, receipts)
 
         return self._storage.read(authority.partition, load)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import attrs
 
 from payments_core.accounts.record import Account
@@ -23,7 +25,8 @@ from payments_core.errors import (
 )
 from payments_core.payments.details import (
     OptionDetails,
-    load_details,
+    load_option_details,
+    load_receipts,
     lock_option,
     lock_payment,
 )
@@ -38,6 +41,7 @@ from payments_core.payments.options.selection import (
 )
 from payments_core.payments.record import Payment
 from payments_core.storage import bulk
+from payments_core.storage.damaged_records import load_listed
 from payments_core.storage.port import Snapshot, Transaction
 from payments_core.tenants.authorization import Authority
 
@@ -111,13 +115,20 @@ class VaultOptions:
         return self._get_own(authority, payment_id, option_id)
 
     def list(self, authority: Authority, payment_id: str) -> tuple[OptionDetails, ...]:
-        """The payer's options of a Payment, oldest first. Raises NotFound."""
+        """The payer's options of a Payment, oldest first. Raises NotFound.
+
+        One that cannot be read, or whose receipts cannot, is passed over with an alarm.
+        """
 
         def load(snapshot: Snapshot) -> tuple[OptionDetails, ...]:
-            payment = snapshot.get(Payment, payment_id)
-            if payment is None:
-                raise NotFound("payment")
-            options = load_details(snapshot, payment).options
+            payment = _load_payment(snapshot, payment_id)
+            find_receipts = cache(lambda: load_receipts(snapshot, payment_id))
+            options = load_listed(
+                authority.partition,
+                Option,
+                payment.option_ids,
+                lambda id: load_option_details(snapshot, payment, id, find_receipts()),
+            )
             return tuple(
                 item for item in options if item.option.payer_account_id == authority.account_id
             )
@@ -155,10 +166,17 @@ class VaultOptions:
         return self._committer.commit(authority, decide, idempotent=idempotent)
 
     def _get_own(self, authority: Authority, payment_id: str, option_id: str) -> OptionDetails:
-        for item in self.list(authority, payment_id):
-            if item.option.id == option_id:
-                return item
-        raise NotFound("payment option")
+        def load(snapshot: Snapshot) -> OptionDetails:
+            payment = _load_payment(snapshot, payment_id)
+            if option_id not in payment.option_ids:
+                raise NotFound("payment option")
+            receipts = load_receipts(snapshot, payment_id)
+            item = load_option_details(snapshot, payment, option_id, receipts)
+            if item.option.payer_account_id != authority.account_id:
+                raise NotFound("payment option")
+            return item
+
+        return self._storage.read(authority.partition, load)
 
     def _load_vaults_by_chain(self, authority: Authority) -> dict[int, Vault]:
         page = self._storage.read(
@@ -166,6 +184,13 @@ class VaultOptions:
             lambda snapshot: snapshot.find(Vault, "by_account", (authority.account_id,), limit=100),
         )
         return {vault.chain_id: vault for vault in page.records}
+
+
+def _load_payment(snapshot: Snapshot, payment_id: str) -> Payment:
+    payment = snapshot.get(Payment, payment_id)
+    if payment is None:
+        raise NotFound("payment")
+    return payment
 
 
 def _own_selected_option_id(tx: Transaction, payment: Payment, account_id: str) -> str | None:

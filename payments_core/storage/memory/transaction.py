@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Literal
 
 import attrs
 
 from payments_core.storage import documents
-from payments_core.storage.damaged_records import decode_row
+from payments_core.storage.damaged_records import AlarmLimit, decode_row
 from payments_core.storage.port import (
     SCAN_LIMIT,
     Conflict,
@@ -97,10 +98,10 @@ class MemorySnapshot:
         chosen, position = select_page(
             kind.collection.index(index), key, columns, where, after, limit, scan_limit
         )
-        found = (
-            decode_row(kind, self._partition, id, rows[id].body, skip_damaged=skip_damaged)
-            for id in chosen
+        decode = partial(
+            decode_row, kind, self._partition, skip_damaged=skip_damaged, alarms=AlarmLimit()
         )
+        found = (decode(id, rows[id].body) for id in chosen)
         return Page(tuple(record for record in found if record is not None), position)
 
     def _row(self, collection: str, id: str, for_update: bool) -> StoredRow | None:

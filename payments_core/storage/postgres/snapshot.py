@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection as Ids
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import count
 from re import sub
 
 from payments_core.storage import documents
-from payments_core.storage.damaged_records import decode_row
+from payments_core.storage.damaged_records import AlarmLimit, decode_row
 from payments_core.storage.port import SCAN_LIMIT, LocatedRecord, Page, Position, Where
 from payments_core.storage.postgres.pending_transaction import PendingTransaction
 from payments_core.storage.postgres.pipeline import ResultRow
@@ -100,16 +100,10 @@ class PostgresSnapshot:
         scan = SCAN_LIMIT if where else min(limit, SCAN_LIMIT) + 1
         most = limit if where else min(limit, SCAN_LIMIT)
         rows = fetch(after, where, (scan, 0, most + 1))
-        found = (
-            decode_row(
-                kind,
-                self._partition,
-                (row[-1] or b"").decode(),
-                row[0] or b"",
-                skip_damaged=skip_damaged,
-            )
-            for row in rows[:most]
+        decode = partial(
+            decode_row, kind, self._partition, skip_damaged=skip_damaged, alarms=AlarmLimit()
         )
+        found = (decode((row[-1] or b"").decode(), row[0] or b"") for row in rows[:most])
         records = tuple(record for record in found if record is not None)
         if len(rows) > most:
             return Page(records, position_of(rows[most - 1]))

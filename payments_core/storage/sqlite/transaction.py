@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import attrs
 
 from payments_core.storage import documents
-from payments_core.storage.damaged_records import decode_row
+from payments_core.storage.damaged_records import AlarmLimit, decode_row
 from payments_core.storage.port import (
     SCAN_LIMIT,
     Conflict,
@@ -231,7 +231,9 @@ class SqliteSnapshot:
             *(after or ()),
             scan + 1,
         )
-        decode = partial(decode_row, kind, self._partition, skip_damaged=skip_damaged)
+        decode = partial(
+            decode_row, kind, self._partition, skip_damaged=skip_damaged, alarms=AlarmLimit()
+        )
         return self._run_guarded(lambda: self._fetch_page(decode, sql, values, limit, scan))
 
     def _fetch_page(
