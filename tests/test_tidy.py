@@ -118,6 +118,7 @@ MAY_TOUCH_THE_WORLD = {
     "payments_core/chains/evm/rpc.py": {"time"},
     "payments_core/chains/evm/quorum.py": {"threading", "time"},
     "payments_core/chains/read_limit.py": {"threading"},
+    "payments_core/chains/shared_read.py": {"threading", "time"},  # monotonic: an answer's age
     "payments_core/clock.py": {"time"},
     "payments_core/entropy.py": {"os.urandom"},
     "payments_core/engine/idempotency/single_flight.py": {"threading", "time"},

@@ -14,6 +14,7 @@ from payments_core.addresses import AddressError, normalize_address
 from payments_core.assets import READABLE_USDC, Asset, ChainType
 from payments_core.chains.port import Chain, ChainUnavailable
 from payments_core.chains.read_limit import ReadLimit
+from payments_core.chains.token_balances import read_token_balances
 from payments_core.errors import (
     CapabilityNotActive,
     DependencyFailed,
@@ -68,7 +69,7 @@ class AddressBalances:
     def _ask(self, chain: Chain, asset: Asset, holder: str) -> AddressBalance:
         try:
             with self._reads.acquire():
-                found = chain.balances(asset.address, [holder])
+                found = read_token_balances(chain, [asset.address], [holder])
         except ChainUnavailable as error:
             raise DependencyFailed("chain") from error
-        return AddressBalance(asset, found.amounts[holder])
+        return AddressBalance(asset, found[asset.address].amounts[holder])

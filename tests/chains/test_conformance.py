@@ -72,7 +72,7 @@ class TestSimulated(InSandbox):
         return SimulatedChain(ETHEREUM, self.ports)
 
     def fail(self) -> None:
-        Failures(self.ports).arm("chain", "any", 6, ETHEREUM)
+        Failures(self.ports).arm("chain", "any", 7, ETHEREUM)
 
     def restore(self) -> None:
         """All that were ordered have happened."""

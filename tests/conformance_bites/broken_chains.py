@@ -118,6 +118,27 @@ class Newest(SimulatedChain):
         return FinalBalances(found.height, super().balances(token_address, holders).amounts)
 
 
+class Blended(SimulatedChain):
+    """Gives every token the amounts of the first."""
+
+    def token_balances(
+        self, token_addresses: Sequence[str], holders: Sequence[str]
+    ) -> Mapping[str, FinalBalances]:
+        found = super().token_balances(token_addresses, holders)
+        return dict.fromkeys(token_addresses, found[token_addresses[0]])
+
+
+class NewestTokens(SimulatedChain):
+    """Balances of many tokens of the newest block, said to be of the final one."""
+
+    def token_balances(
+        self, token_addresses: Sequence[str], holders: Sequence[str]
+    ) -> Mapping[str, FinalBalances]:
+        if len(token_addresses) > 1:
+            self.mine(3)
+        return super().token_balances(token_addresses, holders)
+
+
 class HalfOpen(SimulatedChain):
     """Leaves the last block of a range out."""
 

@@ -19,6 +19,8 @@ BITES = [
     (broken.Forgetful, "many_transactions_are_read_like_one_by_one"),
     (broken.Remembering, "a_reorged_transaction_is_in_no_block"),
     (broken.Newest, "a_balance_is_of_the_final_block"),
+    (broken.Blended, "balances_of_several_tokens_are_those_of_each"),
+    (broken.NewestTokens, "balances_of_several_tokens_are_those_of_each"),
     (broken.HalfOpen, "both_ends_of_the_range_belong_to_it"),
     (broken.LateStart, "both_ends_of_the_range_belong_to_it"),
     (broken.Backwards, "a_scan_finds_each_transfer_once_and_in_order"),

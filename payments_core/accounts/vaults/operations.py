@@ -13,6 +13,7 @@ from payments_core.accounts.vaults.reservations import BalanceReading
 from payments_core.assets import Asset, chain_entry
 from payments_core.chains.port import Chain, ChainUnavailable, FinalBalances
 from payments_core.chains.read_limit import ReadLimit
+from payments_core.chains.token_balances import read_token_balances
 from payments_core.engine.ports import Ports
 from payments_core.errors import DependencyFailed, NotFound
 from payments_core.storage.port import Snapshot
@@ -56,8 +57,8 @@ class Vaults:
         vaults = self._storage.read(authority.partition, lambda s: _load_vaults(s, account_id))
         served = [vault for vault in vaults if vault.chain_id in self._chains]
         pairs = [(v, asset) for v in served for asset in chain_entry(v.chain_id).assets]
-        heights: dict[int, int] = {}
-        totals = [self._read_final_balance(vault, asset, heights) for vault, asset in pairs]
+        found = {vault.id: self._read_final_balances(vault) for vault in served}
+        totals = [found[vault.id][asset.address] for vault, asset in pairs]
 
         def load(snapshot: Snapshot) -> tuple[Holding, ...]:
             holdings = []
@@ -92,26 +93,32 @@ class Vaults:
 
     def read_final_balance(self, vault: Vault, asset: Asset) -> FinalBalances:
         """The chain's own figure for a vault. Raises DependencyFailed."""
-        return self._read_final_balance(vault, asset, {})
-
-    def _read_final_balance(
-        self, vault: Vault, asset: Asset, heights: dict[int, int]
-    ) -> FinalBalances:
-        """The same, for several assets: `heights` has the newest block of chains asked before."""
         chain = self._chains.get(vault.chain_id)
         if chain is None:  # served once, and no longer
             raise DependencyFailed("chain")
         try:
             with self._reads():
                 at = chain.balances(asset.address, [vault.address])
-                if vault.chain_id not in heights:
-                    heights[vault.chain_id] = chain.heads().latest.number
+                newest = chain.heads().latest.number
         except ChainUnavailable as error:
             raise DependencyFailed("chain") from error
-        if at.height > heights[vault.chain_id] + HEIGHT_MARGIN_BLOCKS:
+        if at.height > newest + HEIGHT_MARGIN_BLOCKS:
             # Of another chain, perhaps; kept, it would outlast every true answer.
             raise DependencyFailed("chain")
         return at
+
+    def _read_final_balances(self, vault: Vault) -> Mapping[str, FinalBalances]:
+        """What a vault holds of every token of its chain, for people to read; nothing keeps it.
+
+        Raises DependencyFailed.
+        """
+        chain = self._chains[vault.chain_id]
+        tokens = [asset.address for asset in chain_entry(vault.chain_id).assets]
+        try:
+            with self._reads():
+                return read_token_balances(chain, tokens, [vault.address])
+        except ChainUnavailable as error:
+            raise DependencyFailed("chain") from error
 
 
 def _load_vaults(snapshot: Snapshot, account_id: str) -> tuple[Vault, ...]:

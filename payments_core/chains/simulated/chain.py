@@ -40,7 +40,6 @@ from payments_core.chains.simulated.failures import (
 )
 from payments_core.chains.simulated.nonces import load_final_nonce, load_nonce
 from payments_core.chains.simulated.records import (
-    SimulatedBalance,
     SimulatedChainState,
     SimulatedReorg,
     SimulatedSender,
@@ -57,10 +56,9 @@ from payments_core.chains.simulated.reorgs import (
 from payments_core.chains.simulated.transfers import (
     FAUCET,
     Movement,
-    balance_at,
-    balance_id,
     include,
     insert_or_replace,
+    load_amounts,
 )
 from payments_core.clock import HOUR, SECOND, Instant
 from payments_core.engine.decision import Decision, WorkerAuthority
@@ -145,14 +143,15 @@ class SimulatedChain:
         return self._read_or_fail("scan", load)
 
     def balances(self, token_address: str, holders: Sequence[str]) -> FinalBalances:
-        def load(snapshot: Snapshot) -> FinalBalances:
+        return self.token_balances([token_address], holders)[token_address]
+
+    def token_balances(
+        self, token_addresses: Sequence[str], holders: Sequence[str]
+    ) -> Mapping[str, FinalBalances]:
+        def load(snapshot: Snapshot) -> Mapping[str, FinalBalances]:
             final = blocks.heads(self._load_state(snapshot), self._clock.now()).final.number
-            ids = {holder: balance_id(self.chain_id, token_address, holder) for holder in holders}
-            amounts = {
-                holder: balance_at(snapshot.get(SimulatedBalance, id), final)
-                for holder, id in ids.items()
-            }
-            return FinalBalances(final, amounts)
+            amounts = partial(load_amounts, snapshot, self.chain_id, holders=holders, number=final)
+            return {token: FinalBalances(final, amounts(token)) for token in token_addresses}
 
         return self._read_or_fail("balances", load)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 import attrs
@@ -18,7 +18,7 @@ from payments_core.clock import Instant
 from payments_core.engine.decision import Decision
 from payments_core.errors import AmountOutOfRange
 from payments_core.money import MAX_ATOMIC, Atomic
-from payments_core.storage.port import Transaction
+from payments_core.storage.port import Snapshot, Transaction
 from payments_core.storage.records import Record
 
 FAUCET = "0x000000000000000000000000000000000000fA0c"
@@ -84,6 +84,16 @@ def balance_at(row: SimulatedBalance | None, number: int) -> int:
     if row is None:
         return 0
     return row.total - sum(change for block, change in row.recent if block > number)
+
+
+def load_amounts(
+    snapshot: Snapshot, chain_id: int, token_address: str, holders: Sequence[str], number: int
+) -> dict[str, int]:
+    """What each holder had of a token when that block, one of the last, was the newest."""
+    ids = {holder: balance_id(chain_id, token_address, holder) for holder in holders}
+    return {
+        holder: balance_at(snapshot.get(SimulatedBalance, id), number) for holder, id in ids.items()
+    }
 
 
 def insert_or_replace(record: Record) -> Decision[None]:

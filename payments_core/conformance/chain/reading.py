@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import time
+
+from payments_core.chains.token_balances import read_token_balances
 from payments_core.conformance.chain.harness import (
     AMOUNT,
     Harness,
     require_available,
     require_unavailable,
 )
+
+SHARED_FOR_S = 5.0
+"""`token_balances` may be of a final block that is older by less than this."""
 
 NO_HASH = "0x" + "5a" * 32
 
@@ -102,6 +108,31 @@ class ReadingChecks(Harness):
         assert chain.balances(self.token, [holder]).amounts == {holder: 0}
         assert chain.balances(self.other_token, [holder]).amounts == {holder: AMOUNT}
 
+    def test_balances_of_several_tokens_are_those_of_each(self) -> None:
+        self.require_capability("other_token")
+        assert self.other_token is not None
+        chain, holder, nobody = self.open(), self.new_address(), self.new_address()
+        tokens, holders = [self.token, self.other_token], [holder, nobody]
+        self.send_external_transfer(self.token, holder, AMOUNT)
+        self.send_external_transfer(self.other_token, holder, AMOUNT + 1)
+        early = read_token_balances(chain, tokens, holders)
+        assert all(found.amounts == {holder: 0, nobody: 0} for found in early.values()), (
+            "a balance must not include transfers that are not final"
+        )
+        self.make_final()
+        until = time.monotonic() + SHARED_FOR_S
+        found = read_token_balances(chain, tokens, holders)
+        while found == early and time.monotonic() < until:
+            time.sleep(0.05)
+            found = read_token_balances(chain, tokens, holders)
+        assert set(found) == set(tokens), "every token must be answered"
+        assert {token: one.amounts for token, one in found.items()} == {
+            self.token: {holder: AMOUNT, nobody: 0},
+            self.other_token: {holder: AMOUNT + 1, nobody: 0},
+        }, "the balances of each token must be its own"
+        _, final = self._latest_and_final()
+        assert all(one.height <= final for one in found.values())
+
     def test_an_unreachable_chain_is_unavailable(self) -> None:
         self.require_capability("can_fail")
         chain, holder = self.open(), self.new_address()
@@ -114,6 +145,7 @@ class ReadingChecks(Harness):
             require_unavailable(lambda: chain.transaction(hash))
             require_unavailable(lambda: chain.transactions([hash]))
             require_unavailable(lambda: chain.balances(self.token, [holder]))
+            require_unavailable(lambda: read_token_balances(chain, [self.token], [holder]))
             require_unavailable(lambda: chain.scan([self.token], None, 0, latest))
         finally:
             self.restore()

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from payments_core.chains.port import Chain, FinalBalances, Heads
+from payments_core.chains.token_balances import read_token_balances
 from payments_core.errors import DependencyFailed
 from payments_core.service import Settings
 from tests.service.faults import FaultyChain
@@ -55,12 +56,36 @@ def test_few_requests_wait_for_a_node_that_hangs_and_the_others_are_told(
     assert service.vaults.balances(server, account_id) == waiting[0].result()
 
 
-def test_one_reading_of_balances_asks_each_chain_once_for_its_newest_block(
-    light_world: World,
-) -> None:
+class BatchingChain(HangingChain):
+    """One that reads several tokens at once."""
+
+    def __init__(self, inner: Chain) -> None:
+        super().__init__(inner)
+        self.batches: list[tuple[tuple[str, ...], tuple[str, ...]]] = []
+
+    def token_balances(
+        self, token_addresses: Sequence[str], holders: Sequence[str]
+    ) -> Mapping[str, FinalBalances]:
+        self.batches.append((tuple(token_addresses), tuple(holders)))
+        return read_token_balances(self._inner, token_addresses, holders)
+
+
+def test_one_reading_of_balances_asks_each_chain_once(light_world: World) -> None:
+    chain = BatchingChain(light_world.service.chains[ETHEREUM])
+    service = light_world.restarted(chains={ETHEREUM: chain})
+    found = service.vaults.balances(light_world.server, light_world.payer.id)
+    assert len(found) > 1
+    assert [len(tokens) for tokens, _ in chain.batches] == [len(found)]
+    assert not chain.heads_read
+
+
+def test_a_chain_that_reads_one_token_at_a_time_is_asked_for_each(light_world: World) -> None:
     chain = HangingChain(light_world.service.chains[ETHEREUM])
     chain.released.set()
     service = light_world.restarted(chains={ETHEREUM: chain})
     found = service.vaults.balances(light_world.server, light_world.payer.id)
-    assert len(found) > 1
-    assert chain.heads_read == 1
+    assert found == tuple(
+        holding
+        for holding in light_world.service.vaults.balances(light_world.server, light_world.payer.id)
+        if holding.asset.chain_id == ETHEREUM
+    )

@@ -1,0 +1,65 @@
+"""One answer of a chain for all who ask within a moment.
+
+Those who ask while it is read wait for that answer: a hundred requests at one moment cost a node
+one question.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import Generic, TypeVar
+
+from payments_core.chains.port import ChainUnavailable
+
+T = TypeVar("T")
+
+
+class SharedRead(Generic[T]):
+    """What `read` answered less than `max_age_s` ago, or answers now. Threads share it."""
+
+    def __init__(
+        self,
+        read: Callable[[], T],
+        max_age_s: float,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._read = read
+        self._max_age_s = max_age_s
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._reading: Future[T] | None = None
+        self._known: tuple[float, T] | None = None
+
+    def get(self) -> T:
+        """The answer. Raises what `read` does; a failure is shared, and not kept."""
+        with self._lock:
+            now = self._clock()
+            if self._known is not None and now - self._known[0] < self._max_age_s:
+                return self._known[1]
+            reading = self._reading
+            if reading is None:
+                own = self._reading = Future[T]()
+        if reading is not None:
+            return _wait(reading)
+        try:
+            answer = self._read()
+        except BaseException as error:
+            with self._lock:
+                self._reading = None
+            own.set_exception(error)
+            raise
+        with self._lock:
+            # Its age counts from the question: the answer may be as old as that.
+            self._known, self._reading = (now, answer), None
+        own.set_result(answer)
+        return answer
+
+
+def _wait(reading: Future[T]) -> T:
+    try:
+        return reading.result()
+    except ChainUnavailable as error:  # another thread's, whose traceback is its own
+        raise ChainUnavailable(str(error)) from error
