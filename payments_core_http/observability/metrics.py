@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from payments_core.accounts.vaults.balance import StaleBalance
-from payments_core.chains.outbox.nonces import PreviousNonceUnsigned, SignerKeyChanged
+from payments_core.chains.outbox.nonces import SignerKeyChanged
 from payments_core.chains.outbox.record import StaleChainView
 from payments_core.chains.port import ChainUnavailable
 from payments_core.engine.decision import LeaseLost
@@ -37,7 +37,6 @@ OUTCOME_BY_ERROR: tuple[tuple[type[BaseException], str], ...] = (
     (PaymentsError, "refused"),
     (StaleChainView, "outdated"),
     (StaleBalance, "outdated"),
-    (PreviousNonceUnsigned, "outdated"),
     (SignerKeyChanged, "outdated"),
 )
 """What a commit that raised has come to; the first that fits."""

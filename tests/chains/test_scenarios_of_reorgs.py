@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from payments_core.chains.outbox.nonces import get_sender_id, reserve_nonce
+from payments_core.chains.outbox.outbox import Outbox
 from payments_core.chains.outbox.record import OutboundTransfer
 from payments_core.clock import SECOND
 from payments_core.engine.decision import WorkerAuthority
@@ -158,6 +159,34 @@ def test_a_release_with_a_nonce_that_no_node_was_offered_is_withdrawn(world: Sce
     done = world.paid(undone.id)
     assert (done.status, done.settled) == ("succeeded", atomic("25"))
     assert world.sent() == 3
+
+
+def test_a_release_that_another_transfer_overtook_was_offered_to_nobody(world: Scene) -> None:
+    payment = world.payment("25.00")
+    hash = world.spend("25.00", escrow_of(payment))
+    covered = until_accepted(world, payment)
+    release = reserve_nonce_of(world, str(covered.release_id))  # and the worker died
+    world.hold_sends(30)
+    other = world.authorized("10.00")
+    worker = WorkerAuthority(world.environment_id, "sandbox")
+    outbox = Outbox(world.service.ports, world.service.chains)
+    outgoing_id = str(world.operation_now(other).outgoing_id)
+    assert outbox.ensure_signed(worker, BASE, outgoing_id) is not None
+    assert world.get(OutboundTransfer, outgoing_id).slot == release.slot
+    assert world.get(OutboundTransfer, release.id).raw is None
+    world.hold_sends(30)
+    world.reorg(depth_of(world, hash))
+    world.look()
+    world.finish()
+    undone = world.paid(payment.payment.id)
+    assert (undone.status, undone.release_id, undone.release_hash) == (
+        "action_required",
+        None,
+        None,
+    )
+    assert world.get(OutboundTransfer, release.id).status == "withdrawn"
+    assert world.paid(other.payment.id).status == "succeeded"
+    assert world.sent() == 2  # its funding, and its release
 
 
 def test_a_vaults_transfer_that_is_undone_is_sent_again(world: Scene) -> None:

@@ -13,7 +13,8 @@ The life of one transfer, and what a crash at each point leaves:
    to send. A release whose receipt was undone is withdrawn until its bytes are stored.
 2. The nonce. `Outbox.ensure_signed` reserves the sender's next nonce in a commit of its own. A
    crash leaves a reserved nonce: the job runs again and signs the same intent for the same nonce.
-   If a release is withdrawn before that, the sender's next transfer gets the nonce.
+   If another transfer is sent before that, or a release is withdrawn, that one gets the nonce, and
+   the job reserves the next. So nothing is signed but in its own turn, to be offered at once.
 3. The bytes. They are signed, then stored, then broadcast. A crash before they are stored loses
    bytes that nobody has seen. A crash after leaves stored bytes, and only those are ever sent.
    A replacement with higher fees is stored in the same way, and uses the same nonce.

@@ -20,14 +20,6 @@ MAX_SENDERS = 100
 """So many keys an environment may have had on a chain."""
 
 
-class PreviousNonceUnsigned(Exception):
-    """The slot before has no bytes yet; sign that first."""
-
-    def __init__(self, outgoing_id: str) -> None:
-        super().__init__(outgoing_id)
-        self.outgoing_id = outgoing_id
-
-
 class SignerKeyChanged(Exception):
     """Another worker, with another key, was faster; look again."""
 
@@ -46,13 +38,15 @@ def load_senders(snapshot: Snapshot, chain_id: int) -> Sequence[Sender]:
 def reserve_nonce(
     tx: Transaction, chain_id: int, sender_id: str, known: OutboundTransfer
 ) -> Decision[OutboundTransfer]:
-    """The transfer with the sender's next slot, if it needs one. Raises PreviousNonceUnsigned,
-    SignerKeyChanged.
+    """The transfer with the sender's next slot, if it needs one. Raises SignerKeyChanged.
 
     `known` is the transfer as it was read before, which says whose locks come first. A slot that
     was reserved with a key no longer in use, and never signed, is given back to that key: it is
-    its last, and what takes it later must not wait for it. So is the slot of a transfer that was
-    withdrawn before it was signed.
+    its last, and what takes it later must not wait for it.
+
+    So is the sender's last slot where it has no bytes: its transfer was withdrawn, or its worker
+    did not come to sign it. That one gets another slot in its own turn. Signed in this turn it
+    would have bytes that no node was offered, and could be neither withdrawn nor left out.
     """
     former_id = known.sender_id if known.sender_id != sender_id else None
     locked = {id: tx.get(Sender, id, for_update=True) for id in _lock_order(sender_id, former_id)}
@@ -64,12 +58,9 @@ def reserve_nonce(
     sender, returned = locked[sender_id], Decision(None)
     if sender is not None and sender.last_outgoing_id is not None:
         last = lock_transfer(tx, sender.last_outgoing_id)
-        if last.status == "withdrawn" and last.raw is None:
+        if last.raw is None:
             sender = _return_nonce(sender, last)
-            freed = attrs.evolve(last, slot=None, previous_id=None)
-            returned = Decision(None, replaces=(freed,))
-        elif last.raw is None:
-            raise PreviousNonceUnsigned(last.id)
+            returned = Decision(None, replaces=(_without_slot(last),))
     slot = sender.next_slot if sender else 0
     previous_id = sender.last_outgoing_id if sender else None
     reserved = attrs.evolve(
@@ -98,6 +89,14 @@ def _return_nonce(former: Sender | None, outgoing: OutboundTransfer) -> Sender:
     return attrs.evolve(
         former, next_slot=former.next_slot - 1, last_outgoing_id=outgoing.previous_id
     )
+
+
+def _without_slot(outgoing: OutboundTransfer) -> OutboundTransfer:
+    """A transfer that was not signed, as it was before it had a slot, or withdrawn as it is."""
+    freed = attrs.evolve(outgoing, slot=None, previous_id=None)
+    if outgoing.status == "withdrawn":
+        return freed
+    return attrs.evolve(freed, status="queued", sender_id=None)
 
 
 def _needs_nonce(outgoing: OutboundTransfer, sender_id: str) -> bool:

@@ -4,7 +4,8 @@ Insert the intent with the decision that needs it; reserve a nonce of the enviro
 sign; store the signed bytes; only then broadcast those bytes, again and again if need be. A crash
 before the bytes are stored signs the same intent again for the same nonce. An intent can be
 withdrawn until a nonce is reserved, and a release whose funds are gone until its bytes are stored;
-not after. Nonce n + 1 is never signed before nonce n has its bytes. Nothing is signed while the
+not after. Nonce n + 1 is never signed before nonce n has its bytes: a transfer takes the nonce of
+one before it that was never signed. Nothing is signed while the
 chain knows transactions of the sender that the storage does not know (`lost.py`).
 
 What is in no block for long is signed again with higher fees, for the same nonce
@@ -31,7 +32,6 @@ from payments_core.chains.outbox.inclusion import (
 )
 from payments_core.chains.outbox.lost import LostTransactions
 from payments_core.chains.outbox.nonces import (
-    PreviousNonceUnsigned,
     SignerKeyChanged,
     get_sender_id,
     load_senders,
@@ -204,9 +204,6 @@ class Outbox:
                         tx, chain_id, sender_id, known
                     ),
                 )
-            except PreviousNonceUnsigned as before:
-                self.ensure_signed(authority, chain_id, before.outgoing_id)
-                continue
             except SignerKeyChanged:
                 continue
             if outgoing.status == "withdrawn":

@@ -76,10 +76,11 @@ def stored(stage: Stage, id: str) -> OutboundTransfer:
 
 
 def test_a_nonce_is_signed_only_when_the_one_before_has_its_bytes(stage: Stage) -> None:
-    """A worker died before it signed the first; another comes to the second, and signs both.
+    """A worker died before it signed the first; another comes to the second, and takes its nonce.
 
-    Were the second signed alone, the chain would wait for the first for as long as nobody signs
-    it: its owner may have given it up.
+    Were the second signed for the nonce after it, the chain would wait for the first for as long
+    as nobody signs it: its owner may have given it up. Were the first signed in the second's turn,
+    it would have bytes that nobody was offered.
     """
     intend(stage, "out_1", "out_2")
     chain = Signing(stage)
@@ -92,15 +93,35 @@ def test_a_nonce_is_signed_only_when_the_one_before_has_its_bytes(stage: Stage) 
         Outbox(stage.ports, {BASE: chain}).ensure_signed(SCOPE, BASE, "out_1")
     first = stored(stage, "out_1")
     assert (first.status, first.slot, first.raw) == ("reserved", 0, None)
-    chain.before = die  # nor is the second signed while the first cannot be
+    chain.before = die  # nor does the second keep what it took
     with pytest.raises(ChainUnavailable):
         Outbox(stage.ports, {BASE: chain}).ensure_signed(SCOPE, BASE, "out_2")
-    assert (stored(stage, "out_2").status, chain.signed) == ("queued", [])
+    first, second = stored(stage, "out_1"), stored(stage, "out_2")
+    assert (first.status, first.sender_id, first.slot) == ("queued", None, None)
+    assert (second.status, second.slot, second.previous_id) == ("reserved", 0, None)
     assert Outbox(stage.ports, {BASE: chain}).ensure_signed(SCOPE, BASE, "out_2") is not None
-    assert chain.signed == ["out_1", "out_2"]
+    assert chain.signed == ["out_2"]
+    assert Outbox(stage.ports, {BASE: chain}).ensure_signed(SCOPE, BASE, "out_1") is not None
+    assert chain.signed == ["out_2", "out_1"]
     first, second = stored(stage, "out_1"), stored(stage, "out_2")
     assert (first.status, second.status) == ("signed", "signed")
-    assert (second.slot, second.previous_id) == (1, "out_1")
+    assert (second.slot, first.slot, first.previous_id) == (0, 1, "out_2")
+
+
+def test_a_nonce_that_was_taken_over_is_not_signed_by_the_worker_that_had_it(
+    stage: Stage,
+) -> None:
+    """The first worker is slow, not dead: what it signs for the nonce is thrown away."""
+    intend(stage, "out_1", "out_2")
+    chain = Signing(stage)
+    other = Outbox(stage.ports, {BASE: chain})
+    chain.before = lambda: other.ensure_signed(SCOPE, BASE, "out_2")  # type: ignore[return-value]
+    mine = Outbox(stage.ports, {BASE: chain}).ensure_signed(SCOPE, BASE, "out_1")
+    assert chain.signed == ["out_2", "out_1", "out_1"]
+    first, second = stored(stage, "out_1"), stored(stage, "out_2")
+    assert mine is not None
+    assert first.transaction_hash == mine.hash
+    assert (second.slot, first.slot, first.previous_id) == (0, 1, "out_2")
 
 
 def test_the_bytes_that_another_worker_stored_first_stay(stage: Stage) -> None:
