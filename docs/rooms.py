@@ -33,6 +33,7 @@ ROOMS: dict[str, dict[str, str]] = {
         "deposits": "Deposit addresses, what arrives there, the sweep into the vault.",
         "payment_settings": "What a partner allows its public Payments.",
         "payments": "The Payment and all that belongs to it: options, receipts, refunds, journal.",
+        "legacy": "What the legacy interface alone needs: Payments and deposits as transactions.",
         "webhooks": "Endpoints, deliveries, signatures, replays; the dispatcher.",
         "maintenance": "What an operator does with a deployment: copy, reseal, purge, repair.",
         "record_types": "Every kind of record, for adapters that make tables of them.",

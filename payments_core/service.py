@@ -39,6 +39,7 @@ from payments_core.engine.jobs.worker import Worker
 from payments_core.engine.ports import Ports
 from payments_core.entropy import Entropy, system_entropy
 from payments_core.errors import NotFound
+from payments_core.legacy.transactions.operations import LegacyTransactions
 from payments_core.payment_settings.operations import PartnerPaymentSettings
 from payments_core.payments.checkout.checkout import Checkout
 from payments_core.payments.checkout.direct_options import DirectOptions
@@ -305,6 +306,11 @@ class PaymentsService:
     def links(self) -> Links:
         """Checkout links, by which payers reach a Payment."""
         return Links(self.ports.key_ring, self.ports.entropy, self.settings.public_url)
+
+    @cached_property
+    def legacy_transactions(self) -> LegacyTransactions:
+        """Payments, deposits and refunds as the legacy interface shows them."""
+        return LegacyTransactions(self.ports)
 
     @cached_property
     def webhooks(self) -> WebhookEndpoints:

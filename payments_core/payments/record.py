@@ -118,11 +118,14 @@ class Payment(Record):
             "reference": str,
             "session_id": str,
             "escrow_address": str,
+            "sent_to": str,
+            "chain_id": int,
             "created_at": int,
         },
         indexes=(
             Index("by_created", order=("created_at",), descending=True),
             Index("by_account", key=("account_id",), order=("created_at",), descending=True),
+            Index("by_sent_to", key=("sent_to",), order=("created_at",), descending=True),
             Index("by_session", key=("session_id",)),
         ),
         lookups=(Lookup("by_escrow", ("escrow_address",)),),
@@ -190,6 +193,11 @@ class Payment(Record):
     def asset(self) -> Asset:
         """The asset of every amount."""
         return asset_of(self.chain_id, self.asset_symbol)
+
+    @property
+    def sent_to(self) -> str | None:
+        """The account that a send goes to; other Payments belong to their recipient."""
+        return self.destination.account_id if self.intent == "send" else None
 
     @property
     def escrow(self) -> Contract | None:

@@ -1,8 +1,8 @@
 """Many records at once, for adapters that can do it in fewer statements.
 
-An adapter's rows may offer `get_many` and `write` as declared here; without them each record is
-read or written by itself, to the same effect. What costs is not the statement's work: around each
-one a thread gives up the interpreter and has to wait for it again.
+An adapter's rows may offer `get_many`, `count` and `write` as declared here; without them each
+record is read or written by itself, to the same effect. What costs is not the statement's work:
+around each one a thread gives up the interpreter and has to wait for it again.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol, runtime_checkable
 
-from payments_core.storage.port import Snapshot, Transaction
-from payments_core.storage.records import R, Record
+from payments_core.storage.port import Position, Snapshot, Transaction, Where
+from payments_core.storage.records import R, Record, Value
 
 
 @runtime_checkable
@@ -22,6 +22,23 @@ class ReadsMany(Protocol):
         self, kind: type[R], ids: Collection[str], *, for_update: bool = False
     ) -> Mapping[str, R]:
         """As `get`, for each of the ids; those that are absent are not in the answer."""
+
+
+@runtime_checkable
+class CountsRecords(Protocol):
+    """Rows that can be counted without reading their documents."""
+
+    def count(
+        self,
+        kind: type[R],
+        index: str,
+        key: Sequence[Value],
+        *,
+        where: Sequence[Where],
+        after: Position | None,
+        limit: int,
+    ) -> int:
+        """How many records a page has that `find` answers to the same question."""
 
 
 @runtime_checkable
@@ -40,6 +57,26 @@ def get_many(snapshot: Snapshot, kind: type[R], ids: Collection[str]) -> Mapping
         return snapshot.get_many(kind, ids)
     found = ((id, snapshot.get(kind, id)) for id in ids)
     return {id: record for id, record in found if record is not None}
+
+
+def count(
+    snapshot: Snapshot,
+    kind: type[R],
+    index: str,
+    key: Sequence[Value] = (),
+    *,
+    where: Sequence[Where] = (),
+    after: Position | None = None,
+    limit: int,
+) -> int:
+    """How many records `find` would answer with, damaged ones included: `limit` at most.
+
+    As `find`, it looks at no more than SCAN_LIMIT rows.
+    """
+    if isinstance(snapshot, CountsRecords):
+        return snapshot.count(kind, index, key, where=where, after=after, limit=limit)
+    page = snapshot.find(kind, index, key, where=where, after=after, limit=limit, skip_damaged=True)
+    return len(page.records)
 
 
 def lock_many(tx: Transaction, kind: type[R], ids: Collection[str]) -> Mapping[str, R]:

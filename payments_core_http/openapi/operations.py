@@ -72,12 +72,12 @@ class Operations:
         if route.query is Nothing:
             return []
         attrs.resolve_types(route.query)
-        paged = {field.name for field in attrs.fields(PageQuery)}
+        paged: set[str] = set()  # a list of v1 has pages of its own
+        if issubclass(route.query, PageQuery):
+            paged = {field.name for field in attrs.fields(PageQuery)}
         own = [field for field in attrs.fields(route.query) if field.name not in paged]
         shared = [{"$ref": PARAMETERS + name} for name in sorted(paged)]
-        return [self._make_parameter(field) for field in own] + (
-            shared if issubclass(route.query, PageQuery) else []
-        )
+        return [self._make_parameter(field) for field in own] + shared
 
     def _make_parameter(self, field: attrs.Attribute[Any]) -> Schema:
         schema = _strip_null(self._schemas.parameter_schema(field))

@@ -9,5 +9,8 @@ from __future__ import annotations
 from payments_core.tenants.authorization import Requirement
 
 ACCOUNTS_KEY = Requirement("server", products=("legacy_sdk", "accounts"), standard_only=True)
+PAYMENTS_KEY = Requirement(
+    "server", products=("legacy_sdk", "accounts", "payments"), standard_only=True
+)
 ANYBODY = Requirement("public", products=("legacy_sdk", "accounts"))
 ANYBODY_DEPOSITS = Requirement("public", products=("legacy_sdk", "deposit_addresses"))

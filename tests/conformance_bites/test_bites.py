@@ -74,6 +74,7 @@ IN_MEMORY: dict[type[broken.Wrapped], str] = {
         "one_stale_record_of_many_is_refused_and_nothing_is_written"
     ),
     broken_bulk.ReadsManyMissesSome: "many_are_read_like_one_by_one",
+    broken_bulk.CountsFromTheStart: "as_many_are_counted_as_are_found",
     broken_reads.LimitIgnored: "no_more_than_the_limit_are_claimed",
     broken_reads.RingStarves: "lanes_take_turns",
     broken_reads.LaneOutOfOrder: "a_lane_keeps_its_order",

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from functools import partial
+from typing import Any
+
 import attrs
 
 from payments_core.conformance.storage.harness import (
@@ -13,7 +16,13 @@ from payments_core.conformance.storage.harness import (
 )
 from payments_core.conformance.storage.records import Counter, Note
 from payments_core.storage import bulk
-from payments_core.storage.port import Transaction, UniqueConflict, VersionConflict
+from payments_core.storage.port import (
+    Snapshot,
+    Transaction,
+    UniqueConflict,
+    VersionConflict,
+    Where,
+)
 
 TEXTS = ('"quoted" \\ and {braced}', "naïve ☃ \N{GRINNING FACE}", "", "line\nbreak", "'; --")
 
@@ -21,7 +30,7 @@ TEXTS = ('"quoted" \\ and {braced}', "naïve ☃ \N{GRINNING FACE}", "", "line\n
 class BulkChecks(Harness):
     """What `payments_core.storage.bulk` reads and writes through the adapter.
 
-    An adapter without `get_many` and `write` passes too: each record then goes by itself.
+    An adapter without `get_many`, `count` and `write` passes too: each record then goes by itself.
     """
 
     def test_many_are_read_like_one_by_one(self) -> None:
@@ -32,6 +41,27 @@ class BulkChecks(Harness):
         found = storage.read(PARTITION, lambda snapshot: bulk.get_many(snapshot, Note, wanted))
         assert found == {id: fetch_existing(storage, Note, id) for id in wanted - {"absent"}}
         assert storage.read(PARTITION, lambda snapshot: bulk.get_many(snapshot, Note, ())) == {}
+
+    def test_as_many_are_counted_as_are_found(self) -> None:
+        storage = self.open_handle()
+        self.insert(storage, *(Note(id=f"n{n}", tag=str(n % 2), rank=n) for n in range(9)))
+        behind = storage.read(
+            PARTITION, lambda snapshot: snapshot.find(Note, "newest", ("one",), limit=4).next
+        )
+        odd = (Where("tag", "=", "1"),)
+
+        def compare(snapshot: Snapshot, group: str, question: Any) -> None:
+            found = snapshot.find(Note, "newest", (group,), **question).records
+            if isinstance(snapshot, bulk.CountsRecords) or not question["where"]:
+                counted = bulk.count(snapshot, Note, "newest", (group,), **question)
+                assert counted == len(found), (group, question)
+
+        for where in ((), odd, (*odd, Where("rank", ">", 3))):
+            for after in (None, behind):
+                for limit in (1, 2, 100):
+                    question = {"where": where, "after": after, "limit": limit}
+                    for group in ("one", "none", "no\0ne"):
+                        storage.read(PARTITION, partial(compare, group=group, question=question))
 
     def test_many_are_written_like_one_by_one(self) -> None:
         storage = self.open_handle()

@@ -21,8 +21,17 @@ class FundingOperation(Record):
 
     collection: ClassVar[Collection] = Collection(
         "funding_operations",
-        columns={"payment_id": str, "created_at": int},
-        indexes=(Index("by_payment", key=("payment_id",), order=("created_at",)),),
+        columns={
+            "payment_id": str,
+            "vault_id": str,
+            "status": str,
+            "authorized_at": int,
+            "created_at": int,
+        },
+        indexes=(
+            Index("by_payment", key=("payment_id",), order=("created_at",)),
+            Index("by_vault", key=("vault_id",), order=("created_at",), descending=True),
+        ),
     )
 
     payment_id: str

@@ -27,8 +27,17 @@ class Refund(Record):
 
     collection: ClassVar[Collection] = Collection(
         "refunds",
-        columns={"payment_id": str, "created_at": int},
-        indexes=(Index("by_payment", key=("payment_id",), order=("created_at",), descending=True),),
+        columns={
+            "payment_id": str,
+            "destination": str,
+            "chain_id": int,
+            "status": str,
+            "created_at": int,
+        },
+        indexes=(
+            Index("by_payment", key=("payment_id",), order=("created_at",), descending=True),
+            Index("by_destination", key=("destination",), order=("created_at",), descending=True),
+        ),
     )
 
     payment_id: str

@@ -115,6 +115,33 @@ class PostgresSnapshot:
         edge = fetch(after, (), (2, SCAN_LIMIT - 1, 2))  # the last row scanned, and the next
         return Page(records, position_of(edge[0]) if len(edge) == 2 else None)
 
+    def count(
+        self,
+        kind: type[R],
+        index: str,
+        key: Sequence[Value],
+        *,
+        where: Sequence[Where],
+        after: Position | None,
+        limit: int,
+    ) -> int:
+        chosen = kind.collection.index(index)
+        validate_query(chosen, key, after, limit)
+        if any(isinstance(value, str) and "\0" in value for value in key):
+            return 0
+        comparisons = tuple((item.column, item.operator) for item in where)
+        nulls = tuple(value is None for value in key)
+        sql = count_statement(kind.collection.name, chosen, nulls, comparisons, after is not None)
+        values = (
+            self._partition,
+            *(value for value in key if value is not None),
+            *(after or ()),
+            SCAN_LIMIT if where else min(limit, SCAN_LIMIT),
+            *(item.value for item in where),
+            limit,
+        )
+        return int((self._transaction.query(sql, values)[0][0] or b"").decode())
+
 
 @lru_cache(maxsize=512)
 def select_statement(table: str, for_update: bool) -> str:
@@ -147,21 +174,46 @@ def page_statement(
     """SELECT rows of the index in order; the inner LIMIT is the scan, the outer the page."""
     order = [*index.order, "id"]
     names = ", ".join(f'"{column}"' for column in order)
-    inside = "".join(
-        f' AND "{column}" ' + ("IS NULL" if null else "= %s")
-        for column, null in zip(index.key, nulls, strict=True)
-    )
-    if after:
-        sign = "<" if index.descending else ">"
-        inside += f" AND ({names}) {sign} ({', '.join(['%s'] * len(order))})"
-    direction = "DESC" if index.descending else "ASC"
-    sort = ", ".join(f'"{column}" {direction}' for column in order)
+    inside, sort = _range_of(index, nulls, after)
     fits = " AND ".join(f'"{column}" {operator} %s' for column, operator in comparisons)
     return number_parameters(
         f'SELECT body, {names} FROM (SELECT * FROM "{table}" WHERE partition = %s{inside} '
         f"ORDER BY {sort} LIMIT %s OFFSET %s) AS scanned "
         f"{'WHERE ' * bool(fits)}{fits} ORDER BY {sort} LIMIT %s"
     )
+
+
+@lru_cache(maxsize=2048)
+def count_statement(
+    table: str,
+    index: Index,
+    nulls: tuple[bool, ...],
+    comparisons: tuple[tuple[str, str], ...],
+    after: bool,
+) -> str:
+    """SELECT the number of rows of the index that fit: the inner LIMIT is the scan."""
+    inside, sort = _range_of(index, nulls, after)
+    fits = " AND ".join(f'"{column}" {operator} %s' for column, operator in comparisons)
+    return number_parameters(
+        f'SELECT count(*) FROM (SELECT 1 FROM (SELECT * FROM "{table}" WHERE partition = %s'
+        f"{inside} ORDER BY {sort} LIMIT %s) AS scanned "
+        f"{'WHERE ' * bool(fits)}{fits} LIMIT %s) AS fitting"
+    )
+
+
+def _range_of(index: Index, nulls: tuple[bool, ...], after: bool) -> tuple[str, str]:
+    """The conditions of an index's range behind the partition, and its order."""
+    order = [*index.order, "id"]
+    inside = "".join(
+        f' AND "{column}" ' + ("IS NULL" if null else "= %s")
+        for column, null in zip(index.key, nulls, strict=True)
+    )
+    if after:
+        names = ", ".join(f'"{column}"' for column in order)
+        sign = "<" if index.descending else ">"
+        inside += f" AND ({names}) {sign} ({', '.join(['%s'] * len(order))})"
+    direction = "DESC" if index.descending else "ASC"
+    return inside, ", ".join(f'"{column}" {direction}' for column in order)
 
 
 def locate(

@@ -19,8 +19,9 @@ from payments_core.storage.maintenance import (
 )
 from payments_core.storage.port import LocatedRecord
 from payments_core.storage.records import R, Record
+from payments_core.storage.sqlite.queries import BODY_BYTES
 from payments_core.storage.sqlite.schema import SCHEMA_TABLE
-from payments_core.storage.sqlite.transaction import BODY_BYTES, storage_error, unique_conflict
+from payments_core.storage.sqlite.transaction import storage_error, unique_conflict
 from payments_core.storage.sqlite.writer_lock import WriterLock
 
 RETIRE_TRIGGER_PREFIX = "retired__"

@@ -29,18 +29,20 @@ from payments_core.storage.port import (
 )
 from payments_core.storage.query_semantics import valid_lookup_keys, validate_query
 from payments_core.storage.records import Collection as Kept
-from payments_core.storage.records import Index, Lookup, R, Record, Value, fits_column
+from payments_core.storage.records import R, Record, Value, fits_column
 from payments_core.storage.sqlite.bulk import (
     bulk_statements_of,
     deletion_rows,
     group_by_collection,
     replacement_rows,
 )
+from payments_core.storage.sqlite.queries import (
+    count_statement,
+    locate_statement,
+    page_statement,
+)
 
 T = TypeVar("T")
-
-BODY_BYTES = "CAST(body AS BLOB)"
-"""A damaged body may be no text, and the driver would refuse the whole batch for it."""
 
 _TRANSIENT = {
     sqlite3.SQLITE_BUSY,
@@ -99,56 +101,6 @@ def build_statements(table: str, columns: tuple[str, ...]) -> Statements:
 def statements_of(collection: Kept) -> Statements:
     """The statements of a collection."""
     return build_statements(collection.name, tuple(collection.columns))
-
-
-@lru_cache(maxsize=2048)
-def page_statement(
-    table: str,
-    index: Index,
-    comparisons: tuple[tuple[str, str], ...],
-    after: bool,
-) -> str:
-    """SELECT the index's rows in order: the order columns, the id, and the body where it fits.
-
-    The comparisons stand in the result and not in WHERE, so that the caller sees how many rows
-    were passed over and can stop at the scan limit.
-    """
-    order = [*index.order, "id"]
-    names = ", ".join(f'"{column}"' for column in order)
-    fits = " AND ".join(f'"{column}" {operator} ?' for column, operator in comparisons)
-    body = f"CASE WHEN {fits} THEN {BODY_BYTES} END" if comparisons else BODY_BYTES
-    inside = "".join(f' AND "{column}" IS ?' for column in index.key)
-    if after:
-        sign = "<" if index.descending else ">"
-        inside += f" AND ({names}) {sign} ({', '.join('?' * len(order))})"
-    direction = "DESC" if index.descending else "ASC"
-    sort = ", ".join(f'"{column}" {direction}' for column in order)
-    return (
-        f'SELECT {body}, {names} FROM "{table}" WHERE partition = ?{inside} ORDER BY {sort} LIMIT ?'
-    )
-
-
-@lru_cache(maxsize=512)
-def locate_statement(
-    table: str, lookup: Lookup, comparisons: tuple[tuple[str, str], ...], after: bool
-) -> str:
-    """SELECT partition and body of the rows with a key of the JSON array that comes first.
-
-    CROSS JOIN tells SQLite to take key after key, and so to search the index by all its columns;
-    with `IN` it searches by the first and passes over the rest.
-    """
-    key = " AND ".join(
-        f"stored.\"{column}\" = json_extract(keys.value, '$[{place}]')"
-        for place, column in enumerate(lookup.columns)
-    )
-    more = "".join(f' AND stored."{column}" {operator} ?' for column, operator in comparisons)
-    if after:
-        more += " AND (stored.partition, stored.id) > (?, ?)"
-    return (
-        "SELECT stored.partition, stored.body FROM json_each(?) AS keys "
-        f'CROSS JOIN "{table}" AS stored ON {key}{more} '
-        "ORDER BY stored.partition, stored.id LIMIT ?"
-    )
 
 
 def locate(
@@ -235,6 +187,32 @@ class SqliteSnapshot:
             decode_row, kind, self._partition, skip_damaged=skip_damaged, alarms=AlarmLimit()
         )
         return self._run_guarded(lambda: self._fetch_page(decode, sql, values, limit, scan))
+
+    def count(
+        self,
+        kind: type[R],
+        index: str,
+        key: Sequence[Value],
+        *,
+        where: Sequence[Where],
+        after: Position | None,
+        limit: int,
+    ) -> int:
+        chosen_index = kind.collection.index(index)
+        validate_query(chosen_index, key, after, limit)
+        comparisons = tuple((item.column, item.operator) for item in where)
+        sql = count_statement(kind.collection.name, chosen_index, comparisons, after is not None)
+        values = (
+            self._partition,
+            *key,
+            *(after or ()),
+            SCAN_LIMIT if where else min(limit, SCAN_LIMIT),
+            *(item.value for item in where),
+            limit,
+        )
+        row = self._fetch_one(sql, values)
+        assert row is not None
+        return int(row[0])
 
     def _fetch_page(
         self,

@@ -272,6 +272,8 @@ _LEGACY: tuple[Row, ...] = (
     _anybody("GET", "is-kyc-done"),
     _legacy("POST", "get-balance", outside=True),
     Row(method="GET", path="/sdk/v1/supported-chains", caller="nobody"),
+    _legacy("GET", "get-transaction", "accounts payments"),
+    _legacy("GET", "get-transactions", "accounts payments"),
 )  # fmt: skip
 
 HAS_LEGACY = find_spec("payments_core_http.v1") is not None

@@ -11,7 +11,7 @@ import attrs
 from tests.http.authorization.estate import basic, bearer, listed_address
 from tests.http.authorization.matrix import ALONE, CROWDED, Matrix
 from tests.http.authorization.model import HAS_LEGACY, LEAKED, MISSING, Expected
-from tests.http.authorization.objects import PREFIXES, SIGNER, Owner
+from tests.http.authorization.objects import PREFIXES, SIGNER, Owner, transaction_id
 
 INVALID = Expected(422, "action_invalid")
 FOREIGN: tuple[Owner, ...] = ("production", "stranger", "nobody")
@@ -72,6 +72,14 @@ _LEGACY: tuple[Naming, ...] = (
     ),
     Naming(
         "/sdk/v1/is-kyc-done?userId={id}", None, "accountId", FOREIGN, method="GET", app_id=True
+    ),
+    Naming("/sdk/v1/get-transactions?userId={id}", None, "accountId", FOREIGN, method="GET"),
+    Naming(
+        "/sdk/v1/get-transaction?transactionId={id}", None, "transactionId", FOREIGN, method="GET"
+    ),
+    Naming(
+        "/sdk/v1/get-transactions?userId={accountId}&before={id}", None, "transactionId", FOREIGN,
+        Expected(400, "validation_error"), method="GET",
     ),
 )  # fmt: skip
 
@@ -178,13 +186,19 @@ def named(matrix: Matrix, naming: Naming) -> Iterator[str]:
 def _id(matrix: Matrix, name: str, owner: Owner) -> str:
     world = matrix.world
     if owner == "nobody":
-        own = {"listed": listed_address("nobody"), "paymentAddress": "nobody@own"}
+        own = {
+            "listed": listed_address("nobody"),
+            "paymentAddress": "nobody@own",
+            "transactionId": "tx_" + "A" * 24,
+        }
         return own.get(name) or PREFIXES.get(name, "wallet_challenge_") + "A" * 24
     if name == "externalUserId":
         return {"production": "live-buyer", "stranger": "strange-buyer"}[owner]
     estate = {"production": world.production, "stranger": world.stranger}.get(owner, world.own)
     if name == "listed":
         return estate.listed
+    if name == "transactionId":
+        return transaction_id(estate.payments)
     if name == "paymentAddress":
         return estate.neighbours["paymentAddress"]
     if name == "actionId":

@@ -246,11 +246,18 @@ def _user(world: World) -> str:
     return f"userId={world.own.ids['accountId']}"
 
 
+def transaction_id(payments: Mapping[str, Any]) -> str:
+    """The transaction that one of a tenant's Payments is."""
+    return str(payments["out"]["id"]).replace("payment_", "tx_")
+
+
 QUERIES: Mapping[str, Callable[[World], str]] = {
     "GET /sdk/v1/check-username": lambda w: "username=newcomer",
     "GET /sdk/v1/get-user": _user,
     "GET /sdk/v1/get-user-byaddress": lambda w: f"address={w.own.listed}",
     "GET /sdk/v1/resolve": lambda w: f"paymentAddress={w.own.neighbours['paymentAddress']}",
     "GET /sdk/v1/is-kyc-done": _user,
+    "GET /sdk/v1/get-transaction": lambda w: f"transactionId={transaction_id(w.own.payments)}",
+    "GET /sdk/v1/get-transactions": _user,
 }
 """A query that succeeds for every row that needs one."""

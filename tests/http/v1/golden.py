@@ -30,6 +30,9 @@ FORMS: Mapping[str, str] = {
     "kyc": f"verification_{_ID}",
     "vault": _EVM_ADDRESS,
     "deposit": _EVM_ADDRESS,
+    "tx": f"tx_{_ID}",
+    "hash": "0x[0-9a-f]{64}",
+    "time": r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z",
 }
 _NAME = re.compile(r"\{(\w+)\}")
 

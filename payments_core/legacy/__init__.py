@@ -1,0 +1,1 @@
+"""What the legacy interface alone needs of the core."""

@@ -1,0 +1,1 @@
+"""Transactions of the legacy interface: views of Payments, deposits and refunds."""

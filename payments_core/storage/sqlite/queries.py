@@ -1,0 +1,83 @@
+"""The statements that look for records: a page of an index, its length, a lookup."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from payments_core.storage.records import Index, Lookup
+
+BODY_BYTES = "CAST(body AS BLOB)"
+"""A damaged body may be no text, and the driver would refuse the whole batch for it."""
+
+
+@lru_cache(maxsize=2048)
+def page_statement(
+    table: str,
+    index: Index,
+    comparisons: tuple[tuple[str, str], ...],
+    after: bool,
+) -> str:
+    """SELECT the index's rows in order: the order columns, the id, and the body where it fits.
+
+    The comparisons stand in the result and not in WHERE, so that the caller sees how many rows
+    were passed over and can stop at the scan limit.
+    """
+    order = [*index.order, "id"]
+    names = ", ".join(f'"{column}"' for column in order)
+    fits = " AND ".join(f'"{column}" {operator} ?' for column, operator in comparisons)
+    body = f"CASE WHEN {fits} THEN {BODY_BYTES} END" if comparisons else BODY_BYTES
+    inside, sort = _range_of(index, after)
+    return (
+        f'SELECT {body}, {names} FROM "{table}" WHERE partition = ?{inside} ORDER BY {sort} LIMIT ?'
+    )
+
+
+@lru_cache(maxsize=2048)
+def count_statement(
+    table: str,
+    index: Index,
+    comparisons: tuple[tuple[str, str], ...],
+    after: bool,
+) -> str:
+    """SELECT the number of the index's rows that fit: the inner LIMIT is the scan."""
+    inside, sort = _range_of(index, after)
+    fits = " AND ".join(f'"{column}" {operator} ?' for column, operator in comparisons)
+    return (
+        f'SELECT count(*) FROM (SELECT 1 FROM (SELECT * FROM "{table}" WHERE partition = ?{inside} '
+        f"ORDER BY {sort} LIMIT ?) {'WHERE ' * bool(fits)}{fits} LIMIT ?)"
+    )
+
+
+def _range_of(index: Index, after: bool) -> tuple[str, str]:
+    """The conditions of an index's range behind the partition, and its order."""
+    order = [*index.order, "id"]
+    names = ", ".join(f'"{column}"' for column in order)
+    inside = "".join(f' AND "{column}" IS ?' for column in index.key)
+    if after:
+        sign = "<" if index.descending else ">"
+        inside += f" AND ({names}) {sign} ({', '.join('?' * len(order))})"
+    direction = "DESC" if index.descending else "ASC"
+    return inside, ", ".join(f'"{column}" {direction}' for column in order)
+
+
+@lru_cache(maxsize=512)
+def locate_statement(
+    table: str, lookup: Lookup, comparisons: tuple[tuple[str, str], ...], after: bool
+) -> str:
+    """SELECT partition and body of the rows with a key of the JSON array that comes first.
+
+    CROSS JOIN tells SQLite to take key after key, and so to search the index by all its columns;
+    with `IN` it searches by the first and passes over the rest.
+    """
+    key = " AND ".join(
+        f"stored.\"{column}\" = json_extract(keys.value, '$[{place}]')"
+        for place, column in enumerate(lookup.columns)
+    )
+    more = "".join(f' AND stored."{column}" {operator} ?' for column, operator in comparisons)
+    if after:
+        more += " AND (stored.partition, stored.id) > (?, ?)"
+    return (
+        "SELECT stored.partition, stored.body FROM json_each(?) AS keys "
+        f'CROSS JOIN "{table}" AS stored ON {key}{more} '
+        "ORDER BY stored.partition, stored.id LIMIT ?"
+    )

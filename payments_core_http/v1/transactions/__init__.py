@@ -1,0 +1,1 @@
+"""Transactions: rows, queries, handlers, views."""

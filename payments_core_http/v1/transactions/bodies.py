@@ -1,0 +1,36 @@
+"""What the routes of transactions take in."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import attrs
+from msgspec import Meta
+
+from payments_core.legacy.transactions.operations import MAX_REACH
+from payments_core.validation.fields import AccountId, ChainId, Id
+from payments_core_http.wire.query import DEFAULT_LIMIT
+
+
+@attrs.frozen(kw_only=True)
+class OneTransaction:
+    """A transaction by its id."""
+
+    transactionId: Id
+
+
+@attrs.frozen(kw_only=True)
+class TransactionsQuery:
+    """An account's transactions, newest first, all or some.
+
+    Pages reach 1,000 transactions; `before` is the id of a transaction, and the list begins behind
+    it.
+    """
+
+    userId: AccountId
+    page: Annotated[int, Meta(ge=1, le=MAX_REACH)] = 1
+    limit: Annotated[int, Meta(ge=1, le=100)] = DEFAULT_LIMIT
+    type: Literal["deposit", "payment", "settlement"] | None = None
+    status: Literal["pending", "processing", "completed", "failed"] | None = None
+    chainId: ChainId | None = None
+    before: Id | None = None

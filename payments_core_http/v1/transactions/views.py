@@ -1,0 +1,136 @@
+"""Transactions as v1 gives them out (interface "Transaction")."""
+
+from __future__ import annotations
+
+import attrs
+import msgspec
+
+from payments_core.clock import format_iso, format_iso_or_none
+from payments_core.legacy.transactions.operations import TransactionPage
+from payments_core.legacy.transactions.translation import (
+    LegacyTransaction,
+    Party,
+    TransactionStatus,
+    TransactionType,
+)
+from payments_core.money import format_amount
+from payments_core_http.v1.envelope import Success
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class PartyView:
+    """One side of a transaction, as far as it is known."""
+
+    userId: str | None
+    paymentAddress: str | None
+    walletAddress: str | None
+
+
+class TransactionView(msgspec.Struct, kw_only=True, frozen=True, rename={"from_": "from"}):
+    """A movement of funds. `fee` is what the recipient pays of `amount`."""
+
+    id: str
+    type: TransactionType
+    status: TransactionStatus
+    amount: str
+    token: str
+    from_: PartyView
+    to: PartyView
+    fee: str
+    chainId: int
+    txHash: str | None
+    createdAt: str
+    completedAt: str | None
+
+
+class ListedTransactionView(msgspec.Struct, kw_only=True, frozen=True, rename={"from_": "from"}):
+    """The same in a list: a side is its payment address, or else its wallet address."""
+
+    id: str
+    type: TransactionType
+    status: TransactionStatus
+    amount: str
+    token: str
+    from_: str | None
+    to: str | None
+    fee: str
+    chainId: int
+    txHash: str | None
+    createdAt: str
+    completedAt: str | None
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class PaginationView:
+    """Where the page is. `totalCount` counts 1,000 transactions at most."""
+
+    page: int
+    limit: int
+    totalPages: int
+    totalCount: int
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class TransactionsView:
+    """A page of transactions, newest first."""
+
+    transactions: tuple[ListedTransactionView, ...]
+    pagination: PaginationView
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class TransactionAnswer(Success):
+    """A transaction."""
+
+    data: TransactionView
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class TransactionsAnswer(Success):
+    """A page of transactions."""
+
+    data: TransactionsView
+
+
+def transaction(found: LegacyTransaction) -> TransactionView:
+    """A transaction, with its sides in full."""
+    return TransactionView(
+        id=found.id,
+        type=found.type,
+        status=found.status,
+        amount=format_amount(found.amount, found.asset.decimals),
+        token=found.asset.symbol,
+        from_=_party(found.payer),
+        to=_party(found.payee),
+        fee=format_amount(found.fee, found.asset.decimals),
+        chainId=found.asset.chain_id,
+        txHash=found.transaction_hash,
+        createdAt=format_iso(found.created_at),
+        completedAt=format_iso_or_none(found.completed_at),
+    )
+
+
+def transactions(found: TransactionPage, *, page: int, limit: int) -> TransactionsView:
+    """A page of transactions."""
+    return TransactionsView(
+        transactions=tuple(_listed(item) for item in found.transactions),
+        pagination=PaginationView(
+            page=page,
+            limit=limit,
+            totalPages=-(-found.total // limit),
+            totalCount=found.total,
+        ),
+    )
+
+
+def _listed(found: LegacyTransaction) -> ListedTransactionView:
+    whole = msgspec.structs.asdict(transaction(found))
+    return ListedTransactionView(**{**whole, "from_": found.payer.name, "to": found.payee.name})
+
+
+def _party(party: Party) -> PartyView:
+    return PartyView(
+        userId=party.account_id,
+        paymentAddress=party.payment_address,
+        walletAddress=party.wallet_address,
+    )
