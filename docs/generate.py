@@ -364,6 +364,7 @@ SUBJECTS: dict[Subject, str] = {
     "environment": "environment of an app",
     "app": "app",
     "payment": "Payment",
+    "link": "checkout link",
     "address_and_app": "client's address and app",
 }
 

@@ -77,12 +77,21 @@ class ApiCall(Generic[B, Q]):
 
     def add_etag(self, answer: Response) -> Response:
         """The answer with a strong ETag, or 304 for whoever has it."""
-        tag = f'"{hashlib.sha256(answer.body).hexdigest()[:32]}"'
-        headers = {**answer.headers, "ETag": tag}
+        tag = f'"{make_etag(answer.body)}"'
+        return self.answer_tagged(tag, answer.api_version, answer.headers, lambda: answer.body)
+
+    def answer_tagged(
+        self, tag: str, version: str, headers: Mapping[str, str], render: Callable[[], bytes]
+    ) -> Response:
+        """What `render` makes, with an ETag; 304 for whoever has it, and nothing is made.
+
+        `tag` is as it stands in the header, with its quotes.
+        """
+        headers = {**headers, "ETag": tag}
         if not _etag_matches(self.if_none_match, tag):
-            return attrs.evolve(answer, headers=headers)
+            return Response(200, render(), version, headers)
         headers.pop("Content-Type", None)  # there is no content
-        return Response(304, b"", answer.api_version, headers)
+        return Response(304, b"", version, headers)
 
     def run_idempotent(
         self,
@@ -138,6 +147,11 @@ class ApiCall(Generic[B, Q]):
         filters = attrs.asdict(self._page_query(), filter=_is_filter)
         names = (self.authority.partition, self.authority.principal, self.route.path)
         return msgspec.json.encode((names, sorted(self.path.items()), filters)).decode()
+
+
+def make_etag(content: bytes) -> str:
+    """What an ETag holds: another for each content."""
+    return hashlib.sha256(content).hexdigest()[:32]
 
 
 def _etag_matches(if_none_match: str | None, tag: str) -> bool:

@@ -102,8 +102,8 @@ class Route:
     are wire classes; without them a body must be empty and every query parameter is refused.
     `with_payment_secret` asks for `X-Service-Payment-Secret` of the path's Payment as well, and
     `may_have_payment_secret` takes it where it is sent; a wrong one is refused by both.
-    `policy` names the rate policy that the row has of its own, and `creation_policy` the one that
-    counts what it made.
+    `policy` names the rate policy that the row has of its own, `creation_policy` the one that
+    counts what it made, and `miss_policy` the one that counts, for the address, what was not found.
     `errors` are the handler's own, beside those that the pipeline raises on every such route.
     `answers` is what a success answers: a view class, a union of them, `ListOf` one, or `NoReturn`
     where nothing succeeds yet. `success_if_existing` is the status where there was nothing to make.
@@ -126,6 +126,7 @@ class Route:
     may_have_payment_secret: bool = attrs.field(kw_only=True, default=False)
     policy: str | None = attrs.field(kw_only=True, default=None)
     creation_policy: str | None = attrs.field(kw_only=True, default=None)
+    miss_policy: str | None = attrs.field(kw_only=True, default=None)
     success: int = attrs.field(kw_only=True, default=200)
     success_if_existing: int | None = attrs.field(kw_only=True, default=None)
     errors: tuple[type[PaymentsError], ...] = attrs.field(kw_only=True, default=())

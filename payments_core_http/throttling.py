@@ -8,6 +8,7 @@ What a route made without a credential is counted once it is made.
 
 from __future__ import annotations
 
+import hashlib
 import logging
 import re
 from collections.abc import Mapping, Sequence
@@ -135,12 +136,25 @@ class Throttle:
         policy = ROUTE_POLICIES[route.policy]
         if policy.subject == "payment":
             policy_checks = [self._policy_check(policy, subjects["paymentId"])]
+        elif policy.subject == "link":
+            policy_checks = [self._policy_check(policy, _hash_code(subjects["code"]))]
         else:
             app = f" {subjects['appId']}" if policy.subject == "address_and_app" else ""
-            policy_checks = [
-                self._policy_check(policy, one.name + app, one.multiple)
-                for one in rate_context.client
-            ]
+            policy_checks = self._address_checks(rate_context, policy, app)
+        policies = [policy] * len(policy_checks)
+        self._check_policies(rate_context, policies, policy_checks)
+        self._require_admitted(rate_context, policies)
+
+    def check_miss(self, rate_context: RateLimitContext, route: Route) -> None:
+        """Count, for its address, a request whose route has not found what it names.
+
+        Raises RateLimited in place of that answer where there were too many: who guesses is told
+        no more, and who has a link that is known is never counted here.
+        """
+        if self._limiter is None or route.miss_policy is None:
+            return
+        policy = ROUTE_POLICIES[route.miss_policy]
+        policy_checks = self._address_checks(rate_context, policy)
         policies = [policy] * len(policy_checks)
         self._check_policies(rate_context, policies, policy_checks)
         self._require_admitted(rate_context, policies)
@@ -208,6 +222,14 @@ class Throttle:
     ) -> PolicyCheck:
         limit = self._limits.limit_of(policy, own) * multiple
         return PolicyCheck(f"{policy.rule}:{subject}", limit, policy.window_ms, cost)
+
+    def _address_checks(
+        self, rate_context: RateLimitContext, policy: RatePolicy, suffix: str = ""
+    ) -> list[PolicyCheck]:
+        return [
+            self._policy_check(policy, one.name + suffix, one.multiple)
+            for one in rate_context.client
+        ]
 
     def _abuse_check(self, network: CountedNetwork, *, cost: int) -> PolicyCheck:
         abuse = self._limits.abuse
@@ -280,6 +302,11 @@ class Throttle:
             retry_after_s=_seconds_until(policy_state.reset_at, self._clock.real_now()),
             reason=reason,
         )
+
+
+def _hash_code(code: str) -> str:
+    """What a limiter knows of a link's code, which opens the page and is in no log."""
+    return hashlib.sha256(code.encode()).hexdigest()[:32]
 
 
 def _seconds_until(at: Instant, now: Instant) -> int:

@@ -12,8 +12,9 @@ import attrs
 
 from payments_core.clock import HOUR, MINUTE, SECOND
 
-Subject = Literal["address", "environment", "app", "payment", "address_and_app"]
-"""What is counted together. An address is a client's; an app has an environment per mode."""
+Subject = Literal["address", "environment", "app", "payment", "link", "address_and_app"]
+"""What is counted together. An address is a client's; an app has an environment per mode; a link is
+a checkout link, whoever opens it."""
 
 Kind = Literal["any", "read", "write", "post", "created"]
 
@@ -96,11 +97,15 @@ ROUTE_POLICIES: Mapping[str, RatePolicy] = {
     policy.rule: policy
     for policy in (
         RatePolicy("payment_state", "payment", 60, MINUTE, where="for a Payment's `state`"),
-        RatePolicy("payment_link", "address", 30, MINUTE, where="for a payment link"),
+        RatePolicy("payment_page", "link", 120, MINUTE, where="for a checkout page"),
+        RatePolicy(
+            "payment_link", "address", 30, MINUTE,
+            where="that exchanges a payment link, or opens the page of an unknown one",
+        ),
         RatePolicy("public_creation", "address_and_app", 10, MINUTE, where="with an app id alone"),
         PUBLIC_CREATION_MINUTE,
     )
-}
+}  # fmt: skip
 """For single routes, which name theirs. They use nothing of an app's policies."""
 
 RULES: Mapping[str, RatePolicy] = {

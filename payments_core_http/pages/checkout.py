@@ -24,6 +24,10 @@ _TIMED: tuple[Stage, ...] = ("waiting", "part_paid")
 _PASSING: tuple[Stage, ...] = (*_TIMED, "ending", "processing", "received")
 """The stages that pass by themselves: a look again is worth while."""
 
+_POLL_MS = 10_000
+_SOON_MS = 2_000
+"""How often the script asks whether the page has changed: soon after a transfer was sent."""
+
 _GOOD: tuple[Stage, ...] = ("received", "paid")
 _UNPAID: tuple[Stage, ...] = (*_TIMED, "expired", "cancelled")
 
@@ -41,12 +45,14 @@ class Message:
 class TransferRequest:
     """What to send, where, and how: in words, to copy, and as two codes to scan.
 
-    `typed_amount` is the amount as wallets take it. `payment_uri` is EIP-681's.
+    `typed_amount` is the amount as wallets take it. `payment_uri` is EIP-681's. The script pays
+    with `amount_atomic`, and compares `decimals` with what the wallet's network has.
     """
 
     amount: str
     typed_amount: str
     amount_atomic: int
+    decimals: int
     symbol: str
     network: str
     chain_id: int
@@ -69,7 +75,7 @@ class TransferRow:
 
 @attrs.frozen(kw_only=True)
 class CheckoutView:
-    """The whole page."""
+    """The whole page; the script asks for it again every `poll_ms` while it `may_change`."""
 
     payment_id: str
     status_version: int
@@ -88,6 +94,7 @@ class CheckoutView:
     expires_iso: str | None
     left_ms: int | None
     may_change: bool
+    poll_ms: int
     is_elsewhere: bool
     """Whether it waits for a payment that this page cannot take: the merchant's app does."""
     return_url: str | None
@@ -103,6 +110,7 @@ def build_view(page: CheckoutPage, language: Language) -> CheckoutView:
         "excess": language.format_amount(payment.excess, payment.asset),
     }
     is_timed = page.stage in _TIMED or page.due > 0
+    is_submitted = "submitted" in page.notices
     return CheckoutView(
         payment_id=payment.id,
         status_version=payment.status_version,
@@ -123,7 +131,8 @@ def build_view(page: CheckoutPage, language: Language) -> CheckoutView:
         expires_iso=format_iso(payment.expires_at) if is_timed else None,
         left_ms=payment.expires_at - page.looked_at if is_timed else None,
         may_change=page.stage in _PASSING,
-        is_elsewhere=page.stage in _TIMED and not page.due,
+        poll_ms=_SOON_MS if is_submitted else _POLL_MS,
+        is_elsewhere=page.stage in _TIMED and not page.due and not is_submitted,
         return_url=_choose_return_url(payment, page.stage),
     )
 
@@ -152,6 +161,7 @@ def _build_request(page: CheckoutPage, language: Language) -> TransferRequest:
         amount=language.format_amount(page.due, asset),
         typed_amount=format_amount(page.due, asset.decimals),
         amount_atomic=page.due,
+        decimals=asset.decimals,
         symbol=asset.symbol,
         network=chain_entry(asset.chain_id).name,
         chain_id=asset.chain_id,

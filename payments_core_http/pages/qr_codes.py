@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import markupsafe
 import segno
 
@@ -9,6 +11,7 @@ _QUIET_MODULES = 4
 """The light frame that ISO/IEC 18004 asks for."""
 
 
+@lru_cache(256)  # a page that is asked for again and again has the same codes
 def render_qr_code(text: str) -> markupsafe.Markup:
     """The code as SVG, dark on light in any color scheme: many cameras read nothing else."""
     code = segno.make(text, error="m", micro=False)

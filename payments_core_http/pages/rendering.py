@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
+import attrs
 import jinja2
 
 from payments_core.errors import PaymentsError
 from payments_core.payments.checkout.checkout import CheckoutPage
+from payments_core_http.calls import make_etag
 from payments_core_http.errors import status_of
-from payments_core_http.pages.checkout import build_view
+from payments_core_http.pages.checkout import CheckoutView, build_view
 from payments_core_http.pages.languages import LANGUAGES, Language, choose_language
-from payments_core_http.pages.words import find_error_words
+from payments_core_http.pages.words import WALLET_WORDS, find_error_words
 
 _TEMPLATES = jinja2.Environment(
     loader=jinja2.PackageLoader("payments_core_http.pages"),
@@ -22,13 +24,37 @@ _TEMPLATES = jinja2.Environment(
 )
 
 
-def render_checkout(
-    page: CheckoutPage, mode: str, wanted: str | None, accept_language: str | None
-) -> bytes:
+@attrs.frozen
+class BuiltPage:
+    """What a page shows, before it is rendered; the `etag` is another where anything differs.
+
+    The time that is left differs in each answer and changes no tag: who looks counts it down.
+    """
+
+    language: Language
+    view: CheckoutView
+    etag: str
+
+    def render(self, mode: str) -> bytes:
+        """The page's bytes."""
+        return _render(
+            "checkout.html",
+            self.language,
+            view=self.view,
+            etag=self.etag,
+            is_sandbox=mode == "sandbox",
+            wallet_words=WALLET_WORDS,
+        )
+
+
+def build_checkout(
+    page: CheckoutPage, wanted: str | None, accept_language: str | None
+) -> BuiltPage:
     """The page of a link, in the language that its reader chose or that the browser asks for."""
     language = choose_language(wanted, accept_language)
     view = build_view(page, language)
-    return _render("checkout.html", language, view=view, is_sandbox=mode == "sandbox")
+    timeless = attrs.asdict(attrs.evolve(view, left_ms=None))
+    return BuiltPage(language, view, make_etag(repr((language.tag, timeless)).encode()))
 
 
 def render_error_page(

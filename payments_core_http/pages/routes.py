@@ -47,18 +47,24 @@ PAGE_HEADERS: Mapping[str, str] = {
 _STATIC = {
     "checkout.css": "text/css; charset=utf-8",
     "checkout.js": "text/javascript; charset=utf-8",
+    "wallet.js": "text/javascript; charset=utf-8",
 }
 
 
 def show_checkout(service: PaymentsService, call: ApiCall[None, Mapping[str, str]]) -> Response:
     """The page of a link: how its Payment stands, and how to pay it."""
     # Templates and locales are loaded when the first page is asked for: a start is fast without.
-    from payments_core_http.pages.rendering import render_checkout
+    from payments_core_http.pages.rendering import build_checkout
 
     service.refresh()  # no credential has asked what time it is
     page = service.checkout.get_page(call.path["code"], mode=call.mode)
-    html = render_checkout(page, call.mode, call.query.get("lang"), call.accept_language)
-    return Response(200, html, page.payment.api_version, PAGE_HEADERS)
+    built = build_checkout(page, call.query.get("lang"), call.accept_language)
+    return call.answer_tagged(
+        f'"{built.etag}"',
+        page.payment.api_version,
+        PAGE_HEADERS,
+        lambda: built.render(call.mode),
+    )
 
 
 def show_error(error: PaymentsError, request_id: str, environ: Mapping[str, Any]) -> Response:
@@ -97,7 +103,8 @@ def _make_file_route(name: str, media_type: str) -> Route:
 
 ROUTES: tuple[Route, ...] = (
     Route(
-        "GET", "/pay/{code}", show_checkout, needs=None, answers=Any, policy="payment_link",
+        "GET", "/pay/{code}", show_checkout, needs=None, answers=Any, policy="payment_page",
+        miss_policy="payment_link", has_etag=True,
         errors=(errors.NotFound, errors.EntitlementRequired), render_error=show_error,
         summary="The page on which a payer pays.",
     ),

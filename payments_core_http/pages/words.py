@@ -147,6 +147,11 @@ STAGE_WORDS: Mapping[Stage, Words] = {
 }
 
 NOTICE_WORDS: Mapping[Notice, Words] = {
+    "submitted": Words(
+        "wait",
+        N_("Your wallet has sent a transfer"),
+        N_("We wait for the network to show it. Do not send it again."),
+    ),
     "overpaid": Words(
         "warn",
         N_("More than the amount arrived"),
@@ -180,6 +185,30 @@ RECEIPT_WORDS: Mapping[str, str] = {
     "rejected": N_("Not counted"),
     "reorged": N_("Undone by the network"),
 }
+
+WALLET_WORDS: Mapping[str, str] = {
+    "connect": N_("Allow this page to see your address, in your wallet."),
+    "switch": N_("Allow the change to the network %(network)s, in your wallet."),
+    "check": N_("Checking network, token and amount."),
+    "sign": N_("Check the amount in your wallet, then confirm it there."),
+    "sent": N_("Your wallet has sent the transfer. Do not send it again."),
+    "declined": N_("You declined in your wallet. Nothing was sent."),
+    "network": N_(
+        "Nothing was sent: your wallet is on another network. Change it to %(network)s in your"
+        " wallet, then try again."
+    ),
+    "token": N_(
+        "Nothing was sent: the network of your wallet does not have this %(symbol)s. Check the"
+        " network %(network)s in your wallet."
+    ),
+    "funds": N_("Nothing was sent: this address of your wallet holds too little %(symbol)s."),
+    "changed": N_("Nothing was sent: what is due has changed. Check the page, then try again."),
+    "failed": N_("Nothing was sent: your wallet or this page did not answer as expected."),
+    "unclear": N_(
+        "Your wallet did not say whether it has sent the transfer. Look there before you try again."
+    ),
+}
+"""What the script says while it pays from a wallet, and why it does not."""
 
 _LINK_NOT_OPENED = Words(
     "end",

@@ -36,8 +36,9 @@ from payments_core.payments.details import (
     load_receipts,
     sum_pending_amount,
 )
+from payments_core.payments.options.direct_lifecycle import list_new_submissions
 from payments_core.payments.options.record import DirectOption
-from payments_core.payments.receipts.record import Receipt
+from payments_core.payments.receipts.record import Receipt, TrackedTransaction
 from payments_core.payments.record import Payment, PaymentLink
 from payments_core.storage.port import Snapshot
 from payments_core.tenants.authorization import Authority, Requirement, authorize
@@ -70,7 +71,8 @@ class CheckoutState:
 class CheckoutPage:
     """What the page of a checkout link shows, from one snapshot.
 
-    `due` is the atomic amount to send now. `scanned_height` is the newest block that was looked at;
+    `due` is the atomic amount to send now; nothing while a transfer that the payer has named may
+    come. `scanned_height` is the newest block that was looked at;
     -1 where there is none. `looked_at` is when all of it held. `client_secret` is there while the
     link can be exchanged for it.
     """
@@ -129,15 +131,17 @@ class Checkout:
         Raises NotFound, as `exchange` does; EntitlementRequired.
         """
 
+        now = self._clock.now()
+
         def load_more(
             snapshot: Snapshot, payment: Payment
-        ) -> tuple[tuple[Receipt, ...], PaymentSettings]:
+        ) -> tuple[tuple[Receipt, ...], PaymentSettings, bool]:
             settings = snapshot.get(PaymentSettings, SETTINGS_ID) or DEFAULT_SETTINGS
-            return load_receipts(snapshot, payment.id), settings
+            is_submitted = _has_new_submission(snapshot, payment, now)
+            return load_receipts(snapshot, payment.id), settings, is_submitted
 
         environment, payment, more = self._find_linked(code, mode, load_more)
-        receipts, settings = more
-        now = self._clock.now()
+        receipts, settings, is_submitted = more
         pending_amount = sum_pending_amount(receipts)
         is_open = now < payment.expires_at
         return CheckoutPage(
@@ -145,9 +149,9 @@ class Checkout:
             receipts=receipts,
             branding=settings.terms.branding,
             stage=find_stage(payment, now=now),
-            notices=list_notices(payment),
+            notices=list_notices(payment, is_submitted=is_submitted),
             pending_amount=pending_amount,
-            due=compute_due(payment, pending_amount, now=now),
+            due=0 if is_submitted else compute_due(payment, pending_amount, now=now),
             scanned_height=get_scanned_height(self._storage, mode, payment.chain_id),
             looked_at=now,
             client_secret=self._make_secret(environment, payment) if is_open else None,
@@ -203,6 +207,21 @@ class Checkout:
     def _make_secret(self, environment: Environment, payment: Payment) -> str:
         claims = Claims(environment.id, payment.id, payment.api_version, 0)
         return self._tokens.payment_secret(claims)
+
+
+def _has_new_submission(snapshot: Snapshot, payment: Payment, now: Instant) -> bool:
+    """Whether the payer has just named a transfer that no block has yet.
+
+    A second payment beside it would be too much; an invented one keeps nobody from paying for long.
+    """
+    options = (snapshot.get(DirectOption, id) for id in payment.direct_option_ids)
+    tracked = (
+        snapshot.get(TrackedTransaction, id)
+        for option in options
+        if option is not None
+        for id in list_new_submissions(option, now=now)
+    )
+    return any(one is not None and one.watched and not one.receipt_ids for one in tracked)
 
 
 def load_payment(snapshot: Snapshot, payment_id: str) -> Payment:

@@ -33,7 +33,7 @@ Stage = Literal[
 ]
 STAGES: tuple[Stage, ...] = get_args(Stage)
 
-Notice = Literal["overpaid", "duplicate", "refunding", "refunded", "reorged"]
+Notice = Literal["submitted", "overpaid", "duplicate", "refunding", "refunded", "reorged"]
 NOTICES: tuple[Notice, ...] = get_args(Notice)
 
 _STAGES_BY_STATUS: Mapping[str, Stage] = {
@@ -76,10 +76,14 @@ def find_stage(payment: Payment, *, now: Instant) -> Stage:
     return _STAGES_BY_STATUS[payment.status]
 
 
-def list_notices(payment: Payment) -> tuple[Notice, ...]:
-    """What else the payer must know, beside the stage."""
+def list_notices(payment: Payment, *, is_submitted: bool = False) -> tuple[Notice, ...]:
+    """What else the payer must know, beside the stage.
+
+    `is_submitted` tells that the payer has named a transfer which no block has yet.
+    """
     stage = _STAGES_BY_STATUS[payment.status]
     found: dict[Notice, bool] = {
+        "submitted": is_submitted and payment.status in OPEN,
         "duplicate": payment.excess > 0 and "duplicate" in payment.labels,
         "overpaid": payment.excess > 0 and "duplicate" not in payment.labels,
         "refunding": bool(payment.refunding),

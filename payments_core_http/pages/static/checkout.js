@@ -4,30 +4,35 @@
 
 document.documentElement.classList.add("js");
 
-(() => {
-  const POLL_MS = 10_000;
+const checkout = (() => {
   const LONGEST_MS = 60_000;
   const COPIED_MS = 2_000;
-  let tag = null;
-  let wait = POLL_MS;
+  let failures = 0;
   let timer = 0;
   let shownAt = performance.now();
+  const listeners = [];
 
   const main = () => document.querySelector("main");
 
-  // The page again, as a document: no text of it is ever parsed here as markup.
+  // The page again, as a document: no text of it is ever parsed here as markup. Null while the page
+  // that is shown is the newest.
   const fetchPage = () => new Promise((resolve, reject) => {
     const request = new XMLHttpRequest();
     request.open("GET", location.href);
+    request.setRequestHeader("If-None-Match", `"${main().dataset.etag}"`);
     request.responseType = "document";
-    request.onload = () => request.status === 200 && request.response
-      ? resolve(request.response) : reject(new Error(String(request.status)));
+    request.onload = () => {
+      if (request.status === 304) resolve(null);
+      else if (request.status === 200 && request.response) resolve(request.response);
+      else reject(new Error(String(request.status)));
+    };
     request.onerror = () => reject(new Error("network"));
     request.send();
   });
 
-  const replacePage = async () => {
+  const refresh = async () => {
     const fresh = await fetchPage();
+    if (!fresh || fresh.querySelector("main").dataset.etag === main().dataset.etag) return;
     const heading = main().querySelector("h1").textContent;
     document.title = fresh.title;
     for (const name of ["header", "main"]) {
@@ -39,36 +44,24 @@ document.documentElement.classList.add("js");
     prepare();
   };
 
-  // Whether the Payment's state is another one than when it was last asked for.
-  const hasChanged = async ({ payment, secret }) => {
-    const headers = { Authorization: `Bearer ${secret}` };
-    if (tag) headers["If-None-Match"] = tag;
-    const answer = await fetch(`/v2/public/payments/${payment}/state`, {
-      headers, cache: "no-store", credentials: "omit", referrerPolicy: "no-referrer",
-    });
-    if (answer.status === 304) return false;
-    if (!answer.ok) throw new Error(String(answer.status));
-    tag = answer.headers.get("ETag");
-    const state = await answer.json();
-    return String(state.statusVersion) !== main().dataset.version;
-  };
-
   const poll = async () => {
     clearTimeout(timer);
-    const { mayChange, secret, stage } = main().dataset;
-    if (!mayChange) return;
+    if (!main().dataset.pollMs) return;
     if (!document.hidden) {
       try {
-        // Blocks on top of a transfer change the page, and not the state.
-        if (!secret || stage === "processing" || await hasChanged(main().dataset)) {
-          await replacePage();
-        }
-        wait = POLL_MS;
+        await refresh();
+        failures = 0;
       } catch {
-        wait = Math.min(2 * wait, LONGEST_MS);
+        failures += 1;
       }
     }
-    timer = setTimeout(poll, wait);
+    schedule();
+  };
+
+  const schedule = () => {
+    clearTimeout(timer);
+    const { pollMs } = main().dataset;
+    if (pollMs) timer = setTimeout(poll, Math.min(Number(pollMs) * 2 ** failures, LONGEST_MS));
   };
 
   const showTimeLeft = () => {
@@ -80,7 +73,7 @@ document.documentElement.classList.add("js");
     place.textContent = parts.map((part) => String(part).padStart(2, "0")).join(":");
     if (left === 0) {
       delete place.dataset.leftMs;
-      replacePage().catch(() => {});
+      refresh().catch(() => {});
     }
   };
 
@@ -99,13 +92,21 @@ document.documentElement.classList.add("js");
       button.addEventListener("click", copy);
     }
     showTimeLeft();
+    for (const listener of listeners) listener();
   };
 
   document.addEventListener("DOMContentLoaded", () => {
     if (!document.querySelector("[data-stage]")) return;
     prepare();
     setInterval(showTimeLeft, 1_000);
-    timer = setTimeout(poll, POLL_MS);
+    schedule();
     document.addEventListener("visibilitychange", () => { if (!document.hidden) poll(); });
   });
+
+  return {
+    // Has the newest page shown; asks for it often from then on where that page says so.
+    update: poll,
+    // Calls the function whenever another page is shown.
+    onShown: (listener) => { listeners.push(listener); },
+  };
 })();

@@ -152,6 +152,7 @@ _TABLE: tuple[Row, ...] = (
     Row(method="GET", path="/pay/{code}", caller="nobody"),
     Row(method="GET", path="/pay/assets/checkout.css", caller="nobody"),
     Row(method="GET", path="/pay/assets/checkout.js", caller="nobody"),
+    Row(method="GET", path="/pay/assets/wallet.js", caller="nobody"),
     # The partner.
     _keyed("GET", "/v2/partners/config", ""),
     _standard("GET", "/v2/partners/payment-settings"),

@@ -12,9 +12,9 @@ from tests.http.payer_page import Page
 MERCHANT = {"enabled": False, "branding": {"name": "Panadería Ñandú"}, "version": 0}
 
 
-def make_page(**more: Any) -> Page:
+def make_page(*, checkout: Checkout | None = None, **more: Any) -> Page:
     """A Payment that waits, of a merchant with a name."""
-    checkout = Checkout(MemoryStorage())
+    checkout = checkout or Checkout(MemoryStorage())
     checkout.door.call("PUT", "/v2/partners/payment-settings", MERCHANT)
     facts = {
         "description": "Two loaves of bread",

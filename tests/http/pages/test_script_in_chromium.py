@@ -13,6 +13,7 @@ from playwright.sync_api import Page as Tab
 
 from tests.http.pages.browser import needs_chromium, open_chromium, serve
 from tests.http.pages.scenes import SCENES, end, send
+from tests.http.pages.wallet import Wallet
 from tests.http.payer_page import Page
 
 pytestmark = [needs_chromium, pytest.mark.slow]
@@ -72,10 +73,15 @@ def test_the_page_changes_by_itself_and_says_so_to_those_who_hear_it(visit: Visi
     assert visit.said == []
 
 
-def test_the_secret_travels_in_one_header_to_one_address_alone(visit: Visit) -> None:
+def test_the_secret_travels_in_one_header_to_this_one_payment_alone(visit: Visit) -> None:
+    answers = {"eth_requestAccounts": ["0x" + "aa" * 20], "eth_call": _read_token}
+    wallet = Wallet({**answers, "eth_sendTransaction": "0x" + "ab" * 32})
+    wallet.inject(visit.tab)
     visit.open()
     send(visit.page, "10")
     visit.wait_for("Part of the payment has arrived")
+    visit.tab.get_by_role("button", name=wallet.name).click()
+    visit.tab.wait_for_selector("text=Your wallet has sent a transfer")
     secret = visit.page.secret
     holders = set()
     for request in visit.requests:
@@ -85,21 +91,27 @@ def test_the_secret_travels_in_one_header_to_one_address_alone(visit: Visit) -> 
         assert "referer" not in headers
         for name, value in headers.items():
             if secret in value:
-                holders.add((name, request.url))
-    state = f"{visit.url}/v2/public/payments/{visit.page.payment['id']}/state"
-    assert holders == {("authorization", state)}
+                holders.add((name, re.sub(r"pay_option_[\w-]+", "ID", request.url)))
+    options = f"{visit.url}/v2/public/payments/{visit.page.payment['id']}/options"
+    assert holders == {
+        ("authorization", options + path) for path in ("", "/ID/select", "/ID/submissions")
+    }
     assert visit.tab.evaluate("localStorage.length + sessionStorage.length") == 0
+
+
+def _read_token(call: dict[str, str], block: str) -> str:
+    """Six decimals, and enough of everything."""
+    return "0x6" if call["data"] == "0x313ce567" else "0x" + "f" * 12
 
 
 def test_the_page_is_left_alone_while_nothing_changes(visit: Visit) -> None:
     visit.open()
     visit.tab.evaluate("document.querySelector('main').dataset.mark = 'old'")
     for _ in range(3):
-        with visit.tab.expect_response(lambda answer: answer.url.endswith("/state")):
+        with visit.tab.expect_response(lambda answer: answer.url.endswith(visit.page.code)) as seen:
             visit.tab.clock.run_for(POLL_MS)
+        assert seen.value.status == 304
     assert visit.tab.evaluate("document.querySelector('main').dataset.mark") == "old"
-    pages = [one for one in visit.requests if one.url.endswith(visit.page.code)]
-    assert len(pages) == 1
 
 
 def test_the_time_that_is_left_is_counted_by_the_servers_clock(visit: Visit) -> None:
@@ -132,11 +144,11 @@ def test_a_payer_copies_amount_and_address(visit: Visit) -> None:
 
 def test_a_service_that_does_not_answer_leaves_the_page_as_it_is(visit: Visit) -> None:
     visit.open("?lang=es")
-    visit.tab.route("**/state", lambda route: route.abort())
+    visit.tab.route("**/pay/**", lambda route: route.abort())
     for _ in range(4):
         visit.tab.clock.run_for(70_000)
     assert visit.tab.inner_text("h1") == "Esperando su pago"
-    visit.tab.unroute("**/state")
+    visit.tab.unroute("**/pay/**")
     send(visit.page, "25")
     visit.tab.clock.run_for(70_000)
     visit.wait_for("Pagado")

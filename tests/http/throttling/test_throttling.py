@@ -13,6 +13,7 @@ from payments_core.limiters.policies import APP_POLICIES, ROUTE_POLICIES, RULES,
 from payments_core.limiters.port import Limiter
 from payments_core_http.app import create_app
 from payments_core_http.client_address import identify_client, parse_networks
+from payments_core_http.pages import routes as pages
 from payments_core_http.routes import ROUTES
 from payments_core_http.throttling import Throttle
 from tests.http.counting import CountingLimiter
@@ -131,13 +132,19 @@ class TestPolicies:
             "deposit_address_app_minute": (120, 60),
             "chain_reads_minute": (120, 60),
             "payment_state": (60, 60),
+            "payment_page": (120, 60),
             "payment_link": (30, 60),
             "public_creation": (10, 60),
             "public_creation_minute": (600, 60),
         }
 
     def test_every_policy_of_a_route_is_one_that_there_is(self) -> None:
-        named = {name for route in ROUTES for name in (route.policy, route.creation_policy) if name}
+        named = {
+            name
+            for route in (*ROUTES, *pages.ROUTES)
+            for name in (route.policy, route.creation_policy, route.miss_policy)
+            if name
+        }
         assert named == set(ROUTE_POLICIES)
 
     def test_a_refusal_names_its_rule_and_when_to_come_again(self) -> None:
@@ -240,6 +247,52 @@ class TestRoutesOfTheirOwn:
         seen = [gate.send("POST", path, auth=None) for _ in range(31)]
         assert {answer.status for answer in seen[:30]} == {404}
         assert details(seen[-1])["rule"] == "payment_link"
+
+    def test_pages_that_are_kept_open_behind_one_address_starve_nobody(self) -> None:
+        gate = Gate()
+        codes = [self.create_payment(gate, f"p-{n}") for n in range(2)]
+        page = [gate.send("GET", f"/pay/{codes[0]}", auth=None) for _ in range(121)]
+        assert {answer.status for answer in page[:120]} == {200}
+        assert self.find_rule(page[-1]) == "payment_page"
+        assert gate.send("GET", f"/pay/{codes[1]}", auth=None).status == 200
+        assert gate.send("GET", f"/pay/{codes[0]}", auth=None, environ=BOB).status == 429
+
+    def test_who_guesses_links_is_told_no_more_and_who_has_one_is_served(self) -> None:
+        gate = Gate()
+        code = self.create_payment(gate, "p")
+        guesses = [f"{code[:-4]}{n:04}" for n in range(30)]
+        seen = [gate.send("GET", f"/pay/{it}", auth=None) for it in (*guesses, "short", guesses[0])]
+        assert [answer.status for answer in seen] == [404] * 30 + [429] * 2
+        assert self.find_rule(seen[-1]) == "payment_link"
+        assert gate.send("GET", f"/pay/{code}", auth=None).status == 200
+        exchange = gate.send("POST", f"/v2/public/payment-links/{code}/exchange", auth=None)
+        assert details(exchange)["rule"] == "payment_link", "that counts whatever it finds"
+
+    def test_a_limiter_is_not_told_the_code_of_a_link(self) -> None:
+        gate = Gate()
+        code = self.create_payment(gate, "p")
+        gate.limiter.calls.clear()
+        gate.send("GET", f"/pay/{code}", auth=None)
+        keys = [key for call in gate.limiter.calls for key in call]
+        assert any(key.startswith("payment_page:") for key in keys)
+        assert not any(code in key for key in keys)
+
+    @staticmethod
+    def create_payment(gate: Gate, key: str) -> str:
+        wanted = {
+            "intent": "receive",
+            "amount": "1.00",
+            "destination": {"type": "account", "accountId": gate.account_id},
+        }
+        made = gate.send("POST", "/v2/payments", body=wanted, key=key).json
+        return str(made["paymentUrl"].rpartition("/")[2])
+
+    @staticmethod
+    def find_rule(page: Seen) -> str | None:
+        """The rule by which a page was refused: it is in no text, but its limit is in a header."""
+        limits = {str(policy.limit): rule for rule, policy in ROUTE_POLICIES.items()}
+        assert page.status == 429
+        return limits.get(page.headers["ratelimit-limit"])
 
     def test_sixty_looks_a_minute_at_one_payment_and_nothing_of_the_apps(self) -> None:
         gate = Gate()

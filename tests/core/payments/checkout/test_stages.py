@@ -16,7 +16,7 @@ from payments_core.payments.checkout.stages import (
     list_notices,
 )
 from payments_core.payments.journal.record import JournalBalances
-from payments_core.payments.machine import PAYMENT
+from payments_core.payments.machine import OPEN, PAYMENT
 from payments_core.payments.record import Destination, Payment
 
 END = 1_000_000
@@ -127,3 +127,10 @@ def test_what_was_sent_back_is_told_once() -> None:
     assert list_notices(payment(status="succeeded", **facts)) == ("refunded",)
     assert list_notices(payment(status="refunded", **facts)) == ()
     assert list_notices(payment(status="succeeded", refunding=("refund_1",))) == ("refunding",)
+
+
+def test_a_transfer_that_was_named_is_told_while_it_may_still_count() -> None:
+    for status in STATUSES:
+        told = "submitted" in list_notices(payment(status=status), is_submitted=True)
+        assert told == (status in OPEN)
+        assert "submitted" not in list_notices(payment(status=status))

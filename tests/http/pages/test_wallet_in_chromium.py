@@ -1,0 +1,234 @@
+"""A payer pays from a wallet in the browser: on a real node, and refused before it signs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import attrs
+import pytest
+from playwright.sync_api import Browser, expect
+
+from payments_core.chains.evm import abi as calls
+from payments_core.storage.memory.adapter import MemoryStorage
+from payments_core_http.cli.anvil.chain import AnvilChain
+from tests.chains.evm.nodes import Node, anvil_or_skip
+from tests.chains.scenes import PAYERS_KEY, signer
+from tests.http.checkout import BASE, Checkout
+from tests.http.pages.browser import needs_chromium, open_chromium, serve
+from tests.http.pages.scenes import SCENES, make_page, send
+from tests.http.pages.wallet import (
+    DECLINED,
+    UNKNOWN_CHAIN,
+    Wallet,
+    WalletError,
+    make_signing_wallet,
+)
+from tests.http.payer_page import Page
+
+pytestmark = [needs_chromium, pytest.mark.slow]
+PAYER = "0x" + "Aa" * 20
+HASH = "0x" + "ab" * 32
+POLL_MS = 10_500
+DECIMALS, BALANCE_OF = "0x313ce567", "0x70a08231"
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Browser]:
+    with open_chromium() as browser:
+        yield browser
+
+
+@attrs.define
+class Visit:
+    """A payer with a wallet, on the page of a Payment."""
+
+    page: Page
+    wallet: Wallet
+    tab: Any
+
+    def pay(self) -> None:
+        self.tab.get_by_role("button", name=self.wallet.name).click()
+
+    def expect_said(self, text: str) -> None:
+        expect(self.tab.locator("#wallets > [role=status]")).to_have_text(text)
+
+
+@pytest.fixture
+def visit(request: pytest.FixtureRequest, chromium: Browser) -> Iterator[Visit]:
+    """With a wallet that has enough, and answers as `request.param` says."""
+    answers = {
+        "eth_requestAccounts": [PAYER],
+        "eth_call": read_token(),
+        "eth_sendTransaction": HASH,
+        **getattr(request, "param", {}),
+    }
+    page, wallet = SCENES["waiting"](), Wallet(answers)
+    context = chromium.new_context()
+    with serve(page.checkout.door.app) as url:
+        tab = context.new_page()
+        wallet.inject(tab)
+        tab.clock.install()
+        tab.goto(f"{url}/pay/{page.code}")
+        yield Visit(page, wallet, tab)
+        context.close()
+
+
+def read_token(decimals: int = 6, balance: int = 25_000_000) -> Any:
+    def read(call: dict[str, str], block: str) -> str:
+        assert block == "latest"
+        found = {DECIMALS: decimals, BALANCE_OF: balance}[call["data"][:10]]
+        return f"0x{found:064x}"
+
+    return read
+
+
+def test_a_payer_pays_on_a_real_node_until_the_page_says_so(chromium: Browser) -> None:
+    with anvil_or_skip() as process:
+        node, chain = Node(process.url), AnvilChain(process.url, BASE, signer())
+        chain.prepare_node()
+        page = make_page(checkout=Checkout(MemoryStorage(), sandbox_chains={BASE: chain}))
+        checkout, wallet = page.checkout, make_signing_wallet(node, PAYERS_KEY)
+        checkout.transfer(PAYERS_KEY.address, "40")
+        with serve(checkout.door.app) as url:
+            tab = chromium.new_page()
+            said: list[str] = []
+            tab.on("console", lambda message: said.append(message.text))
+            tab.on("pageerror", lambda error: said.append(str(error)))
+            wallet.inject(tab)
+            tab.clock.install()
+            tab.goto(f"{url}/pay/{page.code}")
+            tab.get_by_role("button", name="Example wallet").click()
+            expect(tab.get_by_text("Your wallet has sent a transfer")).to_be_visible()
+            assert wallet.chain_id == BASE, "it was on another network"
+            checkout.run()
+            tab.clock.run_for(POLL_MS)
+            expect(tab.locator("h1")).to_have_text("Your payment is being confirmed")
+            for _ in range(3):
+                checkout.advance(20)
+            tab.clock.run_for(POLL_MS)
+            expect(tab.locator("h1")).to_have_text("Paid")
+            assert said == []
+            tab.close()
+        node.close()
+    payment = checkout.read(page.payment["id"])
+    assert (payment["status"], payment["receivedAmountAtomic"]) == ("succeeded", "25000000")
+    [option] = payment["options"]
+    assert option["option"]["payerAddress"] == PAYERS_KEY.address
+    assert option["option"]["isTerminal"]
+
+
+def test_what_the_wallet_signs_is_the_transfer_that_the_page_shows(visit: Visit) -> None:
+    visit.pay()
+    expect(visit.tab.get_by_text("Your wallet has sent a transfer")).to_be_visible()
+    [[sent]] = [params for method, params in visit.wallet.asked if method == "eth_sendTransaction"]
+    escrow = visit.page.payment["escrow"]["address"]
+    assert sent == {
+        "from": PAYER,
+        "to": "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913",
+        "value": "0x0",
+        "data": "0x" + calls.transfer(escrow, 25_000_000).hex(),
+        "chainId": hex(BASE),
+    }
+
+
+def test_nobody_is_asked_twice_for_what_was_sent(visit: Visit) -> None:
+    visit.pay()
+    expect(visit.tab.get_by_text("Your wallet has sent a transfer")).to_be_visible()
+    visit.tab.reload()
+    expect(visit.tab.get_by_text("Do not send it again.")).to_be_visible()
+    assert visit.tab.locator("#wallets").count() == 0
+    assert visit.page.payment["escrow"]["address"] not in visit.tab.content()
+    visit.page.checkout.advance(180)
+    visit.tab.reload()
+    expect(visit.tab.get_by_role("button", name="Example wallet")).to_be_enabled()
+
+
+def test_a_service_that_cannot_be_told_changes_nothing(visit: Visit) -> None:
+    visit.tab.route("**/submissions", lambda route: route.abort())
+    visit.pay()
+    visit.expect_said("Your wallet has sent the transfer. Do not send it again.")
+    expect(visit.tab.get_by_role("button", name="Example wallet")).to_be_disabled()
+    send(visit.page, "25")
+    visit.tab.clock.run_for(POLL_MS)
+    expect(visit.tab.locator("h1")).to_have_text("Paid")
+
+
+@pytest.mark.parametrize(
+    ("visit", "text"),
+    [
+        (
+            {"wallet_switchEthereumChain": UNKNOWN_CHAIN},
+            "Nothing was sent: your wallet is on another network."
+            " Change it to \u2068Base\u2069 in your wallet, then try again.",
+        ),
+        (
+            {"wallet_switchEthereumChain": None},
+            "Nothing was sent: your wallet is on another network."
+            " Change it to \u2068Base\u2069 in your wallet, then try again.",
+        ),
+        (
+            {"eth_call": "0x"},
+            "Nothing was sent: the network of your wallet does not have this \u2068USDC\u2069."
+            " Check the network \u2068Base\u2069 in your wallet.",
+        ),
+        (
+            {"eth_call": read_token(decimals=18)},
+            "Nothing was sent: the network of your wallet does not have this \u2068USDC\u2069."
+            " Check the network \u2068Base\u2069 in your wallet.",
+        ),
+        (
+            {"eth_call": read_token(balance=24_999_999)},
+            "Nothing was sent: this address of your wallet holds too little \u2068USDC\u2069.",
+        ),
+        ({"eth_requestAccounts": DECLINED}, "You declined in your wallet. Nothing was sent."),
+        ({"eth_requestAccounts": []}, "Nothing was sent: your wallet or this page did not answer"
+         " as expected."),
+        ({"eth_sendTransaction": DECLINED}, "You declined in your wallet. Nothing was sent."),
+        ({"eth_sendTransaction": WalletError(-32603, "Internal error.")}, "Your wallet did not say"
+         " whether it has sent the transfer. Look there before you try again."),
+    ],
+    indirect=["visit"],
+)  # fmt: skip
+def test_what_goes_wrong_is_said_and_the_payer_may_try_again(visit: Visit, text: str) -> None:
+    visit.pay()
+    visit.expect_said(text)
+    expect(visit.tab.get_by_role("button", name="Example wallet")).to_be_enabled()
+    is_asked = "eth_sendTransaction" in visit.wallet.methods
+    assert is_asked == isinstance(visit.wallet.answers["eth_sendTransaction"], WalletError)
+
+
+def test_an_amount_that_has_changed_meanwhile_is_not_signed(visit: Visit) -> None:
+    send(visit.page, "10")  # which the page does not know yet
+    visit.pay()
+    visit.expect_said("Nothing was sent: what is due has changed. Check the page, then try again.")
+    assert "eth_sendTransaction" not in visit.wallet.methods
+    expect(visit.tab.locator("h1")).to_have_text("Part of the payment has arrived")
+    visit.pay()
+    expect(visit.tab.get_by_text("Your wallet has sent a transfer")).to_be_visible()
+    [[sent]] = [params for method, params in visit.wallet.asked if method == "eth_sendTransaction"]
+    assert int(sent["data"][-64:], 16) == 15_000_000
+
+
+def test_a_wallets_name_is_text_and_no_longer_than_the_page_can_show(chromium: Browser) -> None:
+    page = SCENES["waiting"]()
+    name = "<img src=x onerror=alert(1)>" * 10
+    wallet = Wallet({}, name=name)
+    with serve(page.checkout.door.app) as url:
+        tab = chromium.new_page(viewport={"width": 320, "height": 640})
+        wallet.inject(tab)
+        tab.goto(f"{url}/pay/{page.code}")
+        button = tab.locator("#wallets button")
+        assert button.inner_text() == name[:40]
+        assert tab.locator("#wallets img").count() == 0
+        assert tab.evaluate("document.documentElement.scrollWidth") <= 320
+        tab.close()
+
+
+def test_without_a_wallet_nothing_is_offered(chromium: Browser) -> None:
+    page = SCENES["waiting"]()
+    with serve(page.checkout.door.app) as url:
+        tab = chromium.new_page()
+        tab.goto(f"{url}/pay/{page.code}")
+        expect(tab.locator("#wallets")).to_be_hidden()
+        tab.close()

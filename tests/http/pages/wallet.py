@@ -1,0 +1,110 @@
+"""A wallet that is injected into a page (EIP-6963): a mock whose answers a test decides."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import attrs
+from eth_account.signers.local import LocalAccount
+from playwright.sync_api import Page as Tab
+
+from tests.chains.evm.nodes import Node
+
+ANNOUNCE = """(() => {
+  const provider = { request: async (asked) => {
+    const { result, error } = await window.askWallet(asked);
+    if (error) throw Object.assign(new Error(error.message), error);
+    return result;
+  } };
+  const info = { uuid: "350670db-19fa-4704-a166-e52e178b59d2", name: NAME, rdns: "com.example",
+                 icon: "data:image/svg+xml,<svg/>" };
+  const announce = () => window.dispatchEvent(new CustomEvent(
+    "eip6963:announceProvider", { detail: Object.freeze({ info, provider }) }));
+  window.addEventListener("eip6963:requestProvider", announce);
+  announce();
+})();"""
+
+
+class WalletError(Exception):
+    """What EIP-1193 has a wallet answer instead of a result."""
+
+    def __init__(self, code: int, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+DECLINED = WalletError(4001, "User rejected the request.")
+UNKNOWN_CHAIN = WalletError(4902, "Unrecognized chain.")
+
+
+@attrs.define
+class Wallet:
+    """A wallet on `chain_id`; `answers` has what it does with each method, and `asked` the calls.
+
+    A value that is an exception is raised, a function is called with the parameters, and anything
+    else is the result.
+    """
+
+    answers: Mapping[str, Any]
+    chain_id: int = 1
+    name: str = "Example wallet"
+    asked: list[tuple[str, Any]] = attrs.field(factory=list)
+
+    def inject(self, tab: Tab) -> None:
+        """Have the wallet in each page that the tab opens."""
+        tab.expose_function("askWallet", lambda request: self.answer(request))
+        tab.add_init_script(ANNOUNCE.replace("NAME", json.dumps(self.name)))
+
+    def answer(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        method, params = request["method"], request.get("params", [])
+        self.asked.append((method, params))
+        try:
+            return {"result": self._find_result(method, params)}
+        except WalletError as error:
+            return {"error": {"code": error.code, "message": str(error)}}
+
+    def _find_result(self, method: str, params: Any) -> Any:
+        if method not in self.answers and method == "eth_chainId":
+            return hex(self.chain_id)
+        if method not in self.answers and method == "wallet_switchEthereumChain":
+            self.chain_id = int(params[0]["chainId"], 16)
+            return None
+        answer: Any = self.answers[method]
+        if isinstance(answer, Exception):
+            raise answer
+        return answer(*params) if callable(answer) else answer
+
+    @property
+    def methods(self) -> list[str]:
+        """What it was asked, in order."""
+        return [method for method, _ in self.asked]
+
+
+def make_signing_wallet(node: Node, key: LocalAccount) -> Wallet:
+    """A wallet that signs with a real key and sends to a real node."""
+
+    def send(transaction: Mapping[str, str]) -> str:
+        assert transaction["from"].lower() == key.address.lower()
+        signed = key.sign_transaction({
+            "chainId": int(transaction["chainId"], 16),
+            "nonce": int(node.ask("eth_getTransactionCount", key.address, "latest"), 16),
+            "to": transaction["to"],
+            "data": transaction["data"],
+            "value": int(transaction["value"], 16),
+            "gas": 200_000,
+            "maxFeePerGas": 10**11,
+            "maxPriorityFeePerGas": 0,
+        })  # fmt: skip
+        raw = "0x" + bytes(signed.raw_transaction).hex()
+        return str(node.ask("eth_sendRawTransaction", raw))
+
+    def ask(method: str) -> Callable[..., Any]:
+        return lambda *params: node.ask(method, *params)
+
+    return Wallet({
+        "eth_requestAccounts": [key.address],
+        "eth_call": ask("eth_call"),
+        "eth_sendTransaction": send,
+    })  # fmt: skip

@@ -1,0 +1,53 @@
+"""What the page of a link is given: above all, whether its payer should send anything now."""
+
+from __future__ import annotations
+
+from payments_core.payments.checkout.checkout import CheckoutPage
+from payments_core.payments.options.direct_lifecycle import SUBMISSION_LOCK_MS
+from tests.service.payer import Payer
+from tests.service.world import World, atomic
+
+FULL = atomic("25.00")
+
+
+def look(payer: Payer) -> CheckoutPage:
+    service = payer.world.service
+    url = service.links.build_url(payer.paid())
+    assert url is not None
+    return service.checkout.get_page(url.rpartition("/")[2], mode="sandbox")
+
+
+class TestATransferThatThePayerNamed:
+    def test_is_waited_for_and_nothing_is_asked_for_meanwhile(self, world: World) -> None:
+        payer = Payer(world)
+        option = payer.option()
+        assert (look(payer).due, look(payer).notices) == (FULL, ())
+        payer.submit(option)
+        assert (look(payer).due, look(payer).notices) == (0, ("submitted",))
+
+    def test_an_invented_one_keeps_the_payer_from_paying_for_two_minutes(
+        self, world: World
+    ) -> None:
+        payer = Payer(world)
+        payer.submit(payer.option())
+        world.advance(SUBMISSION_LOCK_MS // 1_000 - 1)
+        assert look(payer).due == 0
+        world.advance(1)
+        assert (look(payer).due, look(payer).notices) == (FULL, ())
+
+    def test_is_no_news_any_more_once_a_block_has_it(self, world: World) -> None:
+        payer = Payer(world)
+        option = payer.option()
+        payer.submit(option, payer.pay("10.00"))
+        world.run()
+        page = look(payer)
+        assert (page.notices, page.due, page.pending_amount) == (
+            (), FULL - atomic("10.00"), atomic("10.00"),
+        )  # fmt: skip
+
+    def test_what_another_wallet_named_counts_as_well(self, world: World) -> None:
+        payer = Payer(world)
+        first, second = payer.option(), payer.another()
+        payer.select(first)
+        payer.submit(second)
+        assert look(payer).notices == ("submitted",)
