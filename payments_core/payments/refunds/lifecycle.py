@@ -147,14 +147,41 @@ def _compute_share(paid: PayerTotal, under_way: Sequence[Refund]) -> SenderShare
     return SenderShare(paid.address, amount, min(max(0, excess), max(0, amount)))
 
 
+def plan_refunds(
+    payment: Payment, refundable: Refundable, amount: int | None, destination: str | None
+) -> tuple[RefundLeg, ...]:
+    """The refunds that were asked for: one, or one for each sender.
+
+    There are several where no destination is named and the newest sender has not sent that much.
+    Then each sender gets of its own in proportion. Raises as `plan_refund`.
+    """
+    claims = _find_claims(payment, refundable) if destination is None else []
+    if len(claims) < 2 or (amount is not None and amount <= own_amount(payment, claims[0])):
+        return (plan_refund(payment, refundable, amount, destination),)
+    return _split_refund(payment, refundable, claims, amount)
+
+
 def plan_refund(
     payment: Payment, refundable: Refundable, amount: int | None, destination: str | None
 ) -> RefundLeg:
-    """The refund that was asked for: from escrow while the funds are held, else the recipient's.
+    """One refund: from escrow while the funds are held, else the recipient's.
 
     Without an amount it is all that can go back to that destination; without a destination it
     goes to whoever sent the funds. Raises InvalidState, AmountOutOfRange, ValidationFailed.
     """
+    maximum = _require_refundable(payment, refundable, amount)
+    share = _choose_share(payment, refundable, amount, destination)
+    own = own_amount(payment, share) if share.amount else maximum  # a stranger may get anything
+    wanted = min(maximum, own) if amount is None else amount
+    if not wanted:
+        raise _amount_out_of_range(payment, 0)
+    if payment.status in FUNDS_PAID_OUT:
+        return RefundLeg(to=share.address, from_recipient=wanted)
+    return _new_leg_from_held(refundable, share, wanted)
+
+
+def _require_refundable(payment: Payment, refundable: Refundable, amount: int | None) -> int:
+    """The most that can go back. Raises InvalidState, AmountOutOfRange."""
     if payment.intent == "send":
         raise InvalidState("payment", payment.status, "refund")
     if payment.status in FUNDS_IN_ESCROW and payment.release_id is None:
@@ -165,14 +192,41 @@ def plan_refund(
         raise InvalidState("payment", payment.status, "refund")
     if not maximum or (amount is not None and not 0 < amount <= maximum):
         raise _amount_out_of_range(payment, maximum)
-    share = _choose_share(payment, refundable, amount, destination)
-    own = own_amount(payment, share) if share.amount else maximum  # a stranger may get anything
-    wanted = min(maximum, own) if amount is None else amount
-    if not wanted:
-        raise _amount_out_of_range(payment, 0)
-    if payment.status in FUNDS_PAID_OUT:
-        return RefundLeg(to=share.address, from_recipient=wanted)
-    return _new_leg_from_held(refundable, share, wanted)
+    return maximum
+
+
+def _split_refund(
+    payment: Payment, refundable: Refundable, claims: Sequence[SenderShare], amount: int | None
+) -> tuple[RefundLeg, ...]:
+    """A refund to all senders. Raises as `plan_refund`.
+
+    Where the recipient paid a fee, less is there than was sent, and all bear it alike. Where still
+    less is there, a part went to somebody else, and nobody is paid with another's money.
+    """
+    maximum = _require_refundable(payment, refundable, amount)
+    fees = payment.books.fees if payment.status in FUNDS_PAID_OUT else 0
+    if sum(own_amount(payment, share) for share in claims) > maximum + fees:
+        raise ValidationFailed.at("destination", "is required: less is there than was sent")
+    shares = _take_largest(claims)
+    owns = [own_amount(payment, share) for share in shares]
+    wanted = min(maximum, sum(owns)) if amount is None else amount
+    if wanted > sum(owns):
+        raise ValidationFailed.at("destination", "is required: its senders have not sent that much")
+    parts = tuple(zip(shares, _divide(wanted, owns), strict=True))
+    if payment.status not in FUNDS_PAID_OUT:
+        return tuple(leg for leg in _plan_held_legs(refundable, parts) if leg.amount)
+    return tuple(RefundLeg(to=share.address, from_recipient=part) for share, part in parts if part)
+
+
+def _divide(amount: int, among: Sequence[int]) -> list[int]:
+    """An amount in proportion to some others, none of which is exceeded where all can have it.
+
+    What rounding leaves goes to the first, one unit each.
+    """
+    whole = sum(among)
+    parts = [amount * own // whole for own in among]
+    left = amount - sum(parts)
+    return [part + (place < left) for place, part in enumerate(parts)]
 
 
 def _amount_out_of_range(payment: Payment, maximum: int) -> AmountOutOfRange:
@@ -195,16 +249,8 @@ def plan_all_held(refundable: Refundable) -> tuple[RefundLeg, ...]:
     _require_enough(
         sum(share.amount for share in refundable.shares), refundable.held_amount, "refund"
     )
-    legs = []
-    for share in _take_largest(refundable.shares):
-        leg = _new_leg_from_held(refundable, share, min(share.amount, refundable.held_amount))
-        refundable = attrs.evolve(
-            refundable,
-            escrow=refundable.escrow - leg.from_escrow,
-            excess=refundable.excess - leg.from_excess,
-        )
-        legs.append(leg)
-    return _require_any(legs, "refund")
+    parts = [(share, share.amount) for share in _take_largest(refundable.shares)]
+    return _require_any(_plan_held_legs(refundable, parts), "refund")
 
 
 def plan_excess(refundable: Refundable) -> tuple[RefundLeg, ...]:
@@ -228,12 +274,33 @@ def _choose_share(
     """The share of whom the refund goes to: the newest sender's who has something to claim."""
     if destination is not None:
         return refundable.share_of(destination)
-    claims = [share for share in refundable.shares if own_amount(payment, share)]
+    claims = _find_claims(payment, refundable)
     if not claims:
         raise ValidationFailed.at("destination", "is required: no sender is known")
     if (len(claims) > 1 and amount is None) or (amount or 0) > own_amount(payment, claims[0]):
         raise ValidationFailed.at("destination", "is required: no single sender has sent that much")
     return claims[0]
+
+
+def _find_claims(payment: Payment, refundable: Refundable) -> list[SenderShare]:
+    """The senders who have something to claim, the newest first."""
+    return [share for share in refundable.shares if own_amount(payment, share)]
+
+
+def _plan_held_legs(
+    refundable: Refundable, parts: Sequence[tuple[SenderShare, int]]
+) -> list[RefundLeg]:
+    """So much to each of these senders, out of what is held."""
+    legs = []
+    for share, amount in parts:
+        leg = _new_leg_from_held(refundable, share, amount)
+        refundable = attrs.evolve(
+            refundable,
+            escrow=refundable.escrow - leg.from_escrow,
+            excess=refundable.excess - leg.from_excess,
+        )
+        legs.append(leg)
+    return legs
 
 
 def _new_leg_from_held(refundable: Refundable, share: SenderShare, amount: int) -> RefundLeg:

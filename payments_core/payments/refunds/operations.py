@@ -79,6 +79,24 @@ class Refunds:
     ) -> Refund:
         """One refund: from escrow while the funds are held, else from the recipient's vault.
 
+        Without a destination, and where several senders get their own back, this is the refund of
+        the newest one: `create_all` returns all. Raises as `create_all`.
+        """
+        return self.create_all(authority, payment_id, new, idempotent=idempotent)[0]
+
+    def create_all(
+        self,
+        authority: Authority,
+        payment_id: str,
+        new: NewRefund,
+        *,
+        idempotent: IdempotentRequest | None = None,
+    ) -> tuple[Refund, ...]:
+        """The refunds of one request, in one commit: one, or one for each sender.
+
+        Without a destination, an amount that the newest sender has sent goes to that sender. A
+        larger one, or no amount, goes to all senders in proportion to what each has sent.
+
         Raises NotFound, ValidationFailed, AmountOutOfRange, InvalidState (nothing to refund, or
         released to an outside wallet), InsufficientPermissions (another destination needs a
         standard key), DestinationNotAllowed, PolicyInactive, PolicyDenied, InsufficientBalance,
@@ -91,7 +109,7 @@ class Refunds:
         )
         destination = self._parse_destination(payment, new.destination)
 
-        def attempt() -> Refund:
+        def attempt() -> tuple[Refund, ...]:
             # a retry may find its own amount gone: it is answered
             self._committer.replay(authority, idempotent)
             reading = self._read_recipient_balance(
@@ -169,20 +187,21 @@ class Refunds:
         destination: str | None,
         reason: str | None,
         reading: BalanceReading | None,
-    ) -> Decision[Refund]:
+    ) -> Decision[tuple[Refund, ...]]:
         now = self._clock.now()
         payment = lock_payment(tx, payment_id)
         refundable = lifecycle.compute_refundable(payment, lock_pending_refunds(tx, payment))
-        leg = lifecycle.plan_refund(payment, refundable, amount, destination)
+        legs = lifecycle.plan_refunds(payment, refundable, amount, destination)
         # Whoever sent a cent is the sender of that cent, and of no more.
-        is_sender = leg.amount <= lifecycle.own_amount(payment, refundable.share_of(leg.to))
+        is_sender = all(
+            leg.amount <= lifecycle.own_amount(payment, refundable.share_of(leg.to)) for leg in legs
+        )
         if not is_sender and authority.key is not None and authority.key.kind != "standard":
             raise InsufficientPermissions(("a standard key",))
-        made = start_refunds(
-            tx, id_sequence, authority.partition, payment, (leg,), "refund", reason, now=now,
+        return start_refunds(
+            tx, id_sequence, authority.partition, payment, legs, "refund", reason, now=now,
             reading=reading, rule="active" if is_sender else "payee",
         )  # fmt: skip
-        return Decision(made.result[0]).merge(made)
 
 
 def lock_pending_refunds(tx: Transaction, payment: Payment) -> tuple[Refund, ...]:
@@ -206,22 +225,17 @@ def start_refunds(
 ) -> Decision[tuple[Refund, ...]]:
     """Refunds with their transfers, and the Payment that lists them as pending.
 
-    `reading` is the balance of the recipient's vault where that vault pays. Raises
+    `reading` is the balance of the recipient's vault where that vault pays: it reserves the sum
+    at once, and the `rule` "payee" is for a single leg, whose destination it looks at. Raises
     ResourceConflict, StaleBalance, and what `reserve_funds` raises.
     """
     if len(payment.refunding) + len(legs) > MAX_PENDING_REFUNDS:
         raise ResourceConflict(f"At most {MAX_PENDING_REFUNDS} refunds may be pending.")
     refunds: list[Refund] = []
-    decision: Decision[None] = Decision(None)
+    decision = _reserve_from_recipient(tx, payment, legs, reading, rule, now=now)
     for leg in legs:
-        source = None if leg.from_recipient else payment.escrow
-        if leg.from_recipient:
-            if reading is None:  # the Payment was released since: ask the recipient's vault
-                raise StaleBalance
-            spend = Spend(payment.asset, leg.amount, leg.to, None)
-            decision = decision.merge(
-                reserve_funds(tx, reading, spend, now=now, counts=False, rule=rule)
-            )
+        source = payment.escrow
+        if leg.from_recipient and reading is not None:
             source = reading.vault.contract
         assert source is not None
         refund_id = id_sequence.issue("refund")
@@ -261,3 +275,23 @@ def start_refunds(
     ids = tuple(refund.id for refund in refunds)
     knowing = attrs.evolve(payment, refunding=(*payment.refunding, *ids), updated_at=now)
     return Decision(tuple(refunds), replaces=(knowing,)).merge(decision)
+
+
+def _reserve_from_recipient(
+    tx: Transaction,
+    payment: Payment,
+    legs: Sequence[RefundLeg],
+    reading: BalanceReading | None,
+    rule: PolicyRule,
+    *,
+    now: Instant,
+) -> Decision[None]:
+    """What the recipient's vault pays of all legs, reserved at once. Raises as `start_refunds`."""
+    amount = sum(leg.from_recipient for leg in legs)
+    if not amount:
+        return Decision(None)
+    if reading is None:  # the Payment was released since: ask the recipient's vault
+        raise StaleBalance
+    spend = Spend(payment.asset, amount, legs[0].to, None)
+    reserved = reserve_funds(tx, reading, spend, now=now, counts=False, rule=rule)
+    return Decision(None).merge(reserved)

@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 
 def create(service: PaymentsService, call: ApiCall[bodies.CreateRefund, None]) -> Response:
-    """A refund whose amount is set aside; the worker sends it."""
+    """A refund whose amount is set aside, or one for each sender; the worker sends them."""
     body = call.body
     new = NewRefund(amount=body.amount, destination=body.destination, reason=body.reason)
     return call.run_idempotent(
-        lambda idempotent: service.refunds.create(
+        lambda idempotent: service.refunds.create_all(
             call.authority, call.path["paymentId"], new, idempotent=idempotent
         ),
-        views.refund,
+        views.created_refunds,
     )
 
 

@@ -17,7 +17,7 @@ REFUNDS = (
             NotFound, errors.AmountOutOfRange, errors.InvalidState, errors.DestinationNotAllowed,
             errors.ResourceConflict, *VAULT_SPENDING,
         ),
-        answers=views.RefundView,
+        answers=views.CreatedRefundView,
         summary="Send received funds back, all or part of them.",
     ),
     Route(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
 import attrs
@@ -41,6 +42,22 @@ class RefundView:
     createdAt: str
     updatedAt: str
     succeededAt: str | None
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class CreatedRefundView(RefundView):
+    """A new refund; `refunds` lists all that the request made, this one first.
+
+    There are several where the funds came from several senders and no destination was named.
+    """
+
+    refunds: tuple[RefundView, ...]
+
+
+def created_refunds(records: Sequence[Refund]) -> CreatedRefundView:
+    """The refunds that one request made."""
+    views = tuple(map(refund, records))
+    return CreatedRefundView(**attrs.asdict(views[0], recurse=False), refunds=views)
 
 
 def refund(record: Refund) -> RefundView:

@@ -29,6 +29,7 @@ from payments_core.payments.refunds.lifecycle import (
     plan_all_held,
     plan_excess,
     plan_refund,
+    plan_refunds,
 )
 from payments_core.payments.refunds.record import PENDING, Refund
 from tests.core.examples import (
@@ -181,6 +182,55 @@ def test_without_a_destination_the_newest_sender_gets_no_more_than_he_sent() -> 
         with pytest.raises(ValidationFailed) as caught:
             plan_refund(payment, left(payment), amount, None)
         assert [field.path for field in caught.value.fields] == ["destination"]
+
+
+def test_what_the_newest_has_not_sent_alone_goes_to_all_in_proportion() -> None:
+    payment = held((900, ALICE), (400, BOB))
+    assert plan_refunds(payment, left(payment), 400, None) == (
+        plan_refund(payment, left(payment), 400, BOB),
+    )
+    assert plan_refunds(payment, left(payment), 1_000, ALICE) == (
+        plan_refund(payment, left(payment), 1_000, ALICE),
+    )
+    for amount in (None, 1_300):
+        legs = plan_refunds(payment, left(payment), amount, None)
+        assert [(leg.to, leg.amount) for leg in legs] == [(BOB, 400), (ALICE, 900)]
+        assert sum(leg.from_escrow for leg in legs) == left(payment).escrow
+    legs = plan_refunds(payment, left(payment), 651, None)  # 200.3 and 450.7
+    assert [(leg.to, leg.amount) for leg in legs] == [(BOB, 201), (ALICE, 450)]
+    with pytest.raises(AmountOutOfRange):
+        plan_refunds(payment, left(payment), 1_301, None)
+
+
+@pytest.mark.parametrize("amount", range(403, 1_304, 25))
+def test_no_sender_gets_more_than_he_sent_by_a_rounding(amount: int) -> None:
+    payment = held((1, "0xdust"), (900, ALICE), (401, BOB), (1, "0xmore"))
+    legs = plan_refunds(payment, left(payment), amount, None)
+    assert sum(leg.amount for leg in legs) == amount
+    for leg in legs:
+        assert 0 < leg.amount <= left(payment).share_of(leg.to).amount
+
+
+def test_a_fee_is_borne_by_all_senders_alike() -> None:
+    payment = attrs.evolve(
+        settled((600, ALICE), (400, BOB)), books=books_of(recipient=990, fees=10)
+    )
+    legs = plan_refunds(payment, left(payment), None, None)
+    assert legs == (RefundLeg(to=BOB, from_recipient=396), RefundLeg(to=ALICE, from_recipient=594))
+
+
+def test_nobody_is_paid_with_anothers_money() -> None:
+    payment = attrs.evolve(held((900, ALICE), (400, BOB)), books=books_of(escrow=900, excess=300))
+    with pytest.raises(ValidationFailed, match="less is there than was sent"):
+        plan_refunds(payment, left(payment), None, None)
+
+
+def test_a_split_goes_to_the_largest_senders_and_the_rest_by_another_call() -> None:
+    payment = held(*((number + 1, f"0x{number}") for number in range(60)))
+    legs = plan_refunds(payment, left(payment), None, None)
+    assert [leg.amount for leg in legs] == list(range(60, 10, -1))
+    with pytest.raises(ValidationFailed, match="have not sent that much"):
+        plan_refunds(payment, left(payment), sum(range(61)), None)
 
 
 def test_the_only_sender_that_is_known_gets_no_more_than_he_sent_either() -> None:

@@ -70,6 +70,8 @@ def test_a_refund_goes_from_escrow_to_the_sender_and_is_shown_exactly(storage: S
     seen = refund(checkout, payment, {"amount": "4", "reason": "sorry"})
     assert seen.status == 201, seen.body
     made = seen.json
+    assert made["refunds"] == [{name: made[name] for name in made if name != "refunds"}]
+    del made["refunds"]
     now = format_iso(checkout.clock.now())
     assert made == {
         "id": made["id"],
@@ -103,6 +105,28 @@ def test_a_refund_goes_from_escrow_to_the_sender_and_is_shown_exactly(storage: S
     read = checkout.read(payment["id"])
     assert read["refunds"] == [done]
     assert (read["status"], read["refundedAmountAtomic"]) == ("action_required", "4000000")
+
+
+def test_a_refund_to_several_senders_shows_each_and_is_replayed(checkout: Checkout) -> None:
+    payment = checkout.create().json
+    other = "0xd8BC79b53BD5BE614dCD5Ee8e12A05f44eDFAd2B"
+    checkout.transfer(payment["escrow"]["address"], "10")
+    checkout.transfer(other, "5")
+    checkout.transfer(payment["escrow"]["address"], "5", **{"from": other})
+    checkout.advance(HOUR)
+    seen = refund(checkout, payment, {}, key="split")
+    assert seen.status == 201, seen.body
+    made = seen.json["refunds"]
+    assert [(one["destination"], one["amount"]) for one in made] == [
+        (other, "5.00"),
+        (FAUCET, "10.00"),
+    ]
+    assert {**made[0], "refunds": made} == seen.json
+    assert refund(checkout, payment, {}, key="split").json == seen.json
+    listed = refunds(checkout, payment)["data"]
+    assert sorted(listed, key=lambda one: str(one["id"])) == sorted(
+        made, key=lambda one: str(one["id"])
+    )
 
 
 def test_the_rest_goes_back_without_an_amount_and_then_nothing_is_left(

@@ -21,6 +21,7 @@ from payments_core.payments.destinations import ToWallet
 from payments_core.payments.details import PaymentDetails
 from payments_core.payments.refunds.operations import NewRefund
 from payments_core.payments.refunds.record import Refund
+from payments_core.tenants.authorization import Authority
 from tests.service.world import OTHER_WALLET, WALLET, World, answer_of, atomic, authority_of, once
 
 
@@ -144,13 +145,18 @@ def test_a_payer_who_paid_from_a_vault_gets_it_back_there_and_it_is_no_deposit(
     assert not [name for name in world.event_names() if name.startswith("deposit.")]
 
 
-def test_another_destination_is_for_standard_keys(world: World) -> None:
-    payment = succeeded(world)
+def restricted_key(world: World) -> Authority:
+    """What a key that may only work with Payments may do."""
     _, secret = world.service.tenants.create_key(
         world.environment_id, "restricted", "refunds", scopes=("v2:payments",)
     )
     environment, key = world.service.tenants.authenticate(world.app.id, secret, mode="sandbox")
-    restricted = authority_of(environment, key)
+    return authority_of(environment, key)
+
+
+def test_another_destination_is_for_standard_keys(world: World) -> None:
+    payment = succeeded(world)
+    restricted = restricted_key(world)
     elsewhere = NewRefund(amount="5.00", destination=OTHER_WALLET)
     with pytest.raises(InsufficientPermissions):
         world.service.refunds.create(restricted, payment.payment.id, elsewhere)
@@ -227,16 +233,50 @@ def test_nothing_goes_back_before_it_is_released_or_stopped(world: World) -> Non
     assert world.paid(payment.payment.id).status == "succeeded"
 
 
-def test_of_several_senders_one_must_be_named(world: World) -> None:
+def paid_by_two(world: World) -> PaymentDetails:
+    """A released Payment of 15 from one wallet, and then 10 from another."""
     payment = world.payment("25.00")
     world.pay(payment, "15.00")
     world.finish()
     world.pay(payment, "10.00", source=OTHER_WALLET)
     world.finish()
-    for amount in (None, "10.01"):
-        with pytest.raises(ValidationFailed) as caught:
-            world.refund(payment, amount)
-        assert [field.path for field in caught.value.fields] == ["destination"]
+    return payment
+
+
+def test_a_refund_without_a_destination_is_one_for_each_sender(world: World) -> None:
+    payment = paid_by_two(world)
+    made = world.service.refunds.create_all(world.server, payment.payment.id, NewRefund())
+    assert [(refund.destination, refund.amount) for refund in made] == [
+        (OTHER_WALLET, atomic("10")),
+        (WALLET, atomic("15")),
+    ]
+    assert world.held(world.merchant)[1] == atomic("25")
+    world.finish()
+    assert world.paid(payment.payment.id).status == "refunded"
+    assert (world.on_chain(WALLET), world.on_chain(OTHER_WALLET)) == (atomic("15"), atomic("10"))
+    assert world.held(world.merchant)[1] == 0
+    assert world.event_names()["refund.succeeded"] == 2
+
+
+def test_a_split_that_the_vault_cannot_pay_makes_no_refund(memory_world: World) -> None:
+    payment = paid_by_two(memory_world)
+    memory_world.drain(memory_world.merchant)
+    memory_world.chain.mine(3)
+    with pytest.raises(InsufficientBalance):
+        memory_world.refund(payment)
+    assert memory_world.service.refunds.list(memory_world.server, payment.payment.id).records == ()
+
+
+def test_a_restricted_key_may_refund_all_senders(memory_world: World) -> None:
+    payment = paid_by_two(memory_world)
+    restricted = restricted_key(memory_world)
+    refunds = memory_world.service.refunds
+    made = refunds.create_all(restricted, payment.payment.id, NewRefund(amount="20.00"))
+    assert [refund.amount for refund in made] == [atomic("8"), atomic("12")]
+
+
+def test_of_several_senders_one_may_be_named(world: World) -> None:
+    payment = paid_by_two(world)
     assert world.refund(payment, "4.00").destination == OTHER_WALLET  # the last of them
     assert world.refund(payment, to=OTHER_WALLET).amount == atomic("6")  # all of its own
     assert world.refund(payment).amount == atomic("15")  # one is left
