@@ -58,6 +58,7 @@ from payments_core.payments.sends import Sends
 from payments_core.sandbox.chains import SandboxChain
 from payments_core.sandbox.clock import SandboxClock
 from payments_core.sandbox.operations import Sandbox
+from payments_core.sandbox.payer import SandboxPayer
 from payments_core.storage.port import DIRECTORY, ChecksWritability, Storage
 from payments_core.telemetry import NOOP_TELEMETRY, Telemetry
 from payments_core.tenants.client_sessions.operations import ClientSessions
@@ -353,6 +354,10 @@ class PaymentsService:
             self.worker(mode),
             wake=self.scanner(mode).wake,
         )
+
+    def sandbox_payer(self, mode: str = "sandbox") -> SandboxPayer:
+        """Who plays a Payment's payer in the sandbox. Raises NotFound as `sandbox` does."""
+        return SandboxPayer(self.sandbox(mode), self.checkout, self.tenants)
 
     def refresh(self) -> None:
         """What a process does first in every request: a sandbox's clock may have been moved."""

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import attrs
 import jinja2
 
 from payments_core.errors import PaymentsError
-from payments_core.payments.checkout.checkout import CheckoutPage
 from payments_core_http.calls import make_etag
 from payments_core_http.errors import status_of
 from payments_core_http.pages.checkout import CheckoutView, build_view
 from payments_core_http.pages.languages import LANGUAGES, Language, choose_language
+from payments_core_http.pages.sandbox_panel import PanelForm, build_panel
 from payments_core_http.pages.words import WALLET_WORDS, find_error_words
+
+if TYPE_CHECKING:
+    from payments_core.service import PaymentsService
 
 _TEMPLATES = jinja2.Environment(
     loader=jinja2.PackageLoader("payments_core_http.pages"),
@@ -31,8 +34,10 @@ class BuiltPage:
     The time that is left differs in each answer and changes no tag: who looks counts it down.
     """
 
+    api_version: str
     language: Language
     view: CheckoutView
+    panel: tuple[PanelForm, ...]
     etag: str
 
     def render(self, mode: str) -> bytes:
@@ -41,6 +46,7 @@ class BuiltPage:
             "checkout.html",
             self.language,
             view=self.view,
+            panel=self.panel,
             etag=self.etag,
             is_sandbox=mode == "sandbox",
             wallet_words=WALLET_WORDS,
@@ -48,13 +54,23 @@ class BuiltPage:
 
 
 def build_checkout(
-    page: CheckoutPage, wanted: str | None, accept_language: str | None
+    service: PaymentsService,
+    mode: str,
+    code: str,
+    wanted: str | None,
+    accept_language: str | None,
 ) -> BuiltPage:
-    """The page of a link, in the language that its reader chose or that the browser asks for."""
+    """The page of a link, in the language that its reader chose or that the browser asks for.
+
+    Raises NotFound, EntitlementRequired.
+    """
+    page = service.checkout.get_page(code, mode=mode)
     language = choose_language(wanted, accept_language)
     view = build_view(page, language)
+    panel = build_panel(service, mode, code, page, language)
     timeless = attrs.asdict(attrs.evolve(view, left_ms=None))
-    return BuiltPage(language, view, make_etag(repr((language.tag, timeless)).encode()))
+    tag = make_etag(repr((language.tag, timeless, panel)).encode())
+    return BuiltPage(page.payment.api_version, language, view, panel, tag)
 
 
 def render_error_page(

@@ -17,18 +17,21 @@ from payments_core.engine.idempotency.record import Response
 from payments_core.errors import PaymentsError
 from payments_core_http.calls import ApiCall
 from payments_core_http.errors import status_of
+from payments_core_http.pages.sandbox_panel import PlayQuery, require_own_form
 from payments_core_http.routing import Route
 from payments_core_http.wire.query import read_page_query
 
 if TYPE_CHECKING:
     from payments_core.service import PaymentsService
+    from payments_core_http.pages.rendering import BuiltPage
 
-CONTENT_SECURITY_POLICY = (
+_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
-    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
+    "base-uri 'none'; frame-ancestors 'none'; "
     "require-trusted-types-for 'script'; trusted-types 'none'"
 )
 """Nothing from elsewhere, nothing inline, and in nobody's frame."""
+CONTENT_SECURITY_POLICY = f"{_POLICY}; form-action 'none'"
 
 PAGE_HEADERS: Mapping[str, str] = {
     "Content-Type": "text/html; charset=utf-8",
@@ -57,14 +60,37 @@ def show_checkout(service: PaymentsService, call: ApiCall[None, Mapping[str, str
     from payments_core_http.pages.rendering import build_checkout
 
     service.refresh()  # no credential has asked what time it is
-    page = service.checkout.get_page(call.path["code"], mode=call.mode)
-    built = build_checkout(page, call.query.get("lang"), call.accept_language)
+    code, wanted = call.path["code"], call.query.get("lang")
+    built = build_checkout(service, call.mode, code, wanted, call.accept_language)
+    headers = {**PAGE_HEADERS, "Content-Security-Policy": build_policy(built)}
     return call.answer_tagged(
-        f'"{built.etag}"',
-        page.payment.api_version,
-        PAGE_HEADERS,
-        lambda: built.render(call.mode),
+        f'"{built.etag}"', built.api_version, headers, lambda: built.render(call.mode)
     )
+
+
+def play_payer(service: PaymentsService, call: ApiCall[None, PlayQuery]) -> Response:
+    """A form of the sandbox's panel: what it says is done, and the page shown again."""
+    from payments_core_http.pages.languages import LANGUAGES
+    from payments_core_http.pages.rendering import render_error_page
+
+    service.refresh()
+    code, query = call.path["code"], call.query
+    version = service.settings.versions.current
+    service.checkout.get_page(code, mode=call.mode)  # a link that is not known is told first
+    try:
+        if query.play is not None:
+            require_own_form(service.ports.key_ring, code, query.play, query.token)
+            service.sandbox_payer(call.mode).play(code, query.play, mode=call.mode)
+    except errors.NotFound:
+        raise
+    except errors.InvalidState:
+        pass  # the page had changed meanwhile: it shows how it stands
+    except PaymentsError as error:
+        html = render_error_page(error, call.request_id, query.lang, call.accept_language)
+        return Response(status_of(type(error)), html, version, PAGE_HEADERS)
+    language = f"?lang={query.lang}" if query.lang in LANGUAGES else ""
+    headers = {name: text for name, text in PAGE_HEADERS.items() if name != "Content-Type"}
+    return Response(303, b"", version, {**headers, "Location": f"/pay/{code}{language}"})
 
 
 def show_error(error: PaymentsError, request_id: str, environ: Mapping[str, Any]) -> Response:
@@ -78,6 +104,11 @@ def show_error(error: PaymentsError, request_id: str, environ: Mapping[str, Any]
     accept_language = environ.get("HTTP_ACCEPT_LANGUAGE")
     html = render_error_page(error, request_id, wanted, accept_language)
     return Response(status_of(type(error)), html, "", PAGE_HEADERS)
+
+
+def build_policy(built: BuiltPage) -> str:
+    """The Content-Security-Policy of a page: it may send forms where it has some."""
+    return f"{_POLICY}; form-action 'self'" if built.panel else CONTENT_SECURITY_POLICY
 
 
 def _make_file_route(name: str, media_type: str) -> Route:
@@ -107,6 +138,12 @@ ROUTES: tuple[Route, ...] = (
         miss_policy="payment_link", has_etag=True,
         errors=(errors.NotFound, errors.EntitlementRequired), render_error=show_error,
         summary="The page on which a payer pays.",
+    ),
+    Route(
+        "POST", "/pay/{code}", play_payer, needs=None, query=PlayQuery, answers=Any, success=303,
+        policy="payment_page", miss_policy="payment_link",
+        errors=(errors.NotFound, errors.EntitlementRequired, errors.InsufficientPermissions),
+        summary="Play the payer, the chain or the clock, in a sandbox alone.",
     ),
     *(_make_file_route(name, media_type) for name, media_type in _STATIC.items()),
 )  # fmt: skip

@@ -17,6 +17,7 @@ from payments_core.errors import (
     ServiceUnavailable,
 )
 from payments_core.payments.checkout.stages import Notice, Stage
+from payments_core.sandbox.payer import Action
 
 Tone = Literal["wait", "good", "warn", "end"]
 """The look of a text; never the only thing that tells how it stands."""
@@ -209,6 +210,18 @@ WALLET_WORDS: Mapping[str, str] = {
     ),
 }
 """What the script says while it pays from a wallet, and why it does not."""
+
+PANEL_WORDS: Mapping[Action, str] = {
+    "pay": N_("Pay in full"),
+    "pay_short": N_("Pay too little"),
+    "pay_over": N_("Pay too much"),
+    "pay_twice": N_("Pay twice"),
+    "pay_late": N_("Pay too late"),
+    "mine": N_("Add 20 blocks"),
+    "reorg": N_("Undo the newest transfer (reorg)"),
+    "expire": N_("Let the time end"),
+}
+"""The buttons of a sandbox's panel."""
 
 _LINK_NOT_OPENED = Words(
     "end",

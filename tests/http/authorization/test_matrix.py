@@ -25,6 +25,7 @@ commits = pytest.mark.parametrize(
 NOT_ONCE = {
     "POST /v2/client/auth/exchange",
     "POST /v2/public/payment-links/{code}/exchange",
+    "POST /pay/{code}",
     "POST /sdk/v1/generate",
     "POST /sdk/v1/get-balance",
     "POST /v2/client-sessions",  # what it gave away is cut to the products wherever it is used

@@ -1,0 +1,132 @@
+"""Plays the payer of one Payment, for the panel of a sandbox's checkout page.
+
+What an action does is decided from what the page shows (`plan_moves`, pure), and done by the
+sandbox's own doors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal, get_args
+
+import attrs
+
+from payments_core.clock import SECOND
+from payments_core.errors import InvalidState
+from payments_core.money import format_amount
+from payments_core.payments.checkout.checkout import Checkout, CheckoutPage
+from payments_core.payments.checkout.links import environment_of
+from payments_core.payments.machine import OPEN
+from payments_core.payments.record import Payment
+from payments_core.sandbox.operations import MAX_SANDBOX_REORG_DEPTH, Sandbox
+from payments_core.tenants.authorization import Authority
+from payments_core.tenants.operations import Tenants
+
+Action = Literal["pay", "pay_short", "pay_over", "pay_twice", "pay_late", "mine", "reorg", "expire"]
+ACTIONS: tuple[Action, ...] = get_args(Action)
+
+MINED_S = 20
+"""A simulated chain adds a block for every second: enough for all that was sent to be final."""
+
+
+@attrs.frozen
+class Send:
+    """A stranger sends so much to the escrow, in atomic units."""
+
+    amount: int
+
+
+@attrs.frozen
+class Pass:
+    """So many seconds pass, with their blocks and all that falls due."""
+
+    seconds: int
+
+
+@attrs.frozen
+class Drop:
+    """The chain drops this block and all that came after it."""
+
+    first_block: int
+
+
+Move = Send | Pass | Drop
+
+
+def plan_moves(page: CheckoutPage) -> Mapping[Action, tuple[Move, ...]]:
+    """What each action does to the Payment as it stands; one that can do nothing is absent.
+
+    Where nothing is due, the whole amount is sent once more.
+    """
+    payment = page.payment
+    if payment.escrow_address is None:
+        return {}
+    amount = payment.amount
+    due = page.due or amount
+    left_ms = payment.expires_at - page.looked_at
+    end = (Pass(left_ms // SECOND + 1),) if left_ms >= 0 else ()
+    found: dict[Action, tuple[Move, ...]] = {
+        "pay": (Send(due),),
+        "pay_short": (Send(due // 2),) if due >= 2 else (),
+        "pay_over": (Send(due + max(1, amount // 10)),),
+        "pay_twice": (Send(due), Send(amount)),
+        "pay_late": (*end, Send(amount)),
+        "mine": (Pass(MINED_S),),
+        "reorg": _plan_reorg(page),
+        "expire": end if payment.status in OPEN else (),
+    }
+    return {action: moves for action, moves in found.items() if moves}
+
+
+def _plan_reorg(page: CheckoutPage) -> tuple[Move, ...]:
+    """Drop the newest transfer that counts, while a reorg can still reach its block."""
+    blocks = [one.block_number for one in page.receipts if one.status in ("observed", "verified")]
+    is_reached = blocks and max(blocks) > page.scanned_height - MAX_SANDBOX_REORG_DEPTH // 2
+    return (Drop(max(blocks)),) if is_reached else ()
+
+
+class SandboxPayer:
+    """Does what a payer, the chain or the clock could do to the Payment of a link."""
+
+    def __init__(self, sandbox: Sandbox, checkout: Checkout, tenants: Tenants) -> None:
+        self._sandbox = sandbox
+        self._checkout = checkout
+        self._tenants = tenants
+
+    def list_actions(self, page: CheckoutPage) -> tuple[Action, ...]:
+        """What can be done now. Raises NotFound where the sandbox is not one app's alone."""
+        self._sandbox.require_single_app()
+        return tuple(plan_moves(page))
+
+    def play(self, code: str, action: Action, *, mode: str) -> None:
+        """Do it, and all work that is due then; the transfers are on the chain and not final.
+
+        Raises NotFound, EntitlementRequired, InvalidState where the action can do nothing now, and
+        DependencyFailed.
+        """
+        page = self._checkout.get_page(code, mode=mode)
+        authority = self._tenants.system_authority(environment_of(code))
+        moves = plan_moves(page).get(action)
+        if moves is None:
+            raise InvalidState("payment", page.payment.status, action)
+        for move in moves:
+            self._do(authority, page.payment, move)
+        self._sandbox.run(authority)
+
+    def _do(self, authority: Authority, payment: Payment, move: Move) -> None:
+        if isinstance(move, Pass):
+            self._sandbox.advance(authority, move.seconds)
+        elif isinstance(move, Drop):
+            latest = self._sandbox.get_chain(payment.chain_id).peek_heads().latest.number
+            depth = min(latest - move.first_block + 1, MAX_SANDBOX_REORG_DEPTH)
+            self._sandbox.reorg(authority, payment.chain_id, max(1, depth))
+        else:
+            asset = payment.asset
+            assert payment.escrow_address is not None, "no moves are planned without one"
+            self._sandbox.transfer(
+                authority,
+                payment.chain_id,
+                payment.asset_symbol,
+                format_amount(move.amount, asset.decimals),
+                recipient=payment.escrow_address,
+            )

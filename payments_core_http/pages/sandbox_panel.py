@@ -1,0 +1,85 @@
+"""The panel of a sandbox's checkout page: forms by which a developer plays payer, chain and clock.
+
+A form goes to the page itself, by its link's code, which nobody else knows. It also has a token of
+ours, so that another site that has seen the link cannot send it.
+"""
+
+from __future__ import annotations
+
+import base64
+from typing import TYPE_CHECKING, Literal
+from urllib.parse import urlencode
+
+import attrs
+
+from payments_core.credentials.keyring import KeyRing
+from payments_core.errors import InsufficientPermissions, NotFound
+from payments_core_http.pages.words import PANEL_WORDS
+
+if TYPE_CHECKING:
+    from payments_core.payments.checkout.checkout import CheckoutPage
+    from payments_core.sandbox.payer import Action
+    from payments_core.service import PaymentsService
+    from payments_core_http.pages.languages import Language
+
+_PURPOSE = "checkout panel"
+
+
+@attrs.frozen(kw_only=True)
+class PlayQuery:
+    """Where a form of the panel goes: what to do, the form's token, the page's language."""
+
+    play: (
+        Literal["pay", "pay_short", "pay_over", "pay_twice", "pay_late", "mine", "reorg", "expire"]
+        | None
+    ) = None
+    token: str = ""
+    lang: str | None = None
+
+
+@attrs.frozen
+class PanelForm:
+    """One button, and where its form goes."""
+
+    label: str
+    target: str
+
+
+def build_panel(
+    service: PaymentsService, mode: str, code: str, page: CheckoutPage, language: Language
+) -> tuple[PanelForm, ...]:
+    """The forms of what can be done now; none outside of a sandbox that one app has alone."""
+    try:
+        actions = service.sandbox_payer(mode).list_actions(page)
+    except NotFound:
+        return ()
+    return tuple(
+        PanelForm(
+            language.translate(PANEL_WORDS[action]),
+            "?" + urlencode({
+                "play": action,
+                "token": make_panel_token(service.ports.key_ring, code, action),
+                "lang": language.tag,
+            }),
+        )
+        for action in actions
+    )  # fmt: skip
+
+
+def make_panel_token(key_ring: KeyRing, code: str, action: Action) -> str:
+    """The token of a form that does this on the page of this link."""
+    return base64.urlsafe_b64encode(key_ring.tag(_PURPOSE, _pack(code, action))).decode()
+
+
+def require_own_form(key_ring: KeyRing, code: str, action: Action, token: str) -> None:
+    """Return if the form is one of ours. Raises InsufficientPermissions."""
+    try:
+        tag = base64.urlsafe_b64decode(token.encode("ascii"))
+    except ValueError:
+        tag = b""
+    if not key_ring.tag_matches(_PURPOSE, _pack(code, action), tag):
+        raise InsufficientPermissions(("a form of this page",))
+
+
+def _pack(code: str, action: Action) -> bytes:
+    return f"{code}\n{action}".encode()
