@@ -39,6 +39,7 @@ from payments_core.payments.funding.lifecycle import FUNDING_OPERATION
 from payments_core.payments.machine import PAYMENT
 from payments_core.payments.mandates.lifecycle import MANDATE
 from payments_core.payments.options.lifecycle import OPTION, SELECTION
+from payments_core.payments.payouts.lifecycle import PAYOUT
 from payments_core.payments.receipts.lifecycle import RECEIPT
 from payments_core.payments.refunds.lifecycle import REFUND
 from payments_core.webhooks.lifecycle import DELIVERY, ENDPOINT
@@ -65,6 +66,7 @@ MACHINES: tuple[StateMachine, ...] = (
     VERIFICATION,
     CAPABILITY,
     BANK_ACCOUNT,
+    PAYOUT,
 )
 
 

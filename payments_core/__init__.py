@@ -108,7 +108,12 @@ if TYPE_CHECKING:
     from payments_core.payments.checkout.direct_options import CheckoutMethod
     from payments_core.payments.checkout.public import NewPublicPayment, Shop
     from payments_core.payments.collects import NewCollect
-    from payments_core.payments.destinations import ToAccount, ToPaymentAddress, ToWallet
+    from payments_core.payments.destinations import (
+        ToAccount,
+        ToBankAccount,
+        ToPaymentAddress,
+        ToWallet,
+    )
     from payments_core.payments.details import DirectOptionDetails, OptionDetails, PaymentDetails
     from payments_core.payments.disputes.lifecycle import PaymentSession
     from payments_core.payments.disputes.record import Dispute
@@ -118,6 +123,7 @@ if TYPE_CHECKING:
     from payments_core.payments.mandates.record import Mandate
     from payments_core.payments.operations import NewPayment, ReceiptsWithJournal
     from payments_core.payments.options.record import DirectOption, Option, Submission
+    from payments_core.payments.payouts.record import Payout
     from payments_core.payments.receipts.record import Receipt
     from payments_core.payments.record import (
         DecisionNote,
@@ -155,7 +161,7 @@ __all__ = [
     # What operations take
     "NewAccount", "NewWallet", "MessageSignature", "NewBankAccount", "NewPostalAddress",
     "Settlement", "NewPayment", "NewSend", "NewCollect", "ToAccount",
-    "ToPaymentAddress", "ToWallet", "NewPublicPayment", "NewRefund", "NewMandate",
+    "ToPaymentAddress", "ToWallet", "ToBankAccount", "NewPublicPayment", "NewRefund", "NewMandate",
     "PolicyTerms", "AllowedDestination", "PaymentTerms", "AllowedWallet", "Branding",
     "EndpointChanges", "Authority", "Requirement", "IdempotentRequest", "Response", "Page",
     "Where",
@@ -169,7 +175,7 @@ __all__ = [
     "OptionDetails", "DirectOptionDetails", "Payment", "Destination", "Source", "PayerTotal",
     "TimelineEntry", "DecisionNote", "Reconciliation", "JournalBalances", "JournalEntry",
     "ReceiptsWithJournal",
-    "Receipt", "Option", "DirectOption", "Submission", "FundingOperation", "Refund",
+    "Receipt", "Option", "DirectOption", "Submission", "FundingOperation", "Refund", "Payout",
     "MandateDetails", "Mandate", "PaymentSession", "Dispute", "CheckoutState", "ExchangedLink",
     "CheckoutMethod", "Shop", "Claims", "PaymentSettings", "Event", "Endpoint", "OlderSecret",
     "Delivery", "Recovery", "App", "Environment", "Key", "Operator", "NewPassword",
@@ -242,7 +248,7 @@ _MODULES = {
     "payments_core.payments.checkout.direct_options": "CheckoutMethod",
     "payments_core.payments.checkout.public": "NewPublicPayment Shop",
     "payments_core.payments.collects": "NewCollect",
-    "payments_core.payments.destinations": "ToAccount ToPaymentAddress ToWallet",
+    "payments_core.payments.destinations": "ToAccount ToBankAccount ToPaymentAddress ToWallet",
     "payments_core.payments.details": ("DirectOptionDetails OptionDetails PaymentDetails"),
     "payments_core.payments.disputes.lifecycle": "PaymentSession",
     "payments_core.payments.disputes.record": "Dispute",
@@ -257,6 +263,7 @@ _MODULES = {
         "DecisionNote Destination PayerTotal Payment Reconciliation Source TimelineEntry"
     ),
     "payments_core.payments.refunds.operations": "NewRefund",
+    "payments_core.payments.payouts.record": "Payout",
     "payments_core.payments.refunds.record": "Refund",
     "payments_core.payments.sends": "NewSend",
     "payments_core.service": "PaymentsService Settings",

@@ -24,6 +24,7 @@ from payments_core.engine.jobs.worker import Handler, Worker
 from payments_core.engine.ports import Ports
 from payments_core.payments.funding.transfer import FundingOwner
 from payments_core.payments.operations import EXPIRE_PAYMENT, Payments
+from payments_core.payments.payouts.jobs import FOLLOW_PAYOUT, PayoutJobs
 from payments_core.payments.receipts.discovery import WATCH_TRANSACTION, ReceiptDiscovery
 from payments_core.payments.receipts.jobs import ReceiptJobs
 from payments_core.payments.receipts.purged_escrows import PurgedEscrows
@@ -61,6 +62,7 @@ class BackgroundJobs:
         payments: Payments,
         capabilities: Capabilities,
         bank_accounts: BankAccounts,
+        payouts: PayoutJobs,
         vaults: Vaults,
         attempts: AttemptRunner,
         refresh: Callable[[], None],
@@ -71,6 +73,7 @@ class BackgroundJobs:
         self._payments = payments
         self._capabilities = capabilities
         self._bank_accounts = bank_accounts
+        self._payouts = payouts
         self._vaults = vaults
         self._attempts = attempts
         self._refresh = refresh
@@ -176,6 +179,7 @@ class BackgroundJobs:
             PURGE: ResponsePurge(ports).run,
             REVIEW_CAPABILITIES: self._capabilities.review,
             REVIEW_BANK_ACCOUNT: self._bank_accounts.review,
+            FOLLOW_PAYOUT: self._payouts.follow,
             EXPIRE_PAYMENT: self._payments.run_expiry,
             RECOVER: WebhookRecovery(ports).recover,
             **transfers.handlers(),

@@ -52,6 +52,8 @@ from payments_core.payments.funding.operations import Funding
 from payments_core.payments.mandates.operations import Mandates
 from payments_core.payments.operations import Payments
 from payments_core.payments.options.operations import VaultOptions
+from payments_core.payments.payouts.creation import PayoutCreation
+from payments_core.payments.payouts.jobs import PayoutJobs
 from payments_core.payments.refunds.operations import Refunds
 from payments_core.payments.refunds.reconciliation import Reconciliations
 from payments_core.payments.sends import Sends
@@ -143,7 +145,8 @@ class PaymentsService:
             chains = self._sandbox_chains = sandbox_chains or self._simulated_chains()
         self.chains = ChainRegistry(chains)
         self._kyc_providers = _kyc_providers(kyc, Failures(self.ports))
-        self._banks = _banks(bank, self.ports)
+        self._simulated_bank = _simulated_bank(self.ports) if bank is None else None
+        self._banks = _banks(bank, self._simulated_bank)
         self._destinations = Destinations(self.ports, self.chains)
         self._chain_reads = ReadLimit(self.settings.max_chain_reads)
         self._resolver = resolver or SystemResolver()
@@ -156,6 +159,7 @@ class PaymentsService:
             self.payments,
             self.capabilities,
             self.bank_accounts,
+            PayoutJobs(self.ports, self._banks),
             Vaults(self.ports, self.chains),
             AttemptRunner(self.ports, self._transport, self._resolver, self.settings.webhooks),
             refresh=self.refresh,
@@ -261,7 +265,9 @@ class PaymentsService:
     @cached_property
     def sends(self) -> Sends:
         """Payments out of a vault."""
-        return Sends(self.ports, self._destinations, self.vaults)
+        return Sends(
+            self.ports, self._destinations, self.vaults, PayoutCreation(self.ports, self._banks)
+        )
 
     @cached_property
     def collects(self) -> Collects:
@@ -276,7 +282,7 @@ class PaymentsService:
     @cached_property
     def reconciliation(self) -> Reconciliations:
         """A partner's decisions on Payments that did not end as expected."""
-        return Reconciliations(self.ports, self.vaults)
+        return Reconciliations(self.ports, self.vaults, PayoutCreation(self.ports, self._banks))
 
     @cached_property
     def disputes(self) -> Disputes:
@@ -353,6 +359,7 @@ class PaymentsService:
             self._sandbox_chains,
             self.worker(mode),
             wake=self.scanner(mode).wake,
+            bank=self._simulated_bank,
         )
 
     def sandbox_payer(self, mode: str = "sandbox") -> SandboxPayer:
@@ -400,9 +407,13 @@ def _kyc_providers(kyc: KycProvider | None, failures: Failures) -> Mapping[str, 
     return {"sandbox": SimulatedKyc(fails=lambda: failures.consume("kyc", "start"))}
 
 
-def _banks(bank: Bank | None, ports: Ports) -> Mapping[str, Bank]:
+def _simulated_bank(ports: Ports) -> SimulatedBank:
+    failures = Failures(ports)
+    return SimulatedBank(ports, fails=lambda call: failures.consume("bank", call))
+
+
+def _banks(bank: Bank | None, simulated: SimulatedBank | None) -> Mapping[str, Bank]:
     """Who pays bank accounts, by mode."""
     if bank is not None:
         return dict.fromkeys(MODES, bank)
-    failures = Failures(ports)
-    return {"sandbox": SimulatedBank(ports, fails=lambda call: failures.consume("bank", call))}
+    return {} if simulated is None else {"sandbox": simulated}

@@ -7,18 +7,17 @@ key is what makes a request safe to repeat. Keys of one kind of request do not m
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import date
 from typing import Literal, Protocol
 
 import attrs
 
+from payments_core.banks.payouts import BankPayout, BankPayoutStatus
 from payments_core.banks.rails import Rail
 from payments_core.banks.return_codes import HolderType
 from payments_core.banks.reviews import BankCapability, BankReview
 from payments_core.clock import Instant
 
 BankAccountType = Literal["checking", "savings"]
-BankPayoutStatus = Literal["submitted", "settled", "returned"]
 
 MAX_NOTICES = 100
 
@@ -101,26 +100,6 @@ class PayoutOrder:
     recipient: BankAccountDetails
     statement_text: str | None = None
     same_day: bool = False
-
-
-@attrs.frozen(kw_only=True)
-class BankPayout:
-    """A payout as the bank has it.
-
-    `settles_on` is the settlement date of the rail: expected, until it has settled. A payout that
-    was returned before it settled has no `settled_at`.
-    """
-
-    key: str
-    reference: str
-    status: BankPayoutStatus
-    rail: Rail
-    amount_cents: int
-    submitted_at: Instant
-    settles_on: date
-    settled_at: Instant | None = None
-    returned_at: Instant | None = None
-    return_code: str | None = None
 
 
 @attrs.frozen(kw_only=True)

@@ -9,6 +9,7 @@ import attrs
 from payments_core.accounts.record import Account
 from payments_core.addresses import AddressError, normalize_address, normalize_wallet_address
 from payments_core.assets import Asset
+from payments_core.banks.rails import Rail
 from payments_core.chains.port import AddressSpec, Chain
 from payments_core.deposits.record import DepositAddress
 from payments_core.engine.decision import lock_shared
@@ -20,10 +21,19 @@ from payments_core.errors import (
     UnsupportedChain,
     ValidationFailed,
 )
+from payments_core.payments.payouts.record import OFFRAMP_OWNER
 from payments_core.payments.record import Destination, Payment, PurgedPayment
 from payments_core.storage.port import Transaction
 from payments_core.tenants.authorization import Authority
-from payments_core.validation.fields import AccountId, Address, ExternalUserId, PaymentAddress
+from payments_core.validation.fields import (
+    AccountId,
+    AchReference,
+    Address,
+    ExternalUserId,
+    Id,
+    PaymentAddress,
+    WireMessage,
+)
 
 
 @attrs.frozen(kw_only=True)
@@ -48,7 +58,21 @@ class ToWallet:
     address: Address
 
 
+@attrs.frozen(kw_only=True)
+class ToBankAccount:
+    """Pay a bank account of the account whose vault pays, in US dollars.
+
+    Each rail has its own text for the recipient's statement.
+    """
+
+    bank_account_id: Id
+    rail: Rail
+    ach_reference: AchReference | None = attrs.field(default=None, repr=False)
+    wire_message: WireMessage | None = attrs.field(default=None, repr=False)
+
+
 DestinationRequest = ToAccount | ToPaymentAddress | ToWallet
+SendDestination = DestinationRequest | ToBankAccount
 
 
 class Destinations:
@@ -66,7 +90,7 @@ class Destinations:
         deposit, and our own transfers make neither.
         """
         if isinstance(wanted, ToWallet):
-            self.reject_own_address(wanted.address)
+            self.reject_own_address(authority.partition, wanted.address)
             return None
         if isinstance(wanted, ToPaymentAddress):
             username, _, resolver = wanted.payment_address.rpartition("@")
@@ -90,8 +114,9 @@ class Destinations:
             authority, "by_external_user", wanted.external_user_id, "account"
         )
 
-    def reject_own_address(self, address: str) -> None:
-        """Raise DestinationNotAllowed for an escrow or a deposit address of this deployment."""
+    def reject_own_address(self, partition: str, address: str) -> None:
+        """Raise DestinationNotAllowed for an escrow or a deposit address of this deployment, and
+        for the environment's off-ramp address."""
         try:
             key = (normalize_address("evm", address),)
         except AddressError:
@@ -99,7 +124,12 @@ class Destinations:
         escrows = self._storage.locate(Payment, "by_escrow", [key], limit=1)
         purged = self._storage.locate(PurgedPayment, "by_escrow", [key], limit=1)
         deposits = self._storage.locate(DepositAddress, "by_address", [key], limit=1)
-        if escrows or purged or deposits:
+        offramp = AddressSpec(partition, "escrow", OFFRAMP_OWNER)
+        is_offramp = any(
+            chain.chain_type == "evm" and chain.derive(offramp) == key[0]
+            for chain in self._chains.values()
+        )
+        if escrows or purged or deposits or is_offramp:
             raise DestinationNotAllowed("it is an address of this service")
 
     def lock_recipient(

@@ -313,6 +313,15 @@ _REFUNDS = (
 
 _REVERSALS = (
     *transitions_from(
+        ("executing", "succeeded", "refunded", "action_required", "failed"),
+        "offramp_reorged",
+        None,
+        emits="payment.reorged",
+        label="reorged",
+        why="A reorg beyond finality undid the transfer to the off-ramp address; no payout can be"
+        " stopped.",
+    ),
+    *transitions_from(
         ("succeeded", *_REFUNDED),
         "release_reorged",
         "action_required",

@@ -31,6 +31,7 @@ from payments_core.payments.destinations import DestinationRequest, Destinations
 from payments_core.payments.details import PaymentDetails, load_details, lock_payment
 from payments_core.payments.journal.record import JournalEntry
 from payments_core.payments.option_cleanup import cancel_transfer, close_open_options
+from payments_core.payments.payouts import lifecycle as payouts
 from payments_core.payments.progress import advance_payment, reservation_of_send
 from payments_core.payments.receipts.record import Receipt
 from payments_core.payments.record import Payment
@@ -253,6 +254,8 @@ class Payments:
         def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[PaymentDetails]:
             payment = lock_payment(tx, payment_id)
             step = lifecycle.cancel(payment, now=now)
+            if payment.payout is not None:
+                step = step.then(payouts.cancel)
             ended = close_open_options(tx, payment, "cancel", now=now)
             result = attrs.evolve(ended.result, payment=step.record)
             return step.as_decision(result).merge(ended, _cancel_send(tx, payment))

@@ -8,28 +8,37 @@ from typing import Any, ClassVar, Literal
 import attrs
 
 from payments_core.assets import Asset, asset_of
+from payments_core.banks.rails import Rail
 from payments_core.chains.port import Contract
 from payments_core.clock import Instant
 from payments_core.credentials.secrets import Mode
 from payments_core.money import ZERO, Atomic, Money, atomic
 from payments_core.payment_settings.record import PaymentMethod
 from payments_core.payments.journal.record import JournalBalances
+from payments_core.payments.payouts.record import Payout
 from payments_core.storage.records import Collection, Index, Lookup, Record
 
 Intent = Literal["receive", "send", "collect"]
-DestinationType = Literal["account", "payment_address", "wallet"]
+DestinationType = Literal["account", "payment_address", "wallet", "bank_account"]
 CreatedBy = Literal["server", "client", "public"]
 
 
 @attrs.frozen(kw_only=True)
 class Destination:
-    """Who is paid, as the caller named it, and the address that it comes down to."""
+    """Who is paid, as the caller named it, and the address that it comes down to.
+
+    For a bank account that is the off-ramp address, and `statement_text` is for the recipient's
+    statement.
+    """
 
     type: DestinationType
     address: str
     account_id: str | None = None
     external_user_id: str | None = None
     payment_address: str | None = None
+    bank_account_id: str | None = None
+    rail: Rail | None = None
+    statement_text: str | None = attrs.field(default=None, repr=False)
 
 
 @attrs.frozen(kw_only=True)
@@ -100,7 +109,8 @@ class Payment(Record):
     `release_id` is the transfer to the recipient, `release_hash` its transaction once it was sent,
     and `released` what it takes out of escrow; one
     that failed for good is forgotten, so there is never a second beside it, and the Payment
-    `can_retry`. `refunding` holds the
+    `can_retry`. `payout` is what a bank pays of a send; its `release_id` is the transfer to the
+    off-ramp address. `refunding` holds the
     ids of refunds that are not final. `tolerance_bps`, `fee_bps` and `confirmations` are frozen at
     creation; so many blocks as the last says must be on top of one before it is final for this
     Payment, and the chain must hold it final too. `reconciliation_note` is the partner's of the
@@ -129,8 +139,8 @@ class Payment(Record):
             Index("by_session", key=("session_id",)),
         ),
         lookups=(Lookup("by_escrow", ("escrow_address",)),),
-        schema=3,
-        upgrades={1: dict, 2: dict},
+        schema=4,
+        upgrades={1: dict, 2: dict, 3: dict},
         oldest_reader=1,
     )
 
@@ -163,6 +173,7 @@ class Payment(Record):
     release_id: str | None = None
     release_hash: str | None = None
     released: Atomic = attrs.field(default=ZERO, converter=atomic)
+    payout: Payout | None = None
     refunding: tuple[str, ...] = ()
     authorized: tuple[str, ...] = ()
     sighted: tuple[str, ...] = ()

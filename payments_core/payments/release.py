@@ -1,5 +1,7 @@
 """The transfer to the recipient, as its Payment owns it: the release from escrow, or a send's own.
 
+A send to a bank account has one to the off-ramp address: when that is final, the payout begins.
+
 `chains.outbox.jobs` sends it and follows it.
 """
 
@@ -23,6 +25,8 @@ from payments_core.engine.decision import Decision
 from payments_core.engine.identifiers import IdSequence
 from payments_core.payments import lifecycle
 from payments_core.payments.details import lock_payment
+from payments_core.payments.payouts import lifecycle as payouts
+from payments_core.payments.payouts.jobs import payout_job
 from payments_core.payments.progress import SEND_RELEASE, reservation_of_send
 from payments_core.payments.record import Payment
 from payments_core.payments.reversals import reverse_release
@@ -51,6 +55,8 @@ class ReleaseOwner:
     def find_to_send(self, record: Payment) -> TransferToSend | None:
         """It may be withdrawn: a receipt was reorged out, or the send was cancelled."""
         if record.release_id is None or record.status not in ("executing", *_SUBMIT_TRIGGERS):
+            return None
+        if _has_funded_payout(record):
             return None
         return TransferToSend(record.chain_id, record.release_id)
 
@@ -91,8 +97,10 @@ class ReleaseOwner:
         return Decision(None, replaces=(offered,))
 
     def find_to_watch(self, record: Payment, job: Job) -> TransferToWatch | None:
-        """While the Payment is `executing`."""
+        """While the Payment is `executing`, and its payout waits for these funds if it has one."""
         if record.status != "executing" or record.release_id is None:
+            return None
+        if _has_funded_payout(record):
             return None
         return TransferToWatch(record.release_id, record.confirmations)
 
@@ -112,7 +120,7 @@ class ReleaseOwner:
         current = lock_payment(tx, record.id)
         if current.status != "executing" or current.release_id != outgoing_id:
             return None
-        return current
+        return None if _has_funded_payout(current) else current
 
     def on_final(
         self,
@@ -123,13 +131,14 @@ class ReleaseOwner:
         *,
         now: Instant,
     ) -> Decision[None]:
-        """The Payment succeeded or needs the partner; a send's reservation ended."""
+        """The Payment succeeded, goes on to the bank or needs the partner; a send's reservation
+        ended."""
         if outcome.reason is None:
             # Of all that were signed for it, this one is in a block.
-            paid = attrs.evolve(locked, release_hash=outcome.hash)
-            decision = lifecycle.settle(paid, now=now).as_decision()
+            decision = _complete(attrs.evolve(locked, release_hash=outcome.hash), now=now)
         else:
-            decision = lifecycle.fail_release(locked, outcome.reason, now=now).as_decision()
+            fail = lifecycle.fail_release if locked.payout is None else payouts.fail_funding
+            decision = fail(locked, outcome.reason, now=now).as_decision()
         if facts is None:
             return decision
         succeeded = outcome.reason is None
@@ -140,8 +149,26 @@ class ReleaseOwner:
     def on_reversed(
         self, tx: Transaction, outgoing: OutboundTransfer, reason: str, *, now: Instant
     ) -> Decision[None]:
-        """The recipient does not have the funds: the partner may send them once more."""
+        """The recipient does not have the funds: the partner may send them once more.
+
+        A payout goes on, since nothing stops it; the off-ramp address is short then.
+        """
         payment = lock_payment(tx, outgoing.owner_id)
+        if payment.release_id == outgoing.id and _has_funded_payout(payment):
+            return payouts.reverse_funding(payment, now=now).as_decision()
         if payment.release_id != outgoing.id or payment.status == "executing":
             return Decision(None)
         return reverse_release(payment, reason, now=now).as_decision()
+
+
+def _complete(payment: Payment, *, now: Instant) -> Decision[None]:
+    """What follows when the transfer is final."""
+    if payment.payout is None:
+        return lifecycle.settle(payment, now=now).as_decision()
+    step = payouts.fund(payment, now=now)
+    return step.as_decision().merge(Decision(None, jobs=(payout_job(step.record, now),)))
+
+
+def _has_funded_payout(payment: Payment) -> bool:
+    """Whether the transfer of this payout is over, and the bank is next."""
+    return payment.payout is not None and payment.payout.funded_at is not None

@@ -55,7 +55,7 @@ def _refund_trigger(payment: Payment) -> str:
     """Where the Payment stands without the refund."""
     if payment.status not in ("partially_refunded", "refunded"):
         return "refund_reorged"
-    if payment.release_id is None:
+    if payment.release_id is None or payment.payout is not None:
         return "refund_reorged_held"
     is_whole = payment.books.recipient >= payment.settled
     return "refund_reorged_wholly" if is_whole else "refund_reorged_partly"

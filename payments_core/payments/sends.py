@@ -32,11 +32,20 @@ from payments_core.errors import (
 from payments_core.money import Atomic
 from payments_core.payments import lifecycle
 from payments_core.payments.creation import Payee, draft_payment
-from payments_core.payments.destinations import DestinationRequest, Destinations
+from payments_core.payments.destinations import Destinations, SendDestination, ToBankAccount
 from payments_core.payments.details import PaymentDetails
 from payments_core.payments.operations import choose_asset
+from payments_core.payments.payouts.creation import (
+    PayoutCreation,
+    PayoutTerms,
+    lock_recipient,
+    require_text_of_rail,
+    resolve_bank_account,
+)
+from payments_core.payments.payouts.lifecycle import new_payout
+from payments_core.payments.payouts.record import OFFRAMP_OWNER, Payout
 from payments_core.payments.progress import SEND_RELEASE
-from payments_core.payments.record import Destination, Source
+from payments_core.payments.record import Destination, Payment, Source
 from payments_core.storage.port import Snapshot, Transaction
 from payments_core.tenants.authorization import Authority
 from payments_core.tenants.record import Environment
@@ -64,7 +73,7 @@ class NewSend:
 
     amount: Amount
     account_id: AccountId
-    destination: DestinationRequest
+    destination: SendDestination
     chain_id: ChainId | None = None
     asset_symbol: AssetSymbol | None = None
     destination_chain_id: ChainId | None = None
@@ -76,12 +85,15 @@ class NewSend:
 class Sends:
     """Creates Payments that send."""
 
-    def __init__(self, ports: Ports, destinations: Destinations, vaults: Vaults) -> None:
+    def __init__(
+        self, ports: Ports, destinations: Destinations, vaults: Vaults, payouts: PayoutCreation
+    ) -> None:
         self._storage = ports.storage
         self._committer = ports.committer
         self._clock = ports.clock
         self._destinations = destinations
         self._vaults = vaults
+        self._payouts = payouts
 
     def create(
         self, authority: Authority, new: NewSend, *, idempotent: IdempotentRequest | None = None
@@ -90,10 +102,11 @@ class Sends:
 
         Raises ValidationFailed, NotFound, DestinationNotAllowed, AmountOutOfRange,
         UnsupportedChain, UnsupportedAsset, AccountSuspended, PolicyInactive, PolicyDenied,
-        InsufficientBalance, DependencyFailed.
+        InsufficientBalance, DependencyFailed; to a bank account also EntitlementRequired and
+        CapabilityNotActive.
         """
         new = validate_input(new)
-        recipient_id = self._destinations.resolve_recipient_id(authority, new.destination)
+        recipient_id = self._resolve_recipient_id(authority, new)
         preferring = self._storage.read(
             authority.partition,
             lambda snapshot: snapshot.get(Account, recipient_id) if recipient_id else None,
@@ -107,6 +120,8 @@ class Sends:
         vault = self._storage.read(
             authority.partition, lambda snapshot: load_vault(snapshot, new.account_id, asset)
         )
+        terms = self._check_payout(authority, new, asset, amount)
+        authority = authority if terms is None else terms.authority
 
         def attempt() -> PaymentDetails:
             # a retry may find its own funds gone: it is answered
@@ -115,7 +130,7 @@ class Sends:
             return self._committer.commit(
                 authority,
                 lambda tx, id_sequence: self._decide(
-                    tx, id_sequence, authority, new, asset, amount, recipient_id, reading
+                    tx, id_sequence, authority, new, asset, amount, recipient_id, terms, reading
                 ),
                 idempotent=idempotent,
             )
@@ -131,14 +146,12 @@ class Sends:
         asset: Asset,
         amount: int,
         recipient_id: str | None,
+        terms: PayoutTerms | None,
         reading: BalanceReading,
     ) -> Decision[PaymentDetails]:
         now = self._clock.now()
         payer = lock_active_payer(tx, authority, new.account_id)
-        recipient = self._destinations.lock_recipient(tx, authority, recipient_id)
-        destination = self._destinations.resolve_destination(
-            authority, new.destination, recipient, asset
-        )
+        destination = self._lock_destination(tx, authority, new, asset, recipient_id, terms)
         require_other_than_source(destination, reading.vault)
         spend = Spend(asset, amount, destination.address, destination.account_id)
         reservation = reserve_funds(tx, reading, spend, now=now)
@@ -154,6 +167,7 @@ class Sends:
             recipient=destination.address,
             amount=amount,
             now=now,
+            escrow_of=None if terms is None else OFFRAMP_OWNER,
         )
         sending = attrs.evolve(
             draft,
@@ -163,12 +177,48 @@ class Sends:
             source=source,
             release_id=outgoing.id,
             released=Atomic(amount),
+            payout=None if terms is None else _new_payout(authority, draft, terms),
         )
         step = lifecycle.create(sending, "create_drawn", now=now)
         job = send_job(SEND_RELEASE, authority.partition, outgoing, now)
         return step.as_decision(PaymentDetails(step.record)).merge(
             Decision(None, inserts=(outgoing,), jobs=(job,)), reservation
         )
+
+    def _resolve_recipient_id(self, authority: Authority, new: NewSend) -> str | None:
+        if isinstance(new.destination, ToBankAccount):
+            require_text_of_rail(new.destination)
+            return None
+        return self._destinations.resolve_recipient_id(authority, new.destination)
+
+    def _check_payout(
+        self, authority: Authority, new: NewSend, asset: Asset, amount: int
+    ) -> PayoutTerms | None:
+        """What a payout needs; None for a send that stays on the chain."""
+        to = new.destination
+        if not isinstance(to, ToBankAccount):
+            return None
+        return self._payouts.check(
+            authority, new.account_id, to.bank_account_id, to.rail, asset, amount
+        )
+
+    def _lock_destination(
+        self,
+        tx: Transaction,
+        authority: Authority,
+        new: NewSend,
+        asset: Asset,
+        recipient_id: str | None,
+        terms: PayoutTerms | None,
+    ) -> Destination:
+        """Who is paid, held. Raises what the rules of the destination raise."""
+        if isinstance(new.destination, ToBankAccount):
+            assert terms is not None
+            bank_account = lock_recipient(tx, terms)
+            chain = self._destinations.require_chain(asset)
+            return resolve_bank_account(authority.partition, new.destination, bank_account, chain)
+        recipient = self._destinations.lock_recipient(tx, authority, recipient_id)
+        return self._destinations.resolve_destination(authority, new.destination, recipient, asset)
 
 
 def load_vault(snapshot: Snapshot, account_id: str, asset: Asset) -> Vault:
@@ -202,6 +252,20 @@ def require_other_than_source(destination: Destination, vault: Vault) -> None:
     """Raise ValidationFailed where a vault would pay itself."""
     if destination.address == vault.address:
         raise ValidationFailed.at("destination", "must not be the source itself")
+
+
+def _new_payout(authority: Authority, draft: Payment, terms: PayoutTerms) -> Payout:
+    to = draft.destination
+    assert to.rail is not None
+    return new_payout(
+        authority.partition,
+        draft.id,
+        1,
+        bank_account_id=terms.bank_account_id,
+        rail=to.rail,
+        amount_cents=terms.amount_cents,
+        statement_text=to.statement_text,
+    )
 
 
 def _new_source(

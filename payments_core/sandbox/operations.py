@@ -12,6 +12,7 @@ from payments_core.accounts.record import Account
 from payments_core.addresses import AddressError, normalize_address
 from payments_core.amounts import parse_nonnegative_amount, parse_positive_amount
 from payments_core.assets import asset_of
+from payments_core.banks.simulated.bank import SimulatedBank
 from payments_core.chains.port import AddressSpec, ChainUnavailable, Heads, TransactionView
 from payments_core.chains.simulated.failure_records import ArmedFailure, Dependency
 from payments_core.chains.simulated.failures import Failures
@@ -29,9 +30,11 @@ from payments_core.errors import (
     UnsupportedChain,
     ValidationFailed,
 )
+from payments_core.payments.record import Payment
 from payments_core.sandbox.chains import SandboxChain
 from payments_core.sandbox.clock import SandboxClock
 from payments_core.sandbox.event_trigger import EventTrigger, TriggeredEvent
+from payments_core.sandbox.payouts import PayoutOutcome, SandboxPayouts
 from payments_core.storage.port import DIRECTORY
 from payments_core.tenants.authorization import Authority
 from payments_core.tenants.record import App
@@ -82,13 +85,17 @@ class Sandbox:
         chains: Mapping[int, SandboxChain],
         worker: Worker,
         wake: Callable[[int], None] = lambda chain_id: None,
+        *,
+        bank: SimulatedBank | None = None,
     ) -> None:
-        """`wake` is called with a chain's id when something has happened on that chain."""
+        """`wake` is called with a chain's id when something has happened on that chain. `bank` is
+        None where another bank than the simulated one makes the payouts."""
         self._storage = ports.storage
         self._committer = ports.committer
         self._chains = chains
         self._clock = ports.clock
         self._worker = worker
+        self._payouts = SandboxPayouts(ports, bank)
         self._wake = wake
         self._failures = Failures(ports)
         self._events = EventTrigger(ports)
@@ -245,6 +252,24 @@ class Sandbox:
         return self._events.trigger(
             authority, name, account_id=account_id, payment_id=payment_id, idempotent=idempotent
         )
+
+    def decide_payout(
+        self,
+        authority: Authority,
+        payment_id: str,
+        outcome: PayoutOutcome,
+        code: str | None = None,
+        *,
+        idempotent: IdempotentRequest | None = None,
+    ) -> Payment:
+        """Let the bank settle or return a Payment's payout now; see `payouts.py`.
+
+        Raises NotFound, InvalidState, ValidationFailed, ResourceConflict, CapabilityNotActive,
+        DependencyFailed.
+        """
+        self._require_new_key(authority, idempotent)
+        payment = self._payouts.decide(authority.partition, payment_id, outcome, code)
+        return self._store_result(authority, payment, idempotent)
 
     def list_heads(self) -> dict[int, Heads]:
         """The newest and the newest final block of every chain."""

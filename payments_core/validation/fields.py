@@ -45,6 +45,8 @@ Reference = Annotated[str, Meta(min_length=1, max_length=128)]
 Sentence = Annotated[str, Meta(max_length=512)]
 ExpiryInSeconds = Annotated[int, Meta(ge=300, le=86_400)]
 PaymentAddress = Annotated[str, Meta(min_length=3, max_length=128)]
+AchReference = Annotated[str, Meta(min_length=1, max_length=80)]
+WireMessage = Annotated[str, Meta(min_length=1, max_length=140)]
 Note = Annotated[str, Meta(min_length=1, max_length=512)]
 # Contract wallets' signatures have any length: 0x and 4,096 bytes in hex are the most.
 Signature = Annotated[str, Meta(min_length=1, max_length=8_194)]

@@ -11,6 +11,7 @@ from payments_core.engine.state_machine import StateMachine
 from payments_core.payments.funding.lifecycle import FUNDING_OPERATION
 from payments_core.payments.machine import PAYMENT
 from payments_core.payments.options.lifecycle import OPTION, SELECTION
+from payments_core.payments.payouts.lifecycle import PAYOUT
 from payments_core.payments.receipts.lifecycle import RECEIPT
 from payments_core.payments.refunds.lifecycle import REFUND
 from payments_core.payments.refunds.reconciliation import ReconciliationAction
@@ -40,6 +41,7 @@ PaymentLabel = Annotated[str, _labels(PAYMENT)]
 PaymentResolution = Annotated[str, _decisions()]
 ReceiptStatus = Annotated[str, _states(RECEIPT, "a receipt")]
 DepositStatus = Annotated[str, _states(DEPOSIT, "a deposit")]
+PayoutStatus = Annotated[str, _states(PAYOUT, "a payout")]
 RefundStatus = Annotated[str, _states(REFUND, "a refund")]
 OptionStatus = Annotated[str, _states(OPTION, "an option")]
 SelectionStatus = Annotated[str, _states(SELECTION, "a selection")]

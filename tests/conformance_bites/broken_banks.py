@@ -9,12 +9,11 @@ from datetime import date
 
 import attrs
 
+from payments_core.banks.payouts import BankPayout, BankPayoutStatus
 from payments_core.banks.port import (
     MAX_NOTICES,
     AccountRegistration,
     BankNotice,
-    BankPayout,
-    BankPayoutStatus,
     BankRefused,
     BankUnavailable,
     CapabilityRequest,

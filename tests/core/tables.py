@@ -94,6 +94,10 @@ PAYMENT: set[Row] = {
         f"accepted executing succeeded action_required {CLOSED_OR_FAILED}", "refund_reorged", "=",
         "payment.reorged", "reorged",
     ),
+    *each(
+        "executing succeeded refunded action_required failed", "offramp_reorged", "=",
+        "payment.reorged", "reorged",
+    ),
     (
         "refunded", "refund_reorged_held", "action_required",
         "payment.action_required", "reorged",
@@ -107,6 +111,15 @@ PAYMENT: set[Row] = {
         "payment.reorged", "reorged",
     ),
 }  # fmt: skip
+
+PAYOUT: set[Row] = {
+    (NEW, "create", "created", None, None),
+    ("created", "submit", "submitted", None, None),
+    ("created", "fail", "failed", None, None),
+    ("created", "cancel", "cancelled", None, None),
+    ("submitted", "settle", "settled", None, None),
+    *each("submitted settled", "return", "returned", None, None),
+}
 
 RECEIPT: set[Row] = {
     (NEW, "observe", "observed", None, None),
@@ -224,4 +237,5 @@ TERMINAL = {
     "verification": {"approved"},
     "capability": {"active"},
     "bank account": {"active", "rejected"},
+    "payout": {"failed", "cancelled", "returned"},
 }

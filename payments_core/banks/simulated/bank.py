@@ -13,11 +13,11 @@ from typing import TypeVar
 import attrs
 import msgspec
 
+from payments_core.banks.payouts import BankPayout
 from payments_core.banks.port import (
     MAX_NOTICES,
     AccountRegistration,
     BankNotice,
-    BankPayout,
     BankRefused,
     BankUnavailable,
     CapabilityRequest,

@@ -7,13 +7,8 @@ from datetime import date
 
 import attrs
 
-from payments_core.banks.port import (
-    BankAccountDetails,
-    BankPayout,
-    BankPayoutStatus,
-    BankRefused,
-    PayoutOrder,
-)
+from payments_core.banks.payouts import BankPayout, BankPayoutStatus
+from payments_core.banks.port import BankAccountDetails, BankRefused, PayoutOrder
 from payments_core.banks.rails import SERVICES, choose_service
 from payments_core.banks.return_codes import RETURN_CODES, HolderType, return_deadline
 from payments_core.banks.reviews import BankReview, BankReviewStatus

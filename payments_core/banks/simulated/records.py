@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import attrs
 
-from payments_core.banks.port import BankPayoutStatus
+from payments_core.banks.payouts import BankPayoutStatus
 from payments_core.banks.rails import Rail
 from payments_core.banks.return_codes import HolderType
 from payments_core.clock import Instant

@@ -43,6 +43,8 @@ OPERATIONS: Mapping[Dependency, tuple[str, ...]] = {
         "find_capability",
         "register_account",
         "find_account",
+        "submit",
+        "find_payout",
         "lost_answer",
     ),
 }

@@ -5,12 +5,12 @@ from __future__ import annotations
 import unittest
 from collections.abc import Callable, Sequence
 
+from payments_core.banks.payouts import BankPayout
 from payments_core.banks.port import (
     AccountRegistration,
     Bank,
     BankAccountDetails,
     BankNotice,
-    BankPayout,
     BankUnavailable,
     CapabilityRequest,
     PayoutOrder,

@@ -114,7 +114,7 @@ class PublicPayments:
         DestinationNotAllowed.
         """
         new = validate_input(new)
-        refusal = self._own_address_error(new.destination)
+        refusal = self._own_address_error(authority.partition, new.destination)
 
         def resolve_payee(tx: Transaction, terms: PaymentTerms) -> Payee:
             require_origin_allowed(terms, authority.origin)
@@ -134,11 +134,13 @@ class PublicPayments:
             authority, drafted, resolve_payee, idempotent=idempotent
         )
 
-    def _own_address_error(self, destination: ToWallet) -> DestinationNotAllowed | None:
+    def _own_address_error(
+        self, partition: str, destination: ToWallet
+    ) -> DestinationNotAllowed | None:
         """Why an address of this service's own cannot be paid. It is told last, and so never of an
         address that is not allowed anyway: strangers shall not learn which are ours."""
         try:
-            self._destinations.reject_own_address(destination.address)
+            self._destinations.reject_own_address(partition, destination.address)
         except DestinationNotAllowed as error:
             return error
         return None

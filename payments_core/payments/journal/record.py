@@ -1,14 +1,16 @@
 """Journal entries and balances as they are stored.
 
-Five accounts hold a Payment's money. `payer` is the world outside, so its balance is what came in,
-with the sign turned: it is at or below zero. What is in `escrow` may still be released, what is in
-`excess` can only go back, `recipient` has what was released and not refunded, `fees` what was kept.
+Seven accounts hold a Payment's money. `payer` is the world outside, so its balance is what came
+in, with the sign turned: it is at or below zero. What is in `escrow` may still be released, what is
+in `excess` can only go back, `recipient` has what was released and not refunded, `fees` what was
+kept. A payout uses two more: what lies at the off-ramp address for no payout under way is in
+`offramp`, and while a bank has the payout it is in `bank`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, get_args
 
 import attrs
 
@@ -25,9 +27,12 @@ EntryCause = Literal[
     "send_reorged",
     "refund",
     "refund_reorged",
+    "payout_submitted",
+    "payout_settled",
+    "payout_returned",
 ]
-JournalAccount = Literal["payer", "escrow", "excess", "recipient", "fees"]
-JOURNAL_ACCOUNTS: tuple[JournalAccount, ...] = ("payer", "escrow", "excess", "recipient", "fees")
+JournalAccount = Literal["payer", "escrow", "excess", "recipient", "fees", "offramp", "bank"]
+JOURNAL_ACCOUNTS: tuple[JournalAccount, ...] = get_args(JournalAccount)
 
 
 class UnbalancedPostings(AssertionError):
@@ -43,22 +48,26 @@ class JournalBalances:
     excess: Atomic = attrs.field(default=ZERO, converter=atomic)
     recipient: Atomic = attrs.field(default=ZERO, converter=atomic)
     fees: Atomic = attrs.field(default=ZERO, converter=atomic)
+    offramp: Atomic = attrs.field(default=ZERO, converter=atomic)
+    bank: Atomic = attrs.field(default=ZERO, converter=atomic)
 
     def __attrs_post_init__(self) -> None:
-        if self.payer + self.escrow + self.excess + self.recipient + self.fees != 0:
+        paid_out = self.offramp + self.bank
+        if self.payer + self.escrow + self.excess + self.recipient + self.fees + paid_out != 0:
             raise UnbalancedPostings(self)
 
     @property
     def held_amount(self) -> int:
-        """What lies at the escrow address and is nobody's yet."""
-        return self.escrow + self.excess
+        """What lies at the escrow or off-ramp address and is nobody's yet."""
+        return self.escrow + self.excess + self.offramp
 
 
 @attrs.frozen(kw_only=True)
 class JournalEntry(Record):
     """One movement, never changed and never removed; the id is `<payment id>/<number>`.
 
-    `postings` add up to zero. `subject` is the receipt, transfer or refund that moved the money.
+    `postings` add up to zero. `subject` is the receipt, transfer, refund or payout that moved the
+    money.
     """
 
     collection: ClassVar[Collection] = Collection(

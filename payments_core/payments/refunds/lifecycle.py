@@ -77,11 +77,12 @@ class RefundLeg:
     from_escrow: int = 0
     from_excess: int = 0
     from_recipient: int = 0
+    from_offramp: int = 0
 
     @property
     def amount(self) -> int:
         """What goes back."""
-        return self.from_escrow + self.from_excess + self.from_recipient
+        return self.from_escrow + self.from_excess + self.from_recipient + self.from_offramp
 
 
 @attrs.frozen
@@ -253,6 +254,16 @@ def plan_all_held(refundable: Refundable) -> tuple[RefundLeg, ...]:
     return _require_any(_plan_held_legs(refundable, parts), "refund")
 
 
+def plan_unpaid_payout(payment: Payment) -> tuple[RefundLeg, ...]:
+    """What the bank refused or returned, back to the vault. Raises ReconciliationActionNotAllowed.
+
+    No refund may be under way.
+    """
+    if payment.books.offramp <= 0 or payment.source is None:
+        raise ReconciliationActionNotAllowed("refund", "no funds are held")
+    return (RefundLeg(to=payment.source.address, from_offramp=payment.books.offramp),)
+
+
 def plan_excess(refundable: Refundable) -> tuple[RefundLeg, ...]:
     """The excess, back to whoever sent it. Raises ReconciliationActionNotAllowed."""
     if not refundable.excess:
@@ -369,7 +380,8 @@ def payment_trigger(payment: Payment, refund: Refund) -> str:
     books = payment.books
     if refund.purpose == "refund_excess":
         return "refund_excess"
-    nothing_held = books.held_amount - refund.from_escrow - refund.from_excess <= 0
+    from_held = refund.from_escrow + refund.from_excess + refund.from_offramp
+    nothing_held = books.held_amount - from_held <= 0
     nothing_left = nothing_held and books.recipient - refund.from_recipient <= 0
     wanted = "refund_part"
     if refund.purpose == "reconcile_refund" and nothing_held:

@@ -19,6 +19,7 @@ from payments_core.addresses import AddressError, normalize_wallet_address
 from payments_core.amounts import parse_positive_amount
 from payments_core.assets import chain_entry
 from payments_core.chains.outbox.record import new_transfer, send_job
+from payments_core.chains.port import Contract
 from payments_core.clock import Instant
 from payments_core.engine.decision import Decision
 from payments_core.engine.idempotency.record import IdempotentRequest
@@ -32,6 +33,7 @@ from payments_core.errors import (
 )
 from payments_core.payments.destinations import Destinations
 from payments_core.payments.details import lock_payment
+from payments_core.payments.payouts.record import OFFRAMP_OWNER
 from payments_core.payments.record import Payment
 from payments_core.payments.refunds import lifecycle
 from payments_core.payments.refunds.lifecycle import RefundLeg
@@ -107,7 +109,7 @@ class Refunds:
         amount = (
             parse_positive_amount(new.amount, payment.asset) if new.amount is not None else None
         )
-        destination = self._parse_destination(payment, new.destination)
+        destination = self._parse_destination(authority.partition, payment, new.destination)
 
         def attempt() -> tuple[Refund, ...]:
             # a retry may find its own amount gone: it is answered
@@ -152,7 +154,7 @@ class Refunds:
             raise NotFound("payment")
         return payment
 
-    def _parse_destination(self, payment: Payment, text: str | None) -> str | None:
+    def _parse_destination(self, partition: str, payment: Payment, text: str | None) -> str | None:
         """The address that was named. Raises ValidationFailed, DestinationNotAllowed."""
         if text is None:
             return None
@@ -162,7 +164,7 @@ class Refunds:
             raise ValidationFailed.at("destination", str(error)) from None
         if address == payment.destination.address:  # it would come back to the recipient
             raise ValidationFailed.at("destination", "must not be the recipient's own address")
-        self._destinations.reject_own_address(address)
+        self._destinations.reject_own_address(partition, address)
         return address
 
     def _read_recipient_balance(
@@ -234,7 +236,7 @@ def start_refunds(
     refunds: list[Refund] = []
     decision = _reserve_from_recipient(tx, payment, legs, reading, rule, now=now)
     for leg in legs:
-        source = payment.escrow
+        source = _holder(payment, leg)
         if leg.from_recipient and reading is not None:
             source = reading.vault.contract
         assert source is not None
@@ -260,6 +262,7 @@ def start_refunds(
             from_escrow=leg.from_escrow,
             from_excess=leg.from_excess,
             from_recipient=leg.from_recipient,
+            from_offramp=leg.from_offramp,
             destination=leg.to,
             reason=reason,
             outgoing_id=outgoing.id,
@@ -295,3 +298,10 @@ def _reserve_from_recipient(
     spend = Spend(payment.asset, amount, legs[0].to, None)
     reserved = reserve_funds(tx, reading, spend, now=now, counts=False, rule=rule)
     return Decision(None).merge(reserved)
+
+
+def _holder(payment: Payment, leg: RefundLeg) -> Contract | None:
+    """The contract that holds the funds, unless that is the recipient's vault."""
+    if leg.from_offramp:
+        return Contract("escrow", OFFRAMP_OWNER, payment.destination.address)
+    return payment.escrow

@@ -30,6 +30,10 @@ from payments_core.money import Atomic
 from payments_core.payments import lifecycle
 from payments_core.payments.details import PaymentDetails, lock_payment
 from payments_core.payments.machine import PAYMENT
+from payments_core.payments.payouts import lifecycle as payouts
+from payments_core.payments.payouts.creation import PayoutCreation, PayoutTerms, lock_recipient
+from payments_core.payments.payouts.jobs import payout_job
+from payments_core.payments.payouts.record import OFFRAMP_OWNER
 from payments_core.payments.progress import SEND_RELEASE, advance_payment, new_release
 from payments_core.payments.record import Payment
 from payments_core.payments.refunds.lifecycle import (
@@ -38,6 +42,7 @@ from payments_core.payments.refunds.lifecycle import (
     compute_refundable,
     plan_all_held,
     plan_excess,
+    plan_unpaid_payout,
 )
 from payments_core.payments.refunds.operations import lock_pending_refunds, start_refunds
 from payments_core.payments.refunds.record import PENDING, Purpose, Refund
@@ -70,6 +75,7 @@ class _Case:
     refundable: Refundable
     has_pending_refunds: bool
     reading: BalanceReading | None
+    terms: PayoutTerms | None
     note: str | None
     now: Instant
 
@@ -77,11 +83,12 @@ class _Case:
 class Reconciliations:
     """Carries out a partner's decisions."""
 
-    def __init__(self, ports: Ports, vaults: Vaults) -> None:
+    def __init__(self, ports: Ports, vaults: Vaults, payouts: PayoutCreation) -> None:
         self._storage = ports.storage
         self._committer = ports.committer
         self._clock = ports.clock
         self._vaults = vaults
+        self._payouts = payouts
 
     def reconcile(
         self,
@@ -103,27 +110,52 @@ class Reconciliations:
         def attempt() -> PaymentDetails:
             # a retry finds its own decision made: it is answered
             self._committer.replay(authority, idempotent)
-            reading = self._read_source_balance(authority, payment_id, action)
+            payment = self._load_payment(authority, payment_id)
+            terms = self._check_payout(authority, payment, action)
+            reading = self._read_source_balance(authority, payment, action)
+            permit = authority if terms is None else terms.authority
             return self._committer.commit(
-                authority,
+                permit,
                 lambda tx, id_sequence: self._decide(
-                    tx, id_sequence, authority, payment_id, action, note, reading
+                    tx, id_sequence, permit, payment_id, action, note, reading, terms
                 ),
                 idempotent=idempotent,
             )
 
         return retry_on_stale_balance(attempt)
 
-    def _read_source_balance(
-        self, authority: Authority, payment_id: str, action: ReconciliationAction
-    ) -> BalanceReading | None:
-        """The vault that a send pays from, where it is to be tried again."""
+    def _load_payment(self, authority: Authority, payment_id: str) -> Payment:
         payment = self._storage.read(
             authority.partition, lambda snapshot: snapshot.get(Payment, payment_id)
         )
         if payment is None:
             raise NotFound("payment")
+        return payment
+
+    def _check_payout(
+        self, authority: Authority, payment: Payment, action: ReconciliationAction
+    ) -> PayoutTerms | None:
+        """What another payout needs, where a payout that ended is to be tried again."""
+        payout = payment.payout
+        if action != "retry_execution" or payout is None or not payment.can_retry:
+            return None
+        assert payment.source is not None
+        return self._payouts.check(
+            authority,
+            payment.source.account_id,
+            payout.bank_account_id,
+            payout.rail,
+            payment.asset,
+            payment.amount,
+        )
+
+    def _read_source_balance(
+        self, authority: Authority, payment: Payment, action: ReconciliationAction
+    ) -> BalanceReading | None:
+        """The vault that a send pays from, where it is to be tried again."""
         if action != "retry_execution" or payment.intent != "send":
+            return None
+        if payment.payout is not None and payouts.is_funded(payment):
             return None
         assert payment.source is not None
         return self._vaults.read_balance_by_id(
@@ -139,6 +171,7 @@ class Reconciliations:
         action: ReconciliationAction,
         note: str | None,
         reading: BalanceReading | None,
+        terms: PayoutTerms | None,
     ) -> Decision[PaymentDetails]:
         payment = lock_payment(tx, payment_id)
         if not PAYMENT.allows(payment.status, _TRIGGERS[action]):
@@ -152,6 +185,7 @@ class Reconciliations:
             compute_refundable(payment, refunds),
             any(refund.status in PENDING for refund in refunds),
             reading,
+            terms,
             note,
             self._clock.now(),
         )
@@ -182,6 +216,8 @@ def _retry(case: _Case) -> Decision[None]:
         raise ReconciliationActionNotAllowed(
             "retry_execution", "no transfer to the recipient has failed"
         )
+    if payment.payout is not None and payouts.is_funded(payment):
+        return _retry_payout(case)
     if payment.intent == "send":
         return _retry_send(case)
     if case.refundable.escrow <= 0:
@@ -192,7 +228,7 @@ def _retry(case: _Case) -> Decision[None]:
 
 def _retry_send(case: _Case) -> Decision[None]:
     payment, reading = case.payment, case.reading
-    if reading is None:
+    if reading is None or (payment.payout is not None and case.terms is None):
         raise StaleBalance
     assert payment.source is not None
     lock_active_payer(case.tx, case.authority, payment.source.account_id)
@@ -208,10 +244,29 @@ def _retry_send(case: _Case) -> Decision[None]:
         recipient=destination.address,
         amount=payment.amount,
         now=case.now,
+        escrow_of=None if payment.payout is None else OFFRAMP_OWNER,
     )
     source = attrs.evolve(payment.source, policy_version=reservation.result, reserved_at=case.now)
     drawing = attrs.evolve(payment, source=source)
+    if case.terms is not None:
+        lock_recipient(case.tx, case.terms)
+        another = payouts.retry_payout(case.authority.partition, payment, funded_at=None)
+        drawing = attrs.evolve(drawing, payout=another)
     return _start_retry(case, drawing, outgoing, payment.amount).merge(reservation)
+
+
+def _retry_payout(case: _Case) -> Decision[None]:
+    """Ask the bank for another payout, from the funds at the off-ramp address."""
+    payment = case.payment
+    if case.terms is None:
+        raise StaleBalance
+    assert payment.source is not None
+    lock_active_payer(case.tx, case.authority, payment.source.account_id)
+    lock_recipient(case.tx, case.terms)
+    another = payouts.retry_payout(case.authority.partition, payment, funded_at=case.now)
+    step = lifecycle.retry(attrs.evolve(payment, payout=another), now=case.now, note=case.note)
+    job = payout_job(step.record, case.now)
+    return step.as_decision().merge(Decision(None, jobs=(job,)))
 
 
 def _start_retry(
@@ -230,6 +285,8 @@ def _start_retry(
 def _refund(case: _Case) -> Decision[None]:
     """Send all that is held back to whom it came from."""
     _require_no_pending_refund(case, "refund")
+    if case.payment.payout is not None:
+        return _start_refunds(case, plan_unpaid_payout(case.payment), "reconcile_refund")
     if case.payment.release_id is not None:
         raise ReconciliationActionNotAllowed("refund", "it has been released; refund it instead")
     return _start_refunds(case, plan_all_held(case.refundable), "reconcile_refund")

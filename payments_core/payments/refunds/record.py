@@ -38,6 +38,9 @@ class Refund(Record):
             Index("by_payment", key=("payment_id",), order=("created_at",), descending=True),
             Index("by_destination", key=("destination",), order=("created_at",), descending=True),
         ),
+        schema=2,
+        upgrades={1: dict},
+        oldest_reader=1,
     )
 
     payment_id: str
@@ -49,6 +52,7 @@ class Refund(Record):
     from_escrow: Atomic = attrs.field(default=ZERO, converter=atomic)
     from_excess: Atomic = attrs.field(default=ZERO, converter=atomic)
     from_recipient: Atomic = attrs.field(default=ZERO, converter=atomic)
+    from_offramp: Atomic = attrs.field(default=ZERO, converter=atomic)
     destination: str
     reason: str | None = None
     outgoing_id: str
@@ -63,7 +67,7 @@ class Refund(Record):
     @property
     def amount(self) -> int:
         """What goes back."""
-        return self.from_escrow + self.from_excess + self.from_recipient
+        return self.from_escrow + self.from_excess + self.from_recipient + self.from_offramp
 
     @property
     def sources(self) -> dict[str, int]:
@@ -72,6 +76,7 @@ class Refund(Record):
             "escrow": self.from_escrow,
             "excess": self.from_excess,
             "recipient": self.from_recipient,
+            "offramp": self.from_offramp,
         }
         return {name: amount for name, amount in parts.items() if amount}
 

@@ -25,6 +25,7 @@ from payments_core_http.v2.options import views as option_views
 from payments_core_http.v2.options.direct_views import DirectPaymentOption
 from payments_core_http.v2.options.views import FundedOption, ReceiptView
 from payments_core_http.v2.payments import views as payment_views
+from payments_core_http.v2.payments.payout_views import PayoutView
 from payments_core_http.v2.payments.views import (
     DestinationView,
     Escrow,
@@ -105,6 +106,7 @@ class RecipientPaymentView:
     options: tuple[FundedOption | DirectPaymentOption, ...]
     receipts: tuple[ReceiptView, ...]
     refunds: tuple[RefundView, ...]
+    payout: PayoutView | None
     reconciliation: ReconciliationView
     sessionId: str | None
     timeline: tuple[TimelineView, ...]

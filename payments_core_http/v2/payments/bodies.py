@@ -9,9 +9,11 @@ from msgspec import Meta
 
 from payments_core.errors import FieldError
 from payments_core.payment_settings.record import PaymentMethod
+from payments_core.payments.payouts.creation import find_text_faults
 from payments_core.payments.refunds.reconciliation import ReconciliationAction
 from payments_core.validation.fields import (
     AccountId,
+    AchReference,
     Address,
     Amount,
     AssetSymbol,
@@ -23,6 +25,7 @@ from payments_core.validation.fields import (
     Reference,
     Sentence,
     Url,
+    WireMessage,
 )
 from payments_core.validation.metadata import Metadata
 from payments_core_http.v2.statuses import PaymentStatus
@@ -73,20 +76,12 @@ class BankDestination:
     type: Literal["bank_account"]
     bankAccountId: Id
     rail: Literal["ach", "wire"]
-    achReference: Annotated[str, Meta(min_length=1, max_length=80)] | None = None
-    wireMessage: Annotated[str, Meta(min_length=1, max_length=140)] | None = None
+    achReference: AchReference | None = None
+    wireMessage: WireMessage | None = None
 
     def faults(self) -> list[FieldError]:
         """The text of the other rail."""
-        texts = (
-            ("achReference", self.achReference, "ach"),
-            ("wireMessage", self.wireMessage, "wire"),
-        )
-        return [
-            FieldError(name, f"is for the rail {rail} only")
-            for name, text, rail in texts
-            if text is not None and rail != self.rail
-        ]
+        return find_text_faults(self.rail, self.achReference, self.wireMessage)
 
 
 AnyDestination = AccountDestination | PaymentAddressDestination | WalletDestination

@@ -9,11 +9,12 @@ import attrs
 
 from payments_core.clock import parse_iso
 from payments_core.engine.idempotency.record import IdempotentRequest, Response
-from payments_core.errors import CapabilityNotActive
 from payments_core.payments.collects import NewCollect
 from payments_core.payments.destinations import (
     DestinationRequest,
+    SendDestination,
     ToAccount,
+    ToBankAccount,
     ToPaymentAddress,
     ToWallet,
 )
@@ -103,13 +104,12 @@ def read_receipts(service: PaymentsService, call: ApiCall[None, PageQuery]) -> R
 def _prepare_creation(
     service: PaymentsService, authority: Authority, body: bodies.AnyPayment
 ) -> Callable[[IdempotentRequest | None], PaymentDetails]:
-    """What creates the Payment that the body describes. Raises CapabilityNotActive."""
-    to = _destination(body.destination)
+    """What creates the Payment that the body describes."""
     if isinstance(body, bodies.CreateSend):
         send = NewSend(
             amount=body.amount,
             account_id=body.source.accountId,
-            destination=to,
+            destination=_send_destination(body.destination),
             chain_id=body.source.chainId,
             asset_symbol=body.source.assetSymbol,
             destination_chain_id=getattr(body.destination, "chainId", None),
@@ -117,6 +117,7 @@ def _prepare_creation(
             metadata=body.metadata,
         )
         return lambda idempotent: service.sends.create(authority, send, idempotent=idempotent)
+    to = _destination(body.destination)
     if isinstance(body, bodies.CreateCollect):
         collect = NewCollect(
             amount=body.amount,
@@ -145,10 +146,20 @@ def _prepare_creation(
     return lambda idempotent: service.payments.create(authority, new, idempotent=idempotent)
 
 
-def _destination(given: bodies.AnyDestination | bodies.BankDestination) -> DestinationRequest:
-    """Who is paid. Raises CapabilityNotActive for a bank account: there is no bank port."""
+def _send_destination(given: bodies.AnyDestination | bodies.BankDestination) -> SendDestination:
+    """Who is paid by a send, which may be a bank account."""
     if isinstance(given, bodies.BankDestination):
-        raise CapabilityNotActive("us_bank_payout")
+        return ToBankAccount(
+            bank_account_id=given.bankAccountId,
+            rail=given.rail,
+            ach_reference=given.achReference,
+            wire_message=given.wireMessage,
+        )
+    return _destination(given)
+
+
+def _destination(given: bodies.AnyDestination) -> DestinationRequest:
+    """Who is paid."""
     if isinstance(given, bodies.AccountDestination):
         return ToAccount(account_id=given.accountId, external_user_id=given.externalUserId)
     if isinstance(given, bodies.PaymentAddressDestination):

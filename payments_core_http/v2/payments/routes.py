@@ -47,7 +47,8 @@ PAYMENTS = (
         body=bodies.Reconcile, idempotency="required",
         errors=(
             NotFound, errors.InvalidState, errors.ReconciliationActionNotAllowed,
-            errors.AccountSuspended, errors.ResourceConflict, *VAULT_SPENDING,
+            errors.AccountSuspended, errors.ResourceConflict, errors.CapabilityNotActive,
+            errors.DestinationNotAllowed, *VAULT_SPENDING,
         ),
         answers=views.PaymentView,
         summary="Resolve a Payment that needs a decision.",

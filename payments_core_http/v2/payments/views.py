@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 import attrs
 
+from payments_core.banks.rails import Rail
 from payments_core.clock import format_iso, format_iso_or_none
 from payments_core.money import format_amount
 from payments_core.payment_settings.record import PaymentMethod
@@ -36,6 +37,8 @@ from payments_core_http.v2.options import direct_views as direct_option_views
 from payments_core_http.v2.options import views as option_views
 from payments_core_http.v2.options.direct_views import DirectOptionView
 from payments_core_http.v2.options.views import FundingOperationView, OptionView, ReceiptView
+from payments_core_http.v2.payments import payout_views
+from payments_core_http.v2.payments.payout_views import PayoutView
 from payments_core_http.v2.refunds import views as refund_views
 from payments_core_http.v2.refunds.views import RefundView
 from payments_core_http.v2.statuses import PaymentLabel, PaymentResolution, PaymentStatus
@@ -65,13 +68,17 @@ class SourceView:
 
 @attrs.frozen(kw_only=True, slots=False)
 class DestinationView:
-    """Who is paid."""
+    """Who is paid. The address of a bank account is the off-ramp address."""
 
     type: DestinationType
     accountId: str | None
     externalUserId: str | None
     paymentAddress: str | None
     address: str
+    bankAccountId: str | None
+    rail: Rail | None
+    achReference: str | None
+    wireMessage: str | None
 
 
 @attrs.frozen(kw_only=True, slots=False)
@@ -159,6 +166,7 @@ class PaymentView:
     options: tuple[PaymentOptionEntry, ...]
     receipts: tuple[ReceiptView, ...]
     refunds: tuple[RefundView, ...]
+    payout: PayoutView | None
     reconciliation: NotedReconciliationView
     sessionId: str | None
     timeline: tuple[TimelineView, ...]
@@ -309,6 +317,7 @@ def _detail_fields(details: PaymentDetails, links: Links) -> dict[str, Any]:
         "options": _entries(details),
         "receipts": tuple(option_views.receipt(item, record) for item in details.receipts),
         "refunds": tuple(map(refund_views.refund, details.refunds)),
+        "payout": None if record.payout is None else payout_views.payout(record.payout),
         "reconciliation": NotedReconciliationView(
             note=record.reconciliation_note, **reconciliation_fields(record)
         ),
@@ -350,6 +359,10 @@ def _destination(destination: Destination) -> DestinationView:
         externalUserId=destination.external_user_id,
         paymentAddress=destination.payment_address,
         address=destination.address,
+        bankAccountId=destination.bank_account_id,
+        rail=destination.rail,
+        achReference=destination.statement_text if destination.rail == "ach" else None,
+        wireMessage=destination.statement_text if destination.rail == "wire" else None,
     )
 
 

@@ -22,7 +22,8 @@ class RefundFailure:
 
 @attrs.frozen(kw_only=True, slots=False)
 class RefundView:
-    """One transfer back, from the escrow or from the recipient's vault."""
+    """One transfer back: from the escrow or from the recipient's vault. The off-ramp address, from
+    which what a bank did not pay goes back, is an escrow too."""
 
     id: str
     refundId: str

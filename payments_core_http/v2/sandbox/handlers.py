@@ -163,7 +163,13 @@ def deposit_at_bank(service: PaymentsService, call: ApiCall[bodies.BankDeposit, 
     raise CapabilityNotActive("us_bank_funding")
 
 
-def decide_payout(service: PaymentsService, call: ApiCall[bodies.DecidePayout, None]) -> NoReturn:
-    """There is no bank yet."""
-    service.sandbox(call.mode).require_single_app()
-    raise CapabilityNotActive("us_bank_payout")
+def decide_payout(service: PaymentsService, call: ApiCall[bodies.DecidePayout, None]) -> Response:
+    """A Payment whose payout the bank has settled or returned."""
+    body, payment_id = call.body, call.path["paymentId"]
+    sandbox = service.sandbox(call.mode)
+    return call.run_idempotent(
+        lambda idempotent: sandbox.decide_payout(
+            call.authority, payment_id, body.outcome, body.code, idempotent=idempotent
+        ),
+        lambda decided: views.decided_payout(decided),
+    )

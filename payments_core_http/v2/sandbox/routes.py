@@ -88,8 +88,12 @@ SANDBOX = (
     ),
     Route(
         "POST", "/v2/sandbox/payouts/{paymentId}", sandbox.decide_payout, needs=STANDARD_KEY,
-        body=bodies.DecidePayout, errors=(NotFound, errors.CapabilityNotActive),
-        answers=NoReturn,
-        summary="Simulate the bank's result for a payout; no bank is connected yet.",
+        body=bodies.DecidePayout,
+        errors=(
+            NotFound, errors.InvalidState, errors.ResourceConflict, errors.CapabilityNotActive,
+            errors.DependencyFailed,
+        ),
+        answers=views.DecidedPayoutView,
+        summary="Let the simulated bank settle or return a Payment's payout.",
     ),
 )  # fmt: skip

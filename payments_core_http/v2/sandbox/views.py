@@ -10,7 +10,12 @@ import msgspec
 
 from payments_core.chains.port import Heads
 from payments_core.chains.simulated.failure_records import ArmedFailure
+from payments_core.payments.payouts.lifecycle import require_payout
+from payments_core.payments.record import Payment
 from payments_core.sandbox.operations import FaucetCredit, OutsideTransfer
+from payments_core_http.v2.payments import payout_views
+from payments_core_http.v2.payments.payout_views import PayoutView
+from payments_core_http.v2.statuses import PaymentStatus
 
 
 @attrs.frozen(kw_only=True, slots=False)
@@ -99,6 +104,24 @@ class TriggeredView:
     eventId: str
     name: str
     payload: Mapping[str, Any]
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class DecidedPayoutView:
+    """A Payment's payout after the bank's decision, and what became of the Payment."""
+
+    paymentId: str
+    status: PaymentStatus
+    payout: PayoutView
+
+
+def decided_payout(record: Payment) -> DecidedPayoutView:
+    """A Payment that has a payout."""
+    return DecidedPayoutView(
+        paymentId=record.id,
+        status=record.status,
+        payout=payout_views.payout(require_payout(record)),
+    )
 
 
 def chain(chain_id: int, heads: Heads) -> ChainView:

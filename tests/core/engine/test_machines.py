@@ -18,6 +18,7 @@ from payments_core.payments.funding.lifecycle import FUNDING_OPERATION
 from payments_core.payments.machine import PAYMENT
 from payments_core.payments.mandates.lifecycle import MANDATE
 from payments_core.payments.options.lifecycle import OPTION, SELECTION
+from payments_core.payments.payouts.lifecycle import PAYOUT
 from payments_core.payments.receipts.lifecycle import RECEIPT
 from payments_core.payments.refunds.lifecycle import REFUND
 from tests.core import tables
@@ -35,6 +36,7 @@ MACHINES = {
     "KYC": (VERIFICATION, tables.KYC),
     "CAPABILITY": (CAPABILITY, tables.CAPABILITY),
     "BANK_ACCOUNT": (BANK_ACCOUNT, tables.BANK_ACCOUNT),
+    "PAYOUT": (PAYOUT, tables.PAYOUT),
 }
 
 

@@ -258,7 +258,7 @@ _TABLE: tuple[Row, ...] = (
     _sandbox("POST", "/run", outside=True),
     _sandbox("POST", "/transfers", outside=True),
     _sandbox("POST", "/bank-deposits", outside=True, ok=422, code="capability_not_active"),
-    _sandbox("POST", "/payouts/{paymentId}", outside=True, ok=422, code="capability_not_active"),
+    _sandbox("POST", "/payouts/{paymentId}", outside=True, ok=409, code="invalid_state"),
 )  # fmt: skip
 
 _LEGACY: tuple[Row, ...] = (

@@ -6,7 +6,8 @@ from datetime import date
 
 import pytest
 
-from payments_core.banks.port import BankPayout, BankRefused, BankUnavailable
+from payments_core.banks.payouts import BankPayout
+from payments_core.banks.port import BankRefused, BankUnavailable
 from payments_core.banks.return_codes import RETURN_CODES
 from payments_core.banks.simulated.records import SimulatedPayout
 from payments_core.clock import DAY, HOUR, MINUTE, SECOND, format_iso

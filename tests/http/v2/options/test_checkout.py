@@ -102,6 +102,7 @@ PAYMENT_FIELDS = {
     "options",
     "receipts",
     "refunds",
+    "payout",
     "reconciliation",
     "sessionId",
     "timeline",

@@ -53,11 +53,11 @@ def test_a_payer_is_sent_to_a_good_url_or_to_none(storage: Storage, url: str) ->
         {**BANK, "rail": "wire", "wireMessage": "Invoice 7"},
     ],
 )
-def test_a_send_to_a_bank_account_is_not_possible_yet(
+def test_a_send_to_an_unknown_bank_account_is_not_found(
     checkout: Checkout, destination: dict[str, str]
 ) -> None:
     seen = create(checkout, send(checkout, destination=destination))
-    assert (seen.status, seen.code) == (422, "capability_not_active")
+    assert (seen.status, seen.code) == (404, "not_found")
     assert stored(checkout) == (0, 0)
 
 

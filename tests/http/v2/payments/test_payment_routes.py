@@ -65,6 +65,10 @@ def test_a_send_answers_exactly_a_payment_without_escrow_secret_or_link(storage:
             "externalUserId": None,
             "paymentAddress": None,
             "address": OUTSIDE,
+            "bankAccountId": None,
+            "rail": None,
+            "achReference": None,
+            "wireMessage": None,
         },
         "escrow": None,
         "releaseTransactionHash": None,
@@ -73,6 +77,7 @@ def test_a_send_answers_exactly_a_payment_without_escrow_secret_or_link(storage:
         "options": [],
         "receipts": [],
         "refunds": [],
+        "payout": None,
         "reconciliation": {
             "status": "none",
             "labels": [],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from payments_core.payments.journal.record import JOURNAL_ACCOUNTS
 from tests.http.checkout import Checkout
 from tests.http.payment_bodies import (
     create,
@@ -26,7 +27,7 @@ def test_receipts_come_page_by_page_with_the_whole_journal(checkout: Checkout) -
     journal = seen.json["journal"]
     assert journal["balances"] == {
         "payer": "-27000000", "escrow": "0", "excess": "2000000", "recipient": "25000000",
-        "fees": "0",
+        "fees": "0", "offramp": "0", "bank": "0",
     }  # fmt: skip
     assert [(entry["number"], entry["cause"]) for entry in journal["entries"]] == [
         (1, "receipt"), (2, "receipt"), (3, "receipt"), (4, "release"),
@@ -55,6 +56,6 @@ def test_a_payment_that_received_nothing_has_an_empty_journal(checkout: Checkout
     seen = checkout.door.call("GET", f"/v2/payments/{payment['id']}/receipts").json
     assert seen["data"] == []
     assert seen["journal"] == {
-        "balances": dict.fromkeys(("payer", "escrow", "excess", "recipient", "fees"), "0"),
+        "balances": dict.fromkeys(JOURNAL_ACCOUNTS, "0"),
         "entries": [],
     }

@@ -46,7 +46,8 @@ def test_a_payment_is_created_and_shown_to_the_payer(shop: Shop) -> None:
     assert (made["createdBy"], whole["createdBy"]) == ("public", "public")
     assert whole["destination"] == {
         "type": "wallet", "accountId": None, "externalUserId": None, "paymentAddress": None,
-        "address": WALLET,
+        "address": WALLET, "bankAccountId": None, "rail": None, "achReference": None,
+        "wireMessage": None,
     }  # fmt: skip
 
 

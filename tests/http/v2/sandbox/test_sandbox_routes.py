@@ -136,7 +136,7 @@ class TestFailures:
     @pytest.mark.parametrize(
         ("body", "status", "code"),
         [
-            ({"dependency": "bank", "operation": "submit"}, 400, "validation_error"),
+            ({"dependency": "bank", "operation": "broadcast"}, 400, "validation_error"),
             ({"dependency": "router", "times": 3}, 422, "capability_not_active"),
             ({"dependency": "moon"}, 400, "validation_error"),
             ({"dependency": "chain", "operation": "prepare"}, 400, "validation_error"),
@@ -216,11 +216,11 @@ class TestBanks:
                 "bank-deposits",
                 {"onrampBankAccountId": "onramp_account_1", "amount": "10.00", "rail": "wire"},
             ),
-            (f"payouts/{PAYMENT}", {"outcome": "settle"}),
-            (f"payouts/{PAYMENT}", {"outcome": "return", "code": "R01"}),
         ],
     )
-    def test_there_is_no_bank_yet(self, checkout: Checkout, door: str, body: Any) -> None:
+    def test_there_is_no_bank_for_deposits_yet(
+        self, checkout: Checkout, door: str, body: Any
+    ) -> None:
         seen = post(checkout, door, body)
         assert (seen.status, seen.code) == (422, "capability_not_active")
         seen = post(checkout, door, {**body, "amount": 10, "outcome": "x"})

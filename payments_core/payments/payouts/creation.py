@@ -1,0 +1,151 @@
+"""What a payout needs before it may begin: a product, a capability, a bank account, an amount."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import attrs
+
+from payments_core.accounts.bank_accounts.operations import PAYOUT
+from payments_core.accounts.bank_accounts.record import BankAccount
+from payments_core.accounts.capabilities.operations import find_activation_id, require_product
+from payments_core.accounts.capabilities.record import PRODUCT_OF_CAPABILITY, CapabilityActivation
+from payments_core.assets import Asset
+from payments_core.banks.port import Bank
+from payments_core.banks.rails import SERVICES, Rail, choose_service
+from payments_core.chains.port import AddressSpec, Chain
+from payments_core.engine.decision import lock_shared
+from payments_core.engine.ports import Ports
+from payments_core.errors import (
+    AmountOutOfRange,
+    CapabilityNotActive,
+    DestinationNotAllowed,
+    FieldError,
+    NotFound,
+    UnsupportedAsset,
+    ValidationFailed,
+)
+from payments_core.payments.destinations import ToBankAccount
+from payments_core.payments.payouts.record import OFFRAMP_OWNER
+from payments_core.payments.record import Destination
+from payments_core.storage.port import Snapshot, Transaction
+from payments_core.tenants.authorization import Authority
+
+DOLLAR_SYMBOL = "USDC"
+"""The asset that is paid out: one for one, in whole cents."""
+
+
+@attrs.frozen
+class PayoutTerms:
+    """What was checked of a payout outside the transaction that creates it.
+
+    `authority` needs the product for payouts also at the commit. `activation_id` is of the
+    account's capability, whose status is decided on inside.
+    """
+
+    authority: Authority
+    activation_id: str
+    account_id: str
+    bank_account_id: str
+    amount_cents: int
+
+
+class PayoutCreation:
+    """Checks new payouts. `banks` has the bank of each mode."""
+
+    def __init__(self, ports: Ports, banks: Mapping[str, Bank]) -> None:
+        self._storage = ports.storage
+        self._banks = banks
+
+    def check(
+        self,
+        authority: Authority,
+        account_id: str,
+        bank_account_id: str,
+        rail: Rail,
+        asset: Asset,
+        amount: int,
+    ) -> PayoutTerms:
+        """The terms of a payout from an account to a bank account of its own.
+
+        Raises EntitlementRequired, NotFound, CapabilityNotActive, UnsupportedAsset,
+        AmountOutOfRange.
+        """
+        authority = require_product(authority, PRODUCT_OF_CAPABILITY[PAYOUT])
+
+        def load(snapshot: Snapshot) -> str | None:
+            bank_account = snapshot.get(BankAccount, bank_account_id)
+            if bank_account is None or bank_account.account_id != account_id:
+                raise NotFound("bank account")
+            return find_activation_id(snapshot, account_id, PAYOUT)
+
+        activation_id = self._storage.read(authority.partition, load)
+        if activation_id is None or authority.mode not in self._banks:
+            raise CapabilityNotActive(PAYOUT)
+        cents = to_cents(asset, amount, rail)
+        return PayoutTerms(authority, activation_id, account_id, bank_account_id, cents)
+
+
+def to_cents(asset: Asset, amount: int, rail: Rail) -> int:
+    """An atomic amount as cents that the rail takes. Raises UnsupportedAsset, AmountOutOfRange."""
+    if asset.symbol != DOLLAR_SYMBOL:
+        raise UnsupportedAsset(asset.chain_id, asset.symbol, "cannot be paid to a bank account")
+    per_cent: int = 10 ** (asset.decimals - 2)
+    cents, rest = divmod(amount, per_cent)
+    if rest:
+        raise AmountOutOfRange("a bank account is paid in whole cents")
+    most = SERVICES[choose_service(rail, cents, same_day=False)].max_cents
+    if cents > most:
+        raise AmountOutOfRange(f"a payout by {rail} is at most {most // 100}.{most % 100:02d}")
+    return cents
+
+
+def lock_recipient(tx: Transaction, terms: PayoutTerms) -> BankAccount:
+    """The bank account that is paid, held with the capability to pay it.
+
+    Raises CapabilityNotActive, DestinationNotAllowed.
+    """
+    activation = lock_shared(tx, CapabilityActivation, terms.activation_id)
+    if activation is None or activation.status != "active":
+        raise CapabilityNotActive(PAYOUT)
+    bank_account = lock_shared(tx, BankAccount, terms.bank_account_id)
+    assert bank_account is not None
+    if bank_account.status != "active":
+        raise DestinationNotAllowed(f"the bank account is {bank_account.status}")
+    return bank_account
+
+
+def resolve_bank_account(
+    partition: str, wanted: ToBankAccount, bank_account: BankAccount, chain: Chain
+) -> Destination:
+    """What is stored of the destination."""
+    return Destination(
+        type="bank_account",
+        address=chain.derive(AddressSpec(partition, "escrow", OFFRAMP_OWNER)),
+        account_id=bank_account.account_id,
+        external_user_id=bank_account.external_user_id,
+        bank_account_id=bank_account.id,
+        rail=wanted.rail,
+        statement_text=wanted.ach_reference or wanted.wire_message,
+    )
+
+
+def require_text_of_rail(wanted: ToBankAccount) -> None:
+    """Raise ValidationFailed where the statement text is for the other rail."""
+    faults = find_text_faults(wanted.rail, wanted.ach_reference, wanted.wire_message)
+    if faults:
+        raise ValidationFailed(
+            tuple(FieldError(f"destination.{fault.path}", fault.message) for fault in faults)
+        )
+
+
+def find_text_faults(
+    rail: str, ach_reference: str | None, wire_message: str | None
+) -> list[FieldError]:
+    """The texts that are given and are for the other rail."""
+    texts = (("achReference", ach_reference, "ach"), ("wireMessage", wire_message, "wire"))
+    return [
+        FieldError(name, f"is for the rail {of} only")
+        for name, text, of in texts
+        if text is not None and rail != of
+    ]

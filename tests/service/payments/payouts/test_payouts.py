@@ -1,0 +1,201 @@
+"""Sends to a bank account: created, at the bank, settled."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from payments_core.errors import (
+    AmountOutOfRange,
+    CapabilityNotActive,
+    DestinationNotAllowed,
+    EntitlementRequired,
+    InsufficientBalance,
+    InvalidState,
+    NotFound,
+    PolicyDenied,
+    UnsupportedAsset,
+    ValidationFailed,
+)
+from payments_core.payments.destinations import ToWallet
+from payments_core.payments.payouts.creation import PayoutCreation
+from payments_core.payments.sends import NewSend
+from tests.service.payments.payouts.desk import Desk
+from tests.service.world import USDC, answer_of, atomic, once
+
+AT_THE_BANK = {"payer": -2_500, "bank": 2_500}
+PAID = {"payer": -2_500, "recipient": 2_500}
+
+
+def test_a_payout_goes_through_the_offramp_and_the_bank_to_the_recipient(desk: Desk) -> None:
+    world = desk.world
+    created = desk.send(to={"ach_reference": "invoice 7"})
+    payment, payout = desk.payment(created), desk.payout(created)
+    assert (payment.intent, payment.status, payment.fee) == ("send", "processing", 0)
+    assert (payout.status, payout.amount_cents, payout.attempt) == ("created", 2_500, 1)
+    assert payout.statement_text == "invoice 7"
+    assert desk.books(created) == {}
+    assert world.held() == (atomic("100"), atomic("25"), atomic("75"))
+    world.run()
+    assert (desk.payment(created).status, desk.payout(created).status) == ("executing", "created")
+    assert desk.bank.find_payout(payout.key) is None  # not before the transfer is final
+    world.advance(30)
+    assert (desk.payment(created).status, desk.payout(created).status) == ("executing", "submitted")
+    assert desk.books(created) == AT_THE_BANK
+    assert desk.offramp == 2_500
+    assert world.held() == (atomic("75"), 0, atomic("75"))
+    at_bank = desk.bank.find_payout(payout.key)
+    assert at_bank is not None
+    assert (at_bank.status, at_bank.amount_cents, at_bank.rail) == ("submitted", 2_500, "ach")
+    assert desk.payout(created).settles_on == at_bank.settles_on.isoformat()
+    desk.pass_days(4)  # over any weekend
+    done = desk.payment(created)
+    assert (done.status, done.settled, desk.payout(created).status) == (
+        "succeeded", atomic("25"), "settled",
+    )  # fmt: skip
+    assert done.succeeded_at is not None
+    assert desk.books(created) == PAID
+    assert desk.causes(created) == ["send", "payout_submitted", "payout_settled"]
+    assert world.told(done.id) == [
+        ("payment.created", "processing", 1),
+        ("payment.executing", "executing", 2),
+        ("payment.succeeded", "succeeded", 3),
+    ]
+    assert (world.sent(), desk.offramp) == (1, 2_500)
+    desk.pass_days(1, times=60)
+    assert desk.payment(created) == done
+    assert desk.is_followed(created)
+    desk.pass_days(15)
+    assert not desk.is_followed(created)
+
+
+def test_a_wire_carries_its_message(desk: Desk) -> None:
+    created = desk.send("30.00", to={"rail": "wire", "wire_message": "rent"})
+    desk.world.finish()
+    payout = desk.payout(created)
+    assert payout.submitted_at is not None
+    assert (payout.rail, payout.amount_cents, payout.statement_text) == ("wire", 3_000, "rent")
+    desk.pass_days(4)
+    assert desk.payment(created).status == "succeeded"
+
+
+def test_the_same_request_makes_one_payout(desk: Desk) -> None:
+    request = once("payout-1")
+    first = desk.send(idempotent=request)
+    assert answer_of(lambda: desk.send(idempotent=request))
+    desk.world.finish()
+    assert desk.bank.count_payouts([desk.payout(first).key]) == 1
+    assert desk.offramp == 2_500
+
+
+def test_a_payout_can_be_cancelled_until_its_transfer_is_sent(desk: Desk) -> None:
+    created = desk.send()
+    cancelled = desk.world.service.payments.cancel(desk.world.server, created.payment.id).payment
+    assert cancelled.payout is not None
+    assert (cancelled.status, cancelled.payout.status) == ("cancelled", "cancelled")
+    assert desk.payment(created).payout == cancelled.payout
+    assert desk.world.held() == (atomic("100"), 0, atomic("100"))
+    desk.world.finish()
+    assert desk.bank.find_payout(cancelled.payout.key) is None
+    assert desk.offramp == 0
+
+    sent = desk.send()
+    desk.world.run()
+    with pytest.raises(InvalidState):
+        desk.world.service.payments.cancel(desk.world.server, sent.payment.id)
+
+
+class TestWhatIsRefused:
+    """Nothing is reserved, sent or told to the bank."""
+
+    @pytest.fixture(autouse=True)
+    def _nothing_happens(self, memory_desk: Desk) -> Iterator[None]:
+        yield
+        assert memory_desk.world.held() == (atomic("100"), 0, atomic("100"))
+
+    def test_without_the_product(self, memory_desk: Desk) -> None:
+        world = memory_desk.world
+        others = [name for name in world.environment.products if name != "bank_payouts"]
+        world.service.tenants.set_products(world.environment_id, others)
+        with pytest.raises(EntitlementRequired) as refusal:
+            memory_desk.send()
+        assert refusal.value.product == "bank_payouts"
+
+    def test_without_the_capability(self, memory_desk: Desk) -> None:
+        memory_desk.suspend()
+        with pytest.raises(CapabilityNotActive) as refusal:
+            memory_desk.send()
+        assert refusal.value.capability == "us_bank_payout"
+
+    def test_where_there_is_no_bank(self, memory_desk: Desk) -> None:
+        ports = memory_desk.world.service.ports
+        account = memory_desk.account
+        with pytest.raises(CapabilityNotActive):
+            PayoutCreation(ports, {}).check(
+                memory_desk.world.server, account.account_id, account.id, "ach", USDC, 10_000
+            )
+
+    def test_to_a_bank_account_that_is_not_active(self, memory_desk: Desk) -> None:
+        rejected = memory_desk.add_account(account_number="99900099")
+        with pytest.raises(DestinationNotAllowed, match="the bank account is rejected"):
+            memory_desk.send(account=rejected)
+
+    def test_to_a_bank_account_of_another(self, memory_desk: Desk) -> None:
+        with pytest.raises(NotFound) as foreign:
+            memory_desk.send(account_id=memory_desk.world.merchant.id)
+        with pytest.raises(NotFound) as unknown:
+            memory_desk.send(to={"bank_account_id": "bank_account_x"})
+        assert str(foreign.value) == str(unknown.value) == "not_found: No such bank account."
+
+    @pytest.mark.parametrize(
+        ("amount", "rail"),
+        [("0.001", "ach"), ("25.001", "wire"), ("100000000.00", "ach"), ("10000000000.00", "wire")],
+    )
+    def test_an_amount_that_the_rail_does_not_take(
+        self, memory_desk: Desk, amount: str, rail: str
+    ) -> None:
+        with pytest.raises(AmountOutOfRange):
+            memory_desk.send(amount, to={"rail": rail})
+
+    def test_more_than_the_vault_has(self, memory_desk: Desk) -> None:
+        with pytest.raises(InsufficientBalance):
+            memory_desk.send("100.01")
+
+    def test_another_asset_than_the_dollar_one(self, memory_desk: Desk) -> None:
+        with pytest.raises(UnsupportedAsset):
+            memory_desk.send(chain_id=1, asset_symbol="USDT")
+
+    def test_the_text_of_the_other_rail(self, memory_desk: Desk) -> None:
+        for rail, text in (("ach", "wire_message"), ("wire", "ach_reference")):
+            with pytest.raises(ValidationFailed) as refusal:
+                memory_desk.send(to={"rail": rail, text: "hello"})
+            [fault] = refusal.value.fields
+            assert (
+                fault.path
+                == {
+                    "wire_message": "destination.wireMessage",
+                    "ach_reference": "destination.achReference",
+                }[text]
+            )
+
+    def test_a_policy_that_does_not_allow_the_account_itself(self, memory_desk: Desk) -> None:
+        world = memory_desk.world
+        for allowed, is_allowed in ((world.merchant.id, False), (world.payer.id, True)):
+            memory_desk.allow_only(allowed)
+            if is_allowed:
+                cancelled = memory_desk.send()
+                world.service.payments.cancel(world.server, cancelled.payment.id)
+            else:
+                with pytest.raises(PolicyDenied):
+                    memory_desk.send()
+
+    def test_the_offramp_address_is_no_destination_of_others(self, memory_desk: Desk) -> None:
+        created = memory_desk.send()
+        world = memory_desk.world
+        world.service.payments.cancel(world.server, created.payment.id)
+        to = ToWallet(address=created.payment.destination.address)
+        with pytest.raises(DestinationNotAllowed):
+            world.service.sends.create(
+                world.server, NewSend(amount="1.00", account_id=world.payer.id, destination=to)
+            )
