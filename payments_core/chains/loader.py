@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 from payments_core.adapters import load_adapter, require_port, scheme_of
-from payments_core.chains.port import Chain
+from payments_core.chains.port import Chain, Heads
 
 GROUP = "payments_core.chains"
 SIGNERS = "payments_core.signers"
@@ -26,6 +26,14 @@ class Checkable(Protocol):
 
     def check(self) -> None:
         """Raises ChainMismatch where they are wrong, ChainUnavailable where too few answer."""
+
+
+@runtime_checkable
+class BeginsOnSight(Protocol):
+    """A chain that begins when somebody looks at it, and that can be asked whether it has."""
+
+    def find_heads(self) -> Heads | None:
+        """The newest and the newest final block; None where it has not begun. Writes nothing."""
 
 
 def open_chain(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -34,6 +36,20 @@ def test_a_sound_deployment_has_no_fault(deployed: Deployed) -> None:
     found = findings(deployed, faulty=False)
     assert {"settings", "keys", "storage", "limiter", "worker", "chain 8453"} <= set(found)
     assert found["storage"][0]["level"] == "ok"
+
+
+def test_a_diagnosis_changes_nothing(deployed: Deployed) -> None:
+    deployed.run("admin", "migrate")
+    deployed.run("admin", "apps", "create", "Shop", "--partner-id", "shop")
+
+    def dump() -> list[str]:
+        with closing(sqlite3.connect(deployed.folder / "payments.db")) as database:
+            return list(database.iterdump())
+
+    before = dump()
+    (chain,) = findings(deployed, faulty=False)["chain 8453"]
+    assert (chain["level"], chain["says"]) == ("ok", "has not begun: nobody has looked at it")
+    assert dump() == before
 
 
 def test_the_clock_is_told_also_where_the_storage_has_none(deployed: Deployed) -> None:

@@ -220,7 +220,11 @@ class SimulatedChain:
 
     def peek_heads(self) -> Heads:
         """The newest and the newest final block."""
-        return self._read_storage(self._load_heads) or self._begin(self._clock.now())
+        return self.find_heads() or self._begin(self._clock.now())
+
+    def find_heads(self) -> Heads | None:
+        """The same; None where nobody has looked at the chain, which then has no block."""
+        return self._read_storage(self._load_heads)
 
     def is_contract(self, address: str) -> bool:
         """Whether a service derived the address."""
@@ -228,7 +232,7 @@ class SimulatedChain:
 
     def advance_time(self, seconds: float) -> None:
         """Let a chain that nobody has looked at begin before the clock was moved."""
-        if self._read_storage(self._load_heads) is None:
+        if self.find_heads() is None:
             self._begin(self._clock.now() - round(seconds * SECOND))
 
     def peek_transaction(self, hash: str) -> TransactionView | None:
