@@ -16,7 +16,7 @@ from falcon.routing import CompiledRouter
 
 from payments_core.engine.idempotency.record import AlreadyResponded, Response
 from payments_core.engine.idempotency.single_flight import SingleFlight
-from payments_core.errors import NotFound
+from payments_core.errors import NotFound, PaymentsError, ServiceUnavailable
 from payments_core.payments.checkout.public import require_origin_allowed
 from payments_core.tenants.authorization import authorize
 from payments_core_http import cors
@@ -216,15 +216,20 @@ class Pipeline:
             return self._call_handler(call, context)
 
     def _call_handler(self, call: ApiCall[Any, Any], context: RequestContext) -> Response:
+        give_back = self._throttle.count_creation(
+            context.rate_context, call.route, call.caller.environment
+        )
         try:
             call.route.require_ids(call.path)
-            answer = call.route.handler(self._service, call)
+            return call.route.handler(self._service, call)
         except NotFound:
+            give_back()
             self._throttle.check_miss(context.rate_context, call.route)
             raise
-        if call.caller.environment is not None:
-            self._throttle.count_creation(context.rate_context, call.route, call.caller.environment)
-        return answer
+        except (PaymentsError, AlreadyResponded) as error:
+            if not isinstance(error, ServiceUnavailable):  # that may have been made
+                give_back()
+            raise
 
     def serve(
         self,

@@ -11,10 +11,12 @@ from __future__ import annotations
 import hashlib
 import logging
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import attrs
+from msgspec import structs
 
 from payments_core.clock import SECOND, Clock, Instant, SystemClock
 from payments_core.limiters.policies import (
@@ -179,8 +181,8 @@ class Throttle:
     ) -> None:
         """Look whether the environment may make one more of what the route makes, without counting.
 
-        Raises RateLimited. Requests that run at the same moment see the same counter, so that a few
-        more may be made than the limit: at most one for each thread.
+        Raises RateLimited. So a request that has no chance is refused before its body is read;
+        `count_creation` decides.
         """
         if self._limiter is None or route.creation_policy is None:
             return
@@ -193,15 +195,33 @@ class Throttle:
             raise self._refusal(rate_context, policy, policy_state, "rate_limit_exceeded")
 
     def count_creation(
-        self, rate_context: RateLimitContext, route: Route, environment: Environment
-    ) -> None:
-        """Count what the route has made. It is made: a limiter that fails is only logged."""
-        if self._limiter is None or route.creation_policy is None:
-            return
+        self, rate_context: RateLimitContext, route: Route, environment: Environment | None
+    ) -> Callable[[], None]:
+        """Count what the route is about to make; what is returned gives that back if it does not.
+
+        It is counted before it is made, so that requests of one moment cannot pass the limit
+        together. Meanwhile one that will be refused takes another's place. Raises RateLimited.
+        """
+        if self._limiter is None or route.creation_policy is None or environment is None:
+            return _do_nothing
         policy = ROUTE_POLICIES[route.creation_policy]
         policy_check = self._policy_check(policy, environment.id, own=environment.rate_limits)
+        counted_at = self._clock.real_now()
+        give_back = partial(self._give_back, policy_check, counted_at)
+        [policy_state] = self._check_policies(rate_context, (policy,), [policy_check])
+        if not policy_state.admitted:
+            give_back()
+            raise self._refusal(rate_context, policy, policy_state, "rate_limit_exceeded")
+        return give_back
+
+    def _give_back(self, policy_check: PolicyCheck, counted_at: Instant) -> None:
+        """Take back what was counted, in the window of that instant. A failure is only logged: the
+        window then admits one less.
+        """
+        assert self._limiter is not None
+        returned = structs.replace(policy_check, cost=-policy_check.cost)
         try:
-            rate_context.states += self._limiter.check([policy_check], self._clock.real_now())
+            self._limiter.check([returned], counted_at)
         except Exception as error:
             self._log_limiter_error(error)
 
@@ -302,6 +322,10 @@ class Throttle:
             retry_after_s=_seconds_until(policy_state.reset_at, self._clock.real_now()),
             reason=reason,
         )
+
+
+def _do_nothing() -> None:
+    """Nothing was counted."""
 
 
 def _hash_code(code: str) -> str:

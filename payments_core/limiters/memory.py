@@ -74,7 +74,10 @@ class MemoryLimiter:
                     policy_states.append(self._count(policy_check, now))
                     window_ms = 0  # it may have opened a window, or begun a block
                     continue
-                plain[policy_check.key] = count = before + policy_check.cost
+                count = before + policy_check.cost
+                if count < 0:  # more was given back than counted
+                    count = 0
+                plain[policy_check.key] = count
                 left = policy_check.limit - count
                 policy_states.append(
                     PolicyState(left >= 0, policy_check.limit, left if left > 0 else 0, reset_at)
@@ -126,7 +129,7 @@ class MemoryLimiter:
             if known_again is not None:
                 again_at = max(known_again * window_ms, length.block_end(key))
                 return PolicyState(False, limit, 0, again_at)
-            counters = self._open_window(length, window) if cost else {}
+            counters = self._open_window(length, window) if cost > 0 else {}
         reset_at = (window + 1) * window_ms
 
         name: CounterKey = key
@@ -138,7 +141,7 @@ class MemoryLimiter:
                 before = counters.get(name, 0)
             else:
                 before = 0
-        count = before + cost
+        count = max(0, before + cost)
         if cost:
             counters[name] = count
 

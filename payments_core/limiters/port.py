@@ -42,17 +42,19 @@ class PolicyCheck(msgspec.Struct, frozen=True, gc=False):
     """How long a window is, at least 1."""
 
     cost: int = 1
-    """What the request adds to the counter; 0 looks without counting."""
+    """What the request adds to the counter; 0 looks without counting.
+
+    Below 0 it gives back what an earlier request counted, for one that came to nothing. The counter
+    of that window never falls below 0, and a block that began goes on.
+    """
 
     block_ms: int = 0
     """Beyond the limit the key is refused for so long, counted from the request that passed the
     limit, whatever window it is then. 0: only until the window ends."""
 
     def __post_init__(self) -> None:
-        if self.limit < 0 or self.window_ms < 1 or self.cost < 0 or self.block_ms < 0:
-            raise ValueError(
-                "a limit, cost and block must be at least 0, and a window at least 1 ms"
-            )
+        if self.limit < 0 or self.window_ms < 1 or self.block_ms < 0:
+            raise ValueError("a limit and block must be at least 0, and a window at least 1 ms")
 
 
 class PolicyState(msgspec.Struct, frozen=True, gc=False):

@@ -61,11 +61,14 @@ for at = 1, #KEYS / 2 do
         if count == cost then redis.call('PEXPIRE', counter, kept_ms) end
     else
         count = tonumber(redis.call('GET', counter) or '0')
+        if cost < 0 and count > 0 then
+            count = redis.call('INCRBY', counter, math.max(cost, -count))
+        end
     end
     local ends = tonumber(redis.call('GET', block) or '0')
     if ends <= now then
         ends = 0
-        if block_ms > 0 and count - cost <= limit and limit < count then
+        if block_ms > 0 and cost >= 0 and count - cost <= limit and limit < count then
             ends = now + block_ms
             redis.call('SET', block, string.format('%.0f', ends), 'PX', block_ms + REMEMBERED_MS)
         end

@@ -66,7 +66,7 @@ class Plain:
     def stored(
         self, counters: MutableMapping[Place, int], place: Place, before: int, cost: int
     ) -> int:
-        counters[place] = before + cost
+        counters[place] = max(0, before + cost)
         return counters[place]
 
     def place(self, policy_check: PolicyCheck, now: Instant) -> Place:
@@ -124,6 +124,23 @@ class RefusedAreNotCounted(Plain):
         before = self.server.counters.get(self.place(policy_check, now), 0)
         self.admitted = before + policy_check.cost <= policy_check.limit
         return super().counted(policy_check, now)
+
+
+class GivesNothingBack(Plain):
+    """Takes a cost below zero for a look."""
+
+    def cost(self, policy_check: PolicyCheck, before: int) -> int:
+        return max(0, policy_check.cost)
+
+
+class CountsBelowZero(Plain):
+    """Gives back what was never counted: a later window's worth is admitted in this one."""
+
+    def stored(
+        self, counters: MutableMapping[Place, int], place: Place, before: int, cost: int
+    ) -> int:
+        counters[place] = before + cost
+        return counters[place]
 
 
 class LooksCount(Plain):

@@ -30,6 +30,8 @@ BITES: tuple[tuple[type[broken.Plain], str], ...] = (
     (broken.AdmitsOneTooFew, ADMITS),
     (broken.RefusedAreNotCounted, "refused_requests_count_too"),
     (broken.LooksCount, "a_peek_counts_nothing"),
+    (broken.GivesNothingBack, "what_is_given_back_can_be_counted_again"),
+    (broken.CountsBelowZero, "no_more_is_given_back_than_was_counted"),
     (broken.EveryCostIsOne, "a_cost_is_counted_whole"),
     (broken.RemainsBelowZero, REMAINS),
     (broken.TellsWhatWasLeftBefore, REMAINS),

@@ -62,6 +62,24 @@ class CountingChecks(Harness):
         require_state(check_once(limiter, policy_check), admitted=True, remaining=2)
         require_state(check_once(limiter, policy_check), admitted=False, remaining=0)
 
+    def test_what_is_given_back_can_be_counted_again(self) -> None:
+        limiter = self.open_handle()
+        for _ in range(4):
+            check_once(limiter, new_check())
+        check_once(limiter, new_check(cost=-2))
+        require_state(peek(limiter, new_check()), admitted=True, remaining=1)
+        require_state(check_once(limiter, new_check()), admitted=True, remaining=0)
+        require_state(check_once(limiter, new_check()), admitted=False)
+
+    def test_no_more_is_given_back_than_was_counted(self) -> None:
+        limiter = self.open_handle()
+        check_once(limiter, new_check(cost=-5))
+        require_state(peek(limiter, new_check()), admitted=True, remaining=3)
+        check_once(limiter, new_check())
+        check_once(limiter, new_check(cost=-5))
+        require_state(peek(limiter, new_check()), admitted=True, remaining=3)
+        require_state(check_once(limiter, new_check()), admitted=True, remaining=2)
+
     def test_a_peek_counts_nothing(self) -> None:
         limiter = self.open_handle()
         for _ in range(5):

@@ -4,12 +4,15 @@
 
 from __future__ import annotations
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from itertools import count
 from typing import Any
 
 import pytest
 
 from payments_core.limiters.port import Limiter, PolicyCheck
+from payments_core_http.throttling import Throttle
 from tests.http.door import Seen
 from tests.http.public_shop import BODY, ORIGIN, SETTINGS
 from tests.http.throttling.test_throttling import Gate, details, rates
@@ -89,21 +92,44 @@ def test_six_hundred_a_minute_by_default_and_an_environment_may_set_its_own() ->
     assert details(gate.create("198.51.100.4"))["limit"] == 600
 
 
-def test_a_payment_that_was_made_is_told_though_the_limiter_fails_to_count_it(
-    monkeypatch: pytest.MonkeyPatch,
+@pytest.mark.parametrize(
+    ("cost", "body", "code"),
+    [(1, BODY, "rate_limited"), (-1, {**BODY, "amount": "0.01"}, "amount_out_of_range")],
+)
+def test_a_limiter_that_fails_to_count_admits_nobody_and_to_give_back_changes_no_answer(
+    monkeypatch: pytest.MonkeyPatch, cost: int, body: Any, code: str
 ) -> None:
     gate = ShopGate()
     check = gate.limiter.check
 
-    def fails_to_count(policy_checks: Any, now: int) -> Any:
+    def fails_at_that_cost(policy_checks: Any, now: int) -> Any:
         gate.limiter.down = any(
-            policy_check.key.startswith("public_creation_minute") and policy_check.cost
+            policy_check.key.startswith("public_creation_minute") and policy_check.cost == cost
             for policy_check in policy_checks
         )
         return check(policy_checks, now)
 
-    monkeypatch.setattr(gate.limiter, "check", fails_to_count)
-    assert gate.create("198.51.100.1").status == 201
+    monkeypatch.setattr(gate.limiter, "check", fails_at_that_cost)
+    assert gate.create("198.51.100.1", body=body).code == code
+
+
+def test_requests_of_one_moment_do_not_pass_the_limit_together(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each of them has looked before any of them has made its Payment."""
+    gate = ShopGate({"public_creation_minute": 2})
+    meeting = threading.Barrier(6)
+    look = Throttle.check_creations
+
+    def look_and_meet(*given: Any) -> None:
+        look(*given)
+        meeting.wait(30)
+
+    monkeypatch.setattr(Throttle, "check_creations", look_and_meet)
+    with ThreadPoolExecutor(6) as pool:
+        waiting = [pool.submit(gate.create, f"198.51.100.{number}") for number in range(6)]
+        seen = sorted(one.result().status for one in waiting)
+    assert seen == [201] * 2 + [429] * 4
 
 
 class TestNetworksOfIPv6:
