@@ -7,6 +7,9 @@ ROOM ?=
 UV_VERSION := 0.13.9
 VERSION ?= 2026-09-09
 
+# Tests start some thousand processes: without the compiled files each would compile everything anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 PY := .venv/bin/python
 READY := .venv/.installed
 
