@@ -26,6 +26,7 @@ from payments_core.deposits.lifecycle import DEPOSIT
 from payments_core.engine.events import CATALOGUE, EventType
 from payments_core.engine.state_machine import StateMachine, Transition
 from payments_core.errors import ClientTokenExpired, PaymentsError
+from payments_core.legacy.role_modules.lifecycle import ROLE_MODULE
 from payments_core.limiters.policies import (
     PER_ADDRESS,
     PUBLIC_CREATION_MINUTE,
@@ -67,6 +68,7 @@ MACHINES: tuple[StateMachine, ...] = (
     CAPABILITY,
     BANK_ACCOUNT,
     PAYOUT,
+    ROLE_MODULE,
 )
 
 

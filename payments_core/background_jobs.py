@@ -22,6 +22,7 @@ from payments_core.engine.idempotency.expiry import PURGE, ResponsePurge
 from payments_core.engine.jobs.parking import Queue
 from payments_core.engine.jobs.worker import Handler, Worker
 from payments_core.engine.ports import Ports
+from payments_core.legacy.role_modules.steps import ModuleStepOwner
 from payments_core.payments.funding.transfer import FundingOwner
 from payments_core.payments.operations import EXPIRE_PAYMENT, Payments
 from payments_core.payments.payouts.jobs import FOLLOW_PAYOUT, PayoutJobs
@@ -167,7 +168,13 @@ class BackgroundJobs:
             ports,
             outbox,
             sent=[FundingOwner()],
-            followed=[ReleaseOwner(vaults), RefundOwner(vaults), SweepOwner(chains)],
+            followed=[
+                ReleaseOwner(vaults),
+                RefundOwner(vaults),
+                SweepOwner(chains),
+                ModuleStepOwner(chains, "deploying"),
+                ModuleStepOwner(chains, "enabling"),
+            ],
         )
         return {
             SCAN: self.scanner(mode).scan,

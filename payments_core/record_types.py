@@ -24,6 +24,7 @@ from payments_core.chains.simulated.failure_records import ArmedFailures
 from payments_core.chains.simulated.records import (
     SimulatedBalance,
     SimulatedChainState,
+    SimulatedModule,
     SimulatedReorg,
     SimulatedSender,
     SimulatedTime,
@@ -32,6 +33,7 @@ from payments_core.chains.simulated.records import (
 from payments_core.deposits.record import Deposit, DepositAddress
 from payments_core.engine.events import Event
 from payments_core.engine.idempotency.record import StoredResponse
+from payments_core.legacy.role_modules.record import RoleModuleInstallation
 from payments_core.maintenance.record import CopyMark, RowRepair
 from payments_core.payment_settings.record import PaymentSettings, PaymentSettingsVersion
 from payments_core.payments.disputes.record import Dispute
@@ -103,6 +105,7 @@ RECORD_TYPES: tuple[type[Record], ...] = (
     Replacement,
     ReturnAddress,
     Sender,
+    RoleModuleInstallation,
     Event,
     Endpoint,
     Delivery,
@@ -116,6 +119,7 @@ RECORD_TYPES: tuple[type[Record], ...] = (
     SimulatedTransaction,
     SimulatedSender,
     SimulatedBalance,
+    SimulatedModule,
     SimulatedReorg,
     ArmedFailures,
     # The simulated bank

@@ -39,6 +39,7 @@ from payments_core.engine.jobs.worker import Worker
 from payments_core.engine.ports import Ports
 from payments_core.entropy import Entropy, system_entropy
 from payments_core.errors import NotFound
+from payments_core.legacy.role_modules.operations import RoleModules
 from payments_core.legacy.transactions.operations import LegacyTransactions
 from payments_core.payment_settings.operations import PartnerPaymentSettings
 from payments_core.payments.checkout.checkout import Checkout
@@ -318,6 +319,11 @@ class PaymentsService:
     def legacy_transactions(self) -> LegacyTransactions:
         """Payments, deposits and refunds as the legacy interface shows them."""
         return LegacyTransactions(self.ports)
+
+    @cached_property
+    def role_modules(self) -> RoleModules:
+        """Role modules of vaults, which their owners let act for them."""
+        return RoleModules(self.ports, self.chains, self._chain_reads)
 
     @cached_property
     def webhooks(self) -> WebhookEndpoints:

@@ -116,10 +116,26 @@ class ScannedTransfer:
 
 
 @attrs.frozen
+class ModuleIntent:
+    """A step that puts the role module of a vault (`avatar`) in place.
+
+    Without a signature it deploys the module, which may move `tokens`. With one, in hex, it brings
+    to the vault what its owner signed over the vault's `nonce`: enable the module.
+    """
+
+    avatar: str
+    module: str
+    tokens: tuple[str, ...]
+    nonce: int = 0
+    signature: str | None = None
+
+
+@attrs.frozen
 class TransferIntent:
     """What a transaction of ours shall do: move a token from one of our contracts.
 
-    `escrow_of` is whose escrow the recipient is, if it is one.
+    `escrow_of` is whose escrow the recipient is, if it is one. With a `module` step it moves
+    nothing: its source is the operator, and its amount 0.
     """
 
     id: str
@@ -129,6 +145,7 @@ class TransferIntent:
     recipient: str
     amount_atomic: int
     escrow_of: str | None = None
+    module: ModuleIntent | None = None
 
 
 @attrs.frozen

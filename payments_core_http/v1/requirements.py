@@ -12,5 +12,8 @@ ACCOUNTS_KEY = Requirement("server", products=("legacy_sdk", "accounts"), standa
 PAYMENTS_KEY = Requirement(
     "server", products=("legacy_sdk", "accounts", "payments"), standard_only=True
 )
+VAULTS_KEY = Requirement(
+    "server", products=("legacy_sdk", "accounts", "vaults"), standard_only=True
+)
 ANYBODY = Requirement("public", products=("legacy_sdk", "accounts"))
 ANYBODY_DEPOSITS = Requirement("public", products=("legacy_sdk", "deposit_addresses"))

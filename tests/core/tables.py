@@ -224,7 +224,17 @@ DEPOSIT: set[Row] = {
     *each("detected confirmed", "reorg", "failed", "deposit.failed", None),
 }
 
+ROLE_MODULE: set[Row] = {
+    *each(f"{NEW} failed", "deploy", "deploying", None, None),
+    *each(f"{NEW} failed", "enable", "enabling", None, None),
+    ("deploying", "deployed", "enabling", None, None),
+    ("enabling", "enabled", "active", None, None),
+    *each("deploying enabling", "fail", "failed", None, None),
+    *each("enabling active", "undo", "failed", None, None),
+}
+
 TERMINAL = {
+    "role module": set(),
     "deposit": set(),
     "dispute": {"resolved"},
     "payment": {"failed"},

@@ -18,6 +18,7 @@ from payments_core.chains.port import (
     TransactionView,
     TransferIntent,
 )
+from payments_core.chains.role_modules import ModuleChain, ModuleState
 from payments_core.clock import Instant
 from payments_core.storage.port import (
     ClaimedJob,
@@ -205,6 +206,19 @@ class FaultyChain:
         return self._through(
             lambda: self._inner.check_contract_signature(address, digest, signature)
         )
+
+    def find_module(self, environment_id: str, avatar: str, tokens: tuple[str, ...]) -> str:
+        return str(self._modules.find_module(environment_id, avatar, tokens))
+
+    def read_module(
+        self, environment_id: str, avatar: str, tokens: tuple[str, ...]
+    ) -> ModuleState | None:
+        return self._through(lambda: self._modules.read_module(environment_id, avatar, tokens))
+
+    @property
+    def _modules(self) -> ModuleChain:
+        assert isinstance(self._inner, ModuleChain)
+        return self._inner
 
     def prepare(self, intent: TransferIntent, slot: int) -> SignedTransaction:
         return self._through(lambda: self._inner.prepare(intent, slot))

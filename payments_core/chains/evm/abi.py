@@ -12,10 +12,8 @@ import attrs
 
 from payments_core.addresses import encode_checksum_address
 from payments_core.chains.evm.addresses import SALT, hash_id
+from payments_core.chains.role_modules import CALL
 from payments_core.chains.typed_data import ZERO_ADDRESS
-
-CALL = 0
-"""The only operation of a Safe's or vault's that we make or accept; 1 is DELEGATECALL."""
 
 _NO_REFUND = (0, 0, 0, ZERO_ADDRESS, ZERO_ADDRESS)
 """A Safe's safeTxGas, baseGas, gasPrice, gasToken and refundReceiver: it pays nobody for gas."""
@@ -229,12 +227,6 @@ def decode_transfer(data: bytes) -> tuple[str, int] | None:
     """The recipient and the amount of a token's `transfer`; None for any other calldata."""
     arguments = TRANSFER.decode_arguments(data)
     return None if arguments is None else (_to_checksum(arguments[0]), arguments[1])
-
-
-def decode_enable_module(data: bytes) -> str | None:
-    """The module of an `enableModule`; None for any other calldata."""
-    arguments = ENABLE_MODULE.decode_arguments(data)
-    return None if arguments is None else _to_checksum(arguments[0])
 
 
 def decode_execution(data: bytes) -> tuple[str, int, bytes, int] | None:

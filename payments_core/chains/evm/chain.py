@@ -13,7 +13,7 @@ import attrs
 
 from payments_core.chains.evm import abi as calls
 from payments_core.chains.evm import responses as answers
-from payments_core.chains.evm.addresses import Deployment
+from payments_core.chains.evm.addresses import Deployment, RoleModule
 from payments_core.chains.evm.blocks import block_call, parse_block_at
 from payments_core.chains.evm.fees import (
     POLICIES,
@@ -27,7 +27,13 @@ from payments_core.chains.evm.fees import (
 from payments_core.chains.evm.finality import Finality, finality_of
 from payments_core.chains.evm.quorum import NodeLagging, NodeQuorum, NodeSession, QuorumResult
 from payments_core.chains.evm.reader import HEADS_GRACE_S, EvmReader
-from payments_core.chains.evm.role_modules import ModuleCall, action_of
+from payments_core.chains.evm.role_modules import (
+    ModuleCall,
+    action_of,
+    deployment_call,
+    encode_execution,
+    read_module_state,
+)
 from payments_core.chains.evm.rpc import Refusal, RpcCall
 from payments_core.chains.evm.signers import Signer
 from payments_core.chains.evm.transactions import (
@@ -40,10 +46,12 @@ from payments_core.chains.port import (
     AddressSpec,
     ChainMismatch,
     ChainUnavailable,
+    ModuleIntent,
     SignedTransaction,
     SignerRefused,
     TransferIntent,
 )
+from payments_core.chains.role_modules import AvatarCall, ModuleState
 from payments_core.clock import MINUTE, SECOND
 
 
@@ -108,6 +116,9 @@ class EvmChain(EvmReader):
 
     def prepare(self, intent: TransferIntent, nonce: int) -> SignedTransaction:
         """See Chain."""
+        if intent.module is not None:
+            call = self._module_call(intent.environment_id, intent.module)
+            return self.prepare_call(intent.environment_id, nonce, call)
         self._require_own_addresses(intent)
         action, data = _encode_intent(intent)
         return self._sign(intent.environment_id, nonce, self._deployment.factory, action, data)
@@ -123,6 +134,16 @@ class EvmChain(EvmReader):
         if (module.factory, module.environment_id, module.operator) != ours:
             raise SignerRefused("the role module belongs to another owner")
         return self._sign(environment_id, nonce, call.to, action_of(call), call.data)
+
+    def find_module(self, environment_id: str, avatar: str, tokens: tuple[str, ...]) -> str:
+        """See ModuleChain."""
+        return self._role_module(environment_id, avatar, tokens).address
+
+    def read_module(
+        self, environment_id: str, avatar: str, tokens: tuple[str, ...]
+    ) -> ModuleState | None:
+        """See ModuleChain."""
+        return read_module_state(self, self._role_module(environment_id, avatar, tokens))
 
     def prepare_noop(self, environment_id: str, nonce: int) -> SignedTransaction:
         """See Chain: nothing, from the operator to itself."""
@@ -198,6 +219,23 @@ class EvmChain(EvmReader):
         if _is_paid_out(intent):
             return self.derive(AddressSpec(intent.environment_id, "escrow", intent.id))
         return intent.source.address
+
+    def _role_module(self, environment_id: str, avatar: str, tokens: tuple[str, ...]) -> RoleModule:
+        operator = self._signer.address(environment_id)
+        return RoleModule(self._deployment.factory, environment_id, avatar, operator, tokens)
+
+    def _module_call(self, environment_id: str, step: ModuleIntent) -> ModuleCall:
+        """The transaction of a step, made anew. Raises SignerRefused."""
+        module = self._role_module(environment_id, step.avatar, step.tokens)
+        if module.address != step.module:
+            raise SignerRefused("the role module belongs to a key that is no longer configured")
+        if step.signature is None:
+            return deployment_call(module)
+        enable = AvatarCall(
+            self.chain_id, step.avatar, step.nonce, step.avatar, calls.enable_module(step.module)
+        )
+        data = encode_execution(enable, bytes.fromhex(step.signature))
+        return ModuleCall(module, step.avatar, data)
 
     def _require_own_addresses(self, intent: TransferIntent) -> None:
         """Raise SignerRefused unless the money is where the contracts look for it.

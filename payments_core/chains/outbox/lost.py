@@ -116,6 +116,8 @@ class LostTransactions:
     ) -> OutboundTransfer:
         """The transfer with the transaction that has moved it, or with a nonce that is free."""
         searched = max(outgoing.searched_to, lost.first)
+        if outgoing.module is not None:  # a step that was done fails when it is done again
+            searched = lost.last
         for _ in range(SCANS_PER_LOOK):
             if searched >= lost.last:
                 break

@@ -137,6 +137,9 @@ class Outbox:
             return outcome("not_final", block_number=-1)  # may yet show another
         if not included.version.moves:
             return outcome("transaction_failed", block_number=included.block_number)
+        if outgoing.module is not None:  # what it did, its owner asks the contracts
+            reason = None if included.view.succeeded else "transaction_failed"
+            return outcome(reason, block_number=included.block_number)
         expectation = ExpectedTransfer(
             outgoing.chain_id, outgoing.token_address, outgoing.recipient
         )

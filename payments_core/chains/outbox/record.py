@@ -10,10 +10,11 @@ import attrs
 from payments_core.assets import Asset
 from payments_core.chains.backoff import POLL_MS, REORG_RECHECK_MS
 from payments_core.chains.judge import Reason
-from payments_core.chains.port import Contract, TransferIntent
+from payments_core.chains.port import Contract, ModuleIntent, TransferIntent
+from payments_core.chains.typed_data import ZERO_ADDRESS
 from payments_core.clock import Instant
 from payments_core.engine.decision import Decision, NewJob, StaleView
-from payments_core.money import Atomic, atomic
+from payments_core.money import ZERO, Atomic, atomic
 from payments_core.storage.port import MAX_LOCATE_KEYS, Storage, Transaction
 from payments_core.storage.records import Collection, Index, Lookup, Record
 
@@ -21,7 +22,7 @@ FOLLOW_AGAIN = "chains.follow_again"
 SENDER_LANE_PREFIX = "sender:"
 
 OutboundTransferStatus = Literal["queued", "reserved", "signed", "failed", "withdrawn"]
-TransferPurpose = Literal["funding", "release", "refund", "sweep"]
+TransferPurpose = Literal["funding", "release", "refund", "sweep", "deploy_module", "enable_module"]
 
 
 @attrs.frozen(kw_only=True)
@@ -36,6 +37,9 @@ class OutboundTransfer(Record):
     undone that it may have been in. `searched_to` is the last final block that was searched for it
     after another transaction had used its nonce.
 
+    A step of a role module (`module`) moves nothing. Its source is the operator: a release that
+    does not know such steps refuses to sign for that.
+
     `raw` are the bytes that were signed first, at `signed_at`, when `signed_above` was the newest
     block; `replacements` counts those that were signed after them for the same slot. `raw` is
     empty where the transaction was found on the chain, and its bytes are lost (`lost.py`).
@@ -45,8 +49,8 @@ class OutboundTransfer(Record):
         "outgoing",
         columns={"transaction_hash": str},
         lookups=(Lookup("by_transaction", ("transaction_hash",)),),
-        schema=2,
-        upgrades={1: dict},
+        schema=3,
+        upgrades={1: dict, 2: dict},
         oldest_reader=1,
     )
 
@@ -70,6 +74,7 @@ class OutboundTransfer(Record):
     block_number: int | None = None
     reorgs: int = 0
     searched_to: int = 0
+    module: ModuleIntent | None = None
     created_at: Instant
 
 
@@ -213,6 +218,31 @@ def new_transfer(
     )
 
 
+def new_module_step(
+    id: str,
+    chain_id: int,
+    purpose: TransferPurpose,
+    owner_id: str,
+    module: ModuleIntent,
+    *,
+    operator: str,
+    now: Instant,
+) -> OutboundTransfer:
+    """The intent of a step of a role module, to be inserted with the decision that needs it."""
+    return OutboundTransfer(
+        id=id,
+        purpose=purpose,
+        owner_id=owner_id,
+        chain_id=chain_id,
+        token_address=ZERO_ADDRESS,
+        source=Contract("operator", "operator", operator),
+        recipient=module.module,
+        amount=ZERO,
+        module=module,
+        created_at=now,
+    )
+
+
 def to_intent(partition: str, outgoing: OutboundTransfer) -> TransferIntent:
     """What a transaction for the transfer shall do."""
     return TransferIntent(
@@ -223,6 +253,7 @@ def to_intent(partition: str, outgoing: OutboundTransfer) -> TransferIntent:
         outgoing.recipient,
         outgoing.amount,
         outgoing.escrow_of,
+        outgoing.module,
     )
 
 

@@ -28,16 +28,18 @@ from payments_core.chains.port import (
     TransactionView,
     TransferIntent,
 )
+from payments_core.chains.role_modules import ModuleState
 from payments_core.chains.simulated import blocks
 from payments_core.chains.simulated.addresses import contract_address, is_contract
 from payments_core.chains.simulated.blocks import CONFIRMATIONS
-from payments_core.chains.simulated.calls import SimulatedCall, decode_call
+from payments_core.chains.simulated.calls import SimulatedCall, decode_call, new_call
 from payments_core.chains.simulated.failures import (
     ANY,
     Failures,
     FaultInjection,
     load_armed_failures,
 )
+from payments_core.chains.simulated.modules import decide_step, load_module, module_address
 from payments_core.chains.simulated.nonces import load_final_nonce, load_nonce
 from payments_core.chains.simulated.records import (
     SimulatedChainState,
@@ -59,6 +61,7 @@ from payments_core.chains.simulated.transfers import (
     include,
     insert_or_replace,
     load_amounts,
+    to_movement,
 )
 from payments_core.clock import HOUR, SECOND, Instant
 from payments_core.engine.decision import Decision, WorkerAuthority
@@ -163,18 +166,7 @@ class SimulatedChain:
 
     def prepare(self, intent: TransferIntent, slot: int) -> SignedTransaction:
         sender = self.derive(AddressSpec(intent.environment_id, "operator", "operator"))
-        payer = self.find_payer(intent)
-        call = SimulatedCall(
-            self.chain_id,
-            intent.id,
-            sender,
-            slot,
-            intent.token_address,
-            intent.source.address,
-            intent.recipient,
-            str(intent.amount_atomic),
-            None if payer == intent.source.address else payer,
-        )
+        call = new_call(self.chain_id, intent, sender, slot, self.find_payer(intent))
         raw = msgspec.json.encode(call)
         return SignedTransaction("0x" + hashlib.sha256(raw).hexdigest(), raw)
 
@@ -189,6 +181,15 @@ class SimulatedChain:
             0,
         )
         return self.prepare(nothing, slot)
+
+    def find_module(self, environment_id: str, avatar: str, tokens: tuple[str, ...]) -> str:
+        return module_address(environment_id, avatar, tokens)
+
+    def read_module(self, environment_id: str, avatar: str, tokens: tuple[str, ...]) -> ModuleState:
+        module = self.find_module(environment_id, avatar, tokens)
+        return self._read_or_fail(
+            "balances", lambda snapshot: load_module(snapshot, self.chain_id, avatar, module)
+        )
 
     def bump(self, environment_id: str, signed: SignedTransaction) -> None:
         return None
@@ -322,20 +323,14 @@ class SimulatedChain:
                 return attrs.evolve(
                     outcome, result=f"slot {call.slot} is not the next slot of the sender"
                 )
-            movement = Movement(
-                hash=hash,
-                token_address=call.token_address,
-                source=call.source,
-                recipient=call.recipient,
-                amount=int(call.amount),
-                payer=call.payer,
-                reverts=faults.take("transfer"),
-                sender=call.sender,
-                slot=call.slot,
-            )
+            done: Decision[bool] = Decision(True)
+            reverts = faults.take("transfer")
+            if call.module is not None and not reverts:
+                done = decide_step(tx, self.chain_id, call.module, hash)
+            movement = to_movement(call, hash, reverts=reverts or not done.result)
             used = attrs.evolve(sender or SimulatedSender(id=sender_id), next_slot=next_slot + 1)
             included = include(tx, state, movement, self._clock.now())
-            outcome = outcome.merge(included, insert_or_replace(used))
+            outcome = outcome.merge(included, insert_or_replace(used), done)
         if faults.take("lost_answer"):
             outcome = attrs.evolve(outcome, result=_INJECTED_FAILURE)
         return outcome.merge(faults.as_decision())

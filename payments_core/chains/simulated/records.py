@@ -98,6 +98,16 @@ class SimulatedBalance(Record):
 
 
 @attrs.frozen(kw_only=True)
+class SimulatedModule(Record):
+    """Which transactions put a vault's role module in place; the id is `chainId:vault:module`."""
+
+    collection: ClassVar[Collection] = Collection("simulated_modules")
+
+    deployed_by: str | None = None
+    enabled_by: str | None = None
+
+
+@attrs.frozen(kw_only=True)
 class SimulatedReorg(Record):
     """A reorganisation that took place; the id is `chainId:name`, and a name takes place once.
 

@@ -8,6 +8,7 @@ from itertools import pairwise
 import attrs
 
 from payments_core.chains.simulated.blocks import add_transaction_block
+from payments_core.chains.simulated.calls import SimulatedCall
 from payments_core.chains.simulated.records import (
     SimulatedBalance,
     SimulatedChainState,
@@ -44,6 +45,21 @@ class Movement:
     reverts: bool = False
     sender: str | None = None
     slot: int | None = None
+
+
+def to_movement(call: SimulatedCall, hash: str, *, reverts: bool) -> Movement:
+    """What a signed transaction wants to move."""
+    return Movement(
+        hash=hash,
+        token_address=call.token_address,
+        source=call.source,
+        recipient=call.recipient,
+        amount=int(call.amount),
+        payer=call.payer,
+        reverts=reverts,
+        sender=call.sender,
+        slot=call.slot,
+    )
 
 
 def include(

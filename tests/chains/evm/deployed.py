@@ -13,6 +13,7 @@ from eth_utils.crypto import keccak
 from payments_core.chains.evm import abi as calls
 from payments_core.chains.evm.addresses import DEPLOYER, Deployment, PurseKind, RoleModule
 from payments_core.chains.evm.artifacts import load_contract, load_contracts
+from payments_core.chains.role_modules import CALL
 from tests.chains.evm.nodes import (
     ACCOUNTS,
     ADMIN,
@@ -109,7 +110,7 @@ def signed(
     *,
     nonce: int,
     value: int = 0,
-    operation: int = calls.CALL,
+    operation: int = CALL,
     chain_id: int = CHAIN,
 ) -> bytes:
     """The owner's signature over what a vault shall do, made by eth-account from the words."""

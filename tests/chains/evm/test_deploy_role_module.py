@@ -19,19 +19,22 @@ from payments_core.chains.evm.addresses import DEPLOYER, Deployment, RoleModule
 from payments_core.chains.evm.chain import EvmChain
 from payments_core.chains.evm.quorum import NodeQuorum
 from payments_core.chains.evm.role_modules import (
-    AvatarCall,
-    AvatarKind,
     ModuleCall,
-    ModuleState,
-    TxData,
-    build_enable_call,
     deployment_call,
+    encode_execution,
     require_safe_signatures,
-    require_signature,
 )
 from payments_core.chains.evm.signers import RemoteSigner
 from payments_core.chains.evm.transactions import decode_signed
 from payments_core.chains.port import SignerRefused
+from payments_core.chains.role_modules import (
+    AvatarCall,
+    AvatarKind,
+    ModuleState,
+    TxData,
+    build_enable_call,
+    require_signature,
+)
 from payments_core.chains.typed_data import safe_transaction_digest, safe_transaction_message
 from payments_core.errors import ValidationFailed
 from tests.chains.evm.deployed import (
@@ -129,7 +132,7 @@ class Home:
         """The transaction that enables the module, with a signature that was accepted."""
         decision = self.decided()
         accepted = self.accepted(decision, signature)
-        return ModuleCall(self.module, self.address, decision.calldata(accepted))
+        return ModuleCall(self.module, self.address, encode_execution(decision, accepted))
 
     def brings(self, step: ModuleCall) -> Receipt:
         """Have the operator sign and send it."""

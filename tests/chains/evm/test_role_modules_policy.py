@@ -12,13 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from payments_core.chains.evm import abi as calls
-from payments_core.chains.evm.role_modules import (
+from payments_core.chains.port import ChainUnavailable
+from payments_core.chains.role_modules import (
     AvatarCall,
     TxData,
     build_enable_call,
     require_signature,
 )
-from payments_core.chains.port import ChainUnavailable
 from payments_core.chains.signatures import ORDER
 from payments_core.errors import ValidationFailed
 from tests.chains.evm.deployed import CHAIN, Deployed, account, signed

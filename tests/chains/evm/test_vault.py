@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from payments_core.chains.evm import abi as calls
 from payments_core.chains.evm.artifacts import load_contract
+from payments_core.chains.role_modules import CALL
 from payments_core_http.cli.anvil.process import AnvilProcess
 from tests.chains.evm.deployed import CHAIN, ENV, MILLION, Deployed, account, call, signed
 from tests.chains.evm.nodes import (
@@ -216,7 +217,7 @@ def test_a_contract_that_owns_a_vault_agrees_by_exactly_one_answer(
     wallet = deployed.token("ContractWallet")
     vault = deployed.owned_vault("user", wallet)
     deployed.mint(token, vault, MILLION)
-    fields = (token, 0, PAYS, calls.CALL, 0)
+    fields = (token, 0, PAYS, CALL, 0)
     question = call("executeDigest(address,uint256,bytes,uint8,uint256)", *fields)
     digest = deployed.node.call(vault, question)
     accepted = call("accept(bytes32,bytes,bytes)", digest, b"yes", answer)
@@ -284,7 +285,7 @@ FROM_MODULE = "execTransactionFromModule(address,uint256,bytes,uint8)"
 
 def test_only_enabled_modules_act_and_only_while_they_are(vault: Owned) -> None:
     node = vault.deployed.node
-    data = call(FROM_MODULE, vault.token, 0, PAYS, calls.CALL)
+    data = call(FROM_MODULE, vault.token, 0, PAYS, CALL)
     for sender in (ADMIN, OPERATOR, OWNER, MODULE):
         assert vault.refuses(data, sender) == "OnlyModules"
     enabled = calls.enable_module(MODULE)
@@ -316,14 +317,14 @@ def test_a_module_cannot_change_who_may_act(vault: Owned) -> None:
     enabled = calls.enable_module(MODULE)
     vault.deployed.executes(vault.address, vault.address, enabled, vault.key)
     for inner in (calls.enable_module(PAYER), calls.set_factory_role(allowed=False)):
-        data = call(FROM_MODULE, vault.address, 0, inner, calls.CALL)
+        data = call(FROM_MODULE, vault.address, 0, inner, CALL)
         assert vault.refuses(data, MODULE) == "NotItself"
 
 
 def test_a_module_is_told_that_its_call_failed(vault: Owned) -> None:
     enabled = calls.enable_module(MODULE)
     vault.deployed.executes(vault.address, vault.address, enabled, vault.key)
-    data = call(FROM_MODULE, vault.token, 0, calls.transfer(MERCHANT, 2 * MILLION), calls.CALL)
+    data = call(FROM_MODULE, vault.token, 0, calls.transfer(MERCHANT, 2 * MILLION), CALL)
     assert int.from_bytes(vault.deployed.node.call(vault.address, data, sender=MODULE)) == 0
     vault.deployed.node.do(MODULE, vault.address, data)
     assert vault.balance() == MILLION

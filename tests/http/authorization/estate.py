@@ -14,6 +14,9 @@ from payments_core.versions import FIRST_VERSION
 from tests.http.authorization.wire import Wire
 from tests.signers import EvmWallet
 
+OWNER = EvmWallet(31)
+"""Who owns the vault of a buyer."""
+
 BASE = 8453
 OPTIMISM = 10
 USDC = asset_of(BASE, "USDC")
@@ -186,11 +189,19 @@ class Estate:
                 clientSessionId=self.session(account_id)["clientSessionId"],
                 challengeId=self._challenge(account_id, number)["id"],
             )
+            self._link_owner(account_id, number)
             if made["paymentAddress"]:
                 ids["paymentAddress"] = made["paymentAddress"]
         self.chain.mine(3)
         _, self.buyers = self.access(self.ids["accountId"])
         _, self.sellers = self.access(self.neighbours["accountId"])
+
+    def _link_owner(self, account_id: str, number: int) -> None:
+        """The wallet that owns the account's vault."""
+        made = self._challenge(account_id, OWNER.number - 7 + number)
+        signature = EvmWallet(OWNER.number + number).sign(made["message"])
+        body = {"challengeId": made["id"], "signature": signature}
+        self.call("POST", f"/v2/accounts/{account_id}/wallets", body)
 
     def _challenge(self, account_id: str, number: int) -> Any:
         wallet = EvmWallet(7 + number)

@@ -276,6 +276,7 @@ _LEGACY: tuple[Row, ...] = (
     Row(method="GET", path="/sdk/v1/supported-chains", caller="nobody"),
     _legacy("GET", "get-transaction", "accounts payments"),
     _legacy("GET", "get-transactions", "accounts payments"),
+    _legacy("POST", "deploy-role-module", "accounts vaults"),
 )  # fmt: skip
 
 HAS_LEGACY = find_spec("payments_core_http.v1") is not None

@@ -73,6 +73,11 @@ _LEGACY: tuple[Naming, ...] = (
     Naming(
         "/sdk/v1/is-kyc-done?userId={id}", None, "accountId", FOREIGN, method="GET", app_id=True
     ),
+    Naming(
+        "/sdk/v1/deploy-role-module",
+        {"userId": "{id}", "txData": {"to": SIGNER.address, "data": "0x"}, "signature": "0x"},
+        "accountId", FOREIGN,
+    ),
     Naming("/sdk/v1/get-transactions?userId={id}", None, "accountId", FOREIGN, method="GET"),
     Naming(
         "/sdk/v1/get-transaction?transactionId={id}", None, "transactionId", FOREIGN, method="GET"

@@ -8,18 +8,20 @@ from typing import Any, Literal
 
 from payments_core.accounts.verification.simulated import SimulatedKyc
 from payments_core.assets import CHAINS
+from payments_core.chains.port import AddressSpec
 from payments_core.chains.simulated.chain import SimulatedChain
 from payments_core.clock import FixedClock, format_iso
 from payments_core.credentials.keyring import KeyRing
 from payments_core.sandbox.clock import SandboxClock
 from payments_core.service import PaymentsService
 from payments_core.webhooks.transports.port import Deadline, TransportResult, WebhookRequest
-from tests.http.authorization.estate import BASE, HOOK, OPTIMISM, ORIGIN, PAYEE, Estate
+from tests.http.authorization.estate import BASE, HOOK, OPTIMISM, ORIGIN, OWNER, PAYEE, USDC, Estate
 from tests.http.authorization.model import HAS_LEGACY, Row
 from tests.http.authorization.rewinding import RewindableStorage
 from tests.http.authorization.wire import Wire
 from tests.http.payment_bodies import BANK_ACCOUNT
 from tests.signers import EvmWallet
+from tests.vault_owner import ask_for_module
 
 Owner = Literal["neighbour", "production", "stranger", "nobody", "no shape"]
 OWNERS: tuple[Owner, ...] = ("neighbour", "production", "stranger", "nobody", "no shape")
@@ -169,6 +171,20 @@ _CREDIT = {"chainId": BASE, "assetSymbol": "USDC", "amount": "1.00"}
 _ACCOUNT = "/v2/accounts/{accountId}"
 _HOOKS = "/v2/console/apps/{appId}/environments/{environmentId}/webhooks"
 
+
+def module_request(world: World, account_id: str) -> Any:
+    """What the owner of our buyer's vault signs, for any account."""
+    own = world.own
+    vault = world.service.chains[BASE].derive(
+        AddressSpec(own.environment_id, "vault", own.ids["accountId"])
+    )
+    asked = ask_for_module(
+        world.service.chains[BASE], own.environment_id, vault, (USDC.address,), OWNER
+    )
+    del asked["module"]
+    return {"userId": account_id, **asked}
+
+
 _LEGACY_BODIES: Mapping[str, Callable[[World], Any]] = {
     "POST /sdk/v1/register": lambda w: {"username": "newcomer"},
     "POST /sdk/v1/update-username": lambda w: {
@@ -185,6 +201,7 @@ _LEGACY_BODIES: Mapping[str, Callable[[World], Any]] = {
         "userId": w.own.ids["accountId"], "chainId": OPTIMISM,
     },
     "POST /sdk/v1/get-balance": lambda w: {"userId": w.own.ids["accountId"]},
+    "POST /sdk/v1/deploy-role-module": lambda w: module_request(w, w.own.ids["accountId"]),
 }  # fmt: skip
 
 BODIES: Mapping[str, Callable[[World], Any]] = {

@@ -16,8 +16,14 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from payments_core.assets import asset_of
 from tests.http.door import Door
 from tests.http.seen import Seen
+from tests.signers import EvmWallet
+from tests.vault_owner import BASE, ask_for_module
+
+OWNER = EvmWallet(31)
+"""The wallet that owns vaults in these files."""
 
 FOLDER = Path(__file__).parents[2] / "vectors" / "v1"
 
@@ -29,6 +35,7 @@ FORMS: Mapping[str, str] = {
     "user": f"acct_{_ID}",
     "kyc": f"verification_{_ID}",
     "vault": _EVM_ADDRESS,
+    "module": _EVM_ADDRESS,
     "deposit": _EVM_ADDRESS,
     "tx": f"tx_{_ID}",
     "hash": "0x[0-9a-f]{64}",
@@ -53,8 +60,7 @@ class Player:
 
     def play(self, exchange: Mapping[str, Any]) -> Seen:
         """Send one request. Fails where the answer is not the one that is written."""
-        if "products" in exchange:  # what the app is entitled to, from now on
-            self.door.service.tenants.set_products(self.door.partition, exchange["products"])
+        self._prepare(exchange)
         body = exchange.get("body")
         seen = self.door.call(
             exchange["method"],
@@ -73,6 +79,23 @@ class Player:
             assert seen.status < 300, seen.body
             self._bind(exchange.get("binds", {}), seen.json)
         return seen
+
+    def _prepare(self, exchange: Mapping[str, Any]) -> None:
+        """What is otherwise from now on: the app's products, the chains that are served."""
+        service = self.door.service
+        if "products" in exchange:
+            service.tenants.set_products(self.door.partition, exchange["products"])
+        if "unserved" in exchange:
+            del service.chains[exchange["unserved"]]  # type: ignore[attr-defined]
+        if "owner of" in exchange:  # signs that the vault shall enable its module
+            vault = self._filled(exchange["owner of"])
+            tokens = (asset_of(BASE, "USDC").address,)
+            asked = ask_for_module(service.chains[BASE], self.door.partition, vault, tokens, OWNER)
+            self._bound |= {
+                "module": asked["module"],
+                "calldata": asked["txData"]["data"],
+                "signature": asked["signature"],
+            }
 
     def _credential(self, name: str) -> str | None:
         door = self.door

@@ -1,0 +1,217 @@
+"""Role modules of vaults and Safes: what an owner may sign for one (contract §10).
+
+The owner signs a call that the vault or Safe (the avatar) makes of itself: it enables the module
+whose address follows from the avatar, and nothing else; what no line here allows is refused. The
+decisions are pure; what only a chain can say is asked of it. Transactions are in `evm/`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from functools import cache
+from typing import Literal, Protocol, runtime_checkable
+
+import attrs
+
+from payments_core.addresses import AddressError, encode_checksum_address, normalize_address
+from payments_core.chains.signatures import SignatureError, parse_contract_signature, recover_signer
+from payments_core.chains.typed_data import (
+    ZERO_ADDRESS,
+    safe_transaction_digest,
+    vault_execute_digest,
+)
+from payments_core.errors import FieldError, ValidationFailed
+
+CALL = 0
+"""The only operation of a Safe's or vault's that we make or accept; 1 is DELEGATECALL."""
+
+ENABLE_MODULE = "enableModule(address)"
+
+AvatarKind = Literal["vault", "safe"]
+
+AcceptsSignature = Callable[[str, bytes, bytes], bool]
+"""Address, digest, signature: whether the contract there accepts it (ERC-1271)."""
+
+
+@attrs.frozen
+class TxData:
+    """What the owner wants to be done, as it was received. Only a Safe has the last five."""
+
+    to: str
+    value: int
+    data: bytes
+    operation: int
+    safe_tx_gas: int = 0
+    base_gas: int = 0
+    gas_price: int = 0
+    gas_token: str = ZERO_ADDRESS
+    refund_receiver: str = ZERO_ADDRESS
+
+
+@attrs.frozen
+class AvatarCall:
+    """A call that a vault or Safe (`vault`) shall make once its owner signed `digest`."""
+
+    chain_id: int
+    vault: str
+    nonce: int
+    to: str
+    data: bytes
+    value: int = 0
+    operation: int = CALL
+    kind: AvatarKind = "vault"
+
+    @property
+    def digest(self) -> bytes:
+        """What the owner signs (EIP-712)."""
+        if self.kind == "safe":
+            return safe_transaction_digest(
+                chain_id=self.chain_id,
+                safe=self.vault,
+                nonce=self.nonce,
+                to=self.to,
+                value=self.value,
+                data=self.data,
+                operation=self.operation,
+            )
+        return vault_execute_digest(
+            chain_id=self.chain_id,
+            vault=self.vault,
+            nonce=self.nonce,
+            to=self.to,
+            value=self.value,
+            data=self.data,
+            operation=self.operation,
+        )
+
+
+@attrs.frozen
+class ModuleState:
+    """How an avatar and its role module stand, at one block; a vault may have an owner.
+
+    On a simulated chain `is_simulated`: there a vault belongs to its account's verified wallets.
+    """
+
+    nonce: int
+    owner: str | None
+    is_deployed: bool
+    is_enabled: bool
+    is_simulated: bool = False
+
+
+@runtime_checkable
+class ModuleChain(Protocol):
+    """A chain on which vaults can have role modules; it signs their steps in `prepare`."""
+
+    def find_module(self, environment_id: str, avatar: str, tokens: tuple[str, ...]) -> str:
+        """Where a vault's role module for those tokens is, or will be. Pure: no I/O."""
+
+    def read_module(
+        self, environment_id: str, avatar: str, tokens: tuple[str, ...]
+    ) -> ModuleState | None:
+        """How it stands with that module; None where no vault is at the address yet.
+
+        Raises ChainUnavailable.
+        """
+
+
+def build_enable_call(
+    vault: str,
+    role_module: str,
+    chain_id: int,
+    nonce: int,
+    tx_data: TxData,
+    targets: Collection[str],
+    kind: AvatarKind = "vault",
+) -> AvatarCall:
+    """The call that enables the avatar's own module, or ValidationFailed with all its faults.
+
+    `vault` is the avatar, `role_module` where its module is or will be, `nonce` its own, and
+    `targets` whom it may be asked to call: itself, since it obeys only itself in this. Addresses
+    are canonical, except what was received.
+    """
+    faults: list[FieldError] = []
+    if tx_data.operation != CALL:
+        faults.append(FieldError("txData.operation", "must be 0: a DELEGATECALL is refused"))
+    faults += [
+        FieldError(f"txData.{name}", f"must be {allowed}")
+        for name, received, allowed in (
+            ("value", tx_data.value, 0),
+            # A Safe would pay for the gas, out of the user's tokens and to anybody.
+            ("safeTxGas", tx_data.safe_tx_gas, 0),
+            ("baseGas", tx_data.base_gas, 0),
+            ("gasPrice", tx_data.gas_price, 0),
+            ("gasToken", tx_data.gas_token, ZERO_ADDRESS),
+            ("refundReceiver", tx_data.refund_receiver, ZERO_ADDRESS),
+        )
+        if received != allowed
+    ]
+    try:
+        if normalize_address("evm", tx_data.to) not in targets:
+            faults.append(FieldError("txData.to", "is not an allowed target"))
+    except AddressError as error:
+        faults.append(FieldError("txData.to", str(error)))
+    fault = _find_data_fault(tx_data.data, role_module)
+    if fault is not None:
+        faults.append(FieldError("txData.data", fault))
+    if faults:
+        raise ValidationFailed(tuple(faults))
+    to = normalize_address("evm", tx_data.to)
+    return AvatarCall(chain_id, vault, nonce, to, tx_data.data, kind=kind)
+
+
+def require_signature(
+    call: AvatarCall, owner: str, signature: str, accepts: AcceptsSignature
+) -> bytes:
+    """The bytes by which the owner signed a vault's call, as the vault takes them.
+
+    First as a key's signature and then as a contract's, in the order in which the vault looks.
+    `signature` is hex. Raises ValidationFailed, and whatever `accepts` raises.
+    """
+    raw = parse_signatures(signature)
+    digest = call.digest
+    try:
+        signer = recover_signer(digest, signature)
+    except SignatureError as fault:
+        if accepts(owner, digest, raw):
+            return raw
+        raise ValidationFailed.at("signature", str(fault)) from None
+    if signer == owner:
+        return raw[:64] + bytes([raw[64] % 27 + 27])  # `ecrecover` knows 27 and 28 alone
+    if accepts(owner, digest, raw):
+        return raw
+    raise ValidationFailed.at("signature", "is not the vault owner's signature of this call")
+
+
+def decode_enable_module(data: bytes) -> str | None:
+    """The module of an `enableModule`; None for any other calldata, to the byte.
+
+    It is one address in one word: a sandbox reads it without the encoder of the extra `evm`.
+    """
+    head = _enable_selector() + bytes(12)
+    if len(data) != len(head) + 20 or not data.startswith(head):
+        return None
+    return encode_checksum_address(data[len(head) :])
+
+
+def parse_signatures(signature: str) -> bytes:
+    """The bytes of signatures in hex. Raises ValidationFailed."""
+    raw = parse_contract_signature(signature)
+    if raw is None:
+        raise ValidationFailed.at("signature", "must be a signature in hex")
+    return raw
+
+
+def _find_data_fault(data: bytes, role_module: str) -> str | None:
+    """Nothing if it is `enableModule(role_module)` to the byte."""
+    module = decode_enable_module(data)
+    if module is None:
+        return f"must be {ENABLE_MODULE} with exactly its arguments"
+    return None if module == role_module else f"must enable its own role module, {role_module}"
+
+
+@cache
+def _enable_selector() -> bytes:
+    from eth_utils.crypto import keccak  # a quarter of a second: only those who need it wait
+
+    return keccak(ENABLE_MODULE.encode())[:4]

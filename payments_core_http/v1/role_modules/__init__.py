@@ -1,0 +1,1 @@
+"""Role modules: a row, a body, a handler, a view."""

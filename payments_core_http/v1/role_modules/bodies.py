@@ -1,0 +1,49 @@
+"""What the route of role modules takes in."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import attrs
+from msgspec import Meta
+
+from payments_core.chains.role_modules import TxData
+from payments_core.validation.fields import AccountId, Address, Signature
+
+Calldata = Annotated[
+    str,
+    Meta(
+        pattern=r"^0x([0-9a-fA-F]{2})*$",
+        max_length=2_050,
+        extra={"rule": "0x and bytes in hex"},
+    ),
+]
+Wei = Annotated[
+    str,
+    Meta(pattern=r"^(0|[1-9][0-9]*)$", max_length=78, extra={"rule": "a digit string such as 0"}),
+]
+
+
+@attrs.frozen(kw_only=True)
+class OwnersCall:
+    """The call that the vault shall make of itself: `enableModule` of its role module."""
+
+    to: Address
+    value: Wei = "0"
+    data: Calldata
+    operation: Annotated[int, Meta(ge=0, le=255)] = 0
+
+    @property
+    def tx_data(self) -> TxData:
+        """The call as the core takes it."""
+        data = bytes.fromhex(self.data[2:])
+        return TxData(to=self.to, value=int(self.value), data=data, operation=self.operation)
+
+
+@attrs.frozen(kw_only=True)
+class DeployRoleModule:
+    """What the owner of an account's vault has signed (EIP-712, or ERC-1271), and the signature."""
+
+    userId: AccountId
+    txData: OwnersCall
+    signature: Signature = attrs.field(repr=False)

@@ -1,0 +1,29 @@
+"""Role modules of vaults."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from payments_core.engine.idempotency.record import Response
+from payments_core_http.calls import ApiCall
+from payments_core_http.v1.role_modules import bodies, views
+
+if TYPE_CHECKING:
+    from payments_core.service import PaymentsService
+
+
+def deploy(service: PaymentsService, call: ApiCall[bodies.DeployRoleModule, None]) -> Response:
+    """The role module, and how far it is."""
+    body = call.body
+    return call.run_idempotent(
+        lambda idempotent: service.role_modules.deploy(
+            call.authority,
+            body.userId,
+            body.txData.tx_data,
+            body.signature,
+            idempotent=idempotent,
+        ),
+        lambda installation: views.RoleModuleAnswer(
+            data=views.role_module(installation), requestId=call.request_id
+        ),
+    )
