@@ -166,6 +166,7 @@ VALUES_OF: Mapping[tuple[str, str], Any] = {
     ("BankAddress", "country"): "US",
     ("BankAccount", "country"): "US",
     ("Branding", "name"): "Shop",
+    ("OwnersCall", "data"): "0x610b5925" + _ADDRESS[2:].lower().rjust(64, "0"),  # enableModule
     ("CapabilityActivation", "reason"): "The documents do not match.",
     ("CreateRefund", "destination"): _ADDRESS,
     ("Challenge", "nonce"): "4f1c2d3e5a6b7c8d",

@@ -285,7 +285,9 @@ MUTANTS = (
         "a token reads any payer's options",
         (
             _edit(
-                VaultOptions.list, "item.option.payer_account_id == authority.account_id", "True"
+                VaultOptions._get_own,
+                "item.option.payer_account_id != authority.account_id",
+                "False",
             ),
         ),
         _cells("by_owner", f"GET {_OPTION}"),
