@@ -274,7 +274,7 @@ class TransferJobs:
             assert outgoing is not None
             reversed: Decision[None] = Decision(None)
             if outcome.reason is not None:
-                owner = self._followed[outgoing.purpose]
+                owner = self._followed[outgoing.owner_purpose]
                 reversed = owner.on_reversed(tx, outgoing, outcome.reason, now=now)
             return reversed.merge(mark_final(tx, outgoing_id, outcome, now=now))
 

@@ -22,6 +22,7 @@ FOLLOW_AGAIN = "chains.follow_again"
 SENDER_LANE_PREFIX = "sender:"
 
 OutboundTransferStatus = Literal["queued", "reserved", "signed", "failed", "withdrawn"]
+StoredPurpose = Literal["funding", "release", "refund", "sweep"]
 TransferPurpose = Literal["funding", "release", "refund", "sweep", "deploy_module", "enable_module"]
 
 
@@ -37,8 +38,8 @@ class OutboundTransfer(Record):
     undone that it may have been in. `searched_to` is the last final block that was searched for it
     after another transaction had used its nonce.
 
-    A step of a role module (`module`) moves nothing. Its source is the operator: a release that
-    does not know such steps refuses to sign for that.
+    A step of a role module (`module`) moves nothing. A release that does not know such steps reads
+    a sweep, and refuses to sign for its source, which is the operator.
 
     `raw` are the bytes that were signed first, at `signed_at`, when `signed_above` was the newest
     block; `replacements` counts those that were signed after them for the same slot. `raw` is
@@ -54,7 +55,7 @@ class OutboundTransfer(Record):
         oldest_reader=1,
     )
 
-    purpose: TransferPurpose
+    purpose: StoredPurpose
     owner_id: str
     chain_id: int
     token_address: str
@@ -76,6 +77,13 @@ class OutboundTransfer(Record):
     searched_to: int = 0
     module: ModuleIntent | None = None
     created_at: Instant
+
+    @property
+    def owner_purpose(self) -> TransferPurpose:
+        """What it is for, in the words of its owners."""
+        if self.module is None:
+            return self.purpose
+        return "deploy_module" if self.module.signature is None else "enable_module"
 
 
 @attrs.frozen(kw_only=True)
@@ -194,7 +202,7 @@ class StaleChainView(StaleView):
 def new_transfer(
     id: str,
     asset: Asset,
-    purpose: TransferPurpose,
+    purpose: StoredPurpose,
     owner_id: str,
     *,
     source: Contract,
@@ -221,7 +229,6 @@ def new_transfer(
 def new_module_step(
     id: str,
     chain_id: int,
-    purpose: TransferPurpose,
     owner_id: str,
     module: ModuleIntent,
     *,
@@ -231,7 +238,7 @@ def new_module_step(
     """The intent of a step of a role module, to be inserted with the decision that needs it."""
     return OutboundTransfer(
         id=id,
-        purpose=purpose,
+        purpose="sweep",
         owner_id=owner_id,
         chain_id=chain_id,
         token_address=ZERO_ADDRESS,

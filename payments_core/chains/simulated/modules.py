@@ -29,9 +29,7 @@ def module_address(environment_id: str, avatar: str, tokens: tuple[str, ...]) ->
 def load_module(snapshot: Snapshot, chain_id: int, avatar: str, module: str) -> ModuleState:
     """How it stands with a module."""
     row = snapshot.get(SimulatedModule, _module_id(chain_id, avatar, module))
-    return _state_of(
-        row, lambda hash: snapshot.get(SimulatedTransaction, f"{chain_id}:{hash}") is not None
-    )
+    return _state_of(row, lambda hash: snapshot.get(SimulatedTransaction, f"{chain_id}:{hash}"))
 
 
 def decide_step(tx: Transaction, chain_id: int, step: ModuleIntent, hash: str) -> Decision[bool]:
@@ -42,10 +40,7 @@ def decide_step(tx: Transaction, chain_id: int, step: ModuleIntent, hash: str) -
     id = _module_id(chain_id, step.avatar, step.module)
     row = tx.get(SimulatedModule, id, for_update=True)
     state = _state_of(
-        row,
-        lambda hash: (
-            tx.get(SimulatedTransaction, f"{chain_id}:{hash}", for_update=True) is not None
-        ),
+        row, lambda hash: tx.get(SimulatedTransaction, f"{chain_id}:{hash}", for_update=True)
     )
     known = row or SimulatedModule(id=id)
     if step.signature is None:
@@ -55,11 +50,16 @@ def decide_step(tx: Transaction, chain_id: int, step: ModuleIntent, hash: str) -
     return Decision(False) if refused else Decision(True).merge(insert_or_replace(done))
 
 
-def _state_of(row: SimulatedModule | None, is_in_chain: Callable[[str], bool]) -> ModuleState:
-    """What the marks say. The owner has signed once where the module is enabled."""
-    deployed_by, enabled_by = (row.deployed_by, row.enabled_by) if row else (None, None)
-    deployed = deployed_by is not None and is_in_chain(deployed_by)
-    enabled = enabled_by is not None and is_in_chain(enabled_by)
+def _state_of(
+    row: SimulatedModule | None, load: Callable[[str], SimulatedTransaction | None]
+) -> ModuleState:
+    """What the marks say: a reorg may have dropped a transaction, and it may have reverted since.
+
+    The owner has signed once where the module is enabled.
+    """
+    marks = (row.deployed_by, row.enabled_by) if row else (None, None)
+    found = [load(hash) if hash is not None else None for hash in marks]
+    deployed, enabled = (it is not None and it.succeeded for it in found)
     return ModuleState(int(enabled), None, deployed, enabled, is_simulated=True)
 
 

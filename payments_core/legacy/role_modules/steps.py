@@ -64,7 +64,6 @@ def start_step(
     outgoing = new_module_step(
         installation.outgoing_id,
         installation.chain_id,
-        PURPOSE[status],
         installation.id,
         step,
         operator=operator,

@@ -270,6 +270,21 @@ def test_a_reorg_beyond_finality_brings_both_back(home: Home) -> None:
     assert home.stored().status == "active"
 
 
+def test_what_a_reorg_beyond_finality_undoes_for_good_is_asked_for_again(home: Home) -> None:
+    home.deploy()
+    home.world.advance(20)
+    home.world.fail("transfer")  # when it is sent again
+    home.world.reorg(50)
+    home.world.finish()
+    undone = home.stored()
+    assert (undone.status, undone.failure) == ("failed", "transaction_failed")
+    assert not home.standing().is_deployed
+    home.deploy(home.sign(nonce=home.standing().nonce))
+    home.world.finish()
+    assert home.stored().status == "active"
+    assert home.standing().is_deployed
+
+
 def test_a_worker_may_die_before_any_call_it_makes() -> None:
     for at in range(1, 200, 2):
         home = Home(World(MemoryStorage()).open())
