@@ -250,3 +250,9 @@ def test_every_command_says_what_it_does(command: str, deployed: Deployed) -> No
 
     said = " ".join(CliRunner().invoke(payments, ["admin", command, "--help"]).stdout.split())
     assert COMMANDS[command].rstrip(".").split(";")[0] in said, said
+
+
+def test_vaults_that_paid_before_are_marked(deployed: Deployed) -> None:
+    deployed.run("admin", "migrate")
+    told = json.loads(deployed.run("admin", "vaults", "mark-deployed", "--json"))
+    assert told == {"markedDeployed": 0}

@@ -19,6 +19,7 @@ COMMANDS: Mapping[str, str] = {
     "key-ring": "Create master keys, and reseal with the current one.",
     "jobs": "List parked jobs, and retry one.",
     "damaged": "List damaged rows; show, repair or remove one.",
+    "vaults": "Mark vaults that paid before as deployed.",
     "purge": "Delete old records that no payment needs.",
     "backup": "Back up an SQLite database while it is in use, and restore a backup.",
     "restored": "Stop the senders of a restored storage, and find transfers that it has lost.",
