@@ -222,12 +222,14 @@ def _split_refund(
 def _divide(amount: int, among: Sequence[int]) -> list[int]:
     """An amount in proportion to some others, none of which is exceeded where all can have it.
 
-    What rounding leaves goes to the first, one unit each.
+    What rounding leaves goes to the largest, one unit each: so dust causes no transfer.
     """
     whole = sum(among)
     parts = [amount * own // whole for own in among]
-    left = amount - sum(parts)
-    return [part + (place < left) for place, part in enumerate(parts)]
+    largest = sorted(range(len(among)), key=lambda place: among[place], reverse=True)
+    for place in largest[: amount - sum(parts)]:
+        parts[place] += 1
+    return parts
 
 
 def _amount_out_of_range(payment: Payment, maximum: int) -> AmountOutOfRange:

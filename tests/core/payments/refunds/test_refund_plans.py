@@ -197,9 +197,15 @@ def test_what_the_newest_has_not_sent_alone_goes_to_all_in_proportion() -> None:
         assert [(leg.to, leg.amount) for leg in legs] == [(BOB, 400), (ALICE, 900)]
         assert sum(leg.from_escrow for leg in legs) == left(payment).escrow
     legs = plan_refunds(payment, left(payment), 651, None)  # 200.3 and 450.7
-    assert [(leg.to, leg.amount) for leg in legs] == [(BOB, 201), (ALICE, 450)]
+    assert [(leg.to, leg.amount) for leg in legs] == [(BOB, 200), (ALICE, 451)]
     with pytest.raises(AmountOutOfRange):
         plan_refunds(payment, left(payment), 1_301, None)
+
+
+def test_a_cent_that_came_last_gets_no_transfer_of_a_part() -> None:
+    payment = held((1_000, ALICE), (1, "0xdust"))
+    legs = plan_refunds(payment, left(payment), 400, None)
+    assert [(leg.to, leg.amount) for leg in legs] == [(ALICE, 400)]
 
 
 @pytest.mark.parametrize("amount", range(403, 1_304, 25))
