@@ -75,12 +75,17 @@ class TransferRow:
 
 @attrs.frozen(kw_only=True)
 class CheckoutView:
-    """The whole page; the script asks for it again every `poll_ms` while it `may_change`."""
+    """The whole page; the script asks for it again every `poll_ms` while it `may_change`.
+
+    `accent` is the partner's color as six hexadecimal digits.
+    """
 
     payment_id: str
     status_version: int
     client_secret: str | None = attrs.field(repr=False)
     merchant: str | None
+    logo_url: str | None
+    accent: str | None
     amount: str
     network: str
     description: str | None
@@ -109,13 +114,15 @@ def build_view(page: CheckoutPage, language: Language) -> CheckoutView:
         "refunded": language.format_amount(payment.refunded, payment.asset),
         "excess": language.format_amount(payment.excess, payment.asset),
     }
-    is_timed = page.stage in _TIMED or page.due > 0
     is_submitted = "submitted" in page.notices
+    is_timed = (page.stage in _TIMED or page.due > 0) and not is_submitted
     return CheckoutView(
         payment_id=payment.id,
         status_version=payment.status_version,
         client_secret=page.client_secret,
         merchant=page.branding.name,
+        logo_url=page.branding.logo_url,
+        accent=_strip_color(page.branding.primary_color),
         amount=amounts["amount"],
         network=chain_entry(payment.chain_id).name,
         description=payment.description,
@@ -133,8 +140,13 @@ def build_view(page: CheckoutPage, language: Language) -> CheckoutView:
         may_change=page.stage in _PASSING,
         poll_ms=_SOON_MS if is_submitted else _POLL_MS,
         is_elsewhere=page.stage in _TIMED and not page.due and not is_submitted,
-        return_url=_choose_return_url(payment, page.stage),
+        return_url=None if is_submitted else _choose_return_url(payment, page.stage),
     )
+
+
+def _strip_color(color: str | None) -> str | None:
+    """The color as the address of its style sheet has it."""
+    return None if color is None else color.removeprefix("#").lower()
 
 
 def _choose_return_url(payment: Payment, stage: Stage) -> str | None:

@@ -7,16 +7,21 @@ for this one Payment's state.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+import attrs
+from msgspec import Meta
 
 from payments_core import errors
 from payments_core.engine.idempotency.record import Response
 from payments_core.errors import PaymentsError
 from payments_core_http.calls import ApiCall
 from payments_core_http.errors import status_of
+from payments_core_http.pages.colors import make_accent
 from payments_core_http.pages.sandbox_panel import PlayQuery, require_own_form
 from payments_core_http.routing import Route
 from payments_core_http.wire.query import read_page_query
@@ -52,6 +57,21 @@ _STATIC = {
     "checkout.js": "text/javascript; charset=utf-8",
     "wallet.js": "text/javascript; charset=utf-8",
 }
+
+
+_FILE_HEADERS: Mapping[str, str] = {
+    "Cache-Control": "no-cache",  # kept, and asked for again: a page and its style go together
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
+
+
+@attrs.frozen(kw_only=True)
+class AccentQuery:
+    """A color, as six hexadecimal digits."""
+
+    color: Annotated[str, Meta(pattern="^[0-9a-f]{6}$", extra={"rule": "six digits 0 to f"})] = (
+        "0b4fb3"
+    )
 
 
 def show_checkout(service: PaymentsService, call: ApiCall[None, Mapping[str, str]]) -> Response:
@@ -107,16 +127,34 @@ def show_error(error: PaymentsError, request_id: str, environ: Mapping[str, Any]
 
 
 def build_policy(built: BuiltPage) -> str:
-    """The Content-Security-Policy of a page: it may send forms where it has some."""
-    return f"{_POLICY}; form-action 'self'" if built.panel else CONTENT_SECURITY_POLICY
+    """The Content-Security-Policy of a page: what all have, and the forms and the logo of this."""
+    policy = f"{_POLICY}; form-action 'self'" if built.panel else CONTENT_SECURITY_POLICY
+    logo_url = built.view.logo_url
+    return policy if logo_url is None else f"{policy}; img-src {_name_source(logo_url)}"
+
+
+def _name_source(url: str) -> str:
+    """A URL as a policy names it: without its query, and without what separates parts of a policy
+    (CSP Level 3, "host-source")."""
+    return re.sub("[;,']", lambda found: f"%{ord(found[0]):02X}", re.split("[?#]", url)[0])
+
+
+def show_accent(service: PaymentsService, call: ApiCall[None, AccentQuery]) -> Response:
+    """The style sheet of a partner's color, the same for all who have it."""
+    accent = make_accent(call.query.color)
+    style = (
+        f":root {{ --accent: #{call.query.color}; --link: {accent.light}; }}\n"
+        "@media (prefers-color-scheme: dark) {\n"
+        f"  :root {{ --link: {accent.dark}; }}\n"
+        "}\n"
+    )
+    version = service.settings.versions.current
+    headers = {**_FILE_HEADERS, "Content-Type": _STATIC["checkout.css"]}
+    return call.add_etag(Response(200, style.encode(), version, headers))
 
 
 def _make_file_route(name: str, media_type: str) -> Route:
-    headers = {
-        "Content-Type": media_type,
-        "Cache-Control": "no-cache",  # kept, and asked for again: a page and its style go together
-        "Cross-Origin-Resource-Policy": "same-origin",
-    }
+    headers = {**_FILE_HEADERS, "Content-Type": media_type}
 
     @cache
     def read_file() -> bytes:
@@ -144,6 +182,10 @@ ROUTES: tuple[Route, ...] = (
         policy="payment_page", miss_policy="payment_link",
         errors=(errors.NotFound, errors.EntitlementRequired, errors.InsufficientPermissions),
         summary="Play the payer, the chain or the clock, in a sandbox alone.",
+    ),
+    Route(
+        "GET", "/pay/assets/accent.css", show_accent, needs=None, query=AccentQuery, answers=Any,
+        has_etag=True, summary="The color of a partner, as far as it can be read.",
     ),
     *(_make_file_route(name, media_type) for name, media_type in _STATIC.items()),
 )  # fmt: skip

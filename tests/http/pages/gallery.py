@@ -2,7 +2,8 @@
 
 python -m tests.http.pages.gallery [FOLDER]
 
-Each state is seen once light in English and once dark in Arabic, as on a telephone.
+Each state is seen once light in English and once dark in Arabic, as on a telephone. One more
+picture shows what a sandbox adds.
 """
 
 from __future__ import annotations
@@ -11,16 +12,28 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, Route
 
 from tests.http.pages.browser import open_chromium, serve
-from tests.http.pages.scenes import SCENES
+from tests.http.pages.scenes import LOGO, LOGO_URL, SCENES
 
 DOCS = Path(__file__).resolve().parents[3] / "docs"
 FOLDER = DOCS / "images" / "checkout"
 PAGE = DOCS / "explanation" / "checkout-gallery.md"
 LOOKS = (("light", "en"), ("dark", "ar"))
 TELEPHONE = {"width": 390, "height": 700}
+
+
+PANEL = "sandbox"
+STAGED = {PANEL: "waiting"}
+"""Pictures of a state that another picture shows as well."""
+
+PICTURES = (*SCENES, *STAGED)
+
+
+def show_logo(route: Route) -> None:
+    """Answer for the partner's site, which there is not."""
+    route.fulfill(body=LOGO, content_type="image/svg+xml")
 
 
 def name_picture(name: str, scheme: str, tag: str) -> str:
@@ -30,11 +43,14 @@ def name_picture(name: str, scheme: str, tag: str) -> str:
 
 def take_pictures(browser: Browser, name: str, folder: Path) -> None:
     """The page of one state, in each look."""
-    page = SCENES[name]()
+    page = SCENES[STAGED.get(name, name)]()
+    if name != PANEL:  # where others share a sandbox, its page is as it is elsewhere
+        page.checkout.door.service.tenants.create_app("Other", "other")
     with serve(page.checkout.door.app) as url:
         for scheme, tag in LOOKS:
             given: dict[str, Any] = {"color_scheme": scheme, "viewport": TELEPHONE}
             context = browser.new_context(**given)
+            context.route(LOGO_URL, show_logo)
             shown = context.new_page()
             shown.goto(f"{url}/pay/{page.code}?lang={tag}")
             path = folder / name_picture(name, scheme, tag)
@@ -48,7 +64,7 @@ def main(folder: Path = FOLDER) -> None:
     for old in folder.glob("*.png"):
         old.unlink()
     with open_chromium() as browser:
-        for name in SCENES:
+        for name in PICTURES:
             take_pictures(browser, name, folder)
 
 

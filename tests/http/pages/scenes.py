@@ -10,6 +10,15 @@ from tests.http.checkout import BASE, Checkout
 from tests.http.payer_page import Page
 
 MERCHANT = {"enabled": False, "branding": {"name": "Panadería Ñandú"}, "version": 0}
+LOGO_URL = "https://cdn.shop.example/logo.svg"
+LOGO = (
+    '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 160 40" width="160" height="40">'
+    '<rect width="40" height="40" rx="8" fill="#e0a100"/>'
+    '<text x="50" y="28" font-family="sans-serif" font-size="24" fill="#b07d00">Nandu</text></svg>'
+)
+"""What a browser finds at LOGO_URL, where a test serves it."""
+
+BRANDING = {"name": "Panadería Ñandú", "logoUrl": LOGO_URL, "primaryColor": "#e0a100"}
 
 
 def make_page(*, checkout: Checkout | None = None, **more: Any) -> Page:
@@ -44,31 +53,78 @@ def send_unconfirmed(page: Page) -> Page:
     return page
 
 
+def brand(page: Page) -> Page:
+    body = {"enabled": False, "branding": BRANDING, "version": 1}
+    seen = page.checkout.door.call("PUT", "/v2/partners/payment-settings", body)
+    assert seen.status == 200, seen.body
+    return page
+
+
+def submit(page: Page) -> Page:
+    """A wallet says that it has sent a transfer, which no node knows yet."""
+    assert page.submit(page.option()).status == 202
+    return page
+
+
+def advance(page: Page, seconds: int) -> Page:
+    page.checkout.advance(seconds)
+    return page
+
+
+def pass_unnoticed(page: Page, seconds: int) -> Page:
+    """Time that passes before any job has run."""
+    page.checkout.system.advance(seconds)
+    return page
+
+
+def reorg(page: Page) -> Page:
+    page.checkout.door.call("POST", "/v2/sandbox/reorgs", {"chainId": BASE, "depth": 50})
+    return advance(page, 30)
+
+
+def fail_release(page: Page) -> Page:
+    """The service's next transfer is in a block, and fails there."""
+    failure = {"dependency": "chain", "operation": "transfer", "times": 1}
+    seen = page.checkout.door.call("POST", "/v2/sandbox/failures", failure)
+    assert seen.status == 200, seen.body
+    return page
+
+
 def end(page: Page) -> Page:
     page.checkout.advance(3_601)
     return page
 
 
-def post(page: Page, path: str, body: Any = None) -> Page:
+def post(page: Page, path: str, body: Any = None, *, wait_s: int = 60) -> Page:
     id = page.payment["id"]
     seen = page.checkout.door.call("POST", f"/v2/payments/{id}{path}", body, key=path)
     assert seen.status in (200, 201), seen.body
-    page.checkout.advance(60)
-    return page
+    return advance(page, wait_s) if wait_s else page
 
 
 SCENES: Mapping[str, Callable[[], Page]] = {
     "waiting": make_page,
     "waiting-elsewhere": lambda: make_page(allowedMethods=["vault"]),
+    "branded": lambda: brand(make_page()),
+    "submitted": lambda: submit(make_page()),
     "part-paid": lambda: send(make_page(), "10"),
     "processing": lambda: send_unconfirmed(make_page()),
+    "received": lambda: advance(send_unconfirmed(make_page()), 1),
     "paid": lambda: send(make_page(), "25"),
     "overpaid": lambda: send(make_page(), "31.5"),
     "duplicate": lambda: send(make_page(), "25", "25"),
+    "ending": lambda: pass_unnoticed(make_page(), 3_601),
     "expired": lambda: end(make_page()),
     "cancelled": lambda: post(make_page(), "/cancel"),
     "late": lambda: send(end(make_page()), "25"),
     "short": lambda: end(send(make_page(), "10")),
+    "undone": lambda: reorg(send(make_page(), "10")),
+    "reversed": lambda: reorg(send(make_page(), "25")),
+    "undelivered": lambda: send(fail_release(make_page()), "25"),
+    "refunding": lambda: post(send(make_page(), "25"), "/refunds", {}, wait_s=0),
+    "excess-refunded": lambda: post(
+        send(make_page(), "31.5"), "/reconcile", {"action": "refund_excess"}
+    ),
     "partially-refunded": lambda: post(send(make_page(), "25"), "/refunds", {"amount": "5"}),
     "refunded": lambda: post(send(make_page(), "25"), "/refunds", {}),
     "written-off": lambda: post(

@@ -102,6 +102,16 @@ class TestWhatItSays:
         assert html.stage == "short"
         assert not [one for one in html.all("a") if "rel" in one]
 
+    def test_who_has_sent_a_transfer_is_given_nothing_more_to_do(self, checkout: Checkout) -> None:
+        page = Page(checkout, cancelUrl="https://shop.example/cart")
+        page.submit(page.option())
+        html = look(page)
+        assert "Your wallet has sent a transfer" in html.text
+        assert "Time ends" not in html.text
+        assert "https://shop.example/cart" not in {one["href"] for one in html.all("a")}
+        assert escrow(page) not in html.text
+        assert "merchant's app" not in html.text
+
     def test_overpaid(self, checkout: Checkout) -> None:
         page = Page(checkout)
         checkout.transfer(escrow(page), "31")

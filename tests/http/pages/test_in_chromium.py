@@ -6,15 +6,15 @@ import gzip
 import re
 from collections.abc import Iterator
 from importlib.resources import files
-from typing import Any
+from typing import Literal
 
 import pytest
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, Error
 
 from payments_core_http.pages.languages import LANGUAGES
 from tests.http.pages.browser import AXE_TAGS, needs_chromium, open_chromium, serve
-from tests.http.pages.gallery import FOLDER, LOOKS, PAGE, name_picture
-from tests.http.pages.scenes import SCENES
+from tests.http.pages.gallery import FOLDER, LOOKS, PAGE, PICTURES, name_picture, show_logo
+from tests.http.pages.scenes import LOGO_URL, SCENES
 
 pytestmark = [needs_chromium, pytest.mark.slow]
 BUDGET_BYTES = 15_000
@@ -30,6 +30,9 @@ LARGEST_PAINT = """() => new Promise(done => {
     setTimeout(() => done([paints[paints.length - 1].startTime, shift]), 100);
   }).observe({type: "largest-contentful-paint", buffered: true});
 })"""
+
+
+SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 
 
 @pytest.fixture(scope="module")
@@ -54,11 +57,14 @@ def waiting() -> Iterator[str]:
 
 
 @pytest.mark.parametrize("tag", ["en", "ar"])
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("has_script", [True, False], ids=["script", "no-script"])
 def test_every_state_is_accessible_keeps_its_policy_and_fits_a_narrow_screen(
-    chromium: Browser, address: str, scheme: Any, tag: str
+    chromium: Browser, address: str, has_script: bool, tag: str
 ) -> None:
-    context = chromium.new_context(color_scheme=scheme, viewport=NARROW)  # type: ignore[arg-type]
+    context = chromium.new_context(viewport=NARROW)  # type: ignore[arg-type]
+    context.route(LOGO_URL, show_logo)
+    if not has_script:  # axe needs a browser with scripts: the page gets none of its own
+        context.route("**/pay/assets/*.js", lambda route: route.abort())
     page = context.new_page()
     said: list[str] = []
     asked: list[str] = []
@@ -69,12 +75,17 @@ def test_every_state_is_accessible_keeps_its_policy_and_fits_a_narrow_screen(
     assert response is not None
     assert response.status == 200
     origin = address.partition("/pay/")[0]
-    assert [url for url in asked if not url.startswith(f"{origin}/pay/")] == []
-    assert [text for text in said if "favicon" not in text] == []
-    assert page.evaluate("document.documentElement.scrollWidth") <= NARROW["width"]
+    elsewhere = [url for url in asked if not url.startswith(f"{origin}/pay/")]
+    assert elsewhere == ([LOGO_URL] if LOGO_URL in page.content() else [])
+    ignored = "favicon" if has_script else "net::ERR_FAILED"
+    assert [text for text in said if ignored not in text and "favicon" not in text] == []
     page.evaluate(AXE)
-    found = page.evaluate(RUN_AXE, AXE_TAGS)["violations"]
-    assert [(one["id"], [node["html"] for node in one["nodes"]]) for one in found] == []
+    for scheme in SCHEMES:
+        page.emulate_media(color_scheme=scheme)
+        assert page.evaluate("document.documentElement.scrollWidth") <= NARROW["width"]
+        found = page.evaluate(RUN_AXE, AXE_TAGS)["violations"]
+        seen = [(one["id"], [node["html"] for node in one["nodes"]]) for one in found]
+        assert seen == [], scheme
     context.close()
 
 
@@ -129,6 +140,62 @@ def test_the_page_works_and_says_the_same_without_a_script(chromium: Browser, wa
     context.close()
 
 
+def test_a_page_without_scripts_is_the_one_that_axe_has_seen(
+    chromium: Browser, waiting: str
+) -> None:
+    blocked, off = chromium.new_context(), chromium.new_context(java_script_enabled=False)
+    blocked.route("**/pay/assets/*.js", lambda route: route.abort())
+    bodies = []
+    for context in (blocked, off):
+        page = context.new_page()
+        page.goto(waiting)
+        bodies.append(re.sub('data-left-ms="[0-9]+"', "", page.inner_html("html")))
+        context.close()
+    assert bodies[0] == bodies[1]
+
+
+def test_a_sandbox_is_played_without_a_script(chromium: Browser) -> None:
+    scene = SCENES["waiting"]()
+    context = chromium.new_context(java_script_enabled=False)
+    page = context.new_page()
+    said: list[str] = []
+    page.on("console", lambda message: said.append(message.text))
+    with serve(scene.checkout.door.app) as url:
+        page.goto(f"{url}/pay/{scene.code}?lang=es")
+        page.click("text=Pagar todo")
+        assert page.inner_text("h1") == "Su pago se está confirmando"
+        page.click("text=Añadir 20 bloques")
+        assert page.inner_text("h1") == "Pagado"
+    assert [text for text in said if "favicon" not in text] == []
+    context.close()
+
+
+def test_no_script_can_make_markup_out_of_text(chromium: Browser, waiting: str) -> None:
+    page = chromium.new_page()
+    page.goto(waiting)
+    for sink in ("innerHTML = '<b>x</b>'", "insertAdjacentHTML('beforeend', '<b>x</b>')"):
+        with pytest.raises(Error, match="TrustedHTML"):
+            page.evaluate(f"document.body.{sink}")
+    with pytest.raises(Error, match=r"Policy .* disallowed"):
+        page.evaluate("trustedTypes.createPolicy('mine', {createHTML: text => text})")
+    page.close()
+
+
+def test_a_logo_is_asked_for_without_saying_from_where(chromium: Browser) -> None:
+    scene = SCENES["branded"]()
+    page = chromium.new_page()
+    asked = []
+    page.on("request", lambda request: asked.append(request))
+    page.route(LOGO_URL, show_logo)
+    with serve(scene.checkout.door.app) as url:
+        page.goto(f"{url}/pay/{scene.code}")
+        [logo] = [one for one in asked if one.url == LOGO_URL]
+        assert not {"referer", "cookie"} & logo.all_headers().keys()
+        assert page.evaluate("document.querySelector('.logo').naturalWidth") == 160
+        assert page.evaluate(LARGEST_PAINT)[1] == 0
+    page.close()
+
+
 def test_nobody_else_may_frame_the_page(chromium: Browser, waiting: str) -> None:
     page = chromium.new_page()
     page.set_content(f'<iframe src="{waiting}"></iframe>', wait_until="networkidle")
@@ -138,7 +205,7 @@ def test_nobody_else_may_frame_the_page(chromium: Browser, waiting: str) -> None
 
 
 def test_the_gallery_has_a_picture_of_every_state_in_every_look() -> None:
-    pictures = {name_picture(name, *look) for name in SCENES for look in LOOKS}
+    pictures = {name_picture(name, *look) for name in PICTURES for look in LOOKS}
     assert {path.name for path in FOLDER.glob("*.png")} == pictures
     shown = re.findall(r"\(\.\./images/checkout/([^)]+)\)", PAGE.read_text(encoding="utf-8"))
     assert sorted(shown) == sorted(pictures)

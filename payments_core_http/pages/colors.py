@@ -1,0 +1,67 @@
+"""A partner's color on our pages: kept where it can be read, and changed until it can where not.
+
+Contrast is as WCAG 2.2 defines it (relative luminance of sRGB); text needs 4.5 to 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import attrs
+
+LEAST_CONTRAST = 4.5
+LIGHT_GROUNDS = ("#ffffff", "#f4f5f7")
+DARK_GROUNDS = ("#14181d", "#1f252c")
+"""What text stands on, as in `static/checkout.css`."""
+
+_STEPS = 64
+_Rgb = tuple[int, int, int]
+
+
+@attrs.frozen
+class Accent:
+    """A color as it can be read on light grounds and on dark ones, each as `#rrggbb`."""
+
+    light: str
+    dark: str
+
+
+def make_accent(color: str) -> Accent:
+    """The color, made darker for light grounds and lighter for dark ones as far as it must be."""
+    return Accent(
+        _change_until_readable(color, LIGHT_GROUNDS, toward=(0, 0, 0)),
+        _change_until_readable(color, DARK_GROUNDS, toward=(255, 255, 255)),
+    )
+
+
+def compute_contrast(one: str, other: str) -> float:
+    """From 1, for the same color twice, to 21, for black and white."""
+    darker, lighter = sorted((_compute_luminance(_parse(one)), _compute_luminance(_parse(other))))
+    return (lighter + 0.05) / (darker + 0.05)
+
+
+def _change_until_readable(color: str, grounds: Sequence[str], *, toward: _Rgb) -> str:
+    """The first step toward black or white that can be read on all grounds; the end always can."""
+    channels = _parse(color)
+    for step in range(_STEPS + 1):
+        mixed = "#" + "".join(
+            f"{(own * (_STEPS - step) + end * step) // _STEPS:02x}"
+            for own, end in zip(channels, toward, strict=True)
+        )
+        if all(compute_contrast(mixed, ground) >= LEAST_CONTRAST for ground in grounds):
+            return mixed
+    raise AssertionError("black and white can be read on every ground")
+
+
+def _compute_luminance(channels: _Rgb) -> float:
+    red, green, blue = (_linearize(channel / 255) for channel in channels)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def _linearize(share: float) -> float:
+    return share / 12.92 if share <= 0.04045 else ((share + 0.055) / 1.055) ** 2.4
+
+
+def _parse(color: str) -> _Rgb:
+    red, green, blue = bytes.fromhex(color.removeprefix("#"))
+    return red, green, blue
