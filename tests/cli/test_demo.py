@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import pty
 import re
 import signal
 import subprocess
@@ -12,6 +13,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.request import urlopen
 
 import attrs
 import pytest
@@ -210,3 +212,38 @@ def test_text_shows_a_failure_and_long_answers_divided() -> None:
 def test_secrets_are_shortened_wherever_they_stand() -> None:
     shown = shorten_secrets({"data": [{"signingSecret": "whsec_" + "a" * 44, "id": "b" * 44}]})
     assert shown == {"data": [{"signingSecret": "whsec_aaaaaa…", "id": "b" * 44}]}
+
+
+def test_on_a_terminal_the_demo_ends_with_a_page_to_open_until_enter(tmp_path: Path) -> None:
+    ours, its = pty.openpty()
+    process = subprocess.Popen(
+        DEMO, stdin=its, stdout=its, stderr=its, start_new_session=True,
+        env={**os.environ, "TMPDIR": str(tmp_path), "TERM": "dumb"},
+    )  # fmt: skip
+    os.close(its)
+    try:
+        told = _read_until(ours, b"Press Enter")
+        found = re.search(rb"play the payer:\s+(http://127\.0\.0\.1:[0-9]+/pay/[\w-]{48})", told)
+        assert found is not None
+        with urlopen(found[1].decode(), timeout=30) as answer:
+            page = answer.read()
+        assert b"An order to pay in your browser" in page
+        os.write(ours, b"\n")
+        _read_until(ours, b"no such text")
+        assert process.wait(30) == 0
+    finally:
+        process.kill()
+        process.wait()
+        os.close(ours)
+    assert list(tmp_path.iterdir()) == []
+
+
+def _read_until(terminal: int, text: bytes) -> bytes:
+    """What the terminal shows, until it shows the text or ends."""
+    told = b""
+    while text not in told:
+        try:
+            told += os.read(terminal, 65_536)
+        except OSError:  # the other side is closed
+            break
+    return told

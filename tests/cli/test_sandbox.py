@@ -6,6 +6,7 @@ import http.client
 import json
 import os
 import random
+import re
 import signal
 import socket
 import stat
@@ -14,6 +15,7 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.request import urlopen
 
 import pytest
 
@@ -318,6 +320,35 @@ def test_the_banner_says_what_a_newcomer_needs(data: Path) -> None:
     assert f"curl -u {keys['appId']}:{keys['appSecret']} http://127.0.0.1:" in banner
     assert "Rate policies are not enforced." in banner
     assert rest.strip() == ""
+
+
+def test_a_person_gets_a_checkout_page_to_open_and_a_script_an_empty_sandbox(data: Path) -> None:
+    first, second = _find_checkout_url(data), _find_checkout_url(data)
+    assert first.rpartition("/")[2] == second.rpartition("/")[2], "it waits still"
+    child = SandboxChild(data)
+    credential = basic_authorization(child.facts["appId"], child.facts["appSecret"])
+    client = ApiClient(child.base_url)
+    listed = client.call("GET", "/v2/payments", authorization=credential)
+    with urlopen(f"{child.base_url}/pay/{first.rpartition('/')[2]}", timeout=30) as answer:
+        page = answer.read()
+    child.end()
+    assert [it["description"] for it in listed.document["data"]] == ["Two loaves of bread"]
+    assert b"Sandbox: play the payer" in page
+
+
+def _find_checkout_url(data: Path) -> str:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "payments_core_http.cli", "sandbox", "--port", "0",
+         "--data", str(data)],
+        stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert process.stdout is not None
+    banner = "".join(iter(process.stdout.readline, "  Press Ctrl-C to stop.\n"))
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=20)
+    found = re.search(r"play the payer: (http://127\.0\.0\.1:[0-9]+/pay/[\w-]{48})\n", banner)
+    assert found is not None, banner
+    return found[1]
 
 
 def test_the_rate_policies_are_enforced_where_they_are_asked_for(data: Path) -> None:

@@ -9,7 +9,7 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NoReturn
 
@@ -19,6 +19,7 @@ from payments_core_http.cli.anvil.errors import explain_missing_anvil
 from payments_core_http.cli.anvil.process import AnvilUnavailable, find_anvil_program
 from payments_core_http.cli.api_client import ApiClient, HttpExchange, NoResponse, shorten_secret
 from payments_core_http.cli.child_processes import ChildFailed, ReceiverChild, SandboxChild
+from payments_core_http.cli.demo.example import create_example
 from payments_core_http.cli.demo.output import DemoOutput, JsonOutput, StepResult, make_text_output
 from payments_core_http.cli.demo.scenario import DemoContext, DemoState, DemoStep, StepFailed
 from payments_core_http.cli.demo.steps import STEPS
@@ -28,7 +29,7 @@ All {count} steps succeeded, in {seconds:.1f} s. What to try next:
 
   A service of your own, which keeps its data in ./sandbox-data:
     {program} sandbox
-  It prints a command that creates a Payment; open the paymentUrl of the answer in a browser.
+  It prints the address of a checkout page, and a command that creates further Payments.
 
   In another terminal, with the app id and secret that it prints:
     curl -u APP_ID:APP_SECRET http://127.0.0.1:8080/v2/partners/config
@@ -60,22 +61,48 @@ def command(anvil: bool, as_json: bool) -> None:
     """See one Payment go from start to end over real HTTP.
 
     It starts a sandbox with a new database and a webhook receiver, each in its own process, and
-    shows every request with its response; secrets are shortened. Nothing is left behind. The exit
-    code is 0 only if every step succeeds.
+    shows every request with its response; secrets are shortened. On a terminal it ends with a
+    checkout page to open, and waits for Enter. Nothing is left behind. The exit code is 0 only if
+    every step succeeds.
     """
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _interrupt)
     output: DemoOutput = JsonOutput() if as_json else make_text_output()
     if anvil:
         _ensure_anvil()
-    if not run_steps(STEPS, output, *(("--anvil",) if anvil else ())):
+    is_watched = not as_json and sys.stdin.isatty() and sys.stdout.isatty()
+    show_more = show_checkout if is_watched else None
+    if not run_steps(STEPS, output, *(("--anvil",) if anvil else ()), show_more=show_more):
         sys.exit(1)
 
 
-def run_steps(steps: Sequence[DemoStep], output: DemoOutput, *options: str) -> bool:
+ShowMore = Callable[[ApiClient, DemoState], None]
+"""Shows what the sandbox of the demo has besides, before that ends."""
+
+
+def show_checkout(client: ApiClient, state: DemoState) -> None:
+    """The page of a Payment that waits, to open and to play with, until Enter is pressed."""
+    try:
+        url = create_example(client, state)
+    except (StepFailed, NoResponse):
+        return  # all steps were seen; this was more than was asked for
+    click.echo(
+        f"\nIts sandbox still runs. A checkout page, with buttons that play the payer:\n  {url}\n\n"
+        "Press Enter to end the demo."
+    )
+    with contextlib.suppress(KeyboardInterrupt, EOFError):
+        input()
+
+
+def run_steps(
+    steps: Sequence[DemoStep],
+    output: DemoOutput,
+    *options: str,
+    show_more: ShowMore | None = None,
+) -> bool:
     """Run the steps and tell them; False, and no further step, once one did not happen.
 
-    `options` are the sandbox's.
+    `options` are the sandbox's. Where all steps happened, `show_more` runs before it ends.
     """
     began = time.monotonic()
     of = len(steps) + 1
@@ -107,6 +134,8 @@ def run_steps(steps: Sequence[DemoStep], output: DemoOutput, *options: str) -> b
                 output.print_end(_describe_failure(step, sandbox), False)
                 return False
         output.print_end(_describe_next_steps(of, _seconds_since(began)), True)
+        if show_more is not None:
+            show_more(context.client, state)
         return True
 
 

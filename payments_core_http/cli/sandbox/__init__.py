@@ -35,6 +35,7 @@ from payments_core_http.cli.address_file import publish_address
 from payments_core_http.cli.anvil.errors import explain_missing_anvil
 from payments_core_http.cli.anvil.process import AnvilUnavailable
 from payments_core_http.cli.sandbox.data_folder import MODE, DataFolder, FolderRefused, SandboxKeys
+from payments_core_http.cli.sandbox.example_payment import open_example
 from payments_core_http.cli.sandbox.host_check import LoopbackHosts
 from payments_core_http.server.server import Server
 from payments_core_http.throttling import Throttle
@@ -140,9 +141,10 @@ def _serve(
             started = StartedSandbox(
                 keys, url, folder, loopback, rate_limits, node.url if node else None
             )
-            click.echo(
-                json.dumps(started.render_document()) if as_json else started.render_banner()
-            )
+            if as_json:
+                click.echo(json.dumps(started.render_document()))
+            else:  # a script's sandbox begins with no Payment
+                click.echo(started.render_banner(open_example(service, keys.environment_id)))
             server.run()
         worker.stop()
     finally:
@@ -248,8 +250,8 @@ class StartedSandbox:
             **node,
         }
 
-    def render_banner(self) -> str:
-        """What a person is told."""
+    def render_banner(self, checkout_url: str | None) -> str:
+        """What a person is told; `checkout_url` is the page of a Payment that waits."""
         keys, folder = self.keys, self.folder
         lines = [
             click.style("payments sandbox", bold=True) + f"  {self.url}",
@@ -279,6 +281,11 @@ class StartedSandbox:
             f"  curl -u {keys.app_id}:{keys.app_secret} {self.url}/v2/payments \\",
             f"    -H 'Idempotency-Key: try-1' --json '{TRY_PAYMENT}'",
             "",
+            *(
+                [f"  A checkout page, with buttons that play the payer: {checkout_url}"]
+                if checkout_url
+                else []
+            ),
             f"  The reference of the API: {self.url}/docs",
             "",
             "  Press Ctrl-C to stop.",

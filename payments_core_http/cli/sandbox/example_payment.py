@@ -1,0 +1,42 @@
+"""A Payment that waits, so that a person who starts a sandbox has a checkout page to open."""
+
+from __future__ import annotations
+
+from payments_core.clock import DAY, HOUR, SECOND
+from payments_core.errors import PaymentsError
+from payments_core.payments.destinations import ToWallet
+from payments_core.payments.operations import NewPayment
+from payments_core.service import PaymentsService
+
+REFERENCE = "payments sandbox"
+
+_EXAMPLE = NewPayment(
+    amount="4.50",
+    destination=ToWallet(address="0x" + "5e" * 20),
+    reference=REFERENCE,
+    description="Two loaves of bread",
+    expires_in_s=DAY // SECOND,
+    allowed_methods=("direct",),
+)
+
+
+def open_example(service: PaymentsService, environment_id: str) -> str | None:
+    """The link of a Payment that waits for another hour: an earlier start's, or a new one.
+
+    None where the sandbox refuses to create one, because a product is off, for example.
+    """
+    authority = service.tenants.system_authority(environment_id)
+    until = service.ports.clock.now() + HOUR
+    try:
+        newest = service.payments.list(authority)
+        waiting = (
+            found.payment
+            for found in newest.records
+            if found.payment.reference == REFERENCE
+            and found.payment.status == "awaiting_payment"
+            and found.payment.expires_at > until
+        )
+        payment = next(waiting, None) or service.payments.create(authority, _EXAMPLE).payment
+    except PaymentsError:
+        return None
+    return service.links.build_url(payment)
