@@ -321,6 +321,7 @@ CREDENTIALS = {
     "payment_secret": "Payment client secret (Bearer)",
     "app_id": "none; the app id and an allowed `Origin`",
     "basic_app_id": "app id alone (Basic)",
+    "sdk_key": "publishable key (`x-sdk-key`)",
     "none": "none",
 }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
+from decimal import Decimal
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
@@ -150,7 +151,7 @@ def type_of(kind: Any) -> str:
         )
     if kinds or kind is Metadata:
         return "object"
-    return {str: "string", int: "integer", bool: "boolean"}[kind]
+    return {str: "string", int: "integer", bool: "boolean", Decimal: "number"}[kind]
 
 
 def values_of(kind: Any) -> str:
@@ -165,7 +166,7 @@ def needed(default: Any, group: Iterable[str]) -> str:
         return "required"
     if default is msgspec.UNSET:
         return "stays as it is"
-    return "–" if default is None else f"`{json.dumps(default)}`"
+    return "–" if default is None else f"`{json.dumps(default, default=int)}`"
 
 
 def objects_in(kind: Any) -> list[Any]:

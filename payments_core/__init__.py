@@ -11,7 +11,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from payments_core.accounts.address_balances import AddressBalance
+    from payments_core.accounts.address_balances import (
+        AddressBalance,
+        AddressHoldings,
+        ValuedBalance,
+    )
     from payments_core.accounts.bank_accounts.fields import (
         FieldRequirement,
         NewBankAccount,
@@ -130,6 +134,7 @@ if TYPE_CHECKING:
         Destination,
         PayerTotal,
         Payment,
+        PaymentRoute,
         Reconciliation,
         Source,
         TimelineEntry,
@@ -137,6 +142,9 @@ if TYPE_CHECKING:
     from payments_core.payments.refunds.operations import NewRefund
     from payments_core.payments.refunds.record import Refund
     from payments_core.payments.sends import NewSend
+    from payments_core.quotes.operations import QuoteDetails
+    from payments_core.quotes.record import Quote
+    from payments_core.quotes.request import NewQuote
     from payments_core.service import PaymentsService, Settings
     from payments_core.storage.port import Page, Where
     from payments_core.storage_loader import open_storage
@@ -162,19 +170,21 @@ __all__ = [
     "NewAccount", "NewWallet", "MessageSignature", "NewBankAccount", "NewPostalAddress",
     "Settlement", "NewPayment", "NewSend", "NewCollect", "ToAccount",
     "ToPaymentAddress", "ToWallet", "ToBankAccount", "NewPublicPayment", "NewRefund", "NewMandate",
+    "NewQuote",
     "PolicyTerms", "AllowedDestination", "PaymentTerms", "AllowedWallet", "Branding",
     "EndpointChanges", "Authority", "Requirement", "IdempotentRequest", "Response", "Page",
     "Where",
     # What operations return
-    "AccountDetails", "Account", "AddressBalance", "Wallet", "WalletChallenge",
+    "AccountDetails", "Account", "AddressBalance", "AddressHoldings", "ValuedBalance",
+    "Wallet", "WalletChallenge",
     "Verification", "Capability",
     "CapabilityActivation", "ActivatedCapability", "BankAccount", "BankAccountRequirements",
     "FieldRequirement", "PostalAddress", "Vault", "Policy",
     "YieldSettings", "Holding", "VaultPolicy", "ProvisionedVault", "VaultYield", "Asset",
     "Money", "Deposit", "DepositAddress", "IssuedAddress", "DepositCheck", "PaymentDetails",
     "OptionDetails", "DirectOptionDetails", "Payment", "Destination", "Source", "PayerTotal",
-    "TimelineEntry", "DecisionNote", "Reconciliation", "JournalBalances", "JournalEntry",
-    "ReceiptsWithJournal",
+    "PaymentRoute", "TimelineEntry", "DecisionNote", "Reconciliation", "JournalBalances",
+    "JournalEntry", "ReceiptsWithJournal", "QuoteDetails", "Quote",
     "Receipt", "Option", "DirectOption", "Submission", "FundingOperation", "Refund", "Payout",
     "MandateDetails", "Mandate", "PaymentSession", "Dispute", "CheckoutState", "ExchangedLink",
     "CheckoutMethod", "Shop", "Claims", "PaymentSettings", "Event", "Endpoint", "OlderSecret",
@@ -198,7 +208,7 @@ __all__ = [
 # The module of each name, which is loaded when the name is first used: a receiver that only
 # verifies webhooks does not load the service. `name:other` where the module calls it otherwise.
 _MODULES = {
-    "payments_core.accounts.address_balances": "AddressBalance",
+    "payments_core.accounts.address_balances": "AddressBalance AddressHoldings ValuedBalance",
     "payments_core.accounts.bank_accounts.fields": (
         "FieldRequirement NewBankAccount NewPostalAddress"
     ),
@@ -260,12 +270,16 @@ _MODULES = {
     "payments_core.payments.options.record": "DirectOption Option Submission",
     "payments_core.payments.receipts.record": "Receipt",
     "payments_core.payments.record": (
-        "DecisionNote Destination PayerTotal Payment Reconciliation Source TimelineEntry"
+        "DecisionNote Destination PayerTotal Payment PaymentRoute Reconciliation Source "
+        "TimelineEntry"
     ),
     "payments_core.payments.refunds.operations": "NewRefund",
     "payments_core.payments.payouts.record": "Payout",
     "payments_core.payments.refunds.record": "Refund",
     "payments_core.payments.sends": "NewSend",
+    "payments_core.quotes.operations": "QuoteDetails",
+    "payments_core.quotes.record": "Quote",
+    "payments_core.quotes.request": "NewQuote",
     "payments_core.service": "PaymentsService Settings",
     "payments_core.storage.port": "Page Where",
     "payments_core.storage_loader": "open_storage",

@@ -32,6 +32,9 @@ from payments_core.payments.receipts.purged_escrows import PurgedEscrows
 from payments_core.payments.refunds.transfer import RefundOwner
 from payments_core.payments.release import ReleaseOwner
 from payments_core.payments.returns import ReturnJobs
+from payments_core.payments.routing import FOLLOW_ROUTE
+from payments_core.quotes.jobs import RouteJobs
+from payments_core.routers.port import Router
 from payments_core.tenants.modes import is_of_mode
 from payments_core.webhooks.dispatch.attempt import AttemptRunner
 from payments_core.webhooks.dispatch.dispatcher import Dispatcher
@@ -64,6 +67,7 @@ class BackgroundJobs:
         capabilities: Capabilities,
         bank_accounts: BankAccounts,
         payouts: PayoutJobs,
+        routers: Mapping[str, Router],
         vaults: Vaults,
         attempts: AttemptRunner,
         refresh: Callable[[], None],
@@ -75,6 +79,7 @@ class BackgroundJobs:
         self._capabilities = capabilities
         self._bank_accounts = bank_accounts
         self._payouts = payouts
+        self._routers = routers
         self._vaults = vaults
         self._attempts = attempts
         self._refresh = refresh
@@ -188,6 +193,7 @@ class BackgroundJobs:
             REVIEW_BANK_ACCOUNT: self._bank_accounts.review,
             FOLLOW_PAYOUT: self._payouts.follow,
             EXPIRE_PAYMENT: self._payments.run_expiry,
+            FOLLOW_ROUTE: RouteJobs(ports, chains, self._routers).follow,
             RECOVER: WebhookRecovery(ports).recover,
             **transfers.handlers(),
             **self.webhook_delivery(mode).handlers(),

@@ -44,6 +44,8 @@ from payments_core.payments.options.record import DirectOption, Option
 from payments_core.payments.receipts.record import Receipt, TrackedTransaction
 from payments_core.payments.record import Payment, PaymentLink, PurgedPayment
 from payments_core.payments.refunds.record import Refund
+from payments_core.quotes.record import Quote, RouteDelivery
+from payments_core.routers.simulated.records import SimulatedExchange, SimulatedRoute
 from payments_core.storage.jobs import Job
 from payments_core.storage.records import Record
 from payments_core.tenants.client_sessions.record import ClientSession, SessionExchange
@@ -101,6 +103,8 @@ RECORD_TYPES: tuple[type[Record], ...] = (
     JournalEntry,
     Refund,
     Dispute,
+    Quote,
+    RouteDelivery,
     OutboundTransfer,
     Replacement,
     ReturnAddress,
@@ -126,4 +130,7 @@ RECORD_TYPES: tuple[type[Record], ...] = (
     SimulatedReview,
     SimulatedPayout,
     SimulatedBankNotice,
+    # The simulated router
+    SimulatedRoute,
+    SimulatedExchange,
 )

@@ -18,18 +18,15 @@ from payments_core.accounts.vaults.provisioning import VaultProvisioning
 from payments_core.accounts.vaults.yields import VaultYields
 from payments_core.accounts.verification.operations import Verifications
 from payments_core.accounts.verification.port import KycProvider
-from payments_core.accounts.verification.simulated import SimulatedKyc
 from payments_core.accounts.wallets import Wallets
 from payments_core.assets import CHAINS
 from payments_core.background_jobs import BackgroundJobs
 from payments_core.banks.port import Bank
-from payments_core.banks.simulated.bank import SimulatedBank
 from payments_core.chains.port import Chain
 from payments_core.chains.read_limit import ReadLimit
 from payments_core.chains.registry import ChainRegistry
 from payments_core.chains.scanner import Scanner
 from payments_core.chains.simulated.chain import SimulatedChain
-from payments_core.chains.simulated.failures import Failures
 from payments_core.clock import Clock, SystemClock
 from payments_core.credentials.keyring import KeyRing
 from payments_core.credentials.secrets import MODES
@@ -58,6 +55,10 @@ from payments_core.payments.payouts.jobs import PayoutJobs
 from payments_core.payments.refunds.operations import Refunds
 from payments_core.payments.refunds.reconciliation import Reconciliations
 from payments_core.payments.sends import Sends
+from payments_core.pricing.port import Pricing
+from payments_core.providers import Providers
+from payments_core.quotes.operations import Quotes
+from payments_core.routers.port import Router
 from payments_core.sandbox.chains import SandboxChain
 from payments_core.sandbox.clock import SandboxClock
 from payments_core.sandbox.operations import Sandbox
@@ -106,8 +107,8 @@ class PaymentsService:
     Without `chains` it is a sandbox, on `sandbox_chains` or on simulated ones, whose books are in
     the same storage; `sandbox` has their doors. Without `clock` it takes the sandbox's clock there,
     else the system's. Without `kyc` verifications are simulated in the sandbox, and there are none
-    in production; so it is with `bank`. `telemetry` is told how it goes. The worker of a mode is
-    made by `worker`; `payments_core_http.create_app` serves it.
+    in production; so it is with `bank`, `pricing` and `router`. `telemetry` is told how it goes.
+    The worker of a mode is made by `worker`; `payments_core_http.create_app` serves it.
 
     Besides the resources it shows its `settings`, the `chains` that it serves by their number, and
     the `ports` that everything is made over, for tools that work on a whole deployment.
@@ -135,6 +136,8 @@ class PaymentsService:
         resolver: Resolver | None = None,
         kyc: KycProvider | None = None,
         bank: Bank | None = None,
+        pricing: Pricing | None = None,
+        router: Router | None = None,
         telemetry: Telemetry = NOOP_TELEMETRY,
     ) -> None:
         self.settings = settings or Settings()
@@ -145,9 +148,9 @@ class PaymentsService:
         if chains is None:
             chains = self._sandbox_chains = sandbox_chains or self._simulated_chains()
         self.chains = ChainRegistry(chains)
-        self._kyc_providers = _kyc_providers(kyc, Failures(self.ports))
-        self._simulated_bank = _simulated_bank(self.ports) if bank is None else None
-        self._banks = _banks(bank, self._simulated_bank)
+        self._providers = Providers.choose(
+            self.ports, self._sandbox_chains, kyc=kyc, bank=bank, pricing=pricing, router=router
+        )
         self._destinations = Destinations(self.ports, self.chains)
         self._chain_reads = ReadLimit(self.settings.max_chain_reads)
         self._resolver = resolver or SystemResolver()
@@ -160,7 +163,8 @@ class PaymentsService:
             self.payments,
             self.capabilities,
             self.bank_accounts,
-            PayoutJobs(self.ports, self._banks),
+            PayoutJobs(self.ports, self._providers.banks),
+            self._providers.routers,
             Vaults(self.ports, self.chains),
             AttemptRunner(self.ports, self._transport, self._resolver, self.settings.webhooks),
             refresh=self.refresh,
@@ -190,8 +194,8 @@ class PaymentsService:
 
     @cached_property
     def address_balances(self) -> AddressBalances:
-        """What any address holds of USDC, ours or not."""
-        return AddressBalances(self.chains, self._chain_reads)
+        """What any address holds, ours or not."""
+        return AddressBalances(self.chains, self._chain_reads, self._providers.pricing)
 
     @cached_property
     def wallets(self) -> Wallets:
@@ -201,17 +205,17 @@ class PaymentsService:
     @cached_property
     def verifications(self) -> Verifications:
         """The identity checks of accounts, by a KYC provider."""
-        return Verifications(self.ports, self._kyc_providers)
+        return Verifications(self.ports, self._providers.kyc)
 
     @cached_property
     def capabilities(self) -> Capabilities:
         """Which bank flows accounts may use, as the bank decides."""
-        return Capabilities(self.ports, self._banks)
+        return Capabilities(self.ports, self._providers.banks)
 
     @cached_property
     def bank_accounts(self) -> BankAccounts:
         """US bank accounts of accounts, as the bank reviews them."""
-        return BankAccounts(self.ports, self._banks)
+        return BankAccounts(self.ports, self._providers.banks)
 
     @cached_property
     def client_sessions(self) -> ClientSessions:
@@ -254,6 +258,12 @@ class PaymentsService:
         return Payments(self.ports, self._destinations, self.links)
 
     @cached_property
+    def quotes(self) -> Quotes:
+        """What transfers will bring, and the Payments that carry them out."""
+        pricing, routers = self._providers.pricing, self._providers.routers
+        return Quotes(self.ports, self.payments, self._destinations, pricing, routers)
+
+    @cached_property
     def payment_settings(self) -> PartnerPaymentSettings:
         """What a partner allows its Payments: fee, tolerance, limits, origins."""
         return PartnerPaymentSettings(self.ports)
@@ -266,9 +276,8 @@ class PaymentsService:
     @cached_property
     def sends(self) -> Sends:
         """Payments out of a vault."""
-        return Sends(
-            self.ports, self._destinations, self.vaults, PayoutCreation(self.ports, self._banks)
-        )
+        payouts = PayoutCreation(self.ports, self._providers.banks)
+        return Sends(self.ports, self._destinations, self.vaults, payouts)
 
     @cached_property
     def collects(self) -> Collects:
@@ -283,7 +292,8 @@ class PaymentsService:
     @cached_property
     def reconciliation(self) -> Reconciliations:
         """A partner's decisions on Payments that did not end as expected."""
-        return Reconciliations(self.ports, self.vaults, PayoutCreation(self.ports, self._banks))
+        payouts = PayoutCreation(self.ports, self._providers.banks)
+        return Reconciliations(self.ports, self.vaults, payouts)
 
     @cached_property
     def disputes(self) -> Disputes:
@@ -365,7 +375,7 @@ class PaymentsService:
             self._sandbox_chains,
             self.worker(mode),
             wake=self.scanner(mode).wake,
-            bank=self._simulated_bank,
+            bank=self._providers.simulated_bank,
         )
 
     def sandbox_payer(self, mode: str = "sandbox") -> SandboxPayer:
@@ -404,22 +414,3 @@ class PaymentsService:
 _RESOURCES = tuple(
     name for name, value in vars(PaymentsService).items() if isinstance(value, cached_property)
 )
-
-
-def _kyc_providers(kyc: KycProvider | None, failures: Failures) -> Mapping[str, KycProvider]:
-    """Who verifies accounts, by mode."""
-    if kyc is not None:
-        return dict.fromkeys(MODES, kyc)
-    return {"sandbox": SimulatedKyc(fails=lambda: failures.consume("kyc", "start"))}
-
-
-def _simulated_bank(ports: Ports) -> SimulatedBank:
-    failures = Failures(ports)
-    return SimulatedBank(ports, fails=lambda call: failures.consume("bank", call))
-
-
-def _banks(bank: Bank | None, simulated: SimulatedBank | None) -> Mapping[str, Bank]:
-    """Who pays bank accounts, by mode."""
-    if bank is not None:
-        return dict.fromkeys(MODES, bank)
-    return {} if simulated is None else {"sandbox": simulated}

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 _MAX_CHARACTERS = 2_000
 _SECRET_HEADER = "HTTP_X_SERVICE_PAYMENT_SECRET"
+_SDK_KEY_HEADER = "HTTP_X_SDK_KEY"
 _BASIC = re.compile(r"basic +([A-Za-z0-9+/]+={0,2})", re.ASCII | re.IGNORECASE)
 _BEARER = re.compile(r"bearer +([A-Za-z0-9._~+/=-]+)", re.ASCII | re.IGNORECASE)
 _BASIC_APP_ID = re.compile(r"([!-9;-~]+):?", re.ASCII)
@@ -40,6 +41,7 @@ CHALLENGES: Mapping[Credential, str] = {
     "payment_secret": "Bearer",
     "app_id": "Bearer",
     "basic_app_id": "Bearer",
+    "sdk_key": "Bearer",
     "none": "Bearer",
 }
 """`WWW-Authenticate` of a 401: never Basic to a browser, which would ask its user."""
@@ -97,6 +99,11 @@ def authenticate(
         return Caller(api_version=service.settings.versions.current)
     if route.credential == "app_id":
         return _identify_visitor(service, mode, environ, path_ids)
+    if route.credential == "sdk_key":
+        environment, key = service.tenants.authenticate_publishable(
+            environ.get(_SDK_KEY_HEADER, ""), mode=mode
+        )
+        return _caller_bound_to(environment.api_version, environment=environment, key=key)
     header = environ.get("HTTP_AUTHORIZATION", "")
     if len(header) > _MAX_CHARACTERS:
         raise Unauthorized()

@@ -31,6 +31,7 @@ Credential = Literal[
     "payment_secret",
     "app_id",
     "basic_app_id",
+    "sdk_key",
     "none",
 ]
 Idempotency = Literal["required", "accepted", "ignored"]

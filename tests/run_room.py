@@ -157,6 +157,8 @@ TESTS: Mapping[str, tuple[str, ...]] = {
     "chain": ("tests/conformance_bites/test_chain_bites.py",),
     "conformance": (
         "tests/conformance_bites/test_bank_bites.py",
+        "tests/conformance_bites/test_pricing_bites.py",
+        "tests/conformance_bites/test_router_bites.py",
         "tests/conformance_bites/test_bites.py",
         "tests/conformance_bites/test_chain_bites.py",
     ),
@@ -175,6 +177,10 @@ TESTS: Mapping[str, tuple[str, ...]] = {
         "tests/chains/evm/test_rpc.py",
         "tests/chains/test_aptos.py",
         "tests/chains/test_solana.py",
+    ),
+    "router": (
+        "tests/conformance_bites/test_router_bites.py",
+        "tests/service/routers/test_conformance.py",
     ),
     "limiter": ("tests/conformance_bites/test_limiter_bites.py",),
     "transport": ("tests/conformance_bites/test_transport_bites.py",),

@@ -55,6 +55,7 @@ CONCRETE_ADAPTERS = (
 )
 MAY_NAME_ADAPTERS = (
     "payments_core/service.py",  # where the service is put together
+    "payments_core/providers.py",
     "payments_core_http/cli/**",
     "payments_core/sandbox/**",  # the doors of the simulated chains
     "payments_core_http/v2/sandbox/**",

@@ -1,17 +1,20 @@
-"""What any address holds of USDC on the chain that stands for its chain type (contract §10).
+"""What any address holds (contract §10): of USDC on the chain that stands for its chain type, or of
+every token on every chain of that type, with its value.
 
 The address need not be ours: this is what a wallet shows of itself.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from decimal import Decimal
+from fractions import Fraction
 
 import attrs
 
 from payments_core.accounts.operations import AccountDetails
-from payments_core.addresses import AddressError, normalize_address
-from payments_core.assets import READABLE_USDC, Asset, ChainType
+from payments_core.addresses import AddressError, identify_chain_type, normalize_address
+from payments_core.assets import CHAINS, READABLE_USDC, Asset, ChainType
 from payments_core.chains.port import Chain, ChainUnavailable
 from payments_core.chains.read_limit import ReadLimit
 from payments_core.chains.token_balances import read_token_balances
@@ -21,6 +24,7 @@ from payments_core.errors import (
     NotFound,
     ValidationFailed,
 )
+from payments_core.pricing.port import Pricing, PricingUnavailable
 
 
 @attrs.frozen
@@ -31,12 +35,86 @@ class AddressBalance:
     amount_atomic: int
 
 
+@attrs.frozen
+class ValuedBalance:
+    """A balance and what it is worth in US dollars, rounded down to the cent.
+
+    `usd_cents` is None for an asset without a price.
+    """
+
+    balance: AddressBalance
+    chain_name: str
+    usd_cents: int | None
+
+
+@attrs.frozen
+class AddressHoldings:
+    """What an address holds on the chains of its type; `total_usd_cents` of all that has a price.
+
+    The total is rounded once: it may be more than the sum of the values.
+    """
+
+    address: str
+    chain_type: ChainType
+    balances: tuple[ValuedBalance, ...]
+    total_usd_cents: int
+
+
 class AddressBalances:
     """Reads balances of addresses."""
 
-    def __init__(self, chains: Mapping[int, Chain], reads: ReadLimit) -> None:
+    def __init__(
+        self, chains: Mapping[int, Chain], reads: ReadLimit, pricing: Mapping[str, Pricing]
+    ) -> None:
+        """`pricing` has the source of prices of each mode that has one."""
         self._chains = chains
         self._reads = reads
+        self._pricing = pricing
+
+    def read_all(self, mode: str, address: str, *, above: Decimal = Decimal(0)) -> AddressHoldings:
+        """What an address holds of each token on each chain that is served, if more than `above`.
+
+        The form of the address tells the chain type. Raises ValidationFailed at `userAddress`,
+        CapabilityNotActive without prices, DependencyFailed.
+        """
+        try:
+            chain_type = identify_chain_type(address)
+            holder = normalize_address(chain_type, address)
+        except AddressError as error:
+            raise ValidationFailed.at("userAddress", str(error)) from None
+        pricing = self._pricing.get(mode)
+        if pricing is None:
+            raise CapabilityNotActive("pricing")
+        held = [
+            found
+            for chain, assets in self._list_assets(chain_type)
+            for found in self._ask_all(chain, assets, holder)
+            if _is_above(found, above)
+        ]
+        try:
+            prices = pricing.usd_prices(tuple(one.asset for one in held))
+        except PricingUnavailable as error:
+            raise DependencyFailed("pricing") from error
+        values = [_value_of(one, prices.get(one.asset.id)) for one in held]
+        return AddressHoldings(
+            holder,
+            chain_type,
+            tuple(
+                ValuedBalance(one, _chain_name(one.asset, chain_type), _to_cents(value))
+                for one, value in zip(held, values, strict=True)
+            ),
+            int(sum((value for value in values if value is not None), Fraction(0)) * 100),
+        )
+
+    def _list_assets(self, chain_type: ChainType) -> Iterator[tuple[Chain, tuple[Asset, ...]]]:
+        """Every chain of a type that is served, with its tokens."""
+        for number in sorted(self._chains):
+            chain = self._chains[number]
+            if chain.chain_type != chain_type:
+                continue
+            entry = CHAINS.get(number)
+            usdc = attrs.evolve(READABLE_USDC[chain_type], chain_id=number)
+            yield chain, entry.assets if entry is not None else (usdc,)
 
     def read(self, chain_type: ChainType, address: str) -> AddressBalance:
         """What an address holds.
@@ -67,9 +145,38 @@ class AddressBalances:
         raise CapabilityNotActive(f"reading balances on {chain_type}")
 
     def _ask(self, chain: Chain, asset: Asset, holder: str) -> AddressBalance:
+        [found] = self._ask_all(chain, (asset,), holder)
+        return found
+
+    def _ask_all(
+        self, chain: Chain, assets: Sequence[Asset], holder: str
+    ) -> tuple[AddressBalance, ...]:
+        """What the holder has of each, in one question where the chain can."""
         try:
             with self._reads.acquire():
-                found = read_token_balances(chain, [asset.address], [holder])
+                found = read_token_balances(chain, [asset.address for asset in assets], [holder])
         except ChainUnavailable as error:
             raise DependencyFailed("chain") from error
-        return AddressBalance(asset, found[asset.address].amounts[holder])
+        return tuple(
+            AddressBalance(asset, found[asset.address].amounts[holder]) for asset in assets
+        )
+
+
+def _is_above(found: AddressBalance, above: Decimal) -> bool:
+    scale = Fraction(10) ** found.asset.decimals
+    return Fraction(found.amount_atomic) / scale > Fraction(above)
+
+
+def _value_of(found: AddressBalance, price: Decimal | None) -> Fraction | None:
+    if price is None:
+        return None
+    return Fraction(price) * found.amount_atomic / Fraction(10) ** found.asset.decimals
+
+
+def _to_cents(value: Fraction | None) -> int | None:
+    return None if value is None else int(value * 100)
+
+
+def _chain_name(asset: Asset, chain_type: ChainType) -> str:
+    entry = CHAINS.get(asset.chain_id)
+    return entry.name if entry is not None else chain_type.capitalize()

@@ -25,11 +25,15 @@ Reason = Literal[
 
 @attrs.frozen
 class ExpectedTransfer:
-    """The transfer that would count: a token's pinned address, to one recipient, on one chain."""
+    """The transfer that would count: a token's pinned address, to one recipient, on one chain.
+
+    What comes from `not_from` is passed over, whatever it is.
+    """
 
     chain_id: int
     token_address: str
     recipient: str
+    not_from: str | None = None
 
 
 @attrs.frozen
@@ -67,7 +71,11 @@ def judge(
 
     `consumed` holds the positions of this transaction's logs that other receipts already count.
     """
-    fitting = tuple(log for log in view.logs if log.recipient == expectation.recipient)
+    fitting = tuple(
+        log
+        for log in view.logs
+        if log.recipient == expectation.recipient and log.sender != expectation.not_from
+    )
     if chain_id != expectation.chain_id:
         return tuple(Verdict(log, "wrong_chain") for log in fitting or (None,))
     if view.block is None:  # it has no logs yet, and may come to have any

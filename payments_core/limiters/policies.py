@@ -102,6 +102,7 @@ ROUTE_POLICIES: Mapping[str, RatePolicy] = {
             "payment_link", "address", 30, MINUTE,
             where="that exchanges a payment link, or opens the page of an unknown one",
         ),
+        RatePolicy("legacy_chain_reads", "address", 30, MINUTE, where="for `get-balances` of v1"),
         RatePolicy("public_creation", "address_and_app", 10, MINUTE, where="with an app id alone"),
         PUBLIC_CREATION_MINUTE,
     )

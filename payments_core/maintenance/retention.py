@@ -28,6 +28,7 @@ from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
 from payments_core.payments.purge import decide_purge, is_purgeable, load_candidates
 from payments_core.payments.record import Payment
+from payments_core.quotes.record import Quote
 from payments_core.storage import bulk
 from payments_core.storage.documents import UnreadableDocument
 from payments_core.storage.jobs import Job
@@ -192,7 +193,9 @@ class _PurgeRun:
                 partition, lambda snapshot: load_candidates(snapshot, ids, before, key_ring)
             )
             if candidates:
-                self._commit(partition, lambda tx: decide_purge(tx, candidates, now=now))
+                self._commit(
+                    partition, lambda tx: _with_quotes(tx, decide_purge(tx, candidates, now=now))
+                )
         except UnreadableDocument:
             if len(ids) > 1:
                 for id in ids:
@@ -305,6 +308,13 @@ def _lock_expired(tx: Transaction, records: Sequence[R], over: IsExpired) -> lis
     kind = type(records[0])
     found = bulk.lock_many(tx, kind, [record.id for record in records])
     return [record for record in found.values() if over(record)]
+
+
+def _with_quotes(tx: Transaction, purged: Decision[None]) -> Decision[None]:
+    """The Payments that go, each with the quote that it was to carry out."""
+    gone = [one for one in purged.deletes if isinstance(one, Payment) and one.quote_id is not None]
+    quotes = bulk.lock_many(tx, Quote, [str(payment.quote_id) for payment in gone])
+    return purged.merge(Decision(None, deletes=tuple(quotes.values())))
 
 
 def _lock_with_deliveries(

@@ -142,13 +142,19 @@ class Payments:
         new: NewPayment,
         payee: Callable[[Transaction, PaymentTerms], Payee],
         *,
+        complete: Callable[[Payment], Decision[Payment]] = Decision,
+        id_sequence: IdSequence | None = None,
         idempotent: IdempotentRequest | None = None,
     ) -> PaymentDetails:
         """As `create`, where `payee` decides inside the transaction, by the terms in force, who is
-        paid and how much. Raises ValidationFailed, UnsupportedChain, and what `payee` raises."""
+        paid and how much. `complete` may change the draft, and adds what commits with it. A caller
+        that gives the `id_sequence` has drawn the Payment's id from it.
+
+        Raises ValidationFailed, UnsupportedChain, and what `payee` raises."""
         if new.expires_in_s is not None:
             _require_valid_expiry(new.expires_in_s)
-        id_sequence = self._committer.id_sequence()
+        id_sequence = id_sequence or self._committer.id_sequence()
+        id_sequence.reset()
         payment_id = id_sequence.issue("payment")
         link = self._links.mint(authority.partition, payment_id, authority.environment.mode)
         secret = self._tokens.payment_secret(
@@ -172,11 +178,12 @@ class Payments:
                 success_url=terms.success_url if new.success_url is None else new.success_url,
                 cancel_url=terms.cancel_url if new.cancel_url is None else new.cancel_url,
             )
-            step = lifecycle.create(draft, now=now)
+            completed = complete(draft)
+            step = lifecycle.create(completed.result, now=now)
             expiry = expiry_job(authority.partition, step.record)
             details = PaymentDetails(step.record, client_secret=secret)
             return step.as_decision(details).merge(
-                Decision(None, inserts=(link.record,), jobs=(expiry,))
+                completed, Decision(None, inserts=(link.record,), jobs=(expiry,))
             )
 
         return self._committer.commit(

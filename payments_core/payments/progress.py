@@ -74,7 +74,7 @@ def new_release(payment: Payment, id: str, *, now: Instant) -> OutboundTransfer:
         "release",
         payment.id,
         source=payment.escrow,
-        recipient=payment.destination.address,
+        recipient=payment.payout_address,
         amount=payment.releasable - payment.fee,
         now=now,
     )

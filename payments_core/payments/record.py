@@ -58,6 +58,39 @@ class Source:
 
 
 @attrs.frozen(kw_only=True)
+class PaymentRoute:
+    """How a Payment reaches its recipient in another asset, or on another chain: by a router.
+
+    The release goes to `address`, the router's on the Payment's own chain, which is this Payment's
+    alone. For `amount` the router is expected to pay `expected` of the asset here to the
+    destination, and at least `minimum`; for another amount both in proportion. `payment_hash` is
+    the final release that it was told of. `delivered` came by `delivery_hash`, which is final.
+    `return_hashes` are of what it returned to the escrow, and is no receipt.
+    """
+
+    key: str
+    chain_id: int
+    asset_symbol: str
+    address: str
+    amount: Atomic = attrs.field(converter=atomic)
+    expected: Atomic = attrs.field(converter=atomic)
+    minimum: Atomic = attrs.field(converter=atomic)
+    payment_hash: str | None = None
+    delivery_hash: str | None = None
+    delivered: Atomic = attrs.field(default=ZERO, converter=atomic)
+    return_hashes: tuple[str, ...] = ()
+
+    @property
+    def asset(self) -> Asset:
+        """What the recipient gets."""
+        return asset_of(self.chain_id, self.asset_symbol)
+
+    def minimum_for(self, paid: int) -> int:
+        """The least that the recipient may get for what the router was paid."""
+        return self.minimum * paid // self.amount
+
+
+@attrs.frozen(kw_only=True)
 class PayerTotal:
     """What came from one sender in verified receipts, and was not sent back to it.
 
@@ -116,7 +149,9 @@ class Payment(Record):
     Payment, and the chain must hold it final too. `reconciliation_note` is the partner's of the
     decision that `reconciliation` tells of; `notes` are those of the newest decisions. `link_code`
     is sealed to the Payment's id; a send has none. `created_by` says whose word `reference` and
-    `description` are; it is None for Payments that are older than the field.
+    `description` are; it is None for Payments that are older than the field. A Payment with a
+    `route` is released to a router, which pays the `destination` in another asset. `quote_id` is of
+    the quote that it carries out.
     """
 
     collection: ClassVar[Collection] = Collection(
@@ -193,6 +228,8 @@ class Payment(Record):
     success_url: str | None = None
     cancel_url: str | None = None
     created_by: CreatedBy | None = None
+    route: PaymentRoute | None = None
+    quote_id: str | None = None
     expires_at: Instant
     monitoring_expires_at: Instant
     succeeded_at: Instant | None = None
@@ -216,6 +253,11 @@ class Payment(Record):
         if self.escrow_address is None:
             return None
         return Contract("escrow", self.id, self.escrow_address)
+
+    @property
+    def payout_address(self) -> str:
+        """Where the release goes: to the recipient, or to the router on the way."""
+        return self.destination.address if self.route is None else self.route.address
 
     @property
     def required(self) -> int:

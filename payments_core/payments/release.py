@@ -23,7 +23,7 @@ from payments_core.chains.port import SignedTransaction
 from payments_core.clock import Instant
 from payments_core.engine.decision import Decision
 from payments_core.engine.identifiers import IdSequence
-from payments_core.payments import lifecycle
+from payments_core.payments import lifecycle, routing
 from payments_core.payments.details import lock_payment
 from payments_core.payments.payouts import lifecycle as payouts
 from payments_core.payments.payouts.jobs import payout_job
@@ -131,8 +131,8 @@ class ReleaseOwner:
         *,
         now: Instant,
     ) -> Decision[None]:
-        """The Payment succeeded, goes on to the bank or needs the partner; a send's reservation
-        ended."""
+        """The Payment succeeded, goes on to the bank or the router, or needs the partner; a
+        send's reservation ended."""
         if outcome.reason is None:
             # Of all that were signed for it, this one is in a block.
             decision = _complete(attrs.evolve(locked, release_hash=outcome.hash), now=now)
@@ -156,13 +156,19 @@ class ReleaseOwner:
         payment = lock_payment(tx, outgoing.owner_id)
         if payment.release_id == outgoing.id and _has_funded_payout(payment):
             return payouts.reverse_funding(payment, now=now).as_decision()
-        if payment.release_id != outgoing.id or payment.status == "executing":
+        if payment.release_id != outgoing.id:
             return Decision(None)
+        if payment.status == "executing":
+            if payment.route is None:
+                return Decision(None)
+            return routing.undo_hand_over(payment, reason, now=now).as_decision()
         return reverse_release(payment, reason, now=now).as_decision()
 
 
 def _complete(payment: Payment, *, now: Instant) -> Decision[None]:
     """What follows when the transfer is final."""
+    if payment.route is not None:
+        return routing.hand_over(payment, now=now)
     if payment.payout is None:
         return lifecycle.settle(payment, now=now).as_decision()
     step = payouts.fund(payment, now=now)

@@ -284,6 +284,16 @@ class Tenants:
             raise Unauthorized()
         return environment, key
 
+    def authenticate_publishable(self, key: str, *, mode: str) -> tuple[Environment, Key]:
+        """The environment and the live key that a browser names. Raises Unauthorized.
+
+        It is no secret, and proves nothing; a secret in its place is refused, and not used.
+        """
+        environment, found = self._resolve_secret(key, mode, None)
+        if found.kind != "publishable":
+            raise Unauthorized()
+        return environment, found
+
     def _resolve_secret(
         self, secret: str, mode: str, app_id: str | None
     ) -> tuple[Environment, Key]:

@@ -24,6 +24,8 @@ from payments_core.errors import FieldError
 from payments_core.limiters.loader import open_limiter
 from payments_core.limiters.policies import RateLimits
 from payments_core.limiters.port import Limiter
+from payments_core.pricing.loader import open_pricing
+from payments_core.routers.loader import open_router
 from payments_core.service import PaymentsService, Settings
 from payments_core.storage.port import ReportsConfigProblems, Storage, StorageError
 from payments_core.storage_loader import open_storage
@@ -97,7 +99,6 @@ def build_service(
     configuration: Configuration, storage: Storage, key_ring: KeyRing, **more: Any
 ) -> PaymentsService:
     """The service. `more` is handed to it. Raises ConfigurationRefused."""
-    url, bank_url = configuration.kyc.url, configuration.bank.url
     webhooks = configuration.webhooks
     settings = Settings(
         public_url=configuration.public_url.rstrip("/"),
@@ -120,8 +121,10 @@ def build_service(
         key_ring,
         settings=settings,
         chains=build_chains(configuration),
-        kyc=None if url is None else _open_setting("kyc.url", lambda: open_kyc(url)),
-        bank=None if bank_url is None else _open_setting("bank.url", lambda: open_bank(bank_url)),
+        kyc=_open_url("kyc.url", configuration.kyc.url, open_kyc),
+        bank=_open_url("bank.url", configuration.bank.url, open_bank),
+        pricing=_open_url("pricing.url", configuration.pricing.url, open_pricing),
+        router=_open_url("router.url", configuration.router.url, open_router),
         transport=_build_transport(configuration),
         **more,
     )
@@ -208,6 +211,11 @@ def _read_secret_file(path: Path) -> str:
     if path.stat().st_mode & (stat.S_IROTH | stat.S_IWOTH):
         raise ValueError("is open to everybody: chmod o-rw it")
     return text
+
+
+def _open_url(path: str, url: str | None, open_it: Callable[[str], T]) -> T | None:
+    """What a setting names; None where it is not set. Raises ConfigurationRefused."""
+    return None if url is None else _open_setting(path, lambda: open_it(url))
 
 
 def _open_setting(path: str, open_it: Callable[[], T]) -> T:

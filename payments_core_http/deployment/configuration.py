@@ -156,6 +156,30 @@ class BankSettings:
 
 
 @attrs.frozen(kw_only=True)
+class PricingSettings:
+    """What quotes cost."""
+
+    url: Text | None = setting(
+        "The URL of a source of prices, or `table:?USDC=1`. Without it the sandbox has a table, and"
+        " production makes no quotes.",
+        None,
+        secret=True,
+    )
+
+
+@attrs.frozen(kw_only=True)
+class RouterSettings:
+    """Who exchanges assets, also across chains."""
+
+    url: Text | None = setting(
+        "The URL of a router. Without it simulated chains have one, and real chains have quotes of"
+        " one asset on one chain alone.",
+        None,
+        secret=True,
+    )
+
+
+@attrs.frozen(kw_only=True)
 class ManagementSettings:
     """The listener for operators: /metrics, /healthz and /readyz."""
 
@@ -204,5 +228,7 @@ class Configuration:
     signer: SignerSettings = table("", SignerSettings)
     kyc: KycSettings = table("", KycSettings)
     bank: BankSettings = table("", BankSettings)
+    pricing: PricingSettings = table("", PricingSettings)
+    router: RouterSettings = table("", RouterSettings)
     management: ManagementSettings = table("", ManagementSettings)
     log: LogSettings = table("", LogSettings)

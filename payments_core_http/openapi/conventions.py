@@ -28,6 +28,7 @@ PREFIXES: Mapping[str, str] = {
     "receiptId": "receipt",
     "refundId": "refund",
     "requestId": "req",
+    "quoteId": "quote",
     "selectedOptionId": "pay_option",
     "userId": "acct",
     "verificationId": "verification",

@@ -140,6 +140,12 @@ SECURITY_SCHEMES: Schema = {
         "scheme": "basic",
         "description": "The app id alone, with or without a colon behind it, and no secret.",
     },
+    "sdkKey": {
+        "type": "apiKey",
+        "in": "header",
+        "name": "x-sdk-key",
+        "description": "A publishable key (`pk_`), which is no secret.",
+    },
     "appSecretAsBearer": _bearer_scheme("The app secret, without the app id."),
     "accessToken": _bearer_scheme("The result of exchanging a client session's token."),
     "sessionToken": _bearer_scheme("A client session's token, which works once."),

@@ -69,6 +69,10 @@ VALUES: Mapping[str, Any] = {
     "count": 1,
     "dailyLimit": "500.00",
     "decimals": 6,
+    "depositAddress": _ADDRESS,
+    "destinationChainID": 8453,
+    "destinationToken": "USDC",
+    "destinationUserId": example_id("acct"),
     "deliveryRetryHeader": "x-service-delivery",
     "depth": 2,
     "description": "Order 1042",
@@ -80,10 +84,19 @@ VALUES: Mapping[str, Any] = {
     "externalUserId": "user-1042",
     "feeAmountAtomic": "0",
     "feeBps": 0,
+    "estimatedTime": 20,
+    "exchangeRate": "1",
+    "fee": "0.0225",
     "fields": ["paymentId", "accountId", "status"],
     "from": _ADDRESS,
     "hash": _example_hash("block"),
     "hostedUrl": "https://kyc.example/start/1042",
+    "inputAmount": "25.00",
+    "inputChain": 8453,
+    "inputToken": "USDC",
+    "inputTokenAmountRaw": "25000000",
+    "inputTokenAmountRawFormatted": "25.00",
+    "inputValueInUSD": "25.00",
     "jobsRun": 3,
     "label": "Main wallet",
     "labels": [],
@@ -96,11 +109,18 @@ VALUES: Mapping[str, Any] = {
     "meaning": "The recipient has the funds, finally.",
     "message": "Link this wallet to account user-1042.",
     "metadata": {"orderId": "1042"},
+    "minimumOutput": "24902567",
     "name": "payment.succeeded",
     "eventName": "payment.succeeded",
     "nonce": "4f1c2d3e5a6b7c8d",
     "note": "Agreed with the customer.",
     "number": 31_415_926,
+    "outputAmount": "24.9775",
+    "outputChain": 10,
+    "outputToken": "USDC",
+    "outputTokenAmountRaw": "24977500",
+    "outputTokenAmountRawFormatted": "24.9775",
+    "outputValueInUSD": "24.9775",
     "overlapSeconds": 86_400,
     "paidAmountAtomic": "0",
     "partnerId": "shop",
@@ -111,6 +131,8 @@ VALUES: Mapping[str, Any] = {
     "permissions": ["account:read", "payments:read", "vault_payments:write"],
     "postings": {"payer": "-25000000", "escrow": "25000000"},
     "products": ["accounts", "payments", "vaults", "webhooks"],
+    "quoteExpiry": 1_790_000_900,
+    "rawAmount": "25000000",
     "reason": "Ordered twice.",
     "receivedAmountAtomic": "0",
     "reference": "order-1042",
@@ -147,6 +169,12 @@ VALUES: Mapping[str, Any] = {
     "tokenAddress": _TOKEN,
     "totalAtomic": "100000000",
     "transactionHash": _example_hash("transfer"),
+    "sourceAddress": _ADDRESS,
+    "sourceChainId": 8453,
+    "sourceChainToken": "USDC",
+    "totalUsdValue": "75.00",
+    "usdValue": "75.00",
+    "userAddress": _ADDRESS,
     "url": "https://shop.example/webhooks",
     "username": "ada",
     "version": 1,
@@ -195,6 +223,9 @@ EMPTY = frozenset({"options", "receipts", "refunds", "transactionSubmissions"})
 ABSENT = frozenset({"publicKey", "code", "cursor", "from", "nextAttemptAt"})
 """What an example leaves out, where it may be absent."""
 
+ABSENT_OF = frozenset({("VerifyTransfer", "chainId")})
+"""The same, by the name of the object and that of the field."""
+
 _FUTURE_FIELDS = frozenset({"expiresAt", "exchangeExpiresAt", "actionExpiresAt", "quoteExpiresAt"})
 
 
@@ -227,14 +258,24 @@ def _make_example_object(
 ) -> dict[str, Any]:
     required = schema.get("required", [])
     # Of a group of which one must be given, the first is.
-    groups = [branch["required"][0] for branch in schema.get("oneOf", ())]
+    several = [schema, *schema.get("allOf", ())]
+    groups = [
+        [branch["required"][0] for branch in one["oneOf"]] for one in several if "oneOf" in one
+    ]
+    chosen = {group[0] for group in groups}
+    grouped = {name for group in groups for name in group}
     closed = schema.get("additionalProperties") is False
     return {
         name: make_example(inner, schemas, name, owner)
         for name, inner in schema["properties"].items()
         if name in required
-        or name in groups[:1]
-        or not (name in groups or name in ABSENT or (closed and "default" in inner))
+        or name in chosen
+        or not (
+            name in grouped
+            or name in ABSENT
+            or (owner, name) in ABSENT_OF
+            or (closed and "default" in inner)
+        )
     }
 
 

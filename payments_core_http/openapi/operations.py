@@ -27,6 +27,7 @@ SCHEMES: Mapping[Credential, str] = {
     "session_token": "sessionToken",
     "payment_secret": "paymentSecret",
     "basic_app_id": "appId",
+    "sdk_key": "sdkKey",
 }
 """The security scheme of each credential; what is open to all has none."""
 

@@ -14,6 +14,7 @@ TITLE_OF = {
     "PAYER": "With a client token: paying",
     "LEGACY_ACCOUNTS": "Legacy v1: Money Accounts",
     "LEGACY_CHAINS": "Legacy v1: chains and balances",
+    "LEGACY_QUOTES": "Legacy v1: quotes",
 }
 """Of the tuples of routes whose names say too little."""
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from decimal import Decimal
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
@@ -272,6 +273,8 @@ def _default_keyword(field: attrs.Attribute[Any]) -> Schema:
     default = field.default
     if default is None or default is attrs.NOTHING or default is msgspec.UNSET:
         return {}
+    if isinstance(default, Decimal):
+        return {"default": int(default)}
     return {"default": list(default) if isinstance(default, tuple) else default}
 
 
@@ -280,14 +283,20 @@ def _exactly_one_of_keyword(kind: Any, properties: Mapping[str, Schema]) -> Sche
     groups: tuple[tuple[str, ...], ...] = getattr(kind, "exactly_one_of", ())
     if not groups:
         return {}
-    [group] = groups
-    # Given is what is there and not null; of those there is one.
-    return {
-        "oneOf": [
-            {"required": [name], "properties": {name: {"type": _non_null_type(properties[name])}}}
-            for name in group
-        ]
-    }
+    # Given is what is there and not null; of those there is one in each group.
+    found: list[Schema] = [
+        {
+            "oneOf": [
+                {
+                    "required": [name],
+                    "properties": {name: {"type": _non_null_type(properties[name])}},
+                }
+                for name in group
+            ]
+        }
+        for group in groups
+    ]
+    return found[0] if len(found) == 1 else {"allOf": found}
 
 
 def _non_null_type(schema: Schema) -> str:
@@ -368,7 +377,12 @@ def _rename_references(value: Any, names: Mapping[str, str]) -> Any:
 
 _INTEGER: Schema = {"type": "integer", "minimum": -MAX_INTEGER, "maximum": MAX_INTEGER}
 _SCHEMA_BY_TYPE: Mapping[Side, Mapping[Any, Schema]] = {
-    "body": {str: {"type": "string"}, int: _INTEGER, bool: {"type": "boolean"}},
+    "body": {
+        str: {"type": "string"},
+        int: _INTEGER,
+        bool: {"type": "boolean"},
+        Decimal: {"type": "number", "minimum": 0},
+    },
     "answer": {
         str: {"type": "string"},
         int: {"type": "integer"},

@@ -42,6 +42,7 @@ MAX_FAULTS: Final = 100
 """A body can hold thousands of unknown fields; nobody reads more faults than this."""
 
 _DIGITS = re.compile(r"-?(?:0|[1-9][0-9]{0,15})", re.ASCII)
+_DECIMAL = re.compile(r"(?:0|[1-9][0-9]{0,77})(?:\.[0-9]{1,78})?", re.ASCII)
 
 
 class Reader:
@@ -69,7 +70,7 @@ def _make_converter(of_text: bool, *, detailed: bool) -> Converter:
     converter.register_structure_hook(str, _read_string)
     converter.register_structure_hook(int, _read_integer_text if of_text else _read_integer)
     converter.register_structure_hook(bool, _read_boolean_text if of_text else _read_boolean)
-    converter.register_structure_hook(Decimal, _read_decimal)
+    converter.register_structure_hook(Decimal, _read_decimal_text if of_text else _read_decimal)
     converter.register_structure_hook_func(lambda kind: kind is Metadata, _read_metadata)
     for accepts, factory in (
         (attrs.has, _make_object_hook),
@@ -144,6 +145,12 @@ def _read_boolean_text(value: Any, _: Any) -> bool:
     if value not in ("true", "false"):
         raise InvalidValue.of("must be true or false")
     return bool(value == "true")
+
+
+def _read_decimal_text(value: Any, _: Any) -> Decimal:
+    if not _DECIMAL.fullmatch(value):
+        raise InvalidValue.of("must be a decimal number with no sign or exponent")
+    return Decimal(value)
 
 
 def _read_metadata(value: Any, _: Any) -> Metadata:

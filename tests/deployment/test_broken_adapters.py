@@ -11,6 +11,8 @@ from payments_core.accounts.verification.loader import open_kyc
 from payments_core.banks.loader import open_bank
 from payments_core.chains.loader import open_chain, open_signer
 from payments_core.limiters.loader import open_limiter
+from payments_core.pricing.loader import open_pricing
+from payments_core.routers.loader import open_router
 from payments_core.storage_loader import open_storage
 from tests.deployment.deployed import Deployed
 from tests.deployment.installed import install
@@ -70,7 +72,7 @@ def deployed(
         tmp_path, monkeypatch, BREAKS.replace("{how}", request.param),
         {
             "storage:broken": "refuse", "limiters:broken": "refuse", "kyc:broken": "refuse",
-            "banks:broken": "refuse",
+            "banks:broken": "refuse", "pricing:broken": "refuse", "routers:broken": "refuse",
             "signers:broken": "refuse", "chains:broken": "refuse",
             "limiters:breaks": "breaking_limiter", "storage:breaks": "breaking_storage",
         },
@@ -87,7 +89,7 @@ def told(deployed: Deployed) -> dict[str, dict[str, str]]:
     return {found["check"]: found for found in map(json.loads, said.splitlines())}
 
 
-@pytest.mark.parametrize("setting", ["storage", "limiter", "kyc", "bank"])
+@pytest.mark.parametrize("setting", ["storage", "limiter", "kyc", "bank", "pricing", "router"])
 def test_what_breaks_as_it_is_opened_is_refused_by_its_setting(
     deployed: Deployed, setting: str
 ) -> None:
@@ -128,7 +130,7 @@ def test_what_breaks_as_it_is_asked_is_a_fault_of_its_check(
 def test_what_is_not_all_that_its_port_promises_is_not_opened(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, opens: str
 ) -> None:
-    groups = ("storage", "limiters", "kyc", "banks", "chains")
+    groups = ("storage", "limiters", "kyc", "banks", "chains", "pricing", "routers")
     scheme = f"{opens}-at-all"
     install(
         tmp_path, monkeypatch, BREAKS.replace("{how}", "pass"),
@@ -139,6 +141,8 @@ def test_what_is_not_all_that_its_port_promises_is_not_opened(
         (open_limiter, "close"),
         (open_kyc, "start"),
         (open_bank, "submit"),
+        (open_pricing, "estimate"),
+        (open_router, "deliver"),
         (open_storage, "migrate"),
         (lambda url: open_chain(8453, [f"{scheme}+https://{PASSWORD}@a.example"]), "scan"),
     ):

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from schemathesis import AuthContext, Case
 
 MARK = "unproven:"
-HEADERS = {"paymentSecretHeader": "X-Service-Payment-Secret"}
+HEADERS = {"paymentSecretHeader": "X-Service-Payment-Secret", "sdkKey": "X-SDK-Key"}
 """Where a scheme's credential goes that does not go where all others do."""
 
 IN_BODIES = (
@@ -40,18 +40,30 @@ LIKELY: Mapping[str, Sequence[Any]] = {
     "cancelUrl": (f"{ORIGIN}/cancelled",),
     "chainId": (BASE,),
     "externalUserId": ("shop-buyer", "shop-seller"),
+    "destinationChainID": (BASE, 137),
+    "destinationPaymentAddress": ("shop_seller@shop",),
+    "destinationToken": ("USDC",),
+    "destinationWalletAddress": (PAYEE,),
     "payerAddress": (PAYEE,),
     "paymentAddress": ("shop_seller@shop",),
+    "rawAmount": ("1000000", "25000000"),
     "routingNumber": ("021000021",),
     "since": ("2026-09-21T14:00:00Z",),
+    "sourceAddress": (PAYEE,),
+    "sourceChainId": (BASE,),
+    "sourceChainToken": ("USDC",),
     "successUrl": (f"{ORIGIN}/paid",),
     "to": (PAYEE,),
+    "userAddress": (PAYEE,),
     "url": (f"{HOOK}/c", "http://127.0.0.1:9/hook"),
     "preferredSettlementChain": (BASE,),
     "preferredSettlementToken": ("USDC",),
     "username": ("shopper",),
 }
 """Values that lead further than made-up ones, by the name of their field."""
+
+QUOTED: Mapping[str, str] = {"quoteId": "quoteId", "depositAddress": "quoteAddress"}
+"""What names the shop's quote."""
 
 _SIGNER = EvmWallet(98)
 SIGNED: Mapping[str, str] = {
@@ -117,6 +129,8 @@ class Dresser:
         if scheme in ("accessToken", "sessionToken"):
             made = shop.access_token if scheme == "accessToken" else shop.session_token
             return f"Bearer {made(corner['accountId'])}"
+        if scheme == "sdkKey":
+            return shop.sdk_key
         secret = shop.payment_secret(str(case.path_parameters.get("paymentId")))
         return secret if scheme in HEADERS else f"Bearer {secret}"
 
@@ -138,8 +152,12 @@ class Dresser:
             return value
         if name in IN_BODIES and value not in self._shop.seen:
             return corner[name]
-        if name == "userId":
+        if name in ("userId", "destinationUserId"):
             return corner["accountId"]
+        if name in QUOTED:
+            return self._shop.estate.ids[QUOTED[name]]
+        if name == "amount" and not isinstance(value, str):
+            return dice.one(name, (1, 0.1, 25.5, value))
         if name in LIKELY:
             return dice.one(name, LIKELY[name])
         if isinstance(value, list):

@@ -46,6 +46,31 @@ REASONS: Mapping[tuple[str, str, str], str] = {
         "userId|username|paymentAddress",
         "is required, .*|cannot be given together .*",
     ): "Which parameters of a query exclude each other is told in words.",
+    (
+        "createLegacyQuote|createLegacyDepositAddress|verifyLegacyTransfer|readLegacyTransfer"
+        "|readLegacyBalances",
+        "(source|destinationWallet|deposit|user)Address",
+        "must (be an EVM|be 0x|be base58|not be).*",
+    ): ADDRESS,
+    ("createLegacyQuote", "destinationPaymentAddress", "must be a payment address: .*"): (
+        "A pattern for what stands before and behind the @ would be read by nobody."
+    ),
+    (
+        "createLegacyQuote",
+        "amount",
+        "must have at most .* decimals|must be a positive number .*|must be a decimal string .*",
+    ): "How many digits an amount may have depends on its token.",
+    ("readLegacyBalances", "amount", "must be a decimal number .*"): (
+        "A query's number has no exponent."
+    ),
+    ("verifyLegacyTransfer|readLegacyTransfer", "chainId", "is required with .*|cannot be .*"): (
+        OF_OTHERS
+    ),
+    (
+        "readLegacyTransfer",
+        "quoteId|depositAddress",
+        "is required, .*|cannot be given together .*",
+    ): "Which parameters of a query exclude each other is told in words.",
     (".*", "cursor", "is not a cursor of this list"): GIVEN_BEFORE,
     (".*", "(.*[.])?(address|payerAddress|to|from)", "must be (0x and|base58 of) .*"): ADDRESS,
     ("createRefund", "destination", "must be 0x and .*"): ADDRESS,

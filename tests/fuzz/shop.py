@@ -84,6 +84,9 @@ class Shop:
         self.restricted = self.service.tenants.create_key(
             self.environment_id, "restricted", "narrow", scopes=["v2:accounts", "v2:payments"]
         )[1]
+        self.sdk_key = self.service.tenants.create_key(self.environment_id, "publishable", "page")[
+            1
+        ]
         self.corners = self._corners()
         self.foreign = self._production(app.environments["production"])
         self._mark, self._marked_at = self._storage.mark(), self.service.ports.clock.now()

@@ -47,11 +47,13 @@ OPERATIONS: Mapping[Dependency, tuple[str, ...]] = {
         "find_payout",
         "lost_answer",
     ),
+    "router": (ANY, "open", "deliver", "lost_answer", "return"),
 }
 """What can fail of each dependency that there is. A new port adds its row.
 
 Of a chain, `any` is the next call of whatever kind. After a `lost_answer` the broadcast has
-happened and nobody hears of it; a `transfer` of the service's is included and reverts.
+happened and nobody hears of it; a `transfer` of the service's is included and reverts. A router
+that is to `return` sends back what it is paid next.
 """
 
 _ID = "failures"

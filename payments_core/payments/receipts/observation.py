@@ -322,7 +322,12 @@ def _weigh(case: _Case) -> Evaluation:
         case.tracked,
         case.receipts,
         case.observation.observed,
-        ExpectedTransfer(payment.chain_id, payment.asset.address, payment.escrow_address),
+        ExpectedTransfer(
+            payment.chain_id,
+            payment.asset.address,
+            payment.escrow_address,
+            not_from=payment.route.address if payment.route is not None else None,
+        ),
         lambda: case.id_sequence.issue("receipt"),
         now=case.now,
     )

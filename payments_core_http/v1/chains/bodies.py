@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Literal
 
 import attrs
@@ -19,3 +20,11 @@ class ReadBalance:
     paymentAddress: PaymentAddress | None = None
     address: Address | None = None
     chainType: Literal["evm", "solana", "aptos"] = "evm"
+
+
+@attrs.frozen(kw_only=True)
+class ReadBalances:
+    """Whose balances, on all chains of the address's type, and above how many whole tokens."""
+
+    userAddress: Address
+    amount: Decimal = Decimal(0)

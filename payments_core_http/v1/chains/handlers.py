@@ -35,3 +35,11 @@ def read_balance(service: PaymentsService, call: ApiCall[bodies.ReadBalance, Non
         found = service.address_balances.read_vault(body.chainType, details)
     data = views.address_balance(found)
     return call.answer(views.AddressBalanceAnswer(data=data, requestId=call.request_id))
+
+
+def read_balances(service: PaymentsService, call: ApiCall[None, bodies.ReadBalances]) -> Response:
+    """What an address holds on every chain of its type."""
+    query = call.query
+    found = service.address_balances.read_all(call.mode, query.userAddress, above=query.amount)
+    data = views.address_holdings(found)
+    return call.answer(views.AddressHoldingsAnswer(data=data, requestId=call.request_id))

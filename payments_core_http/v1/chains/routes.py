@@ -6,7 +6,7 @@ from payments_core import errors
 from payments_core_http.routing import Route
 from payments_core_http.v1.chains import bodies, views
 from payments_core_http.v1.chains import handlers as chains
-from payments_core_http.v1.requirements import ACCOUNTS_KEY
+from payments_core_http.v1.requirements import ACCOUNTS_KEY, ANYBODY
 
 LEGACY_CHAINS = (
     Route(
@@ -20,5 +20,12 @@ LEGACY_CHAINS = (
         errors=(errors.NotFound, errors.CapabilityNotActive, errors.DependencyFailed),
         answers=views.AddressBalanceAnswer, operation="readLegacyBalance",
         summary="What an account's vault, or any address, holds of USDC.",
+    ),
+    Route(
+        "GET", "/sdk/v1/get-balances", chains.read_balances, needs=ANYBODY,
+        credential="basic_app_id", query=bodies.ReadBalances, policy="legacy_chain_reads",
+        errors=(errors.CapabilityNotActive, errors.DependencyFailed),
+        answers=views.AddressHoldingsAnswer, operation="readLegacyBalances",
+        summary="What an address holds on every chain of its type, with its value in US dollars.",
     ),
 )  # fmt: skip

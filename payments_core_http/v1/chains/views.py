@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import attrs
 
-from payments_core.accounts.address_balances import AddressBalance
+from payments_core.accounts.address_balances import AddressBalance, AddressHoldings
 from payments_core.assets import ChainEntry, ChainType
 from payments_core.money import format_amount
 from payments_core_http.v1.envelope import Success
@@ -72,6 +72,37 @@ class AddressBalanceAnswer(Success):
     data: AddressBalanceView
 
 
+@attrs.frozen(kw_only=True, slots=False)
+class HoldingView:
+    """What an address holds of a token; `usdValue` is null for a token without a price."""
+
+    chainId: int
+    chainName: str
+    token: str
+    tokenAddress: str
+    balance: str
+    balanceRaw: str
+    decimals: int
+    usdValue: str | None
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class AddressHoldingsView:
+    """What an address holds on every chain of its type, each value rounded down to the cent."""
+
+    address: str
+    addressType: ChainType
+    balances: tuple[HoldingView, ...]
+    totalUsdValue: str
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class AddressHoldingsAnswer(Success):
+    """What an address holds on every chain of its type."""
+
+    data: AddressHoldingsView
+
+
 def supported_chain(entry: ChainEntry, *, is_active: bool) -> SupportedChainView:
     """A chain of the registry."""
     native = entry.native_currency
@@ -98,4 +129,26 @@ def address_balance(found: AddressBalance) -> AddressBalanceView:
         balance=format_amount(found.amount_atomic, found.asset.decimals),
         balanceRaw=str(found.amount_atomic),
         decimals=found.asset.decimals,
+    )
+
+
+def address_holdings(found: AddressHoldings) -> AddressHoldingsView:
+    """What an address holds on every chain of its type."""
+    return AddressHoldingsView(
+        address=found.address,
+        addressType=found.chain_type,
+        balances=tuple(
+            HoldingView(
+                chainId=one.balance.asset.chain_id,
+                chainName=one.chain_name,
+                token=one.balance.asset.symbol,
+                tokenAddress=one.balance.asset.address,
+                balance=format_amount(one.balance.amount_atomic, one.balance.asset.decimals),
+                balanceRaw=str(one.balance.amount_atomic),
+                decimals=one.balance.asset.decimals,
+                usdValue=None if one.usd_cents is None else format_amount(one.usd_cents, 2),
+            )
+            for one in found.balances
+        ),
+        totalUsdValue=format_amount(found.total_usd_cents, 2),
     )

@@ -124,6 +124,18 @@ class _Maker:
             yield self._keyed(f"a restricted key with {name}", secret, **facts)
         publishable, _ = self._key("publishable")
         yield self._keyed("a publishable key", publishable, kind="publishable")
+        yield self._keyed(
+            "a publishable key in another header",
+            publishable,
+            kind="publishable",
+            presented="otherwise",
+        )
+        revoked, revoked_id = self._key("publishable")
+        self._tenants.revoke_key(own.environment_id, revoked_id)
+        yield self._keyed("a revoked publishable key", revoked, kind="publishable", state="revoked")
+        _, of_others = self._tenants.create_key(world.stranger.environment_id, "publishable", "k")
+        facts = {"kind": "publishable", "tenant": "stranger"}
+        yield self._keyed("a stranger's publishable key", of_others, **facts)
         yield self._keyed("a key of the other mode", live.secret, mode="production")
         invented = new_secret("standard", "sandbox", lambda count: b"\7" * count)
         yield self._keyed("an invented key", invented, genuine=False)
@@ -312,6 +324,8 @@ def _told(headers: Headers, tell: Callable[[Row], str | None], world: World, row
 
 def _server_headers(row: Row, app_id: str, secret: str, other_scheme: bool = False) -> Headers:
     """A server secret in the row's own scheme, or in the other one; Basic where it has none."""
+    if row.caller == "sdk key" and not other_scheme:
+        return {"X-SDK-Key": secret}
     as_bearer = (row.caller == "bearer key") != other_scheme
     return bearer(secret) if as_bearer else basic(app_id, secret)
 
@@ -345,5 +359,6 @@ def right(everyone: Mapping[str, Credential], row: Row) -> Credential:
         "client": "a token with everything",
         "payer": "a Payment's secret",
         "app id": "the app id alone",
+        "sdk key": "a publishable key",
     }
     return everyone[names.get(row.caller, "nothing")]

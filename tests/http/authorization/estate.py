@@ -10,6 +10,8 @@ from typing import Any
 from payments_core.accounts.capabilities.record import CapabilityActivation
 from payments_core.assets import asset_of
 from payments_core.chains.simulated.chain import SimulatedChain
+from payments_core.payments.destinations import ToAccount
+from payments_core.quotes.request import NewQuote
 from payments_core.versions import FIRST_VERSION
 from tests.http.authorization.wire import Wire
 from tests.signers import EvmWallet
@@ -192,6 +194,8 @@ class Estate:
             self._link_owner(account_id, number)
             if made["paymentAddress"]:
                 ids["paymentAddress"] = made["paymentAddress"]
+        if self.wire.mode == "sandbox":  # production has no prices here
+            self._quote()
         self.chain.mine(3)
         _, self.buyers = self.access(self.ids["accountId"])
         _, self.sellers = self.access(self.neighbours["accountId"])
@@ -202,6 +206,18 @@ class Estate:
         signature = EvmWallet(OWNER.number + number).sign(made["message"])
         body = {"challengeId": made["id"], "signature": signature}
         self.call("POST", f"/v2/accounts/{account_id}/wallets", body)
+
+    def _quote(self) -> None:
+        """What the buyer would pay to the seller, by the library: v1 can be taken out."""
+        service = self.wire.service
+        new = NewQuote(
+            amount="1.00",
+            user_id=self.ids["accountId"],
+            destination=ToAccount(account_id=self.neighbours["accountId"]),
+        )
+        authority = service.tenants.system_authority(self.environment_id)
+        quoted = service.quotes.create(authority, new).quote
+        self.ids.update(quoteId=quoted.id, quoteAddress=quoted.deposit_address)
 
     def _challenge(self, account_id: str, number: int) -> Any:
         wallet = EvmWallet(7 + number)

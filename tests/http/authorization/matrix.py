@@ -171,7 +171,7 @@ class Matrix:
             )
         if row.caller not in ("payer", "shop", "app id"):
             deeds["the key"] = (
-                lambda: tenants.revoke_key(own.environment_id, own.key.id),
+                lambda: [tenants.revoke_key(own.environment_id, id) for id in self._key_ids(row)],
                 Expected(401, "unauthorized"),
             )
         for name, (deed, wanted) in deeds.items():
@@ -189,6 +189,14 @@ class Matrix:
                 yield Fault(cell, wanted, f"nothing was committed: {seen.body!r}")
                 continue
             yield from self._judged(cell, row, seen, wanted, before[0])
+
+    def _key_ids(self, row: Row) -> list[str]:
+        """The key that the row's right credential rests on; of publishable ones there are more."""
+        own = self.world.own
+        if row.caller != "sdk key":
+            return [own.key.id]
+        environment = self.world.service.tenants.get_environment(own.environment_id)
+        return [key.id for key in environment.keys if key.kind == "publishable"]
 
     def replayed(self, row: Row) -> Iterator[Fault]:
         """A stored answer is told to nobody who could not have it made now."""

@@ -12,7 +12,8 @@ from typing import Literal
 import attrs
 
 Caller = Literal[
-    "key", "bearer key", "session token", "client", "payer", "shop", "app id", "nobody"
+    "key", "bearer key", "session token", "client", "payer", "shop", "app id", "sdk key",
+    "nobody",
 ]  # fmt: skip
 Second = Literal["none", "needed", "may be"]
 """Whether the Payment's secret goes beside a client's token."""
@@ -274,6 +275,11 @@ _LEGACY: tuple[Row, ...] = (
     _anybody("GET", "resolve"),
     _anybody("GET", "is-kyc-done"),
     _legacy("POST", "get-balance", outside=True),
+    _anybody("GET", "get-balances", names=False),
+    _anybody("POST", "quote", "payments"),
+    _anybody("POST", "get-deposit-address", "payments", caller="sdk key"),
+    _anybody("POST", "verify-transfer", "payments", outside=True),
+    _anybody("GET", "verify-transfer", "payments"),
     Row(method="GET", path="/sdk/v1/supported-chains", caller="nobody"),
     _legacy("GET", "get-transaction", "accounts payments"),
     _legacy("GET", "get-transactions", "accounts payments"),
@@ -350,6 +356,7 @@ _KIND = {
     "client": "access token",
     "payer": "payment secret",
     "app id": "app id",
+    "sdk key": "publishable",
 }
 
 
@@ -390,7 +397,7 @@ def _credential(row: Row, facts: Facts, place: Place) -> Expected | None:
     if facts.state in ("revoked", "used") or facts.issuer == "revoked":
         return UNAUTHORIZED
     if facts.state == "expired":
-        return UNAUTHORIZED if facts.kind == "key" else EXPIRED
+        return UNAUTHORIZED if facts.kind in ("key", "publishable") else EXPIRED
     if row.caller == "payer" and facts.second != "right":
         return UNAUTHORIZED
     if row.second == "none" or (row.second == "may be" and facts.second == "none"):

@@ -39,6 +39,9 @@ class Naming:
         return f"{self.method} {self.target} with {self.names}"
 
 
+_PAYER = "0x" + "5A" * 20
+_QUOTING: tuple[Owner, ...] = ("stranger", "nobody")
+"""Production has no prices in these tests, and so no quotes."""
 _TO_SELLER = {"type": "account", "externalUserId": "own-seller"}
 _APPROVED = {"type": "managed_authorization", "authorization": "approved"}
 _EVENT = "/v2/sandbox/events"
@@ -85,6 +88,31 @@ _LEGACY: tuple[Naming, ...] = (
     Naming(
         "/sdk/v1/get-transactions?userId={accountId}&before={id}", None, "transactionId", FOREIGN,
         Expected(400, "validation_error"), method="GET",
+    ),
+    Naming(
+        "/sdk/v1/quote", {"amount": 1, "sourceAddress": _PAYER, "destinationUserId": "{id}"},
+        "accountId", FOREIGN, app_id=True,
+    ),
+    Naming(
+        "/sdk/v1/quote",
+        {"amount": 1, "userId": "{id}", "destinationWalletAddress": _PAYER},
+        "accountId", FOREIGN, app_id=True,
+    ),
+    Naming(
+        "/sdk/v1/quote",
+        {"amount": 1, "sourceAddress": _PAYER, "destinationPaymentAddress": "{id}"},
+        "paymentAddress", FOREIGN, app_id=True,
+    ),
+    Naming(
+        "/sdk/v1/verify-transfer", {"quoteId": "{id}"}, "quoteId", _QUOTING, app_id=True
+    ),
+    Naming(
+        "/sdk/v1/verify-transfer?quoteId={id}", None, "quoteId", _QUOTING, method="GET",
+        app_id=True,
+    ),
+    Naming(
+        "/sdk/v1/verify-transfer", {"chainId": 8453, "depositAddress": "{id}"},
+        "quoteAddress", _QUOTING, app_id=True,
     ),
 )  # fmt: skip
 
@@ -195,6 +223,7 @@ def _id(matrix: Matrix, name: str, owner: Owner) -> str:
             "listed": listed_address("nobody"),
             "paymentAddress": "nobody@own",
             "transactionId": "tx_" + "A" * 24,
+            "quoteAddress": listed_address("nobody"),
         }
         return own.get(name) or PREFIXES.get(name, "wallet_challenge_") + "A" * 24
     if name == "externalUserId":

@@ -31,7 +31,7 @@ PREFIXES = {
     "deliveryId": "delivery_", "environmentId": "env_", "eventId": "evt_",
     "mandateId": "mandate_", "optionId": "pay_option_", "paymentId": "payment_",
     "sessionId": "ses_", "vaultId": "vault_", "walletId": "wallet_", "webhookId": "webhook_",
-    "code": "A" * 24,
+    "code": "A" * 24, "quoteId": "quote_",
 }  # fmt: skip
 """What ids that never were begin with."""
 
@@ -202,6 +202,15 @@ _LEGACY_BODIES: Mapping[str, Callable[[World], Any]] = {
     },
     "POST /sdk/v1/get-balance": lambda w: {"userId": w.own.ids["accountId"]},
     "POST /sdk/v1/deploy-role-module": lambda w: module_request(w, w.own.ids["accountId"]),
+    "POST /sdk/v1/quote": lambda w: {
+        "amount": 1, "userId": w.own.ids["accountId"],
+        "destinationUserId": w.own.neighbours["accountId"],
+    },
+    "POST /sdk/v1/get-deposit-address": lambda w: {
+        "paymentAddress": w.own.neighbours["paymentAddress"], "rawAmount": "1000000",
+        "sourceAddress": PAYEE, "sourceChainId": BASE, "sourceChainToken": "USDC",
+    },
+    "POST /sdk/v1/verify-transfer": lambda w: {"quoteId": w.own.ids["quoteId"]},
 }  # fmt: skip
 
 BODIES: Mapping[str, Callable[[World], Any]] = {
@@ -276,5 +285,7 @@ QUERIES: Mapping[str, Callable[[World], str]] = {
     "GET /sdk/v1/is-kyc-done": _user,
     "GET /sdk/v1/get-transaction": lambda w: f"transactionId={transaction_id(w.own.payments)}",
     "GET /sdk/v1/get-transactions": _user,
+    "GET /sdk/v1/get-balances": lambda w: f"userAddress={PAYEE}",
+    "GET /sdk/v1/verify-transfer": lambda w: f"quoteId={w.own.ids['quoteId']}",
 }
 """A query that succeeds for every row that needs one."""

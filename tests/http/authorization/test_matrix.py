@@ -28,6 +28,9 @@ NOT_ONCE = {
     "POST /pay/{code}",
     "POST /sdk/v1/generate",
     "POST /sdk/v1/get-balance",
+    "POST /sdk/v1/quote",
+    "POST /sdk/v1/get-deposit-address",
+    "POST /sdk/v1/verify-transfer",
     "POST /v2/client-sessions",  # what it gave away is cut to the products wherever it is used
 }
 """Writing rows that take no Idempotency-Key, as no DELETE does, or whose replay gives nothing."""

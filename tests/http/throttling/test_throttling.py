@@ -134,6 +134,7 @@ class TestPolicies:
             "payment_state": (60, 60),
             "payment_page": (120, 60),
             "payment_link": (30, 60),
+            "legacy_chain_reads": (30, 60),
             "public_creation": (10, 60),
             "public_creation_minute": (600, 60),
         }

@@ -40,6 +40,7 @@ FORMS: Mapping[str, str] = {
     "tx": f"tx_{_ID}",
     "hash": "0x[0-9a-f]{64}",
     "time": r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z",
+    "quote": f"quote_{_ID}",
 }
 _NAME = re.compile(r"\{(\w+)\}")
 
@@ -62,13 +63,14 @@ class Player:
         """Send one request. Fails where the answer is not the one that is written."""
         self._prepare(exchange)
         body = exchange.get("body")
+        credential = exchange.get("credential", "secret")
         seen = self.door.call(
             exchange["method"],
             self._filled(exchange["target"]),
             None if body is None else self._filled(body),
-            auth=self._credential(exchange.get("credential", "secret")),
+            auth=self._credential(credential),
             raw=exchange["raw"].encode() if "raw" in exchange else None,
-            headers=exchange.get("headers"),
+            headers=exchange.get("headers") or self._sdk_header(credential),
         )
         if "status" in exchange:
             assert seen.status == exchange["status"], seen.body
@@ -85,6 +87,8 @@ class Player:
         service = self.door.service
         if "products" in exchange:
             service.tenants.set_products(self.door.partition, exchange["products"])
+        if "without" in exchange:  # what the deployment has no adapter for
+            getattr(service._providers, exchange["without"]).clear()
         if "unserved" in exchange:
             del service.chains[exchange["unserved"]]  # type: ignore[attr-defined]
         if "owner of" in exchange:  # signs that the vault shall enable its module
@@ -104,8 +108,15 @@ class Player:
             "restricted": door.basic(door.restricted_secret),
             "app id": _encode(door.app_row.id),
             "app id and colon": _encode(f"{door.app_row.id}:"),
-            "none": None,
-        }[name]
+        }.get(name)
+
+    def _sdk_header(self, name: str) -> dict[str, str]:
+        """The header of a publishable key, where that is the credential."""
+        if name != "sdk key":
+            return {}
+        door = self.door
+        _, key = door.service.tenants.create_key(door.partition, "publishable", "sdk")
+        return {"x-sdk-key": key}
 
     def _bind(self, names: Mapping[str, str], answered: Any) -> None:
         """Keep what stands at a path of an answer under a name."""

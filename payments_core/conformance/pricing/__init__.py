@@ -1,0 +1,22 @@
+"""The pricing suite: what a source of prices must pass before quotes rest on it.
+
+With pytest, a few lines make it run::
+
+    class TestMyPrices(PricingConformance):
+        pairs = ((asset_of(8453, "USDC"), asset_of(1, "USDT")),)
+
+        def open(self):
+            return my_package.open_url("my-prices://key@host.example")
+
+Any other runner calls each `test_...` method of an instance; a check of what the adapter does not
+declare raises `unittest.SkipTest`.
+"""
+
+from payments_core.conformance.pricing.checks import PricingChecks
+from payments_core.conformance.pricing.harness import Harness
+
+__all__ = ["Harness", "PricingConformance"]
+
+
+class PricingConformance(PricingChecks):
+    """Every check of the pricing port; override the hooks and declare what the adapter can do."""

@@ -1,0 +1,96 @@
+"""What every source of prices keeps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from decimal import Decimal
+
+from payments_core.conformance.pricing.harness import Harness
+from payments_core.pricing.port import Estimate, NotPriced, Pricing, PricingUnavailable
+
+
+class PricingChecks(Harness):
+    """Prices are decimals, estimates are complete, and what is unknown is said to be."""
+
+    def test_a_price_is_a_decimal_above_zero(self) -> None:
+        assets = sorted({asset for pair in self.pairs for asset in pair}, key=lambda one: one.id)
+        prices = self.open().usd_prices(assets)
+        assert prices.keys() == {asset.id for asset in assets}, "each asset must have its price"
+        for id, price in prices.items():
+            _require_rate(price, f"the price of {id}")
+
+    def test_an_asset_without_a_price_is_left_out(self) -> None:
+        known = self.pairs[0][0]
+        prices = self.open().usd_prices((known, self.unknown))
+        assert set(prices) == {known.id}, f"only {known.id} has a price, and got {set(prices)}"
+
+    def test_no_assets_have_no_prices(self) -> None:
+        assert dict(self.open().usd_prices(())) == {}, "nothing was asked for"
+
+    def test_an_estimate_is_complete(self) -> None:
+        for source, destination in self.pairs:
+            _require_complete(self.open().estimate(source, destination, self.amount_atomic))
+
+    def test_one_asset_is_exchanged_for_itself_without_a_loss(self) -> None:
+        source = self.pairs[0][0]
+        found = self.open().estimate(source, source, self.amount_atomic)
+        _require_complete(found)
+        told = (found.rate, found.fee_atomic, found.slippage_bps)
+        assert told == (Decimal(1), 0, 0), f"nothing is exchanged, and this was told: {told}"
+
+    def test_an_amount_of_thirty_digits_loses_none(self) -> None:
+        source = self.pairs[0][0]
+        found = self.open().estimate(source, source, 10**30 - 1)
+        assert found.rate == 1, f"the rate does not depend on the amount, and was {found.rate}"
+
+    def test_a_pair_without_a_price_is_refused(self) -> None:
+        known = self.pairs[0][0]
+        for source, destination in ((known, self.unknown), (self.unknown, known)):
+            try:
+                answer = self.open().estimate(source, destination, self.amount_atomic)
+            except NotPriced as refusal:
+                named = refusal.asset
+            else:
+                raise AssertionError(f"a pair without a price must be refused, and got {answer}")
+            assert named == self.unknown, f"the refusal must name the asset, not {named.id}"
+
+    def test_a_source_that_is_down_is_unavailable(self) -> None:
+        self.require_capability("can_fail")
+        (source, destination), opened = self.pairs[0], self.open()
+        self.fail()
+        _require_unavailable(lambda: opened.usd_prices((source,)))
+        _require_unavailable(lambda: opened.estimate(source, destination, self.amount_atomic))
+        self.restore()
+        _require_recovered(opened, self)
+
+
+def _require_recovered(opened: Pricing, harness: Harness) -> None:
+    source, destination = harness.pairs[0]
+    _require_complete(opened.estimate(source, destination, harness.amount_atomic))
+
+
+def _require_complete(found: Estimate) -> None:
+    _require_rate(found.rate, "the rate")
+    for name in ("fee_atomic", "slippage_bps", "time_s"):
+        value = getattr(found, name)
+        assert type(value) is int, f"{name} must be an integer, and is {value!r}"
+        assert value >= 0, f"{name} must not be below zero, and is {value!r}"
+    assert found.slippage_bps <= 10_000, "nothing slips by more than all of it"
+
+
+def _require_rate(rate: object, what: str) -> None:
+    assert type(rate) is Decimal, f"{what} must be a Decimal, and is a {type(rate).__name__}"
+    assert rate.is_finite(), f"{what} must be a number, and is {rate}"
+    assert rate > 0, f"{what} must be more than zero, and is {rate}"
+
+
+def _require_unavailable(call: Callable[[], object]) -> None:
+    try:
+        answer = call()
+    except PricingUnavailable:
+        return
+    except Exception as error:
+        raise AssertionError(
+            f"the call must raise PricingUnavailable, not {type(error).__name__}"
+        ) from error
+    raise AssertionError(f"the call must raise PricingUnavailable, and answered {answer!r}")

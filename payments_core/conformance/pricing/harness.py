@@ -1,0 +1,53 @@
+"""What an adapter's suite class overrides, and what the checks share."""
+
+from __future__ import annotations
+
+import unittest
+
+from payments_core.assets import Asset, asset_of
+from payments_core.pricing.port import Pricing
+
+USDC_ON_BASE, USDC_ON_POLYGON = asset_of(8453, "USDC"), asset_of(137, "USDC")
+UNKNOWN = Asset(8453, "NOTHING", "0x000000000000000000000000000000000000dEaD", 6)
+
+
+class Harness:
+    """Override the hooks, and declare what the adapter can do.
+
+    A check of something undeclared is skipped, and the skip is reported.
+    """
+
+    pairs: tuple[tuple[Asset, Asset], ...] = ((USDC_ON_BASE, USDC_ON_POLYGON),)
+    """Different assets that the source has prices for."""
+
+    amount_atomic: int = 25_000_000
+    """An amount of each pair's first asset that the adapter estimates."""
+
+    unknown: Asset = UNKNOWN
+    """An asset that the source has no price for."""
+
+    can_fail: bool = False
+    """`fail` and `restore` work."""
+
+    def open(self) -> Pricing:
+        """A handle to the source, as another process would have it."""
+        raise NotImplementedError  # the adapter's own test class says how
+
+    def fail(self) -> None:
+        """Let the source answer nothing more."""
+        raise NotImplementedError  # the adapter's own test class says how
+
+    def restore(self) -> None:
+        """Undo `fail`."""
+        raise NotImplementedError  # the adapter's own test class says how
+
+    def setup_method(self) -> None:
+        """Before each check."""
+
+    def teardown_method(self) -> None:
+        """After each check."""
+
+    def require_capability(self, capability: str) -> None:
+        """Skip the check unless the adapter declares the capability."""
+        if not getattr(self, capability):
+            raise unittest.SkipTest(f"the adapter does not declare `{capability}`")

@@ -1,0 +1,133 @@
+"""What an adapter's suite class overrides, and what the checks share."""
+
+from __future__ import annotations
+
+import unittest
+from collections.abc import Callable, Sequence
+
+from payments_core.assets import Asset, asset_of
+from payments_core.chains.port import TransferLog
+from payments_core.entropy import system_entropy
+from payments_core.routers.port import RouteOrder, RouteProgress, Router, RouterUnavailable
+
+RECIPIENT = "0x7476609c9e396ea1ecAFDfaf204457d0B83a338f"
+RETURN_TO = "0xd8BC79b53BD5BE614dCD5Ee8e12A05f44eDFAd2B"
+
+
+class Harness:
+    """Override the hooks, and declare what the adapter can do.
+
+    A check of something undeclared is skipped, and the skip is reported.
+    """
+
+    source: Asset = asset_of(8453, "USDC")
+    """What the router is paid in."""
+
+    destination: Asset = asset_of(137, "USDC")
+    """What it pays."""
+
+    can_return: bool = False
+    """`return_next` works."""
+
+    can_lose_answers: bool = False
+    """`lose_next_answer` works."""
+
+    can_fail: bool = False
+    """`fail` and `restore` work."""
+
+    def open_router(self) -> Router:
+        """A handle to the router, as another process would have it."""
+        raise NotImplementedError  # the adapter's own test class says how
+
+    def pay(self, address: str, amount_atomic: int) -> str:
+        """Pay so much of the source asset to an address, finally; answers the hash."""
+        raise NotImplementedError  # the adapter's own test class says how
+
+    def wait(self) -> None:
+        """Let so much time pass that the router has done what it was asked for."""
+        raise NotImplementedError  # the adapter's own test class says how
+
+    def read_transfers(self, chain_id: int, hash: str) -> Sequence[TransferLog]:
+        """The transfers of a transaction, as the chain has them; none where it has it not."""
+        raise NotImplementedError  # the adapter's own test class says how
+
+    def count_received(self, order: RouteOrder) -> int:
+        """How much an order's recipient has of the destination asset, by the chain."""
+        raise NotImplementedError  # the adapter's own test class says how
+
+    def return_next(self) -> None:
+        """Let the router return what it is paid next."""
+        raise NotImplementedError  # the adapter's own test class says how
+
+    def lose_next_answer(self) -> None:
+        """Let the router do what it is asked next, and its answer be lost."""
+        raise NotImplementedError  # the adapter's own test class says how
+
+    def fail(self) -> None:
+        """Let the router answer nothing more, and do nothing."""
+        raise NotImplementedError  # the adapter's own test class says how
+
+    def restore(self) -> None:
+        """Undo `fail`."""
+        raise NotImplementedError  # the adapter's own test class says how
+
+    def setup_method(self) -> None:
+        """Before each check."""
+
+    def teardown_method(self) -> None:
+        """After each check."""
+
+    # What the checks share.
+
+    def new_order(self, **changes: object) -> RouteOrder:
+        """An order under a key that was never used."""
+        terms = {
+            "key": f"quote_{system_entropy(12).hex()}",
+            "source": self.source,
+            "destination": self.destination,
+            "amount_atomic": 25_000_000,
+            "expected_atomic": 24_900_000,
+            "minimum_atomic": 24_800_000,
+            "recipient": RECIPIENT,
+            "return_to": RETURN_TO,
+        }
+        return RouteOrder(**{**terms, **changes})  # type: ignore[arg-type]
+
+    def finish(self, router: Router, order: RouteOrder, hash: str) -> RouteProgress:
+        """What becomes of a payment, once there was time for it."""
+        router.deliver(order.key, hash)
+        self.wait()
+        return router.deliver(order.key, hash)
+
+    def require_delivery(self, order: RouteOrder, progress: RouteProgress) -> TransferLog:
+        """The one transfer that the chain has of a delivery."""
+        assert progress.state == "delivered", f"it must be delivered, and is {progress.state}"
+        return self.require_transfer(self.destination, order.recipient, progress)
+
+    def require_transfer(self, asset: Asset, to: str, progress: RouteProgress) -> TransferLog:
+        """The one transfer of an asset to an address in a transaction that the router names."""
+        assert progress.transaction_hash is not None, "what is final must name its transaction"
+        logs = [
+            log
+            for log in self.read_transfers(asset.chain_id, progress.transaction_hash)
+            if (log.recipient, log.token_address) == (to, asset.address)
+        ]
+        assert len(logs) == 1, f"the transaction must have one transfer to {to}, and has {logs}"
+        return logs[0]
+
+    def require_capability(self, capability: str) -> None:
+        """Skip the check unless the adapter declares the capability."""
+        if not getattr(self, capability):
+            raise unittest.SkipTest(f"the adapter does not declare `{capability}`")
+
+    def require_unavailable(self, call: Callable[[], object]) -> None:
+        """The call must raise RouterUnavailable, and nothing else."""
+        try:
+            answer = call()
+        except RouterUnavailable:
+            return
+        except Exception as error:
+            raise AssertionError(
+                f"the call must raise RouterUnavailable, not {type(error).__name__}"
+            ) from error
+        raise AssertionError(f"the call must raise RouterUnavailable, and answered {answer!r}")

@@ -1,0 +1,60 @@
+"""The pricing port: what a source of prices promises.
+
+Prices are decimals, never binary floating point. An answer is an offer of the moment: whoever asks
+freezes it in a quote.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from typing import Protocol
+
+import attrs
+
+from payments_core.assets import Asset
+
+
+class PricingUnavailable(Exception):
+    """The source did not answer, or not in time. Ask again."""
+
+
+class NotPriced(Exception):
+    """The source has no price for an asset, or none for a pair of them. Asking again is no use."""
+
+    def __init__(self, asset: Asset) -> None:
+        super().__init__(f"there is no price for {asset.id}")
+        self.asset = asset
+
+
+@attrs.frozen(kw_only=True)
+class Estimate:
+    """What an exchange brings, were it made now.
+
+    `rate` is how many whole tokens of the destination one whole token of the source buys, more than
+    zero. `fee_atomic` is taken from what is bought, in the smallest unit of the destination asset.
+    The recipient gets at most `slippage_bps` (0 to 10,000) less than expected, and waits about
+    `time_s` seconds from when the funds were received.
+    """
+
+    rate: Decimal
+    fee_atomic: int
+    slippage_bps: int
+    time_s: int
+
+
+class Pricing(Protocol):
+    """An adapter. It may be used from many threads at once."""
+
+    def usd_prices(self, assets: Sequence[Asset]) -> Mapping[str, Decimal]:
+        """What one whole token of each asset is worth in US dollars, by the asset's id.
+
+        An asset without a price is left out. Raises PricingUnavailable.
+        """
+
+    def estimate(self, source: Asset, destination: Asset, amount_atomic: int) -> Estimate:
+        """What so much of the source asset brings of the destination asset.
+
+        Of one asset on one chain nothing is exchanged: the rate is 1, and there is neither fee nor
+        slippage. Raises PricingUnavailable, NotPriced.
+        """

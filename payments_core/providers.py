@@ -1,0 +1,63 @@
+"""Who does what outside of the service, by mode: what a deployment gives, else a simulation.
+
+The simulations serve the sandbox alone; without an adapter of its own production has none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import attrs
+
+from payments_core.accounts.verification.port import KycProvider
+from payments_core.accounts.verification.simulated import SimulatedKyc
+from payments_core.banks.port import Bank
+from payments_core.banks.simulated.bank import SimulatedBank
+from payments_core.chains.simulated.failures import Failures
+from payments_core.credentials.secrets import MODES
+from payments_core.engine.ports import Ports
+from payments_core.pricing.port import Pricing
+from payments_core.pricing.table import TablePricing
+from payments_core.routers.port import Router
+from payments_core.routers.simulated.router import SimulatedRouter
+from payments_core.sandbox.chains import SandboxChain
+
+
+@attrs.frozen(kw_only=True)
+class Providers:
+    """The adapters of each mode that has some; `simulated_bank` where that is the sandbox's."""
+
+    kyc: Mapping[str, KycProvider]
+    banks: Mapping[str, Bank]
+    simulated_bank: SimulatedBank | None
+    pricing: Mapping[str, Pricing]
+    routers: Mapping[str, Router]
+
+    @classmethod
+    def choose(
+        cls,
+        ports: Ports,
+        sandbox_chains: Mapping[int, SandboxChain],
+        *,
+        kyc: KycProvider | None,
+        bank: Bank | None,
+        pricing: Pricing | None,
+        router: Router | None,
+    ) -> Providers:
+        """What was given serves both modes. A router is simulated on a sandbox's chains alone."""
+        failures = Failures(ports)
+        simulated_kyc = SimulatedKyc(fails=lambda: failures.consume("kyc", "start"))
+        simulated_bank = SimulatedBank(ports, fails=lambda call: failures.consume("bank", call))
+        simulated_router = SimulatedRouter(
+            ports, sandbox_chains, fails=lambda call: failures.consume("router", call)
+        )
+        routers: Mapping[str, Router] = {"sandbox": simulated_router} if sandbox_chains else {}
+        return cls(
+            kyc=dict.fromkeys(MODES, kyc) if kyc is not None else {"sandbox": simulated_kyc},
+            simulated_bank=simulated_bank if bank is None else None,
+            banks=dict.fromkeys(MODES, bank) if bank is not None else {"sandbox": simulated_bank},
+            pricing=dict.fromkeys(MODES, pricing)
+            if pricing is not None
+            else {"sandbox": TablePricing()},
+            routers=dict.fromkeys(MODES, router) if router is not None else routers,
+        )

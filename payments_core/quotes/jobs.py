@@ -1,0 +1,172 @@
+"""The job that follows a router, from when it was paid until the chain proves what it did.
+
+The router says which transaction delivers or returns; the chain says whether it does. A crash at
+any point leaves the job due, and the router is asked the same again: a payment is exchanged once.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+
+import attrs
+
+from payments_core.chains.backoff import back_off, poll_again
+from payments_core.chains.judge import ExpectedTransfer, judge
+from payments_core.chains.port import Chain, ChainUnavailable, TransferLog
+from payments_core.engine.decision import Decision, WorkerAuthority
+from payments_core.engine.identifiers import IdSequence
+from payments_core.engine.ports import Ports
+from payments_core.payments import routing
+from payments_core.payments.details import lock_payment
+from payments_core.payments.record import Payment, PaymentRoute
+from payments_core.quotes.record import RouteDelivery
+from payments_core.routers.port import RouteProgress, Router, RouteRefused, RouterUnavailable
+from payments_core.storage.port import ClaimedJob, Transaction
+
+_log = logging.getLogger(__name__)
+
+
+@attrs.frozen
+class _Proof:
+    """A final transfer of the router, as the chain shows it."""
+
+    is_delivery: bool
+    chain_id: int
+    hash: str
+    log: TransferLog
+
+    @property
+    def transfer_id(self) -> str:
+        """The transfer's name in a deployment."""
+        return f"{self.chain_id}:{self.hash}:{self.log.position}"
+
+
+class RouteJobs:
+    """Follows what routers were paid."""
+
+    def __init__(
+        self, ports: Ports, chains: Mapping[int, Chain], routers: Mapping[str, Router]
+    ) -> None:
+        self._storage = ports.storage
+        self._committer = ports.committer
+        self._clock = ports.clock
+        self._chains = chains
+        self._routers = routers
+
+    def follow(self, claimed: ClaimedJob) -> None:
+        """Ask the router and the chain; settle the Payment, or take the funds back, or wait."""
+        authority = WorkerAuthority.of(claimed)
+        payment = self._storage.read(
+            authority.partition, lambda snapshot: snapshot.get(Payment, claimed.job.subject)
+        )
+        assert payment is not None
+        route = _live_route(payment)
+        if route is None:
+            self._committer.finish(claimed)
+            return
+        try:
+            proof = self._find_proof(authority, payment, route)
+        except (RouterUnavailable, ChainUnavailable):
+            self._committer.finish(claimed, back_off(claimed.job, self._clock.now(), "router"))
+            return
+        except RouteRefused:
+            _log.critical("ALARM: the router does not know the order of %s", payment.id)
+            self._committer.finish(claimed, back_off(claimed.job, self._clock.now(), "router"))
+            return
+        if proof is None:
+            self._committer.finish(claimed, poll_again(self._clock.now()))
+            return
+
+        def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[None]:
+            return self._decide(tx, payment, proof)
+
+        self._committer.commit(authority, decide, claimed=claimed)
+
+    def _decide(self, tx: Transaction, seen: Payment, proof: _Proof) -> Decision[None]:
+        now = self._clock.now()
+        current = lock_payment(tx, seen.id)
+        if current.release_id != seen.release_id or _live_route(current) is None:
+            return Decision(None)
+        if not proof.is_delivery:
+            return routing.take_back(current, proof.hash, now=now).as_decision()
+        counted = tx.get(RouteDelivery, proof.transfer_id, for_update=True)
+        if counted is not None:
+            return poll_again(now)
+        delivery = RouteDelivery(
+            id=proof.transfer_id,
+            transfer=proof.transfer_id,
+            payment_id=current.id,
+            created_at=now,
+        )
+        amount = proof.log.amount_atomic
+        step = routing.settle_delivery(current, proof.hash, amount, now=now)
+        return step.as_decision().merge(Decision(None, inserts=(delivery,)))
+
+    def _find_proof(
+        self, authority: WorkerAuthority, payment: Payment, route: PaymentRoute
+    ) -> _Proof | None:
+        """The router's transfer, if it has made one and the chain proves it."""
+        router = self._routers.get(authority.mode)
+        if router is None:
+            raise RouterUnavailable("no router is configured")
+        assert route.payment_hash is not None
+        progress = router.deliver(route.key, route.payment_hash)
+        if progress.state == "waiting" or progress.transaction_hash is None:
+            return None
+        if progress.state == "returned":
+            return self._prove_return(payment, route, progress)
+        asset = route.asset
+        paid = payment.released - payment.fee
+        wanted = ExpectedTransfer(asset.chain_id, asset.address, payment.destination.address)
+        for log in self._find_final_logs(wanted, progress.transaction_hash):
+            proof = _Proof(True, asset.chain_id, progress.transaction_hash, log)
+            if log.amount_atomic < route.minimum_for(paid):
+                _log.critical(
+                    "ALARM: the router delivered %d of at least %d for %s",
+                    log.amount_atomic,
+                    route.minimum_for(paid),
+                    payment.id,
+                )
+            elif not self._is_counted(proof):
+                return proof
+        return None
+
+    def _prove_return(
+        self, payment: Payment, route: PaymentRoute, progress: RouteProgress
+    ) -> _Proof | None:
+        hash = progress.transaction_hash
+        assert hash is not None
+        assert payment.escrow_address is not None
+        if hash in route.return_hashes:
+            return None
+        asset = payment.asset
+        wanted = ExpectedTransfer(asset.chain_id, asset.address, payment.escrow_address)
+        for log in self._find_final_logs(wanted, hash):
+            if log.sender == route.address and log.amount_atomic >= payment.released - payment.fee:
+                return _Proof(False, asset.chain_id, hash, log)
+        return None
+
+    def _find_final_logs(self, wanted: ExpectedTransfer, hash: str) -> list[TransferLog]:
+        """The transfers of a transaction that are as expected, and final."""
+        chain = self._chains[wanted.chain_id]
+        heads = chain.heads()
+        view = chain.transaction(hash)
+        if view is None:
+            return []
+        verdicts = judge(wanted, wanted.chain_id, view, heads, consumed=frozenset())
+        return [one.log for one in verdicts if one.log is not None and one.reason is None]
+
+    def _is_counted(self, proof: _Proof) -> bool:
+        """Whether the transfer was counted for a Payment before, of whatever environment."""
+        return bool(
+            self._storage.locate(RouteDelivery, "by_transfer", [(proof.transfer_id,)], limit=1)
+        )
+
+
+def _live_route(payment: Payment) -> PaymentRoute | None:
+    """The route of a Payment that waits for its router; None for every other."""
+    route = payment.route
+    if payment.status != "executing" or route is None or route.payment_hash is None:
+        return None
+    return route

@@ -1,0 +1,308 @@
+"""Quotes: create, read, and tell whether one is done (interface "v1 quote flow").
+
+A quote is a Payment with terms: its deposit address is the Payment's escrow, so that whatever
+arrives there late, short or twice follows the Payment's reconciliation, and nothing is lost. Of
+another asset, or on another chain, the release goes to a router (`jobs.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from decimal import Decimal
+
+import attrs
+
+from payments_core.accounts.record import Account
+from payments_core.addresses import AddressError, normalize_address
+from payments_core.assets import chain_entry
+from payments_core.chains.port import AddressSpec
+from payments_core.deposits.record import Deposit, DepositAddress
+from payments_core.engine.decision import Decision
+from payments_core.engine.ports import Ports
+from payments_core.errors import (
+    CapabilityNotActive,
+    DependencyFailed,
+    NotFound,
+    UnsupportedAsset,
+    ValidationFailed,
+)
+from payments_core.money import format_amount
+from payments_core.payment_settings.record import (
+    DEFAULT_SETTINGS,
+    SETTINGS_ID,
+    PaymentSettings,
+    PaymentTerms,
+)
+from payments_core.payments.creation import Payee
+from payments_core.payments.destinations import Destinations
+from payments_core.payments.disputes.lifecycle import PAYMENT_SESSION_STATUSES
+from payments_core.payments.operations import NewPayment, Payments
+from payments_core.payments.record import Payment, PaymentRoute
+from payments_core.pricing.port import Estimate, NotPriced, Pricing, PricingUnavailable
+from payments_core.quotes.record import QUOTE_LIFETIME_S, Quote
+from payments_core.quotes.request import (
+    Exchange,
+    NewQuote,
+    require_one_payer_and_amount,
+    resolve_exchange,
+)
+from payments_core.quotes.terms import (
+    QuoteTerms,
+    compute_paid_on,
+    compute_terms,
+    format_rate,
+    value_in_usd,
+)
+from payments_core.routers.port import RouteOrder, Router, RouteRefused, RouterUnavailable
+from payments_core.storage.port import Snapshot, Transaction, Where
+from payments_core.tenants.authorization import Authority
+from payments_core.validation.inputs import validate_input
+
+
+@attrs.frozen
+class QuoteDetails:
+    """A quote and the Payment that carries it out; None once that was purged."""
+
+    quote: Quote
+    payment: Payment | None
+
+    @property
+    def is_done(self) -> bool:
+        """Whether the recipient has the funds: whether the Payment's session is settled."""
+        payment = self.payment
+        return payment is not None and PAYMENT_SESSION_STATUSES[payment.status] == "settled"
+
+
+@attrs.frozen
+class _Offer:
+    """What the source of prices says of an exchange, and what that makes of it."""
+
+    estimate: Estimate
+    usd: Mapping[str, Decimal]
+    terms: QuoteTerms
+
+
+class Quotes:
+    """Creates quotes, and tells what became of them."""
+
+    def __init__(
+        self,
+        ports: Ports,
+        payments: Payments,
+        destinations: Destinations,
+        pricing: Mapping[str, Pricing],
+        routers: Mapping[str, Router],
+    ) -> None:
+        """`pricing` and `routers` have those of each mode that has some."""
+        self._storage = ports.storage
+        self._committer = ports.committer
+        self._payments = payments
+        self._destinations = destinations
+        self._pricing = pricing
+        self._routers = routers
+
+    def create(self, authority: Authority, new: NewQuote) -> QuoteDetails:
+        """A quote, good for 15 minutes, with a Payment that waits for its funds.
+
+        Prices and the router are asked before anything is stored: a crash leaves at most an order
+        at the router that nobody pays. Raises ValidationFailed, NotFound, DestinationNotAllowed,
+        UnsupportedChain, UnsupportedAsset, AmountOutOfRange, CapabilityNotActive without prices or
+        a router, DependencyFailed.
+        """
+        new = validate_input(new)
+        require_one_payer_and_amount(new)
+        exchange = self._resolve(authority, new)
+        offer = self._ask_prices(authority, exchange)
+        id_sequence = self._committer.id_sequence()
+        escrow = self._destinations.require_chain(exchange.source).derive(
+            AddressSpec(authority.partition, "escrow", id_sequence.issue("payment"))
+        )
+        quote_id = id_sequence.issue("quote")
+        route = self._open_route(authority, new, exchange, offer.terms, quote_id, escrow)
+        made: list[QuoteDetails] = []
+
+        def resolve_payee(tx: Transaction, settings: PaymentTerms) -> Payee:
+            recipient_id = exchange.recipient.id if exchange.recipient else None
+            recipient = self._destinations.lock_recipient(tx, authority, recipient_id)
+            paid = self._destinations.resolve_destination(
+                authority, new.destination, recipient, exchange.destination
+            )
+            return Payee(exchange.source, exchange.amount, paid)
+
+        def complete(draft: Payment) -> Decision[Payment]:
+            quoted = attrs.evolve(draft, fee_bps=exchange.fee_bps, route=route, quote_id=quote_id)
+            quote = _make_quote(quote_id, quoted, exchange, offer)
+            made[:] = [QuoteDetails(quote, quoted)]
+            return Decision(quoted, inserts=(quote,))
+
+        self._payments.create_receive_payment(
+            authority,
+            NewPayment(
+                amount=format_amount(exchange.amount, exchange.source.decimals),
+                destination=new.destination,
+                expires_in_s=QUOTE_LIFETIME_S,
+                allowed_methods=exchange.methods,
+            ),
+            resolve_payee,
+            complete=complete,
+            id_sequence=id_sequence,
+        )
+        return made[0]
+
+    def get(self, authority: Authority, quote_id: str) -> QuoteDetails:
+        """A quote, with the Payment that carries it out. Raises NotFound."""
+
+        def load(snapshot: Snapshot) -> QuoteDetails:
+            quote = snapshot.get(Quote, quote_id)
+            if quote is None:
+                raise NotFound("quote")
+            return QuoteDetails(quote, snapshot.get(Payment, quote.payment_id))
+
+        return self._storage.read(authority.partition, load)
+
+    def is_transfer_done(self, authority: Authority, chain_id: int, address: str) -> bool:
+        """Whether what was sent to a deposit address has arrived: the newest deposit there, or what
+        pays the quote whose address it is.
+
+        Raises NotFound for an address that is neither, UnsupportedChain, ValidationFailed.
+        """
+        try:
+            canonical = normalize_address(chain_entry(chain_id).chain_type, address)
+        except AddressError as error:
+            raise ValidationFailed.at("depositAddress", str(error)) from None
+        issued = [
+            located.record
+            for located in self._storage.locate(DepositAddress, "by_address", [(canonical,)])
+            if located.partition == authority.partition
+        ]
+
+        def load(snapshot: Snapshot) -> bool:
+            for row in issued:
+                where = (Where("chain_id", "=", chain_id), Where("address", "=", canonical))
+                newest = snapshot.find(
+                    Deposit, "by_account", (row.account_id,), where=where, limit=1
+                ).records
+                return bool(newest) and newest[0].status == "settled"
+            quotes = snapshot.find(Quote, "by_deposit_address", (canonical,), limit=1).records
+            if not quotes or quotes[0].source_chain_id != chain_id:
+                raise NotFound("deposit address")
+            return QuoteDetails(quotes[0], snapshot.get(Payment, quotes[0].payment_id)).is_done
+
+        return self._storage.read(authority.partition, load)
+
+    # What a quote is about.
+
+    def _resolve(self, authority: Authority, new: NewQuote) -> Exchange:
+        """Who pays whom how much of what. Raises as `create` does."""
+        recipient_id = self._destinations.resolve_recipient_id(authority, new.destination)
+
+        def load(snapshot: Snapshot) -> Exchange:
+            settings = snapshot.get(PaymentSettings, SETTINGS_ID) or DEFAULT_SETTINGS
+            payer = _load_account(snapshot, new.user_id)
+            recipient = _load_account(snapshot, recipient_id)
+            return resolve_exchange(new, payer, recipient, settings.terms.fee_bps)
+
+        exchange = self._storage.read(authority.partition, load)
+        for asset in (exchange.source, exchange.destination):
+            self._destinations.require_chain(asset)
+        return exchange
+
+    def _ask_prices(self, authority: Authority, exchange: Exchange) -> _Offer:
+        """What the exchange brings. Raises as `create` does."""
+        pricing = self._pricing.get(authority.mode)
+        if pricing is None:
+            raise CapabilityNotActive("pricing")
+        source, destination = exchange.source, exchange.destination
+        paid_on = compute_paid_on(exchange.amount, exchange.fee_bps)
+        try:
+            estimate = pricing.estimate(source, destination, paid_on)
+            usd = pricing.usd_prices((source, destination))
+        except PricingUnavailable as error:
+            raise DependencyFailed("pricing") from error
+        except NotPriced as error:
+            raise UnsupportedAsset(error.asset.chain_id, error.asset.symbol) from error
+        return _Offer(
+            estimate,
+            usd,
+            compute_terms(source, destination, exchange.amount, exchange.fee_bps, estimate),
+        )
+
+    def _open_route(
+        self,
+        authority: Authority,
+        new: NewQuote,
+        exchange: Exchange,
+        terms: QuoteTerms,
+        quote_id: str,
+        escrow: str,
+    ) -> PaymentRoute | None:
+        """The way by a router, where another asset comes out than goes in."""
+        if not exchange.is_routed:
+            return None
+        router = self._routers.get(authority.mode)
+        if router is None:
+            raise CapabilityNotActive("routing")
+        destination = exchange.destination
+        recipient = self._destinations.resolve_destination(
+            authority, new.destination, exchange.recipient, destination
+        )
+        order = RouteOrder(
+            key=quote_id,
+            source=exchange.source,
+            destination=destination,
+            amount_atomic=terms.paid_on,
+            expected_atomic=terms.output,
+            minimum_atomic=terms.minimum,
+            recipient=recipient.address,
+            return_to=escrow,
+        )
+        try:
+            address = router.open(order)
+        except RouterUnavailable as error:
+            raise DependencyFailed("router") from error
+        except RouteRefused as error:
+            raise CapabilityNotActive("routing") from error
+        return PaymentRoute(
+            key=quote_id,
+            chain_id=destination.chain_id,
+            asset_symbol=destination.symbol,
+            address=address,
+            amount=terms.paid_on,
+            expected=terms.output,
+            minimum=terms.minimum,
+        )
+
+
+def _make_quote(id: str, payment: Payment, exchange: Exchange, offer: _Offer) -> Quote:
+    source, destination, terms = exchange.source, exchange.destination, offer.terms
+    assert payment.escrow_address is not None
+    return Quote(
+        id=id,
+        payment_id=payment.id,
+        deposit_address=payment.escrow_address,
+        payer_account_id=exchange.payer_account_id,
+        payer_address=exchange.payer_address,
+        source_chain_id=source.chain_id,
+        source_symbol=source.symbol,
+        input=terms.input,
+        input_usd=value_in_usd(terms.input, source, offer.usd.get(source.id)),
+        destination_chain_id=destination.chain_id,
+        destination_symbol=destination.symbol,
+        output=terms.output,
+        output_usd=value_in_usd(terms.output, destination, offer.usd.get(destination.id)),
+        minimum=terms.minimum,
+        fee=terms.fee,
+        rate=format_rate(offer.estimate.rate),
+        time_s=offer.estimate.time_s,
+        expires_at=payment.expires_at,
+        created_at=payment.created_at,
+    )
+
+
+def _load_account(snapshot: Snapshot, account_id: str | None) -> Account | None:
+    if account_id is None:
+        return None
+    account = snapshot.get(Account, account_id)
+    if account is None:
+        raise NotFound("account")
+    return account

@@ -1,0 +1,83 @@
+"""A quote as it is stored (interface "v1 quote flow", contract §10)."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import attrs
+
+from payments_core.assets import Asset, asset_of
+from payments_core.clock import SECOND, Instant
+from payments_core.money import Atomic, atomic
+from payments_core.storage.records import Collection, Index, Lookup, Record
+
+QUOTE_LIFETIME_S = 15 * 60
+QUOTE_LIFETIME_MS = QUOTE_LIFETIME_S * SECOND
+
+
+@attrs.frozen(kw_only=True)
+class Quote(Record):
+    """What was offered, frozen; it never changes. The Payment that carries it out has the state.
+
+    The payer sends `input` to `deposit_address`, the Payment's escrow, before `expires_at`, and the
+    recipient gets about `output`, at least `minimum`; what is between `input` and `output` at
+    `rate` is `fee`, in the output's asset. `rate` is decimal text, as are the values in US dollars,
+    which are None for assets without a price. The payer is an account of the service
+    (`payer_account_id`), or a wallet (`payer_address`).
+    """
+
+    collection: ClassVar[Collection] = Collection(
+        "quotes",
+        columns={"payment_id": str, "deposit_address": str, "created_at": int},
+        indexes=(
+            Index("by_deposit_address", key=("deposit_address",)),
+            Index("by_created", order=("created_at",), descending=True),
+        ),
+    )
+
+    payment_id: str
+    deposit_address: str
+    payer_account_id: str | None = None
+    payer_address: str | None = None
+    source_chain_id: int
+    source_symbol: str
+    input: Atomic = attrs.field(converter=atomic)
+    input_usd: str | None = None
+    destination_chain_id: int
+    destination_symbol: str
+    output: Atomic = attrs.field(converter=atomic)
+    output_usd: str | None = None
+    minimum: Atomic = attrs.field(converter=atomic)
+    fee: Atomic = attrs.field(converter=atomic)
+    rate: str
+    time_s: int
+    expires_at: Instant
+    created_at: Instant
+
+    @property
+    def source(self) -> Asset:
+        """What the payer sends."""
+        return asset_of(self.source_chain_id, self.source_symbol)
+
+    @property
+    def destination(self) -> Asset:
+        """What the recipient gets."""
+        return asset_of(self.destination_chain_id, self.destination_symbol)
+
+
+@attrs.frozen(kw_only=True)
+class RouteDelivery(Record):
+    """A transfer of a router that counts as the delivery of a Payment, once in a deployment.
+
+    The id is `chainId:hash:position`; `transfer` is the same, to be found in any partition.
+    """
+
+    collection: ClassVar[Collection] = Collection(
+        "route_deliveries",
+        columns={"transfer": str},
+        lookups=(Lookup("by_transfer", ("transfer",)),),
+    )
+
+    transfer: str
+    payment_id: str
+    created_at: Instant

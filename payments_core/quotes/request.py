@@ -1,0 +1,141 @@
+"""What a quote is asked for, and what that comes down to: who pays whom how much of what."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import attrs
+from msgspec import Meta
+
+from payments_core.accounts.operations import DEFAULT_SETTLEMENT
+from payments_core.accounts.record import Account, Settlement
+from payments_core.addresses import AddressError, normalize_wallet_address
+from payments_core.amounts import parse_positive_amount
+from payments_core.assets import DEFAULT_SYMBOL, Asset, asset_of, chain_entry
+from payments_core.errors import AmountOutOfRange, UnsupportedAsset, ValidationFailed
+from payments_core.money import MAX_ATOMIC
+from payments_core.payment_settings.record import PaymentMethod
+from payments_core.payments.destinations import DestinationRequest
+from payments_core.validation.fields import AccountId, Address, Amount, AssetSymbol, ChainId
+
+RawAmount = Annotated[
+    str,
+    Meta(pattern=r"^[0-9]{1,78}$", extra={"rule": "a digit string of at most 78 digits"}),
+]
+TokenName = Annotated[str, Meta(min_length=1, max_length=64)]
+"""A token by its symbol or its address."""
+
+
+@attrs.frozen(kw_only=True)
+class NewQuote:
+    """What a quote is asked for.
+
+    The amount is of the source token: either `amount`, decimal text in whole tokens, or
+    `raw_amount`, in its smallest unit. The payer is an account (`user_id`) or a wallet
+    (`source_address`). Without `source_chain_id` it is the payer's preferred chain, without
+    `destination_chain_id` or `destination_token` the recipient's preference, else USDC on Base.
+    """
+
+    amount: Amount | None = None
+    raw_amount: RawAmount | None = None
+    user_id: AccountId | None = None
+    source_address: Address | None = None
+    source_chain_id: ChainId | None = None
+    source_chain_token: TokenName = DEFAULT_SYMBOL
+    destination: DestinationRequest
+    destination_chain_id: ChainId | None = None
+    destination_token: AssetSymbol | None = None
+
+
+@attrs.frozen(kw_only=True)
+class Exchange:
+    """What goes in and what comes out, before anybody was asked for a price.
+
+    `fee_bps` is what the recipient pays of what is released (contract §6 "Fees").
+    """
+
+    payer_account_id: str | None
+    payer_address: str | None
+    recipient: Account | None
+    source: Asset
+    destination: Asset
+    amount: int
+    fee_bps: int
+
+    @property
+    def is_routed(self) -> bool:
+        """Whether another asset comes out than goes in."""
+        return self.source.id != self.destination.id
+
+    @property
+    def methods(self) -> tuple[PaymentMethod, ...]:
+        """How it may be paid: a payer with an account may pay from its vault, too."""
+        return ("direct",) if self.payer_account_id is None else ("vault", "direct")
+
+
+def require_one_payer_and_amount(new: NewQuote) -> None:
+    """Raise ValidationFailed unless there is exactly one of each."""
+    if (new.user_id is None) == (new.source_address is None):
+        raise ValidationFailed.at("userId", "give exactly one of userId, sourceAddress")
+    if (new.amount is None) == (new.raw_amount is None):
+        raise ValidationFailed.at("amount", "give exactly one of amount, rawAmount")
+
+
+def resolve_exchange(
+    new: NewQuote, payer: Account | None, recipient: Account | None, fee_bps: int
+) -> Exchange:
+    """What a request comes down to.
+
+    Raises UnsupportedChain, UnsupportedAsset, ValidationFailed, AmountOutOfRange.
+    """
+    chosen, wanted = _preference_of(payer), _preference_of(recipient)
+    source = find_asset(
+        chosen.chain_id if new.source_chain_id is None else new.source_chain_id,
+        new.source_chain_token,
+    )
+    destination = asset_of(
+        wanted.chain_id if new.destination_chain_id is None else new.destination_chain_id,
+        wanted.asset_symbol if new.destination_token is None else new.destination_token,
+    )
+    return Exchange(
+        payer_account_id=payer.id if payer else None,
+        payer_address=_parse_payer(new.source_address, source),
+        recipient=recipient,
+        source=source,
+        destination=destination,
+        amount=_parse_amount(new, source),
+        fee_bps=fee_bps,
+    )
+
+
+def find_asset(chain_id: int, name: str) -> Asset:
+    """A token of a chain by its symbol or address. Raises UnsupportedChain, UnsupportedAsset."""
+    for asset in chain_entry(chain_id).assets:
+        if name == asset.symbol or name.lower() == asset.address.lower():
+            return asset
+    raise UnsupportedAsset(chain_id, name)
+
+
+def _preference_of(account: Account | None) -> Settlement:
+    return (account.settlement if account else None) or DEFAULT_SETTLEMENT
+
+
+def _parse_payer(address: str | None, source: Asset) -> str | None:
+    if address is None:
+        return None
+    try:
+        return normalize_wallet_address(chain_entry(source.chain_id).chain_type, address)
+    except AddressError as error:
+        raise ValidationFailed.at("sourceAddress", str(error)) from None
+
+
+def _parse_amount(new: NewQuote, source: Asset) -> int:
+    if new.amount is not None:
+        return parse_positive_amount(new.amount, source)
+    assert new.raw_amount is not None
+    amount = int(new.raw_amount)
+    if amount == 0:
+        raise AmountOutOfRange("it must be greater than zero")
+    if amount > MAX_ATOMIC:
+        raise AmountOutOfRange("it is larger than any token supports")
+    return amount

@@ -1,0 +1,74 @@
+"""What a quote offers: amounts out of an estimate, exactly, and rounded for nobody's gain. Pure.
+
+What the recipient gets is rounded down, what is taken is rounded up.
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from fractions import Fraction
+
+import attrs
+
+from payments_core.assets import Asset
+from payments_core.errors import AmountOutOfRange
+from payments_core.money import MAX_ATOMIC, format_amount
+from payments_core.pricing.port import Estimate
+
+_USD_DECIMALS = 6
+
+
+@attrs.frozen(kw_only=True)
+class QuoteTerms:
+    """Atomic amounts. `paid_on` is what goes on to the recipient, or to the router, of `input`."""
+
+    input: int
+    paid_on: int
+    output: int
+    minimum: int
+    fee: int
+
+
+def compute_paid_on(amount: int, fee_bps: int) -> int:
+    """What is left of an amount after the recipient's fee, as a Payment computes it."""
+    return amount - amount * fee_bps // 10_000
+
+
+def compute_terms(
+    source: Asset, destination: Asset, amount: int, fee_bps: int, estimate: Estimate
+) -> QuoteTerms:
+    """The terms for an amount of the source asset. Raises AmountOutOfRange where nothing is left,
+    and where more would come than a token can carry."""
+    paid_on = compute_paid_on(amount, fee_bps)
+    output = convert(paid_on, source, destination, estimate.rate) - estimate.fee_atomic
+    if output <= 0:
+        raise AmountOutOfRange("it does not cover the fee")
+    if output > MAX_ATOMIC:
+        raise AmountOutOfRange("it is larger than any token supports")
+    slippage = -(-output * estimate.slippage_bps // 10_000)
+    return QuoteTerms(
+        input=amount,
+        paid_on=paid_on,
+        output=output,
+        minimum=max(1, output - slippage),
+        fee=max(0, convert(amount, source, destination, estimate.rate) - output),
+    )
+
+
+def convert(amount: int, source: Asset, destination: Asset, rate: Decimal) -> int:
+    """An amount of one asset in another, rounded down."""
+    return int(Fraction(rate) * amount * Fraction(10) ** (destination.decimals - source.decimals))
+
+
+def value_in_usd(amount: int, asset: Asset, price: Decimal | None) -> str | None:
+    """What an amount is worth, as decimal text of at most six places, rounded down."""
+    if price is None:
+        return None
+    scaled = Fraction(price) * amount * Fraction(10) ** (_USD_DECIMALS - asset.decimals)
+    return format_amount(int(scaled), _USD_DECIMALS)
+
+
+def format_rate(rate: Decimal) -> str:
+    """A rate as plain decimal text, without an exponent or zeros at its end."""
+    text = format(rate, "f")
+    return text.rstrip("0").rstrip(".") if "." in text else text

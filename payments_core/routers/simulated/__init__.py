@@ -1,0 +1,1 @@
+"""A router of the sandbox, which pays on the sandbox's own chains."""

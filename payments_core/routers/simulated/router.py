@@ -1,0 +1,202 @@
+"""The simulated router: takes any order, and pays it on the sandbox's own chains.
+
+It keeps what it was paid, and pays out of new tokens. Of the slippage that an order allows it uses
+the half. Its books are rows of the same storage, so that a restart or a second process sees the
+same router. A transfer of its own has a name, under which the chain makes it once.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping
+from typing import Protocol, TypeVar
+
+from payments_core.addresses import encode_checksum_address
+from payments_core.assets import Asset, asset_of
+from payments_core.chains.port import ChainUnavailable, TransactionView
+from payments_core.clock import SECOND
+from payments_core.engine.decision import Decision, WorkerAuthority
+from payments_core.engine.identifiers import IdSequence
+from payments_core.engine.ports import Ports
+from payments_core.errors import Unavailable
+from payments_core.money import Atomic
+from payments_core.routers.port import (
+    RouteKeyReused,
+    RouteOrder,
+    RouteProgress,
+    RouteRefused,
+    RouterUnavailable,
+)
+from payments_core.routers.simulated.records import SimulatedExchange, SimulatedRoute
+from payments_core.storage.port import SIMULATED, StorageError, Transaction
+
+T = TypeVar("T")
+
+TAKES_MS = 5 * SECOND
+"""So long the router takes from when it sees a payment."""
+
+WAITING = RouteProgress(state="waiting")
+_AUTHORITY = WorkerAuthority(SIMULATED, "sandbox")
+_INJECTED_FAILURE = "the sandbox makes this call fail"
+
+
+class PayingChain(Protocol):
+    """What the router needs of a chain of the sandbox (`sandbox/chains.py`)."""
+
+    def peek_transaction(self, hash: str) -> TransactionView | None:
+        """The transaction, or None where it is not in the chain."""
+
+    def transfer(
+        self,
+        token_address: str,
+        source: str | None,
+        recipient: str,
+        amount_atomic: int,
+        name: str,
+    ) -> str:
+        """A transfer, once for each `name`; without a `source` of new tokens. Answers the hash."""
+
+
+class SimulatedRouter:
+    """One router for all of a sandbox. `fails` is asked with a call's name at each call.
+
+    The calls are `open`, `deliver`, `lost_answer`, after which a delivery has happened and nobody
+    hears of it, and `return`: the router returns what it is paid next.
+    """
+
+    def __init__(
+        self,
+        ports: Ports,
+        chains: Mapping[int, PayingChain],
+        fails: Callable[[str], bool] = lambda call: False,
+    ) -> None:
+        self._storage = ports.storage
+        self._committer = ports.committer
+        self._clock = ports.clock
+        self._chains = chains
+        self._fails = fails
+
+    def open(self, order: RouteOrder) -> str:
+        """See Router."""
+        self._require_answer("open")
+        if order.source.chain_id not in self._chains or order.destination.chain_id not in (
+            self._chains
+        ):
+            raise RouteRefused("the sandbox does not serve both chains")
+        wanted = _book(order)
+
+        def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[str]:
+            known = tx.get(SimulatedRoute, order.key, for_update=True)
+            if known is None:
+                return Decision(wanted.address, inserts=(wanted,))
+            if _terms(known) != _terms(wanted):
+                raise RouteKeyReused("this key came with another order")
+            return Decision(known.address)
+
+        return self._call(lambda: self._committer.commit(_AUTHORITY, decide))
+
+    def deliver(self, key: str, payment_hash: str) -> RouteProgress:
+        """See Router."""
+        self._require_answer("deliver")
+        progress = self._call(lambda: self._deliver(key, payment_hash))
+        if progress.state != "waiting":
+            self._require_answer("lost_answer")
+        return progress
+
+    def _deliver(self, key: str, payment_hash: str) -> RouteProgress:
+        id = f"{key}:{payment_hash}"
+        route, exchange = self._storage.read(
+            SIMULATED,
+            lambda snapshot: (
+                snapshot.get(SimulatedRoute, key),
+                snapshot.get(SimulatedExchange, id),
+            ),
+        )
+        if route is None:
+            raise RouteRefused("there is no order under this key")
+        if exchange is None:
+            exchange = self._begin(id, route, payment_hash)
+        if exchange is None or self._clock.now() < exchange.due_at:
+            return WAITING
+        name = f"route/{id}"
+        if exchange.returns:
+            asset = _asset(route.source)
+            hash = self._chains[asset.chain_id].transfer(
+                asset.address, route.address, route.return_to, exchange.amount, name
+            )
+            return RouteProgress(state="returned", transaction_hash=hash)
+        asset = _asset(route.destination)
+        hash = self._chains[asset.chain_id].transfer(
+            asset.address, None, route.recipient, _delivered_amount(route, exchange.amount), name
+        )
+        return RouteProgress(state="delivered", transaction_hash=hash)
+
+    def _begin(self, id: str, route: SimulatedRoute, payment_hash: str) -> SimulatedExchange | None:
+        """The exchange of what a transaction has paid; None while it has paid nothing."""
+        asset = _asset(route.source)
+        view = self._chains[asset.chain_id].peek_transaction(payment_hash)
+        if view is None or view.block is None:
+            return None
+        paid = sum(
+            log.amount_atomic
+            for log in view.logs
+            if (log.token_address, log.recipient) == (asset.address, route.address)
+        )
+        if not paid:
+            return None
+        made = SimulatedExchange(
+            id=id,
+            amount=Atomic(paid),
+            due_at=self._clock.now() + TAKES_MS,
+            returns=self._fails("return"),
+        )
+
+        def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[SimulatedExchange]:
+            known = tx.get(SimulatedExchange, id, for_update=True)
+            return Decision(known) if known is not None else Decision(made, inserts=(made,))
+
+        return self._committer.commit(_AUTHORITY, decide)
+
+    def _require_answer(self, call: str) -> None:
+        if self._fails(call):
+            raise RouterUnavailable(_INJECTED_FAILURE)
+
+    def _call(self, call: Callable[[], T]) -> T:
+        try:
+            return call()
+        except (StorageError, Unavailable, ChainUnavailable) as error:
+            raise RouterUnavailable("the simulated router's books do not answer") from error
+
+
+def _book(order: RouteOrder) -> SimulatedRoute:
+    digest = hashlib.sha256(f"simulated router/{order.key}".encode()).digest()
+    return SimulatedRoute(
+        id=order.key,
+        source=order.source.id,
+        destination=order.destination.id,
+        amount=Atomic(order.amount_atomic),
+        expected=Atomic(order.expected_atomic),
+        minimum=Atomic(order.minimum_atomic),
+        recipient=order.recipient,
+        return_to=order.return_to,
+        address=encode_checksum_address(digest[:20]),
+    )
+
+
+def _terms(route: SimulatedRoute) -> tuple[object, ...]:
+    return (
+        route.source, route.destination, route.amount, route.expected, route.minimum,
+        route.recipient, route.return_to,
+    )  # fmt: skip
+
+
+def _delivered_amount(route: SimulatedRoute, paid: int) -> int:
+    """What the recipient gets for a payment: midway between what is expected and the minimum."""
+    expected = route.expected * paid // route.amount
+    minimum = route.minimum * paid // route.amount
+    return expected - (expected - minimum) // 2
+
+
+def _asset(id: str) -> Asset:
+    chain_id, _, symbol = id.partition("/")
+    return asset_of(int(chain_id), symbol)

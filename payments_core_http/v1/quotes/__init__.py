@@ -1,0 +1,1 @@
+"""Quotes: rows, bodies, handlers, views."""

@@ -1,0 +1,88 @@
+"""What the routes of quotes take in."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import attrs
+
+from payments_core.errors import FieldError
+from payments_core.money import MAX_DIGITS
+from payments_core.quotes.request import RawAmount, TokenName
+from payments_core.validation.fields import (
+    AccountId,
+    Address,
+    AssetSymbol,
+    ChainId,
+    Id,
+    PaymentAddress,
+)
+
+
+@attrs.frozen(kw_only=True)
+class AskQuote:
+    """Who pays whom how many whole tokens of `sourceChainToken`; the number is read exactly.
+
+    Without a chain or token it is the preference of the payer or recipient, else USDC on Base.
+    """
+
+    exactly_one_of = (
+        ("userId", "sourceAddress"),
+        ("destinationUserId", "destinationPaymentAddress", "destinationWalletAddress"),
+    )
+
+    amount: Decimal
+    userId: AccountId | None = None
+    sourceAddress: Address | None = None
+    sourceChainId: ChainId | None = None
+    sourceChainToken: TokenName = "USDC"
+    destinationUserId: AccountId | None = None
+    destinationPaymentAddress: PaymentAddress | None = None
+    destinationWalletAddress: Address | None = None
+    destinationChainID: ChainId | None = None
+    destinationToken: AssetSymbol | None = None
+
+    def faults(self) -> list[FieldError]:
+        """A number that no amount of a token can be."""
+        if self.amount.is_signed() or abs(self.amount.adjusted()) >= MAX_DIGITS:
+            return [FieldError("amount", "must be a positive number that a token can carry")]
+        return []
+
+    @property
+    def amount_text(self) -> str:
+        """The amount as decimal text, without zeros at its end."""
+        text = format(self.amount, "f")
+        return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+@attrs.frozen(kw_only=True)
+class AskDepositAddress:
+    """Who is paid, and how much comes in, in the token's smallest unit.
+
+    `sourceChainToken` is the symbol or the address of a token.
+    """
+
+    paymentAddress: PaymentAddress
+    rawAmount: RawAmount
+    sourceAddress: Address
+    sourceChainId: ChainId
+    sourceChainToken: TokenName
+
+
+@attrs.frozen(kw_only=True)
+class VerifyTransfer:
+    """Which transfer: of a quote, or to a deposit address."""
+
+    exactly_one_of = (("quoteId", "depositAddress"),)
+
+    quoteId: Id | None = None
+    depositAddress: Address | None = None
+    chainId: ChainId | None = None
+
+    def faults(self) -> list[FieldError]:
+        """A deposit address without its chain, and a quote with one."""
+        if self.depositAddress is not None and self.chainId is None:
+            return [FieldError("chainId", "is required with depositAddress")]
+        if self.quoteId is not None and self.chainId is not None:
+            return [FieldError("chainId", "cannot be given together with quoteId")]
+        return []

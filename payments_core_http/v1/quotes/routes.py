@@ -1,0 +1,46 @@
+"""Rows of quotes."""
+
+from __future__ import annotations
+
+from payments_core import errors
+from payments_core.errors import NotFound
+from payments_core_http.routing import Route
+from payments_core_http.v1.quotes import bodies, views
+from payments_core_http.v1.quotes import handlers as quotes
+from payments_core_http.v1.requirements import ANYBODY_PAYMENTS
+
+_QUOTE_ERRORS = (
+    NotFound, errors.AmountOutOfRange, errors.CapabilityNotActive, errors.DependencyFailed,
+    errors.DestinationNotAllowed, errors.UnsupportedAsset, errors.UnsupportedChain,
+)  # fmt: skip
+
+LEGACY_QUOTES = (
+    Route(
+        "POST", "/sdk/v1/quote", quotes.create_quote, needs=ANYBODY_PAYMENTS,
+        credential="basic_app_id", body=bodies.AskQuote, idempotency="ignored",
+        creation_policy="public_creation_minute", errors=_QUOTE_ERRORS,
+        answers=views.QuoteAnswer, operation="createLegacyQuote",
+        summary="Quote a transfer, on one chain or across two, with a deposit address of its own.",
+    ),
+    Route(
+        "POST", "/sdk/v1/get-deposit-address", quotes.create_deposit_address,
+        needs=ANYBODY_PAYMENTS, credential="sdk_key", body=bodies.AskDepositAddress,
+        idempotency="ignored", creation_policy="public_creation_minute", errors=_QUOTE_ERRORS,
+        answers=views.QuotedAddressAnswer, operation="createLegacyDepositAddress",
+        summary="Give a payer an address for one payment to a payment address.",
+    ),
+    Route(
+        "POST", "/sdk/v1/verify-transfer", quotes.verify_transfer, needs=ANYBODY_PAYMENTS,
+        credential="basic_app_id", body=bodies.VerifyTransfer, idempotency="ignored",
+        errors=(NotFound, errors.UnsupportedChain),
+        answers=views.TransferStateAnswer, operation="verifyLegacyTransfer",
+        summary="Tell whether the transfer of a quote, or to a deposit address, is done.",
+    ),
+    Route(
+        "GET", "/sdk/v1/verify-transfer", quotes.verify_transfer_by_query,
+        needs=ANYBODY_PAYMENTS, credential="basic_app_id", query=bodies.VerifyTransfer,
+        errors=(NotFound, errors.UnsupportedChain),
+        answers=views.TransferStateAnswer, operation="readLegacyTransfer",
+        summary="The same, asked in the query.",
+    ),
+)  # fmt: skip

@@ -1,0 +1,161 @@
+"""Quotes as v1 gives them out (interface "v1 (legacy) conventions").
+
+Amounts are texts: digit strings in the smallest unit, and decimals. Of fixed places are values in
+US dollars, which are null for a token without a price.
+"""
+
+from __future__ import annotations
+
+import attrs
+
+from payments_core.clock import SECOND, format_iso
+from payments_core.money import format_amount
+from payments_core.quotes.record import Quote
+from payments_core_http.v1.envelope import Success
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class QuoteDataView:
+    """Where a quote is paid."""
+
+    depositAddress: str
+    quoteId: str
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class TokenInView:
+    """What the payer sends: exactly `inputTokenAmountRaw` of the token."""
+
+    address: str
+    inputTokenAmountRaw: str
+    inputTokenAmountRawFormatted: str
+    inputValueInUSD: str | None
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class TokenOutView:
+    """What the recipient is expected to get, and the least in `minimumOutput`, as raw amount."""
+
+    address: str
+    outputTokenAmountRaw: str
+    outputTokenAmountRawFormatted: str
+    outputValueInUSD: str | None
+    minimumOutput: str
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class QuotePayloadView:
+    """What a quote offers. `estimatedTime` is in seconds, `quoteExpiry` in Unix seconds.
+
+    `exchangeRate` is how many tokens out one token in buys, before the fee.
+    """
+
+    tokenIn: TokenInView
+    tokenOut: TokenOutView
+    estimatedTime: int
+    quoteExpiry: int
+    exchangeRate: str
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class QuoteView:
+    """A quote."""
+
+    quoteData: QuoteDataView
+    payload: QuotePayloadView
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class QuotedAmountsView:
+    """What goes in and what comes out, in whole tokens; `fee` is in the token that comes out."""
+
+    inputAmount: str
+    inputToken: str
+    inputChain: int
+    outputAmount: str
+    outputToken: str
+    outputChain: int
+    fee: str
+    expiresAt: str
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class QuotedAddressView:
+    """An address for one payment, and its quote."""
+
+    depositAddress: str
+    quote: QuotedAmountsView
+    quoteId: str
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class TransferStateView:
+    """Whether the recipient has the funds."""
+
+    isTransferDone: bool
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class QuoteAnswer(Success):
+    """A quote."""
+
+    data: QuoteView
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class QuotedAddressAnswer(Success):
+    """An address for one payment."""
+
+    data: QuotedAddressView
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class TransferStateAnswer(Success):
+    """Whether a transfer is done."""
+
+    data: TransferStateView
+
+
+def quote(found: Quote) -> QuoteView:
+    """A quote."""
+    source, destination = found.source, found.destination
+    return QuoteView(
+        quoteData=QuoteDataView(depositAddress=found.deposit_address, quoteId=found.id),
+        payload=QuotePayloadView(
+            tokenIn=TokenInView(
+                address=source.address,
+                inputTokenAmountRaw=str(found.input),
+                inputTokenAmountRawFormatted=format_amount(found.input, source.decimals),
+                inputValueInUSD=found.input_usd,
+            ),
+            tokenOut=TokenOutView(
+                address=destination.address,
+                outputTokenAmountRaw=str(found.output),
+                outputTokenAmountRawFormatted=format_amount(found.output, destination.decimals),
+                outputValueInUSD=found.output_usd,
+                minimumOutput=str(found.minimum),
+            ),
+            estimatedTime=found.time_s,
+            quoteExpiry=found.expires_at // SECOND,
+            exchangeRate=found.rate,
+        ),
+    )
+
+
+def quoted_address(found: Quote) -> QuotedAddressView:
+    """The address of a quote, and its amounts."""
+    source, destination = found.source, found.destination
+    return QuotedAddressView(
+        depositAddress=found.deposit_address,
+        quote=QuotedAmountsView(
+            inputAmount=format_amount(found.input, source.decimals),
+            inputToken=source.symbol,
+            inputChain=source.chain_id,
+            outputAmount=format_amount(found.output, destination.decimals),
+            outputToken=destination.symbol,
+            outputChain=destination.chain_id,
+            fee=format_amount(found.fee, destination.decimals),
+            expiresAt=format_iso(found.expires_at),
+        ),
+        quoteId=found.id,
+    )

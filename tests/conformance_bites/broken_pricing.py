@@ -1,0 +1,87 @@
+"""Sources of prices that each break one promise of the port, made out of a sound one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from typing import Any
+
+import attrs
+
+from payments_core.assets import Asset
+from payments_core.pricing.port import Estimate, NotPriced, PricingUnavailable
+from payments_core.pricing.table import TablePricing
+
+
+class Switch:
+    """Whether the source is down, whoever opened it."""
+
+    def __init__(self) -> None:
+        self.down = False
+
+
+class Plain(TablePricing):
+    """Sound."""
+
+    def __init__(self, switch: Switch) -> None:
+        super().__init__()
+        self.switch = switch
+
+    def usd_prices(self, assets: Sequence[Asset]) -> Mapping[str, Decimal]:
+        self._require_up()
+        return super().usd_prices(assets)
+
+    def estimate(self, source: Asset, destination: Asset, amount_atomic: int) -> Estimate:
+        self._require_up()
+        return super().estimate(source, destination, amount_atomic)
+
+    def _require_up(self) -> None:
+        if self.switch.down:
+            raise PricingUnavailable("it is down")
+
+
+class TellsFloats(Plain):
+    def usd_prices(self, assets: Sequence[Asset]) -> Any:
+        return {id: float(price) for id, price in super().usd_prices(assets).items()}
+
+
+class PricesTheUnknownAtZero(Plain):
+    def usd_prices(self, assets: Sequence[Asset]) -> Mapping[str, Decimal]:
+        return {**{asset.id: Decimal(0) for asset in assets}, **super().usd_prices(assets)}
+
+
+class TellsAllItKnows(Plain):
+    def usd_prices(self, assets: Sequence[Asset]) -> Mapping[str, Decimal]:
+        return {"1/USDC": Decimal(1), **super().usd_prices(assets)}
+
+
+class EstimatesFeesInDecimals(Plain):
+    def estimate(self, source: Asset, destination: Asset, amount_atomic: int) -> Any:
+        found = super().estimate(source, destination, amount_atomic)
+        return attrs.evolve(found, fee_atomic=Decimal(found.fee_atomic))
+
+
+class TakesAFeeForNothing(Plain):
+    def estimate(self, source: Asset, destination: Asset, amount_atomic: int) -> Estimate:
+        found = super().estimate(source, destination, amount_atomic)
+        return attrs.evolve(found, fee_atomic=found.fee_atomic + 1)
+
+
+class ReckonsInFloats(Plain):
+    def estimate(self, source: Asset, destination: Asset, amount_atomic: int) -> Estimate:
+        found = super().estimate(source, destination, amount_atomic)
+        return attrs.evolve(found, rate=Decimal(int(float(amount_atomic))) / amount_atomic)
+
+
+class EstimatesTheUnknown(Plain):
+    def estimate(self, source: Asset, destination: Asset, amount_atomic: int) -> Estimate:
+        try:
+            return super().estimate(source, destination, amount_atomic)
+        except NotPriced:
+            return Estimate(rate=Decimal(1), fee_atomic=0, slippage_bps=0, time_s=1)
+
+
+class RaisesTimeouts(Plain):
+    def _require_up(self) -> None:
+        if self.switch.down:
+            raise TimeoutError

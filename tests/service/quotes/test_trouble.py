@@ -1,0 +1,290 @@
+"""Quotes that are funded late, short or twice, and routers that fail: nothing is lost."""
+
+from __future__ import annotations
+
+import pytest
+
+from payments_core.chains.port import AddressSpec
+from payments_core.clock import DAY
+from payments_core.errors import InvalidState, NotFound
+from payments_core.maintenance.retention import Retention, RetentionPurge
+from payments_core.quotes.record import RouteDelivery
+from payments_core.routers.port import RouteProgress, RouteRefused
+from tests.service.quotes.shop import POLYGON, POLYGON_USDC, QuoteShop
+from tests.service.world import OTHER_WALLET, USDC, WALLET, write
+
+QUARTER_HOUR = 15 * 60
+
+
+def test_a_quote_that_is_funded_late_waits_for_a_decision(shop: QuoteShop) -> None:
+    quoted = shop.routed()
+    shop.world.advance(QUARTER_HOUR + 1)
+    assert shop.payment(quoted).status == "expired"
+    shop.pay(quoted)
+    shop.world.finish()
+    payment = shop.payment(quoted)
+    assert (payment.status, payment.labels) == ("action_required", ("late",))
+    assert not shop.is_done(quoted)
+    shop.world.reconcile(shop.details(quoted), "refund")
+    shop.world.finish()
+    assert shop.payment(quoted).status == "refunded"
+    assert shop.held(USDC, WALLET) == quoted.quote.input
+
+
+def test_late_funds_can_be_accepted_and_are_routed(memory_shop: QuoteShop) -> None:
+    quoted = memory_shop.routed()
+    memory_shop.world.advance(QUARTER_HOUR + 1)
+    memory_shop.pay(quoted)
+    memory_shop.world.finish()
+    memory_shop.world.reconcile(memory_shop.details(quoted), "accept")
+    memory_shop.world.finish()
+    assert memory_shop.is_done(quoted)
+    assert memory_shop.vault(POLYGON_USDC) >= quoted.quote.minimum
+
+
+def test_a_quote_that_is_funded_short_can_be_accepted_in_proportion(shop: QuoteShop) -> None:
+    quoted = shop.routed("20.00")
+    shop.pay(quoted, quoted.quote.input // 2)
+    shop.world.finish()
+    assert shop.payment(quoted).labels == ("underpaid",)
+    shop.world.advance(QUARTER_HOUR)
+    assert shop.payment(quoted).status == "action_required"
+    shop.world.reconcile(shop.details(quoted), "accept")
+    shop.world.finish()
+    assert shop.is_done(quoted)
+    delivered = shop.vault(POLYGON_USDC)
+    assert quoted.quote.minimum // 2 <= delivered <= quoted.quote.output // 2
+
+
+def test_the_rest_of_a_short_quote_completes_it(memory_shop: QuoteShop) -> None:
+    quoted = memory_shop.routed()
+    memory_shop.pay(quoted, 1)
+    memory_shop.world.finish()
+    memory_shop.pay(quoted, quoted.quote.input - 1)
+    memory_shop.world.finish()
+    assert memory_shop.is_done(quoted)
+
+
+def test_a_quote_that_is_funded_twice_keeps_the_second_to_give_it_back(shop: QuoteShop) -> None:
+    quoted = shop.routed()
+    shop.pay(quoted)
+    shop.world.finish()
+    shop.pay(quoted)
+    shop.world.finish()
+    payment = shop.payment(quoted)
+    assert (payment.status, payment.labels) == ("succeeded", ("duplicate",))
+    assert payment.excess == quoted.quote.input
+    shop.world.reconcile(shop.details(quoted), "refund_excess")
+    shop.world.finish()
+    assert shop.held(USDC, WALLET) == quoted.quote.input
+    assert shop.payment(quoted).excess == 0
+
+
+def test_what_the_router_returns_is_in_escrow_again_and_no_receipt(shop: QuoteShop) -> None:
+    quoted = shop.routed()
+    shop.fail("return")
+    shop.pay(quoted)
+    shop.world.finish()
+    payment = shop.payment(quoted)
+    assert (payment.status, payment.labels) == ("action_required", ("execution_failed",))
+    assert payment.timeline[-1].reason == "route_returned"
+    assert (payment.received, payment.excess) == (quoted.quote.input, 0)
+    assert payment.books.escrow == quoted.quote.input
+    assert shop.held(USDC, quoted.quote.deposit_address) == quoted.quote.input
+    assert len(shop.service.payments.list_receipts(shop.world.server, payment.id).entries) == 1
+    shop.world.reconcile(shop.details(quoted), "retry_execution")
+    shop.world.finish()
+    assert shop.is_done(quoted)
+    assert shop.vault(POLYGON_USDC) >= quoted.quote.minimum
+
+
+def test_what_the_router_returns_can_be_refunded(memory_shop: QuoteShop) -> None:
+    quoted = memory_shop.routed()
+    memory_shop.fail("return")
+    memory_shop.pay(quoted)
+    memory_shop.world.finish()
+    memory_shop.world.reconcile(memory_shop.details(quoted), "refund")
+    memory_shop.world.finish()
+    assert memory_shop.held(USDC, WALLET) == quoted.quote.input
+    assert memory_shop.payment(quoted).status == "refunded"
+
+
+def test_a_router_that_returns_twice_is_followed_twice(memory_shop: QuoteShop) -> None:
+    quoted = memory_shop.routed()
+    memory_shop.fail("return", 2)
+    memory_shop.pay(quoted)
+    memory_shop.world.finish()
+    memory_shop.world.reconcile(memory_shop.details(quoted), "retry_execution")
+    memory_shop.world.finish()
+    payment = memory_shop.payment(quoted)
+    assert payment.route is not None
+    assert (payment.status, len(payment.route.return_hashes)) == ("action_required", 2)
+    assert memory_shop.held(USDC, quoted.quote.deposit_address) == quoted.quote.input
+
+
+@pytest.mark.parametrize("operation", ["deliver", "lost_answer"])
+def test_a_router_that_does_not_answer_is_asked_again(shop: QuoteShop, operation: str) -> None:
+    quoted = shop.routed()
+    shop.fail(operation, 3)
+    shop.pay(quoted)
+    shop.world.finish()
+    assert shop.is_done(quoted)
+    route = shop.payment(quoted).route
+    assert route is not None and shop.vault(POLYGON_USDC) == route.delivered
+
+
+def test_a_delivery_that_a_reorg_undoes_is_waited_for(memory_shop: QuoteShop) -> None:
+    world = memory_shop.world
+    quoted = memory_shop.routed()
+    memory_shop.pay(quoted)
+    vault = memory_shop.service.chains[POLYGON].derive(
+        AddressSpec(world.environment_id, "vault", world.merchant.id)
+    )
+    for _ in range(30):
+        world.advance(1)
+        if memory_shop.service.chains[POLYGON].scan([POLYGON_USDC.address], [vault], 0, 10_000):
+            break
+    memory_shop.service.sandbox().reorg(world.server, POLYGON, 2)
+    assert not memory_shop.is_done(quoted)
+    world.finish()
+    assert memory_shop.is_done(quoted)
+    assert memory_shop.vault(POLYGON_USDC) >= quoted.quote.minimum
+
+
+class LyingRouter:
+    """Says of every order what it was told to say."""
+
+    def __init__(self, answers: list[RouteProgress | Exception]) -> None:
+        self.answers = answers
+
+    def open(self, order: object) -> str:
+        return OTHER_WALLET
+
+    def deliver(self, key: str, payment_hash: str) -> RouteProgress:
+        answer = self.answers[0] if len(self.answers) == 1 else self.answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+
+def lie(shop: QuoteShop, *answers: RouteProgress | Exception) -> None:
+    """Let the worker ask a router that answers so from now on."""
+    routers = shop.service._background_jobs._routers
+    routers["sandbox"] = LyingRouter(list(answers))
+
+
+def test_nothing_that_a_router_says_moves_a_payment(memory_shop: QuoteShop) -> None:
+    """Not a hash that does not exist, a transfer of less, nor one to somebody else."""
+    world, chain = memory_shop.world, memory_shop.service.chains[POLYGON]
+    quoted = memory_shop.routed()
+    vault = chain.derive(AddressSpec(world.environment_id, "vault", world.merchant.id))
+    minimum = quoted.quote.minimum
+    address = POLYGON_USDC.address
+    less = chain.transfer(address, None, vault, minimum - 1, "less than the minimum")
+    elsewhere = chain.transfer(address, None, WALLET, minimum, "to somebody else")
+    lie(
+        memory_shop,
+        RouteProgress(state="delivered", transaction_hash="0x" + "ab" * 32),
+        RouteProgress(state="delivered", transaction_hash=less),
+        RouteProgress(state="delivered", transaction_hash=elsewhere),
+        RouteProgress(state="returned", transaction_hash="0x" + "cd" * 32),
+        RouteProgress(state="returned", transaction_hash=memory_shop.pay(quoted)),
+        RouteProgress(state="delivered"),
+        RouteRefused("there is no such order"),
+        RouteProgress(state="waiting"),
+    )
+    world.finish()
+    payment = memory_shop.payment(quoted)
+    assert (payment.status, memory_shop.is_done(quoted)) == ("executing", False)
+
+
+def test_one_delivery_settles_one_quote(memory_shop: QuoteShop) -> None:
+    world = memory_shop.world
+    first, second = memory_shop.routed(), memory_shop.routed()
+    memory_shop.pay(first)
+    world.finish()
+    route = memory_shop.payment(first).route
+    assert route is not None
+    lie(memory_shop, RouteProgress(state="delivered", transaction_hash=route.delivery_hash))
+    memory_shop.pay(second)
+    world.finish()
+    assert (memory_shop.is_done(first), memory_shop.is_done(second)) == (True, False)
+
+
+def test_a_delivery_that_was_counted_meanwhile_counts_no_more(memory_shop: QuoteShop) -> None:
+    """Between the look and the commit another quote has taken it."""
+    world = memory_shop.world
+    quoted = memory_shop.routed()
+    memory_shop.pay(quoted)
+    world.advance(9)
+    payment = memory_shop.payment(quoted)
+    assert payment.route is not None
+    name = f"route/{payment.route.key}:{payment.route.payment_hash}"
+    chain = memory_shop.service.chains[POLYGON]
+    vault = payment.destination.address
+    expected, minimum = payment.route.expected, payment.route.minimum
+    amount = expected - (expected - minimum) // 2
+    hash = chain.transfer(POLYGON_USDC.address, None, vault, amount, name)
+    taken = RouteDelivery(
+        id=f"{POLYGON}:{hash}:0", transfer="elsewhere", payment_id="payment_x", created_at=0
+    )
+    write(world.storage, world.environment_id, lambda tx: tx.insert(taken))
+    world.finish()
+    assert memory_shop.payment(quoted).status == "executing"
+
+
+def test_a_release_that_a_deep_reorg_undid_is_back_in_escrow(memory_shop: QuoteShop) -> None:
+    """The router is not paid any more, and the transfer fails when it is sent again."""
+    world = memory_shop.world
+    quoted = memory_shop.routed()
+    world.advance(3)
+    lie(memory_shop, RouteProgress(state="waiting"))
+    memory_shop.pay(quoted)
+    world.advance(4)
+    world.advance(10)
+    payment = memory_shop.payment(quoted)
+    assert payment.route is not None and payment.route.payment_hash is not None
+    release = world.chain.transaction(payment.release_hash)
+    world.fail("transfer")
+    world.reorg(world.chain.heads().latest.number - release.block.number + 1)
+    world.finish()
+    payment = memory_shop.payment(quoted)
+    assert (payment.status, payment.can_retry) == ("action_required", True)
+    assert payment.books.escrow == memory_shop.held(USDC, quoted.quote.deposit_address)
+    assert payment.route is not None and payment.route.payment_hash is None
+
+
+def test_an_expired_quote_goes_with_its_payment(memory_shop: QuoteShop) -> None:
+    world = memory_shop.world
+    quoted = memory_shop.routed()
+    kept = memory_shop.routed()
+    memory_shop.pay(kept)
+    world.advance(35 * 86_400)
+    retention = Retention(payments_ms=31 * DAY)
+    gone = RetentionPurge(memory_shop.service.ports).run(retention).records
+    assert (gone["payments"], gone["quotes"]) == (1, 1)
+    assert memory_shop.is_done(kept)
+    with pytest.raises(NotFound):
+        memory_shop.service.quotes.get(world.server, quoted.quote.id)
+
+
+def test_a_quote_can_be_cancelled_as_a_payment(memory_shop: QuoteShop) -> None:
+    quoted = memory_shop.routed()
+    memory_shop.service.payments.cancel(memory_shop.world.server, quoted.quote.payment_id)
+    assert memory_shop.payment(quoted).status == "cancelled"
+    with pytest.raises(InvalidState):
+        memory_shop.service.payments.cancel(memory_shop.world.server, quoted.quote.payment_id)
+
+
+def test_a_process_that_dies_after_any_commit_leaves_a_quote_that_is_done(
+    memory_shop: QuoteShop,
+) -> None:
+    """Another process goes on with what is stored, wherever the first one stopped."""
+    for stop_after in range(1, 14, 2):
+        quoted = memory_shop.routed()
+        memory_shop.pay(quoted)
+        for _ in range(stop_after):
+            memory_shop.world.advance(1)
+        memory_shop.world.service = memory_shop.world.restarted()
+        memory_shop.world.finish()
+        assert memory_shop.is_done(quoted), stop_after

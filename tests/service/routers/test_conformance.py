@@ -1,0 +1,73 @@
+"""The router suite on the simulated router, on every storage."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import count
+
+import pytest
+
+from payments_core.chains.port import TransferLog
+from payments_core.conformance.router import RouterConformance
+from payments_core.routers.port import RouteOrder, Router
+from payments_core.routers.simulated.router import SimulatedRouter
+from payments_core.storage.port import Storage
+from tests.service.world import WALLET, World
+
+
+class TestSimulated(RouterConformance):
+    can_return = True
+    can_lose_answers = True
+    can_fail = True
+
+    @pytest.fixture(autouse=True)
+    def _place(self, storage: Storage) -> None:
+        self.world = World(storage)
+        self.failing: list[str] = []
+        self.is_down = False
+        self.names = count()
+
+    def open_router(self) -> Router:
+        service = self.world.service
+        return SimulatedRouter(service.ports, service.chains, fails=self._fails)  # type: ignore[arg-type]
+
+    def pay(self, address: str, amount_atomic: int) -> str:
+        chain = self.world.service.chains[self.source.chain_id]
+        name = f"payer-{next(self.names)}"
+        token = self.source.address
+        chain.transfer(token, None, WALLET, amount_atomic, f"{name}/faucet")  # type: ignore[attr-defined]
+        hash: str = chain.transfer(token, WALLET, address, amount_atomic, name)  # type: ignore[attr-defined]
+        chain.mine(3)  # type: ignore[attr-defined]
+        return hash
+
+    def wait(self) -> None:
+        self.world.system.advance(10)
+
+    def read_transfers(self, chain_id: int, hash: str) -> Sequence[TransferLog]:
+        view = self.world.service.chains[chain_id].transaction(hash)
+        return () if view is None else view.logs
+
+    def count_received(self, order: RouteOrder) -> int:
+        chain = self.world.service.chains[order.destination.chain_id]
+        chain.mine(3)  # type: ignore[attr-defined]
+        return chain.balances(order.destination.address, [order.recipient]).amounts[order.recipient]
+
+    def return_next(self) -> None:
+        self.failing.append("return")
+
+    def lose_next_answer(self) -> None:
+        self.failing.append("lost_answer")
+
+    def fail(self) -> None:
+        self.is_down = True
+
+    def restore(self) -> None:
+        self.is_down = False
+
+    def _fails(self, call: str) -> bool:
+        if self.is_down:
+            return call != "return"
+        if call in self.failing:
+            self.failing.remove(call)
+            return True
+        return False
