@@ -102,7 +102,8 @@ def test_a_start_that_stopped_anywhere_is_finished_by_the_next(
         environment, key = service.tenants.authenticate(keys.app_id, keys.app_secret, mode=MODE)
         assert environment.id == keys.environment_id
         live = [item for item in environment.keys if item.revoked_at is None]
-        assert live == [key]
+        _, page = service.tenants.authenticate_publishable(str(keys.api_key), mode=MODE)
+        assert live == [key, page]
         apps = service.ports.storage.read(
             DIRECTORY, lambda snapshot: snapshot.get(App, keys.app_id)
         )
@@ -128,6 +129,18 @@ def test_keys_of_your_own_survive_a_new_key_of_the_sandbox(folder: DataFolder) -
         service.tenants.authenticate(first.app_id, mine, mode=MODE)
         with pytest.raises(Unauthorized):
             service.tenants.authenticate(first.app_id, first.app_secret, mode=MODE)
+
+
+def test_a_keys_file_of_an_earlier_release_gets_a_publishable_key(folder: DataFolder) -> None:
+    with opened(folder) as service:
+        first = folder.open_keys(service)
+        earlier = {**first.render_document(), "apiKey": None}
+        folder.keys_file.write_text(json.dumps(earlier), encoding="utf-8")
+        second = folder.open_keys(service)
+        assert second.app_secret == first.app_secret
+        assert second == folder.open_keys(service)
+        _, key = service.tenants.authenticate_publishable(str(second.api_key), mode=MODE)
+        assert key.kind == "publishable"
 
 
 def test_a_keys_file_without_its_database_gives_way_to_a_new_app(folder: DataFolder) -> None:

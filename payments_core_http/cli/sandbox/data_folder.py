@@ -19,14 +19,16 @@ from typing import Any, Final
 import attrs
 
 from payments_core.credentials.keyring import KeyRing, WeakKeyRing
+from payments_core.credentials.secrets import SecretKind
 from payments_core.errors import Unauthorized
 from payments_core.service import PaymentsService
 from payments_core.storage.port import DIRECTORY
-from payments_core.tenants.record import PartnerName
+from payments_core.tenants.record import Environment, PartnerName
 
 MODE: Final = "sandbox"
 PARTNER_ID = "sandbox"
 KEY_NAME = "payments sandbox"
+API_KEY_NAME = "sandbox page"
 FOLDER_MODE = 0o700
 FILE_MODE = 0o600
 
@@ -37,12 +39,16 @@ class FolderRefused(Exception):
 
 @attrs.frozen(kw_only=True)
 class SandboxKeys:
-    """Whose sandbox it is, and the secret that opens it: what `sandbox.json` holds."""
+    """Whose sandbox it is, and what opens it: what `sandbox.json` holds.
+
+    `api_key` is publishable, for `x-sdk-key`; a sandbox of an earlier release has none yet.
+    """
 
     app_id: str
     partner_id: str
     environment_id: str
     app_secret: str = attrs.field(repr=False)
+    api_key: str | None = None
 
     def render_document(self) -> dict[str, Any]:
         """The wire's names. What does not exist in this release is null."""
@@ -52,7 +58,7 @@ class SandboxKeys:
             "environmentId": self.environment_id,
             "appSecret": self.app_secret,
             "restrictedKeys": {},
-            "apiKey": None,
+            "apiKey": self.api_key,
             "operator": None,
         }
 
@@ -160,8 +166,13 @@ class DataFolder:
         """The app and its key, as `sandbox.json` says, or made now. Raises FolderRefused."""
         known = self._read_keys()
         if known is not None and _is_accepted(service, known):
-            return known
-        made = _make_keys(service)
+            if known.api_key is not None:
+                return known
+            environment = service.tenants.get_environment(known.environment_id)
+            key = _replace_key(service, environment, "publishable", API_KEY_NAME)
+            made = attrs.evolve(known, api_key=key)
+        else:
+            made = _make_keys(service)
         _write_private_file(
             self.keys_file, f"{json.dumps(made.render_document(), indent=2)}\n".encode()
         )
@@ -175,6 +186,7 @@ class DataFolder:
                 partner_id=document["partnerId"],
                 environment_id=document["environmentId"],
                 app_secret=document["appSecret"],
+                api_key=document.get("apiKey"),
             )
         except FileNotFoundError:
             return None
@@ -203,16 +215,25 @@ def _make_keys(service: PaymentsService) -> SandboxKeys:
     else:
         app = service.tenants.get_app(name.app_id)
     environment = service.tenants.get_environment(app.environments[MODE])
-    for lost in environment.keys:
-        if lost.name == KEY_NAME and lost.revoked_at is None:
-            service.tenants.revoke_key(environment.id, lost.id)
-    _, secret = service.tenants.create_key(environment.id, "standard", KEY_NAME)
+    secret = _replace_key(service, environment, "standard", KEY_NAME)
     return SandboxKeys(
         app_id=app.id,
         partner_id=app.partner_id,
         environment_id=environment.id,
         app_secret=secret,
+        api_key=_replace_key(service, environment, "publishable", API_KEY_NAME),
     )
+
+
+def _replace_key(
+    service: PaymentsService, environment: Environment, kind: SecretKind, name: str
+) -> str:
+    """A new key in place of those of that name that a start has made and lost."""
+    for lost in environment.keys:
+        if lost.name == name and lost.revoked_at is None:
+            service.tenants.revoke_key(environment.id, lost.id)
+    _, secret = service.tenants.create_key(environment.id, kind, name)
+    return secret
 
 
 def _write_private_file(path: Path, content: bytes) -> None:

@@ -106,3 +106,14 @@ def test_only_what_lacks_finality_is_pending() -> None:
     assert verdict.is_pending
     [verdict] = judge(WANTED, 8453, changed(succeeded=False), HEADS, frozenset())
     assert not verdict.is_pending
+
+
+def test_what_comes_from_a_sender_that_is_left_out_is_passed_over() -> None:
+    """A router that returns funds to an escrow pays nothing there."""
+    wanted = attrs.evolve(WANTED, not_from="0xS")
+    [verdict] = judge(wanted, 8453, VIEW, HEADS, frozenset())
+    assert (verdict.reason, verdict.log) == ("wrong_recipient", None)
+    other = attrs.evolve(LOG, position=1, sender="0xT")
+    both = attrs.evolve(VIEW, logs=(LOG, other))
+    [verdict] = judge(wanted, 8453, both, HEADS, frozenset())
+    assert (verdict.reason, verdict.log) == (None, other)
