@@ -146,6 +146,16 @@ soak: $(READY) ## Play 1,000,000 steps against every invariant; STEPS= SEED= JOB
 		$(if $(STEPS),--steps $(STEPS)) $(if $(SEED),--seed $(SEED)) \
 		$(if $(JOBS),--jobs $(JOBS)) $(if $(ONLY),--only $(ONLY))
 
+.PHONY: payout-kills
+payout-kills: $(READY) ## Kill -9 workers between any two calls to a bank; SEED= PAYMENTS=25
+	@$(PY) -m tests.service.payments.payouts.kills \
+		$(if $(SEED),--seed $(SEED)) $(if $(PAYMENTS),--payments $(PAYMENTS))
+
+.PHONY: soak-payouts
+soak-payouts: $(READY) ## Play EXAMPLES=500 random lives of payouts, and a fault at every call
+	@PAYOUT_EXAMPLES=$(or $(EXAMPLES),500) $(PY) -m pytest -q --timeout=0 \
+		tests/service/payments/payouts/test_machine.py tests/service/payments/payouts/test_crashes.py
+
 .PHONY: fuzz
 fuzz: $(READY) ## Send made-up requests to every route for MINUTES=20; SEED= plays one again
 	@$(PY) -m tests.fuzz $(if $(MINUTES),--minutes $(MINUTES)) $(if $(SEED),--seed $(SEED))
