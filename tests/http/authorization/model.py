@@ -72,6 +72,11 @@ class Row:
         return f"{self.method} {self.path}"
 
     @property
+    def is_absent(self) -> bool:
+        """Nothing is there yet that an id could be looked for in."""
+        return self.code == "capability_not_active"
+
+    @property
     def writes(self) -> bool:
         return self.method != "GET"
 
