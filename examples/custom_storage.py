@@ -25,7 +25,7 @@ import msgspec
 from payments_core.clock import Instant
 from payments_core.storage import documents, port, query_semantics, schema_fingerprint
 from payments_core.storage.damaged_records import AlarmLimit, decode_row
-from payments_core.storage.jobs import Job
+from payments_core.storage.jobs import NEVER, Job, require_holder
 from payments_core.storage.records import Index, R, Record, Value
 
 Values = Sequence[Value]
@@ -201,7 +201,7 @@ class LmdbStorage:
             return [port.LocatedRecord(row.partition, row.record) for row in islice(located, limit)]
 
     def claim(self, queue: str, now: Instant, *, lease_ms: int, limit: int, lane_concurrency: int,
-              lane_overrides: Mapping[str, int] = port.NO_LANE_OVERRIDES
+              lane_overrides: Mapping[str, int] = port.NO_LANE_OVERRIDES, holder: str = ""
               ) -> list[port.ClaimedJob]:  # fmt: skip
         with self._begin(write=True) as rows:
             live = Counter(row.record.lane for row in rows.scan(Job, LEASES, (queue,), (now + 1,)))
@@ -215,11 +215,33 @@ class LmdbStorage:
             ring = sorted(lanes, key=lambda lane: (lane <= last_lane, lane))
             for row in query_semantics.interleave([lanes[lane] for lane in ring], limit):
                 job = documents.stamp(row.record, row.record.version + 1)
-                job = attrs.evolve(job, claims=job.claims + 1, lease_until=now + lease_ms)
+                job = attrs.evolve(job, claims=job.claims + 1, holder=holder,
+                                   lease_until=now + lease_ms)  # fmt: skip
                 Rows(rows.txn, row.partition).put(job, row.entries)
                 rows.txn.put(turn, job.lane.encode())
                 claimed.append(port.ClaimedJob(row.partition, job))
             return claimed
+
+    def renew(self, claimed: Sequence[port.ClaimedJob], until: Instant) -> list[port.ClaimedJob]:
+        with self._begin(write=True) as rows:
+            held = list[port.ClaimedJob]()
+            for item in claimed:
+                job = (own := Rows(rows.txn, item.partition)).get(Job, item.job.id)
+                if job and job.version == item.job.version:
+                    own.put(attrs.evolve(job, lease_until=until), own._entries(job))
+                    held.append(item)
+            return held
+
+    def end_leases(self, queue: str, holder: str, now: Instant) -> int:
+        require_holder(holder)
+        with self._begin(write=True) as rows:
+            live = takewhile(lambda row: row.record.lease_until < NEVER,
+                             rows.scan(Job, LEASES, (queue,), (now + 1,)))  # fmt: skip
+            leased = [row for row in live if row.record.holder == holder]
+            for row in leased:
+                free = attrs.evolve(row.record, lease_until=0, holder="")
+                Rows(rows.txn, row.partition).replace(free)
+            return len(leased)
 
     def next_due(self, queue: str, after: Instant | None = None) -> Instant | None:
         with self._begin() as rows:

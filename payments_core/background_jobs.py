@@ -48,8 +48,8 @@ from payments_core.webhooks.dispatch.recovery import WebhookRecovery
 from payments_core.webhooks.lifecycle import RECOVER
 
 QUEUES = (
-    Queue("chain", lane_concurrency=1, lease_ms=MINUTE),
-    Queue("timers", lane_concurrency=16, lease_ms=MINUTE),
+    Queue("chain", lane_concurrency=1),
+    Queue("timers", lane_concurrency=16),
     FAN_OUT_QUEUE,
     DELIVERY_QUEUE,
     TASK_QUEUE,
@@ -108,6 +108,7 @@ class BackgroundJobs:
                     self.webhook_delivery(mode),
                     worker.parking,
                     mode,
+                    leases=worker.leases,
                     refresh=self._refresh,
                 )
             )

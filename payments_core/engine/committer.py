@@ -357,10 +357,12 @@ def _reschedule_job(job: Job, next_run_at: Instant | None, *, made_no_progress: 
     if next_run_at is None:
         return None
     if next_run_at == NEVER:
-        return attrs.evolve(job, lease_until=NEVER)
+        return attrs.evolve(job, lease_until=NEVER, holder="")
     # The handler came to an end, so the count towards parking starts again.
     failures = job.failures + 1 if made_no_progress else 0
-    return attrs.evolve(job, due_at=next_run_at, lease_until=0, claims=0, failures=failures)
+    return attrs.evolve(
+        job, due_at=next_run_at, lease_until=0, claims=0, failures=failures, holder=""
+    )
 
 
 def _delete_expired_response(

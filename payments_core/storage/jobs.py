@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import attrs
 
@@ -14,6 +14,11 @@ NEVER: Instant = 2**53 - 1
 """A lease or a due time that never comes: how a job parks."""
 
 
+def _upgrade_from_1(document: dict[str, Any]) -> dict[str, Any]:
+    # SQLite writes the holder of a lease into a document without changing its schema.
+    return {"holder": "", **document}
+
+
 @attrs.frozen(kw_only=True)
 class Job(Record):
     """Work to do at `due_at`.
@@ -21,6 +26,7 @@ class Job(Record):
     `queue` begins with the mode, since a process claims only its own. `lane` is what must not
     run twice at once or starve others: a webhook endpoint, a Payment, a sender. `ordinal`
     orders jobs of a lane that fall due together. `claims` counts claims, and fences them.
+    `holder` names the worker that has the lease, where it has a name that outlives its process.
     """
 
     collection: ClassVar[Collection] = Collection(
@@ -34,6 +40,9 @@ class Job(Record):
             "claims": int,
         },
         indexes=(Index("by_lane", key=("lane",), order=("due_at", "ordinal")),),
+        schema=2,
+        upgrades={1: _upgrade_from_1},
+        oldest_reader=1,
     )
 
     queue: str
@@ -46,3 +55,10 @@ class Job(Record):
     lease_until: Instant = 0
     claims: int = 0
     failures: int = 0
+    holder: str = ""
+
+
+def require_holder(holder: str) -> None:
+    """Raise ValueError for the name of nobody: most leases have it."""
+    if not holder:
+        raise ValueError("a holder of leases needs a name")

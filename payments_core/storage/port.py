@@ -234,6 +234,7 @@ class Storage(Protocol):
         limit: int,
         lane_concurrency: int,
         lane_overrides: Mapping[str, int] = NO_LANE_OVERRIDES,
+        holder: str = "",
     ) -> Sequence[ClaimedJob]:
         """Lease up to `limit` due jobs of a queue, at most `lane_concurrency` of each lane at a
         time.
@@ -241,13 +242,33 @@ class Storage(Protocol):
         A lane that `lane_overrides` names has as many slots as that says, which may be none.
 
         A job is due when `due_at <= now` and its `lease_until <= now`. A claim sets `lease_until`
-        to `now + lease_ms`, raises `claims` and the record's version by one, and returns the job
-        as it is then. Within a lane jobs come in the order of (due_at, ordinal, id); a lane whose
-        slots have live leases (`lease_until > now`, due or not) gives none. Lanes take turns in a
-        ring, one job each, so that neither a full nor a long lane starves another: a claim goes on
-        where the one before it ended, of this handle at least. The ring's order is the adapter's
-        choice. A lane is one lane in all partitions. The jobs are `payments_core.storage.jobs.Job`.
+        to `now + lease_ms` and `holder` to the name given, raises `claims` and the record's
+        version by one, and returns the job as it is then. Within a lane jobs come in the order of
+        (due_at, ordinal, id); a lane whose slots have live leases (`lease_until > now`, due or
+        not) gives none. Lanes take turns in a ring, one job each, so that neither a full nor a
+        long lane starves another: a claim goes on where the one before it ended, of this handle
+        at least. The ring's order is the adapter's choice. A lane is one lane in all partitions.
+        The jobs are `payments_core.storage.jobs.Job`.
         Raises as `transact` does; what a claim leased whose answer was lost comes back in time.
+        """
+
+    def renew(self, claimed: Sequence[ClaimedJob], until: Instant) -> Sequence[ClaimedJob]:
+        """Move the end of leases to `until`; return those that were still held, as given.
+
+        A lease is held while the stored job has the version that the claim gave it, whether or
+        not its end has passed. Nothing but `lease_until` changes: the version stays, so that what
+        was claimed can still be finished with. A lease that was lost is left as it is. The jobs
+        may be of several partitions; what is renewed in one may be lost with another's failure.
+        A renewal need not survive a crash of the database. Raises as `transact` does.
+        """
+
+    def end_leases(self, queue: str, holder: str, now: Instant) -> int:
+        """Make due again at once what `holder` has leased of a queue; how many jobs it was.
+
+        For a process that knows that the holder is dead. The version of each rises, so that a
+        holder that lives after all cannot finish it; `claims` stays. Leases that ended by `now`
+        and those of other holders are left as they are, and so are jobs that are parked.
+        Raises ValueError for no name, and as `transact` does.
         """
 
     def next_due(self, queue: str, after: Instant | None = None) -> Instant | None:

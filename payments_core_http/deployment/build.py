@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from payments_core.accounts.verification.loader import open_kyc
+from payments_core.background_jobs import QUEUES
 from payments_core.banks.loader import open_bank
 from payments_core.chains.loader import Checkable, open_chain, open_signer
 from payments_core.chains.port import Chain, ChainMismatch, ChainUnavailable, SignerRefused
@@ -41,8 +42,8 @@ from payments_core_http.throttling import Throttle
 
 T = TypeVar("T")
 
-MAX_CLOCK_SKEW_MS = 30 * SECOND
-"""A worker that is so far ahead takes leases that live: half the shortest of them."""
+MAX_CLOCK_SKEW_MS = min(queue.lease_ms for queue in QUEUES) // 2
+"""A worker that is further ahead takes leases that live."""
 
 _log = logging.getLogger(__name__)
 
@@ -150,8 +151,8 @@ def require_synchronized_clock(storage: Storage) -> None:
         if off > MAX_CLOCK_SKEW_MS:
             raise _refusal(
                 "storage.url",
-                f"is a server whose clock differs from this machine's clock by {off // SECOND} s: "
-                "synchronize the clocks with NTP",
+                "is a server whose clock differs from this machine's clock by "
+                f"{off / SECOND:.1f} s: synchronize the clocks with NTP",
             )
 
 

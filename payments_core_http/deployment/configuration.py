@@ -83,6 +83,12 @@ class WorkerSettings:
 
     threads: Count = setting("How many jobs run at the same time, without webhooks.", 4)
     drain_s: Seconds = setting("How long a stopping process waits for running jobs.", 30)
+    state_folder: Text | None = setting(
+        "A folder of this machine with a file for each worker, by which a worker that starts again"
+        " finds the jobs that it left; unless set, systemd's state directory, or a folder for"
+        " temporary files.",
+        None,
+    )
 
 
 @attrs.frozen(kw_only=True)

@@ -29,6 +29,7 @@ from payments_core_http.client_address import parse_networks
 from payments_core_http.deployment import build as assembling
 from payments_core_http.deployment.configuration import Configuration
 from payments_core_http.deployment.startup_rules import find_warnings, require_startable
+from payments_core_http.deployment.worker_names import hold_worker_name
 from payments_core_http.observability import logs
 from payments_core_http.observability.management import ManagementServer
 from payments_core_http.observability.metrics import Metrics
@@ -77,10 +78,15 @@ def serve(configuration: Configuration, ready: OnReady) -> None:
 
 def work(configuration: Configuration, ready: OnReady) -> None:
     """Do jobs until a signal comes. Raises ConfigurationRefused, StorageError, OSError."""
-    with _start_deployment(configuration) as (service, metrics, _):
+    with (
+        hold_worker_name(configuration) as name,
+        _start_deployment(configuration) as (service, metrics, _),
+    ):
         sys.setswitchinterval(SWITCH_INTERVAL_S)
         ended = threading.Event()
         worker = service.worker(configuration.mode)
+        if name is not None and (left := worker.take_over(name)):
+            _log.info("%d jobs are taken up that the worker before this one left", left)
         is_stopping = _stop_on_signals(ended.set)
         metrics.expect_scans(service.chains)
         worker.start(configuration.worker.threads)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 from unittest import mock
 
@@ -10,7 +10,7 @@ import attrs
 
 from payments_core.conformance.storage.records import Letter
 from payments_core.money import Atomic
-from payments_core.storage.jobs import Job
+from payments_core.storage.jobs import NEVER, Job
 from payments_core.storage.memory.adapter import MemoryStorage
 from payments_core.storage.memory.transaction import StoredRow
 from payments_core.storage.port import (
@@ -240,19 +240,75 @@ class PartitionsLeak(Wrapped):
 class LeaseNotFenced(Wrapped):
     """A job claimed again keeps its counter, and its version."""
 
-    def _lease(self, partition: str, row: StoredRow, until: int) -> ClaimedJob:
+    def _lease(self, partition: str, row: StoredRow, until: int, holder: str) -> ClaimedJob:
         job = row.read(Job)
         if job.claims == 0:
-            return super()._lease(partition, row, until)
+            return super()._lease(partition, row, until, holder)
         columns = {**row.columns, "lease_until": until}
         self._tables[partition, "jobs"][job.id] = attrs.evolve(row, columns=columns)
         return ClaimedJob(partition, attrs.evolve(job, lease_until=until))
 
 
 class LeaseNotStored(Wrapped):
-    def _lease(self, partition: str, row: StoredRow, until: int) -> ClaimedJob:
+    def _lease(self, partition: str, row: StoredRow, until: int, holder: str) -> ClaimedJob:
         job = row.read(Job)
         return ClaimedJob(partition, attrs.evolve(job, claims=job.claims + 1, lease_until=until))
+
+
+class RenewalDoesNothing(Wrapped):
+    def renew(self, claimed: Sequence[ClaimedJob], until: int) -> Sequence[ClaimedJob]:
+        return [item for item in claimed if self._is_held(item)]
+
+
+class RenewalTakesANewVersion(Wrapped):
+    """What was claimed can then no longer be finished."""
+
+    def renew(self, claimed: Sequence[ClaimedJob], until: int) -> Sequence[ClaimedJob]:
+        held = [item for item in claimed if self._is_held(item)]
+        for item in held:
+            job = attrs.evolve(item.job, lease_until=until, version=item.job.version + 1)
+            self._store_job(item.partition, job)
+        return held
+
+
+class RenewalStaysInOnePartition(Wrapped):
+    def renew(self, claimed: Sequence[ClaimedJob], until: int) -> Sequence[ClaimedJob]:
+        return super().renew([item for item in claimed if item.partition == "env_here"], until)
+
+
+class RenewalTakesBackWhatWasLost(Wrapped):
+    def _is_held(self, claimed: ClaimedJob) -> bool:
+        return True
+
+
+class EndedLeasesAreNotFenced(Wrapped):
+    """A lease is ended without a new version, so that its holder does not lose it."""
+
+    def end_leases(self, queue: str, holder: str, now: int) -> int:
+        leased = [(p, row.read(Job)) for p, row in list(self._iter_jobs(queue))]
+        ours = [item for item in leased if item[1].holder == holder and item[1].lease_until > now]
+        for partition, job in ours:
+            self._store_job(partition, attrs.evolve(job, lease_until=0, holder=""))
+        return len(ours)
+
+
+class EveryLeaseIsEnded(Wrapped):
+    """Those of holders that live, too."""
+
+    def end_leases(self, queue: str, holder: str, now: int) -> int:
+        holders = {row.read(Job).holder for _, row in self._iter_jobs(queue)} - {""}
+        return sum(super(EveryLeaseIsEnded, self).end_leases(queue, it, now) for it in holders)
+
+
+class ParkedJobsAreFreed(Wrapped):
+    def end_leases(self, queue: str, holder: str, now: int) -> int:
+        with mock.patch("payments_core.storage.memory.adapter.NEVER", NEVER + 1):
+            return super().end_leases(queue, holder, now)
+
+
+class HolderIsForgotten(Wrapped):
+    def _lease(self, partition: str, row: StoredRow, until: int, holder: str) -> ClaimedJob:
+        return super()._lease(partition, row, until, "")
 
 
 class SlotsIgnored(Wrapped):

@@ -97,14 +97,32 @@ class FaultyStorage:
         return self._through("read", lambda: self._inner.read(partition, work))
 
     def claim(
-        self, queue: str, now: Instant, *, lease_ms: int, limit: int, lane_concurrency: int
+        self,
+        queue: str,
+        now: Instant,
+        *,
+        lease_ms: int,
+        limit: int,
+        lane_concurrency: int,
+        holder: str = "",
     ) -> Sequence[ClaimedJob]:
         return self._through(
             "claim",
             lambda: self._inner.claim(
-                queue, now, lease_ms=lease_ms, limit=limit, lane_concurrency=lane_concurrency
+                queue,
+                now,
+                lease_ms=lease_ms,
+                limit=limit,
+                lane_concurrency=lane_concurrency,
+                holder=holder,
             ),
         )
+
+    def renew(self, claimed: Sequence[ClaimedJob], until: Instant) -> Sequence[ClaimedJob]:
+        return self._through("renew", lambda: self._inner.renew(claimed, until))
+
+    def end_leases(self, queue: str, holder: str, now: Instant) -> int:
+        return self._through("end_leases", lambda: self._inner.end_leases(queue, holder, now))
 
     def next_due(self, queue: str, after: Instant | None = None) -> Instant | None:
         return self._through("next_due", lambda: self._inner.next_due(queue, after))

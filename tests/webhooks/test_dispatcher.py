@@ -282,11 +282,11 @@ def test_a_fault_of_ours_spends_no_attempt(monkeypatch: pytest.MonkeyPatch) -> N
     endpoint = bench.endpoint()
     send, failed = bench.attempts.send, threading.Event()
 
-    def broken(sending: Any) -> Any:
+    def broken(sending: Any, lease_until: int) -> Any:
         if not failed.is_set():
             failed.set()
             raise KeyError("a fault of ours")
-        return send(sending)
+        return send(sending, lease_until)
 
     monkeypatch.setattr(bench.attempts, "send", broken)
     with running(bench):

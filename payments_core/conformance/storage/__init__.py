@@ -28,6 +28,7 @@ from payments_core.conformance.storage.crashes import CrashChecks, MigrationChec
 from payments_core.conformance.storage.documents import DocumentChecks
 from payments_core.conformance.storage.harness import AdapterLocation, Harness
 from payments_core.conformance.storage.jobs import JobChecks
+from payments_core.conformance.storage.leases import LeaseChecks
 from payments_core.conformance.storage.locks import LockChecks
 from payments_core.conformance.storage.lookups import LookupChecks
 from payments_core.conformance.storage.maintenance import MaintenanceChecks
@@ -49,6 +50,7 @@ class StorageConformance(
     DocumentChecks,
     BulkChecks,
     JobChecks,
+    LeaseChecks,
     CrashChecks,
     MigrationChecks,
     MaintenanceChecks,

@@ -30,7 +30,8 @@ _log = logging.getLogger(__name__)
 class Queue:
     """A queue of jobs, named without its mode.
 
-    `lane_concurrency` jobs of a lane may run at once. `lease_ms` must outlast the slowest handler.
+    `lane_concurrency` jobs of a lane may run at once. A lease of `lease_ms` is renewed while its
+    job runs, for up to `run_limit_ms`: a handler that takes longer loses its job to another worker.
     With `failure_blocks_lane`, a job that fails holds up its lane, since those behind it rest on it
     (a Payment, a sender); without, the others go on (a webhook endpoint). At most `threads` of a
     process serve it at once, so that slow work there leaves threads for the other queues; None is
@@ -39,7 +40,8 @@ class Queue:
 
     name: str
     lane_concurrency: int = 1
-    lease_ms: int = 1 * MINUTE
+    lease_ms: int = 5 * SECOND
+    run_limit_ms: int = 1 * MINUTE
     failure_blocks_lane: bool = True
     threads: int | None = None
 
@@ -103,7 +105,7 @@ class ParkingPolicy:
         """
         by_partition: dict[str, list[tuple[ClaimedJob, Job]]] = defaultdict(list)
         for item in claimed:
-            released = attrs.evolve(item.job, lease_until=0, claims=item.job.claims - 1)
+            released = attrs.evolve(item.job, lease_until=0, claims=item.job.claims - 1, holder="")
             by_partition[item.partition].append((item, released))
         for partition, changes in by_partition.items():
             self._rewrite_all(partition, changes)
@@ -146,8 +148,8 @@ class ParkingPolicy:
 def _delay_until(queue: Queue, job: Job, until: Instant) -> Job:
     """How a job waits: a live lease holds up its lane, a later due time lets the others pass."""
     if queue.failure_blocks_lane:
-        return attrs.evolve(job, lease_until=until)
-    return attrs.evolve(job, due_at=until, lease_until=0)
+        return attrs.evolve(job, lease_until=until, holder="")
+    return attrs.evolve(job, due_at=until, lease_until=0, holder="")
 
 
 def describe_error(error: BaseException) -> str:

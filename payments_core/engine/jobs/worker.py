@@ -14,12 +14,14 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Protocol
 
 from payments_core.clock import SECOND, Clock, Instant
+from payments_core.engine.jobs.batches import MAX_BATCH_WAIT_S, Batches
+from payments_core.engine.jobs.leases import CHECKS_PER_LEASE, LeaseKeeper
 from payments_core.engine.jobs.parking import ParkingPolicy, Queue, describe_error
 from payments_core.errors import Unavailable
 from payments_core.storage.jobs import NEVER
@@ -78,6 +80,7 @@ class Worker:
         self._mode = mode
         self._handlers = dict(handlers)
         self.parking = ParkingPolicy(storage, clock, self._handlers, telemetry)
+        self.leases = LeaseKeeper(storage, clock, refresh)
         self._companions: list[JobRunner] = []
         self._queues = tuple(queues)
         if len({queue.name for queue in self._queues}) != len(self._queues):
@@ -91,12 +94,32 @@ class Worker:
         self._nudges = 0
         self._pauses = 0
         self._running = dict.fromkeys((queue.name for queue in self._queues), 0)
+        self._batches = Batches(self._running)
+        self._ended = threading.Event()
+        self._keeper: threading.Thread | None = None
         self._watched = False
         self._stopping = False
+        self._count = 1
 
     def attach(self, companion: JobRunner) -> None:
         """Start, stop, wake and pause a companion with this worker, from now on."""
         self._companions.append(companion)
+
+    def take_over(self, holder: str) -> int:
+        """Claim jobs under a name from now on, and take up what the last process of that name
+        left; how many jobs it had. Call it before `start`.
+
+        One process at a time may have a name: it must know that the last one is dead. If that
+        lives after all, it loses what it has, and jobs are run twice; their outcomes still
+        count once.
+        """
+        self._refresh()
+        now = self._clock.now()
+        self.leases.holder = holder
+        return sum(
+            self._storage.end_leases(queue.full_name(self._mode), holder, now)
+            for queue in self._queues
+        )
 
     # In the caller's thread.
 
@@ -107,8 +130,8 @@ class Worker:
         """
         ran = 0
         for queue in self._queues:
-            while ran < limit and (claimed := self._claim(queue, now)) is not None:
-                self._run(queue, claimed)
+            while ran < limit and (claimed := self._claim(queue, now, 1)):
+                self._run(queue, claimed[0])
                 ran += 1
         return ran
 
@@ -162,9 +185,15 @@ class Worker:
 
     def start(self, threads: int = 4) -> None:
         """Start the threads; they run until `stop`."""
-        if self._threads:
+        if self._threads or self._keeper:
             raise RuntimeError("the worker is already started")
         self._stopping = False
+        self._ended.clear()
+        self._count = threads
+        self._keeper = threading.Thread(
+            target=self._keep_leases, name="payments-leases", daemon=True
+        )
+        self._keeper.start()
         self._threads = [
             threading.Thread(
                 target=self._serve, args=(n,), name=f"payments-worker-{n}", daemon=True
@@ -186,7 +215,14 @@ class Worker:
         for thread in self._threads:
             thread.join(max(0.0, deadline - time.monotonic()))
         self._threads = [thread for thread in self._threads if thread.is_alive()]
-        return not self._threads and all(quiet)
+        self._give_back()
+        if self._threads or not all(quiet):  # what still runs keeps its lease
+            return False
+        self._ended.set()
+        if self._keeper is not None:
+            self._keeper.join(max(1.0, deadline - time.monotonic()))
+            self._keeper = None
+        return True
 
     def wake(self) -> None:
         """Look for work now; call it after a commit that added jobs. It never blocks for long."""
@@ -205,6 +241,7 @@ class Worker:
         with self._changed:
             self._pauses += 1
             quiet = self._changed.wait_for(lambda: not any(self._running.values()), timeout_s)
+        self._give_back()
         return all([quiet, *(companion.pause(timeout_s) for companion in self._companions)])
 
     def resume(self) -> None:
@@ -261,10 +298,12 @@ class Worker:
         if not self._reserve_thread(queue):
             return False
         try:
-            claimed = self._claim(queue, None)
+            claimed = self._take(queue)
             if claimed is not None:
                 self.wake()  # where one job was, there may be another for another thread
+                began = time.monotonic()
                 self._run(queue, claimed)
+                self._batches.record_run(queue.name, time.monotonic() - began)
             return claimed is not None
         finally:
             self._release_thread(queue)
@@ -315,22 +354,56 @@ class Worker:
         with self._changed:
             self._changed.wait_for(lambda: self._stopping, seconds)
 
+    # What runs, and what was claimed with it.
+
+    def _take(self, queue: Queue) -> ClaimedJob | None:
+        """A job of the queue: one that was claimed and waits, or the first of a new batch."""
+        waiting = self._batches.take(queue.name)
+        if waiting is not None:
+            return waiting
+        threads = self._count if queue.threads is None else min(queue.threads, self._count)
+        claimed = self._claim(queue, None, self._batches.next_size(queue.name, threads))
+        self._batches.put(queue.name, claimed[1:])
+        return claimed[0] if claimed else None
+
+    def _give_back(self, waited_s: float = 0.0) -> None:
+        """Give back the jobs that have waited so long for a thread."""
+        late = self._batches.withdraw(waited_s)
+        self.leases.remove(late)
+        self.parking.release_unstarted(late)
+
+    def _keep_leases(self) -> None:
+        shortest_ms = min((queue.lease_ms for queue in self._queues), default=SECOND)
+        while not self._ended.wait(shortest_ms / SECOND / CHECKS_PER_LEASE):
+            try:
+                self._give_back(MAX_BATCH_WAIT_S)
+                self.leases.renew()
+            except Exception as error:  # the leases end by themselves; the thread must outlive it
+                _log.error("cannot renew the leases: %s", describe_error(error))
+
     # One job.
 
-    def _claim(self, queue: Queue, now: Instant | None) -> ClaimedJob | None:
+    def _claim(self, queue: Queue, now: Instant | None, limit: int) -> Sequence[ClaimedJob]:
         self._refresh()
         claimed = self._storage.claim(
             queue.full_name(self._mode),
             self._clock.now() if now is None else now,
             lease_ms=queue.lease_ms,
-            limit=1,
+            limit=limit,
             lane_concurrency=queue.lane_concurrency,
+            holder=self.leases.holder,
         )
-        return claimed[0] if claimed else None
+        self.leases.add(queue, claimed)
+        return claimed
 
     def _run(self, queue: Queue, claimed: ClaimedJob) -> None:
-        if not self.parking.should_run(queue, claimed):
-            return
+        try:
+            if self.parking.should_run(queue, claimed):
+                self._handle(queue, claimed)
+        finally:
+            self.leases.remove([claimed])
+
+    def _handle(self, queue: Queue, claimed: ClaimedJob) -> None:
         kind = claimed.job.kind
         try:
             with self.parking.telemetry.observe_job(queue.name, kind):

@@ -20,7 +20,7 @@ import attrs
 
 from payments_core.clock import SECOND, Instant
 from payments_core.storage import documents
-from payments_core.storage.jobs import Job
+from payments_core.storage.jobs import NEVER, Job, require_holder
 from payments_core.storage.maintenance import BATCH, ExclusiveAccess, RecordRow
 from payments_core.storage.memory import maintenance as memory_wholesale
 from payments_core.storage.memory.transaction import (
@@ -150,6 +150,7 @@ class MemoryStorage:
         limit: int,
         lane_concurrency: int,
         lane_overrides: Mapping[str, int] = NO_LANE_OVERRIDES,
+        holder: str = "",
     ) -> Sequence[ClaimedJob]:
         with self._lock:
             self._require_open()
@@ -168,10 +169,36 @@ class MemoryStorage:
                 ready = [(p, row) for p, row in lanes[lane] if _ready_at(row) <= now]
                 ready.sort(key=lambda item: _order_in_lane(item[1]))
                 offered.append(ready[:room])
-            claimed = [self._lease(*item, now + lease_ms) for item in interleave(offered, limit)]
+            until = now + lease_ms
+            claimed = [self._lease(*item, until, holder) for item in interleave(offered, limit)]
             if claimed:
                 self._rings[queue] = claimed[-1].job.lane
             return claimed
+
+    def renew(self, claimed: Sequence[ClaimedJob], until: Instant) -> Sequence[ClaimedJob]:
+        with self._lock:
+            self._require_open()
+            held = [item for item in claimed if self._is_held(item)]
+            for item in held:
+                self._store_job(item.partition, attrs.evolve(item.job, lease_until=until))
+            return held
+
+    def end_leases(self, queue: str, holder: str, now: Instant) -> int:
+        require_holder(holder)
+        with self._lock:
+            self._require_open()
+            ended = 0
+            for partition, row in list(self._iter_jobs(queue)):
+                job = row.read(Job)
+                if job.holder == holder and now < job.lease_until < NEVER:
+                    free = attrs.evolve(job, lease_until=0, holder="")
+                    self._store_job(partition, documents.stamp(free, job.version + 1))
+                    ended += 1
+            return ended
+
+    def _is_held(self, claimed: ClaimedJob) -> bool:
+        row = self._tables[claimed.partition, Job.collection.name].get(claimed.job.id)
+        return row is not None and row.version == claimed.job.version
 
     def next_due(self, queue: str, after: Instant | None = None) -> Instant | None:
         with self._lock:
@@ -287,15 +314,17 @@ class MemoryStorage:
             ]
         return row.uniques if row else ()
 
-    def _lease(self, partition: str, row: StoredRow, until: Instant) -> ClaimedJob:
+    def _lease(self, partition: str, row: StoredRow, until: Instant, holder: str) -> ClaimedJob:
         job = row.read(Job)
-        leased = documents.stamp(
-            attrs.evolve(job, claims=job.claims + 1, lease_until=until), job.version + 1
-        )
+        leased = attrs.evolve(job, claims=job.claims + 1, lease_until=until, holder=holder)
+        leased = documents.stamp(leased, job.version + 1)
+        self._store_job(partition, leased)
+        return ClaimedJob(partition, leased)
+
+    def _store_job(self, partition: str, job: Job) -> None:
         name = Job.collection.name
         self._keep_for_stale_reads(partition, name, job.id)
-        self._tables[partition, name][job.id] = to_stored_row(partition, leased)
-        return ClaimedJob(partition, leased)
+        self._tables[partition, name][job.id] = to_stored_row(partition, job)
 
     def _iter_jobs(self, queue: str) -> Iterator[tuple[str, StoredRow]]:
         for (partition, _), row in self._iter_rows(Job.collection.name):

@@ -37,6 +37,7 @@ from payments_core.storage.port import (
 )
 from payments_core.storage.postgres import claims as postgres_claims
 from payments_core.storage.postgres import config_checks as postgres_soundness
+from payments_core.storage.postgres import leases as postgres_leases
 from payments_core.storage.postgres import maintenance as postgres_wholesale
 from payments_core.storage.postgres import schema as postgres_schema
 from payments_core.storage.postgres.errors import (
@@ -114,11 +115,18 @@ class PostgresStorage:
         limit: int,
         lane_concurrency: int,
         lane_overrides: Mapping[str, int] = NO_LANE_OVERRIDES,
+        holder: str = "",
     ) -> Sequence[ClaimedJob]:
         request = postgres_claims.ClaimRequest(
-            queue, now, lease_ms, limit, lane_concurrency, lane_overrides
+            queue, now, lease_ms, limit, lane_concurrency, lane_overrides, holder
         )
         return postgres_claims.claim(self._run_read, self._run_write, request)
+
+    def renew(self, claimed: Sequence[ClaimedJob], until: Instant) -> Sequence[ClaimedJob]:
+        return postgres_leases.renew(self._run_write, claimed, until)
+
+    def end_leases(self, queue: str, holder: str, now: Instant) -> int:
+        return postgres_leases.end_leases(self._run_read, self._run_write, queue, holder, now)
 
     def next_due(self, queue: str, after: Instant | None = None) -> Instant | None:
         return self._run_read(

@@ -122,6 +122,7 @@ class ClaimRequest:
     limit: int
     lane_concurrency: int
     lane_overrides: Mapping[str, int]
+    holder: str
 
     @property
     def lane_batch(self) -> int:
@@ -242,7 +243,7 @@ def _lease_job(
     transaction: PendingTransaction, request: ClaimRequest, partition: str, job: Job
 ) -> ClaimedJob:
     until = request.now + request.lease_ms
-    leased = attrs.evolve(job, claims=job.claims + 1, lease_until=until)
+    leased = attrs.evolve(job, claims=job.claims + 1, lease_until=until, holder=request.holder)
     stored = documents.stamp(leased, job.version + 1)
     columns = Job.collection.values(stored)
     sql = statements_of(Job.collection).update

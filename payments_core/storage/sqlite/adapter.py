@@ -16,7 +16,7 @@ from typing import TypeVar
 
 from payments_core.clock import Instant
 from payments_core.storage.damaged_records import log_damaged_jobs
-from payments_core.storage.jobs import Job
+from payments_core.storage.jobs import Job, require_holder
 from payments_core.storage.maintenance import BATCH, ExclusiveAccess, PrimaryKey, RecordRow
 from payments_core.storage.port import (
     NO_LANE_OVERRIDES,
@@ -35,10 +35,12 @@ from payments_core.storage.sqlite import schema as sqlite_schema
 from payments_core.storage.sqlite.claims import (
     ClaimRequest,
     UnreadableJobs,
+    end_leases,
     find_lanes_with_work,
     lease_jobs,
     next_due,
     next_ring_position,
+    renew,
     set_aside,
 )
 from payments_core.storage.sqlite.group_commit import GROUP_LIMIT, GroupCommit
@@ -129,8 +131,11 @@ class SqliteStorage:
         limit: int,
         lane_concurrency: int,
         lane_overrides: Mapping[str, int] = NO_LANE_OVERRIDES,
+        holder: str = "",
     ) -> Sequence[ClaimedJob]:
-        request = ClaimRequest(queue, now, lease_ms, limit, lane_concurrency, lane_overrides)
+        request = ClaimRequest(
+            queue, now, lease_ms, limit, lane_concurrency, lane_overrides, holder
+        )
         while True:
             with self._open_snapshot() as connection:
                 lanes = find_lanes_with_work(connection, request, self._rings.get(queue, ""))
@@ -147,6 +152,13 @@ class SqliteStorage:
             if claimed:
                 self._rings[queue] = next_ring_position(request, claimed, lanes)
                 return claimed
+
+    def renew(self, claimed: Sequence[ClaimedJob], until: Instant) -> Sequence[ClaimedJob]:
+        return self._write(partial(renew, claimed=claimed, until=until), durable=False)
+
+    def end_leases(self, queue: str, holder: str, now: Instant) -> int:
+        require_holder(holder)
+        return self._write(partial(end_leases, queue=queue, holder=holder, now=now))
 
     def next_due(self, queue: str, after: Instant | None = None) -> Instant | None:
         with self._open_snapshot() as connection:

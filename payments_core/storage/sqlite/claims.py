@@ -66,10 +66,26 @@ _FIND_LANES = f"""
 _LEASE = """
     UPDATE jobs SET version = version + 1, claims = claims + 1, lease_until = :until,
         body = json_set(
-            body, '$.version', version + 1, '$.claims', claims + 1, '$.lease_until', :until
+            body, '$.version', version + 1, '$.claims', claims + 1, '$.lease_until', :until,
+            '$.holder', :holder
         )
     WHERE rowid IN (SELECT value FROM json_each(:rows))
     RETURNING rowid, partition, body
+"""
+
+_RENEW = """
+    UPDATE jobs SET lease_until = ?, body = json_set(body, '$.lease_until', ?)
+    WHERE partition = ? AND id = ? AND version = ? RETURNING 1
+"""
+
+_END_LEASES = f"""
+    UPDATE jobs SET version = version + 1, lease_until = 0,
+        body = json_set(body, '$.version', version + 1, '$.lease_until', 0, '$.holder', '')
+    WHERE rowid IN (
+        SELECT rowid FROM jobs INDEXED BY jobs__claim_leased
+        WHERE queue = :queue AND {LEASED} AND lease_until > :now AND lease_until < :never
+    )
+    AND json_valid(body) AND json_extract(body, '$.holder') = :holder
 """
 
 _BODIES = """
@@ -111,6 +127,7 @@ class ClaimRequest:
     limit: int
     lane_concurrency: int
     lane_overrides: Mapping[str, int]
+    holder: str
 
     @property
     def lane_batch(self) -> int:
@@ -223,7 +240,8 @@ def lease_jobs(
     until = request.now + request.lease_ms
     chosen = json.dumps(rows)
     try:
-        leased = connection.execute(_LEASE, {"until": until, "rows": chosen}).fetchall()
+        at = {"until": until, "rows": chosen, "holder": request.holder}
+        leased = connection.execute(_LEASE, at).fetchall()
     except sqlite3.OperationalError as error:
         if error.sqlite_errorcode != sqlite3.SQLITE_ERROR:
             raise
@@ -235,6 +253,24 @@ def lease_jobs(
             raise UnreadableJobs(chosen)
         by_row[row] = ClaimedJob(partition, job)
     return [by_row[row] for row in rows]
+
+
+def renew(
+    connection: sqlite3.Connection, claimed: Sequence[ClaimedJob], until: Instant
+) -> list[ClaimedJob]:
+    """Move the end of those of the leases that are still held; they are returned."""
+    held = []
+    for item in claimed:
+        at = (until, until, item.partition, item.job.id, item.job.version)
+        if connection.execute(_RENEW, at).fetchall():
+            held.append(item)
+    return held
+
+
+def end_leases(connection: sqlite3.Connection, queue: str, holder: str, now: Instant) -> int:
+    """Make due again what a holder has leased; how many jobs it was."""
+    at = {"queue": queue, "holder": holder, "now": now, "never": NEVER}
+    return connection.execute(_END_LEASES, at).rowcount
 
 
 def set_aside(connection: sqlite3.Connection, rows: str) -> list[tuple[str, str]]:

@@ -110,14 +110,17 @@ class AttemptRunner:
                 )
         return found
 
-    def send(self, prepared: PreparedDelivery) -> AttemptResult | None:
+    def send(
+        self, prepared: PreparedDelivery, lease_until: Instant | None = None
+    ) -> AttemptResult | None:
         """Send the delivery, if it is still wanted. What the network does raises nothing.
 
-        None where the lease has ended meanwhile: somebody else may have it.
+        None where the lease has ended meanwhile: somebody else may have it. `lease_until` is its
+        end, where it was renewed since the claim.
         """
         if prepared.abandon_reason is not None:
             return AttemptResult()
-        if prepared.claimed.job.lease_until <= self._clock.now():
+        if (lease_until or prepared.claimed.job.lease_until) <= self._clock.now():
             return None
         with self._telemetry.observe_attempt() as ended:
             attempt, outcome = self._attempt(prepared)

@@ -11,13 +11,14 @@ import logging
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any
 
 from payments_core.clock import SECOND
 from payments_core.engine.decision import FAN_OUT, Decision, WorkerAuthority
 from payments_core.engine.identifiers import IdSequence
+from payments_core.engine.jobs.leases import LeaseKeeper
 from payments_core.engine.jobs.parking import ParkingPolicy, Queue, describe_error
 from payments_core.engine.ports import Ports
 from payments_core.errors import Unavailable
@@ -32,6 +33,7 @@ from payments_core.webhooks.dispatch.job_handlers import (
     FAN_OUT_QUEUE,
     WebhookJobHandlers,
 )
+from payments_core.webhooks.dispatch.jobs_in_hand import JobsInHand
 from payments_core.webhooks.dispatch.sender_pool import (
     BLOCKED_AFTER_S,
     WAKE_AFTER_S,
@@ -65,8 +67,11 @@ class Dispatcher:
         mode: str,
         *,
         senders: int = SENDER_THREADS,
+        leases: LeaseKeeper | None = None,
         refresh: Callable[[], None] = lambda: None,
     ) -> None:
+        """`leases` are the worker's, which renews them."""
+        self._leases = leases or LeaseKeeper(ports.storage, ports.clock)
         self._storage = ports.storage
         self._committer = ports.committer
         self._clock = ports.clock
@@ -80,14 +85,17 @@ class Dispatcher:
         self._reset()
 
     def _reset(self) -> None:
-        # The conductor's own. `_claims` has the newest claim of each job that is here: a lease
-        # that ends meanwhile may be claimed again by this very process.
+        # The conductor's own.
         self._senders = SenderPool(
-            self._attempts, self._count, self._on_finished, name="payments-webhook"
+            self._attempts,
+            self._count,
+            self._on_finished,
+            name="payments-webhook",
+            lease_end=self._leases.lease_end,
         )
         self._concurrency = EndpointConcurrency(self._count)
         self._fan_out_limits = FanOutLimits()
-        self._claims: dict[str, ClaimedJob] = {}
+        self._jobs = JobsInHand(self._storage, self._clock, self._parking, self._leases, self._mode)
         self._waiting: list[PreparedDelivery] = []
         self._in_flight = 0
         self._uncommitted: list[FinishedAttempt] = []
@@ -207,9 +215,10 @@ class Dispatcher:
         """Make the deliveries of the events that have happened."""
         self._refresh()
         limits = self._fan_out_limits
-        claimed = self._claim_runnable(FAN_OUT_QUEUE, FAN_OUT_BATCH, limits.unknown, limits)
+        claimed = self._jobs.claim(FAN_OUT_QUEUE, FAN_OUT_BATCH, limits.unknown, limits)
         for partition, items in claimed.items():
             self._run_batch(FAN_OUT_QUEUE, items, partial(self._fan_out_batch, partition))
+            self._jobs.drop(items)
         return len(claimed)
 
     def _fan_out_batch(self, partition: str, items: Sequence[ClaimedJob]) -> None:
@@ -229,30 +238,10 @@ class Dispatcher:
         free = min(BATCH, room - self._in_flight - len(self._waiting))
         if free < max(1, min(BATCH, self._in_flight) // 4):  # few cost as much as many
             return 0
-        claimed = self._claim_runnable(DELIVERY_QUEUE, free, 1, self._concurrency.limit_lanes())
+        claimed = self._jobs.claim(DELIVERY_QUEUE, free, 1, self._concurrency.limit_lanes())
         for items in claimed.values():
-            fresh = [item for item in items if item.job.id not in self._claims]
-            self._claims.update((item.job.id, item) for item in items)
-            self._run_batch(DELIVERY_QUEUE, fresh, self._prepare_and_submit)
+            self._run_batch(DELIVERY_QUEUE, self._jobs.keep(items), self._prepare_and_submit)
         return len(claimed)
-
-    def _claim_runnable(
-        self, queue: Queue, limit: int, lane_concurrency: int, lane_overrides: Mapping[str, int]
-    ) -> Mapping[str, Sequence[ClaimedJob]]:
-        """Jobs of the queue that may be run, by their partition."""
-        claimed = self._storage.claim(
-            queue.full_name(self._mode),
-            self._clock.now(),
-            lease_ms=queue.lease_ms,
-            limit=limit,
-            lane_concurrency=lane_concurrency,
-            lane_overrides=lane_overrides,
-        )
-        by_partition: dict[str, list[ClaimedJob]] = defaultdict(list)
-        for item in claimed:
-            if self._parking.should_run(queue, item):
-                by_partition[item.partition].append(item)
-        return by_partition
 
     def _run_batch(
         self, queue: Queue, items: Sequence[ClaimedJob], run: Callable[[Sequence[ClaimedJob]], None]
@@ -264,14 +253,13 @@ class Dispatcher:
         except Exception as error:
             if isinstance(error, StorageError | Unavailable):
                 _log.warning("the webhooks of a partition are delayed: %s", describe_error(error))
-                for item in items:
-                    self._claims.pop(item.job.id, None)
+                self._jobs.drop(items)
                 self._parking.release_unstarted(items)
             elif len(items) > 1:
                 for item in items:
                     self._run_batch(queue, [item], run)
             else:
-                self._claims.pop(items[0].job.id, None)
+                self._jobs.drop(items)
                 self._parking.record_failure(queue, items[0], error)
 
     def _prepare_and_submit(self, items: Sequence[ClaimedJob]) -> None:
@@ -289,8 +277,7 @@ class Dispatcher:
                 over,
                 lambda tx, id_sequence, ours: {it.job.id: nothing for it in ours},
             )
-        for item in over:
-            self._claims.pop(item.job.id, None)
+        self._jobs.drop(over)
         self._submit_allowed(found)
 
     def _resubmit_waiting(self) -> None:
@@ -299,7 +286,7 @@ class Dispatcher:
         by_partition: dict[str, list[ClaimedJob]] = defaultdict(list)
         for prepared in waiting:
             if self._concurrency.may_start(prepared.target):
-                claimed = self._claims.get(prepared.claimed.job.id, prepared.claimed)
+                claimed = self._jobs.newest(prepared.claimed)
                 by_partition[claimed.partition].append(claimed)
             else:
                 self._waiting.append(prepared)
@@ -342,8 +329,8 @@ class Dispatcher:
         self._count_waiting()
 
     def _release_all(self, prepared_deliveries: Iterable[PreparedDelivery]) -> None:
-        claimed = [self._claims.pop(it.claimed.job.id, it.claimed) for it in prepared_deliveries]
-        self._parking.release_unstarted(claimed)
+        given_back = self._jobs.drop(it.claimed for it in prepared_deliveries)
+        self._parking.release_unstarted(given_back)
 
     # What ends.
 
@@ -380,11 +367,10 @@ class Dispatcher:
                     self._commit_partition([item])
                 return
             self._record_failure(items[0], error)
-        for item in items:
-            self._claims.pop(item.prepared.claimed.job.id, None)
+        self._jobs.drop(item.prepared.claimed for item in items)
 
     def _record_failure(self, item: FinishedAttempt, error: Exception) -> None:
-        claimed = self._claims.get(item.prepared.claimed.job.id, item.prepared.claimed)
+        claimed = self._jobs.newest(item.prepared.claimed)
         self._parking.record_failure(DELIVERY_QUEUE, claimed, error)
 
     def _commit_results(self, items: Sequence[FinishedAttempt]) -> None:
@@ -396,7 +382,7 @@ class Dispatcher:
                 made[item.prepared.claimed.job.id] = (item.prepared, item.result)
         if not made:
             return
-        claimed = [self._claims.get(id, prepared.claimed) for id, (prepared, _) in made.items()]
+        claimed = [self._jobs.newest(prepared.claimed) for prepared, _ in made.values()]
         ids = {prepared.endpoint.id for prepared, _ in made.values()}
         after = self._storage.read(
             claimed[0].partition, lambda snapshot: get_many(snapshot, Endpoint, ids)

@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from payments_core.clock import MINUTE, SECOND, format_iso
+from payments_core.clock import SECOND, format_iso
 from payments_core.engine.decision import EVENTS, FAN_OUT, Decision, WorkerAuthority
 from payments_core.engine.events import Event
 from payments_core.engine.identifiers import IdSequence
@@ -41,15 +41,13 @@ from payments_core.webhooks.record import Delivery, Endpoint, delivery_id
 
 PAGE_SIZE = 50
 
-DELIVERY_QUEUE = Queue(
-    DELIVERY_QUEUE_NAME, lease_ms=1 * MINUTE, failure_blocks_lane=False, threads=0
-)
-"""The deliveries. The lease outlasts an attempt by far; a parked delivery stops none."""
+DELIVERY_QUEUE = Queue(DELIVERY_QUEUE_NAME, failure_blocks_lane=False, threads=0)
+"""The deliveries. The run limit outlasts an attempt by far; a parked delivery stops none."""
 
-FAN_OUT_QUEUE = Queue(EVENTS, lease_ms=1 * MINUTE, failure_blocks_lane=False, threads=0)
+FAN_OUT_QUEUE = Queue(EVENTS, failure_blocks_lane=False, threads=0)
 """The events whose deliveries are to be made. This and the deliveries the dispatcher serves."""
 
-TASK_QUEUE = Queue(TASK_QUEUE_NAME, lease_ms=1 * MINUTE, failure_blocks_lane=False, threads=2)
+TASK_QUEUE = Queue(TASK_QUEUE_NAME, failure_blocks_lane=False, threads=2)
 """What partners have asked for: no endpoint is waited for."""
 
 EventEndpoint = tuple[Event, Endpoint]

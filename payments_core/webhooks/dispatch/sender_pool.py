@@ -14,6 +14,8 @@ from collections.abc import Callable
 
 import attrs
 
+from payments_core.clock import Instant
+from payments_core.storage.port import ClaimedJob
 from payments_core.webhooks.dispatch.attempt import AttemptRunner, PreparedDelivery
 from payments_core.webhooks.dispatch.endpoint_concurrency import MAX_SPARE_SENDERS
 from payments_core.webhooks.lifecycle import AttemptResult
@@ -55,8 +57,11 @@ class SenderPool:
         on_finished: Callable[[FinishedAttempt], None],
         *,
         name: str,
+        lease_end: Callable[[ClaimedJob], Instant] = lambda claimed: claimed.job.lease_until,
     ) -> None:
-        """`on_finished` hears of each end, in the thread of its sender."""
+        """`on_finished` hears of each end, in the thread of its sender. `lease_end` says until
+        when a job is ours."""
+        self._lease_end = lease_end
         self._attempts = attempts
         self._count = count
         self._on_finished = on_finished
@@ -156,7 +161,7 @@ class SenderPool:
         job_id, began = prepared.claimed.job.id, time.monotonic()
         self._in_flight[job_id] = (prepared, began)
         try:
-            attempt = self._attempts.send(prepared)
+            attempt = self._attempts.send(prepared, self._lease_end(prepared.claimed))
         except Exception as error:  # a fault of ours, which the endpoint must not pay for
             return FinishedAttempt(prepared, error, None)
         finally:

@@ -134,6 +134,7 @@ def _serve(
         app = create_app(service, mode=MODE, throttle=throttle)
         door.application = LoopbackHosts(app, service.ports.identifiers) if loopback else app
         worker = service.worker(MODE)
+        worker.take_over("sandbox")  # the lock of the folder says that the last one is dead
         _stop_on_signals(server)
         worker.start(WORKER_THREADS)
         # The socket listens already: what arrives before `run` waits in its queue.

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+import attrs
+import pytest
+
+from payments_core import background_jobs
 from payments_core.chains.port import TransactionView
-from payments_core.clock import SECOND, Clock, Instant
+from payments_core.clock import MINUTE, SECOND, Clock, Instant
 from payments_core.credentials.keyring import KeyRing
 from payments_core.service import PaymentsService
 from tests.service.faults import FaultyChain
 from tests.service.world import BASE, RING, NoTransport, World
 
 AHEAD_S = 50
-"""Less than a lease: what one worker runs, the other leaves alone."""
+"""Less than a lease here: what one worker runs, the other leaves alone."""
+
+
+@pytest.fixture(autouse=True)
+def _leases_outlast_the_skew(monkeypatch: pytest.MonkeyPatch) -> None:
+    longer = tuple(attrs.evolve(queue, lease_ms=MINUTE) for queue in background_jobs.QUEUES)
+    monkeypatch.setattr(background_jobs, "QUEUES", longer)
 
 
 class Ahead:

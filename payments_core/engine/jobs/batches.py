@@ -1,0 +1,70 @@
+"""Jobs that were claimed together and wait for a thread of this process."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Iterable
+
+import attrs
+
+from payments_core.storage.port import ClaimedJob
+
+MAX_BATCH = 16
+MAX_BATCH_WAIT_S = 1.0
+"""A claimed job that no thread came to for so long is given back, for another process to run."""
+
+TARGET_S = 0.25
+"""A batch is what the threads run in so long, when jobs take as long as the last ones did."""
+INITIAL_RUN_S = 0.05
+
+
+@attrs.define
+class _Batch:
+    """`waiting` has each job with the instant of its claim, by the monotonic clock."""
+
+    waiting: deque[tuple[ClaimedJob, float]] = attrs.field(factory=deque)
+    run_s: float = INITIAL_RUN_S
+
+
+class Batches:
+    """The batches of each queue. A slow job holds none of those that were claimed with it."""
+
+    def __init__(self, queues: Iterable[str]) -> None:
+        self._lock = threading.Lock()
+        self._batches = {name: _Batch() for name in queues}
+
+    def put(self, queue: str, claimed: Iterable[ClaimedJob]) -> None:
+        """These wait for a thread."""
+        now = time.monotonic()
+        with self._lock:
+            self._batches[queue].waiting.extend((item, now) for item in claimed)
+
+    def take(self, queue: str) -> ClaimedJob | None:
+        """The job of the queue that has waited for longest."""
+        with self._lock:
+            waiting = self._batches[queue].waiting
+            return waiting.popleft()[0] if waiting else None
+
+    def withdraw(self, waited_s: float = 0.0) -> list[ClaimedJob]:
+        """What has waited for at least so long; no thread will take it any more."""
+        before = time.monotonic() - waited_s
+        found: list[ClaimedJob] = []
+        with self._lock:
+            for batch in self._batches.values():
+                while batch.waiting and batch.waiting[0][1] <= before:
+                    found.append(batch.waiting.popleft()[0])
+        return found
+
+    def record_run(self, queue: str, took_s: float) -> None:
+        """A job of the queue took so long."""
+        with self._lock:
+            batch = self._batches[queue]
+            batch.run_s += 0.2 * (took_s - batch.run_s)
+
+    def next_size(self, queue: str, threads: int) -> int:
+        """How many jobs of the queue that many threads can begin soon."""
+        with self._lock:
+            run_s = self._batches[queue].run_s
+        return max(1, min(MAX_BATCH, int(threads * TARGET_S / max(run_s, 0.001))))

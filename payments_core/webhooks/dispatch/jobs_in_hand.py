@@ -1,0 +1,70 @@
+"""The jobs that a dispatcher has in hand: claimed, leased, and each with its newest claim."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+
+from payments_core.clock import Clock
+from payments_core.engine.jobs.leases import LeaseKeeper
+from payments_core.engine.jobs.parking import ParkingPolicy, Queue
+from payments_core.storage.port import ClaimedJob, Storage
+
+
+class JobsInHand:
+    """The jobs of one process. It is the conductor's own."""
+
+    def __init__(
+        self, storage: Storage, clock: Clock, parking: ParkingPolicy, leases: LeaseKeeper, mode: str
+    ) -> None:
+        self._storage = storage
+        self._clock = clock
+        self._parking = parking
+        self._leases = leases
+        self._mode = mode
+        self._newest: dict[str, ClaimedJob] = {}
+
+    def claim(
+        self, queue: Queue, limit: int, lane_concurrency: int, lane_overrides: Mapping[str, int]
+    ) -> Mapping[str, Sequence[ClaimedJob]]:
+        """Claim jobs of the queue that may be run; they come by their partition.
+
+        One that is in hand already may come again: its lease ended meanwhile.
+        """
+        claimed = self._storage.claim(
+            queue.full_name(self._mode),
+            self._clock.now(),
+            lease_ms=queue.lease_ms,
+            limit=limit,
+            lane_concurrency=lane_concurrency,
+            lane_overrides=lane_overrides,
+            holder=self._leases.holder,
+        )
+        by_partition: dict[str, list[ClaimedJob]] = defaultdict(list)
+        for item in claimed:
+            if self._parking.should_run(queue, item):
+                by_partition[item.partition].append(item)
+                self._leases.add(queue, [item])
+        return by_partition
+
+    def keep(self, claimed: Iterable[ClaimedJob]) -> list[ClaimedJob]:
+        """Take these in hand under their new claims; those that were not in hand before."""
+        fresh = []
+        for item in claimed:
+            before = self._newest.get(item.job.id)
+            if before is None:
+                fresh.append(item)
+            else:
+                self._leases.remove([before])
+            self._newest[item.job.id] = item
+        return fresh
+
+    def newest(self, claimed: ClaimedJob) -> ClaimedJob:
+        """The newest claim of a job."""
+        return self._newest.get(claimed.job.id, claimed)
+
+    def drop(self, claimed: Iterable[ClaimedJob]) -> list[ClaimedJob]:
+        """These are no longer in hand; their newest claims, whose leases are not renewed more."""
+        newest = [self._newest.pop(item.job.id, item) for item in claimed]
+        self._leases.remove(newest)
+        return newest
