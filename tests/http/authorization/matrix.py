@@ -120,7 +120,6 @@ class Matrix:
                 # The parent may be our own, where the child is not; and of two, the first that has
                 # not the shape of an id is told of before anything is looked for.
                 known = owner == "neighbour" or (owner == "no shape" and len(names) > 1)
-                is_known = known and names[0] in chosen
                 is_known = (known and names[0] in chosen) or row.is_absent
                 if wanted == MISSING and not is_known:
                     nobody = {**own, **_only(self.world.others(row, "nobody"), chosen)}
@@ -361,7 +360,6 @@ def owned(row: Row, owner: str, chosen: tuple[str, ...], count: int) -> Expected
         return Expected(401, "unauthorized")
     if row.caller == "nobody" and owner == "stranger":
         return Expected(0)  # links are open to whoever has one
-    if row.code is not None and owner == "neighbour":  # which is no more able to do it
     if row.is_absent and owner != "no shape":
         return Expected(row.ok, row.code)
     if owner == "neighbour" and count == 1 and row.caller != "client" and not row.names:
