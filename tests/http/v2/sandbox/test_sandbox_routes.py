@@ -137,7 +137,7 @@ class TestFailures:
         ("body", "status", "code"),
         [
             ({"dependency": "bank", "operation": "broadcast"}, 400, "validation_error"),
-            ({"dependency": "router", "times": 3}, 422, "capability_not_active"),
+            ({"dependency": "router", "operation": "broadcast"}, 400, "validation_error"),
             ({"dependency": "moon"}, 400, "validation_error"),
             ({"dependency": "chain", "operation": "prepare"}, 400, "validation_error"),
             ({"dependency": "chain", "times": 0}, 400, "validation_error"),
