@@ -41,6 +41,8 @@ REASONS: Mapping[tuple[str, str, str], str] = {
     ),
     ("addLegacyAddress", "signature|publicKey", ".*"): ADDRESS,
     ("setLegacyPreferences", "preferredSettlementChain", "is required, .*"): OF_OTHERS,
+    ("decideSandboxPayout", "code", "is for a return, .*"): OF_OTHERS,
+    ("listLegacyTransactions", "before", "is not a transaction"): GIVEN_BEFORE,
     (
         "readLegacyUser|readLegacyKyc",
         "userId|username|paymentAddress",
