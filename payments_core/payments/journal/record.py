@@ -74,6 +74,9 @@ class JournalEntry(Record):
         "journal_entries",
         columns={"payment_id": str, "number": int},
         indexes=(Index("by_payment", key=("payment_id",), order=("number",)),),
+        schema=2,
+        upgrades={1: dict},
+        oldest_reader=1,
     )
 
     payment_id: str
