@@ -44,6 +44,7 @@ from payments_core.payments.payouts.lifecycle import PAYOUT
 from payments_core.payments.receipts.lifecycle import RECEIPT
 from payments_core.payments.refunds.lifecycle import REFUND
 from payments_core.webhooks.lifecycle import DELIVERY, ENDPOINT
+from payments_core_http.dashboard import routes as dashboard
 from payments_core_http.errors import status_of
 from payments_core_http.openapi.error_responses import wire_name
 from payments_core_http.openapi.resources import list_resources
@@ -182,7 +183,7 @@ def routes() -> str:
 
 def errors_of_all() -> list[str]:
     """The codes that the pipeline answers, whatever the route."""
-    own = {error.code for route in ROUTES for error in route.errors}
+    own = {error.code for route in (*ROUTES, *dashboard.ROUTES) for error in route.errors}
     own -= {ClientTokenExpired.code}  # the exchange names it, and every client token expires
     return [code(kind.code) for kind in error_kinds() if kind.code not in own]
 
@@ -371,6 +372,7 @@ SUBJECTS: dict[Subject, str] = {
     "payment": "Payment",
     "link": "checkout link",
     "address_and_app": "client's address and app",
+    "operator": "operator's name",
 }
 
 

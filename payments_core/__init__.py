@@ -151,6 +151,7 @@ if TYPE_CHECKING:
     from payments_core.tenants.authorization import Authority, Requirement
     from payments_core.tenants.client_sessions.operations import CreatedSession, ExchangedSession
     from payments_core.tenants.client_sessions.record import ClientSession
+    from payments_core.tenants.operator_sessions import BegunSession
     from payments_core.tenants.operators import NewPassword
     from payments_core.tenants.record import App, Environment, Key, Operator
     from payments_core.versions import Versions
@@ -189,6 +190,7 @@ __all__ = [
     "MandateDetails", "Mandate", "PaymentSession", "Dispute", "CheckoutState", "ExchangedLink",
     "CheckoutMethod", "Shop", "Claims", "PaymentSettings", "Event", "Endpoint", "OlderSecret",
     "Delivery", "Recovery", "App", "Environment", "Key", "Operator", "NewPassword",
+    "OperatorSession", "BegunSession",
     "ClientSession", "CreatedSession", "ExchangedSession",
     # What goes wrong
     "PaymentsError", "BadInput", "Unauthenticated", "Forbidden", "Missing", "ConflictError",
@@ -286,8 +288,9 @@ _MODULES = {
     "payments_core.tenants.authorization": "Authority Requirement",
     "payments_core.tenants.client_sessions.operations": "CreatedSession ExchangedSession",
     "payments_core.tenants.client_sessions.record": "ClientSession",
+    "payments_core.tenants.operator_sessions": "BegunSession",
     "payments_core.tenants.operators": "NewPassword",
-    "payments_core.tenants.record": "App Environment Key Operator",
+    "payments_core.tenants.record": "App Environment Key Operator OperatorSession",
     "payments_core.versions": "Versions",
     "payments_core.webhooks.destinations": "RefusedPrefix",
     "payments_core.webhooks.lifecycle": "EndpointChanges",

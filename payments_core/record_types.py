@@ -56,6 +56,7 @@ from payments_core.tenants.record import (
     KeyUse,
     MasterKeyMark,
     Operator,
+    OperatorSession,
     PartnerName,
 )
 from payments_core.webhooks.record import ConsoleAction, Delivery, Endpoint
@@ -75,6 +76,7 @@ RECORD_TYPES: tuple[type[Record], ...] = (
     KeyUse,
     ClientSession,
     SessionExchange,
+    OperatorSession,
     Account,
     Wallet,
     WalletChallenge,

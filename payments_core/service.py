@@ -68,6 +68,7 @@ from payments_core.telemetry import NOOP_TELEMETRY, Telemetry
 from payments_core.tenants.client_sessions.operations import ClientSessions
 from payments_core.tenants.master_keys import verify_or_register
 from payments_core.tenants.operations import Tenants
+from payments_core.tenants.operator_sessions import OperatorSessions
 from payments_core.tenants.operators import Operators
 from payments_core.tenants.record import App
 from payments_core.versions import Versions
@@ -181,6 +182,11 @@ class PaymentsService:
     def operators(self) -> Operators:
         """The people who may log in to an environment's dashboard."""
         return Operators(self.ports)
+
+    @cached_property
+    def operator_sessions(self) -> OperatorSessions:
+        """The log-ins of operators."""
+        return OperatorSessions(self.ports, self.operators)
 
     @cached_property
     def accounts(self) -> Accounts:

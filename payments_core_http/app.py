@@ -21,7 +21,9 @@ from payments_core.payments.checkout.public import require_origin_allowed
 from payments_core.tenants.authorization import authorize
 from payments_core_http import cors
 from payments_core_http.authentication import CHALLENGES, authenticate, find_admitted_origin
+from payments_core_http.browser_sessions import read_cookies
 from payments_core_http.calls import ApiCall
+from payments_core_http.dashboard import routes as dashboard
 from payments_core_http.errors import (
     ENCODERS,
     MethodNotAllowed,
@@ -32,6 +34,7 @@ from payments_core_http.errors import (
     status_of,
     to_payments_error,
 )
+from payments_core_http.forms import read_form
 from payments_core_http.idempotency import build_idempotent, read_key
 from payments_core_http.observability import health
 from payments_core_http.observability.requests import (
@@ -77,6 +80,7 @@ def create_app(
             *health.with_bounded_readiness(service),
             *reference.build_routes(routes),
             *pages.ROUTES,
+            *dashboard.ROUTES,
             *routes,
         )
     )
@@ -170,7 +174,8 @@ class Pipeline:
             environ.get("HTTP_SERVICE_VERSION"),
             caller.bound_versions,
         )
-        self._throttle.check_route(context.rate_context, route, path)
+        rates = context.rate_context
+        self._throttle.check_route(rates, route, path)
         if caller.environment is not None:
             self._throttle.check_app(context.rate_context, route, caller.environment)
             self._throttle.check_creations(context.rate_context, route, caller.environment)
@@ -182,14 +187,18 @@ class Pipeline:
                 caller.key,
                 caller.session,
                 authority.payment_id,
+                caller.operator,
             )
         if caller.shop is not None:
             require_origin_allowed(caller.shop.terms, caller.origin)
-        key = read_key(route, environ)
-        query_string = environ.get("QUERY_STRING", "")
-        is_page = route.render_error is not None
-        query = read_page_query(query_string) if is_page else read_query(route, query_string)
-        document, body = read_body(route, environ)
+        key = None if route.is_form else read_key(route, environ)
+        text = environ.get("QUERY_STRING", "")
+        query = read_page_query(text) if route.render_error else read_query(route, text)
+        if route.is_form:
+            form = read_form(self._service, self._throttle, rates, route, environ, path)
+            key, document, body = form.key, form.fields, form.fields
+        else:
+            document, body = read_body(route, environ)
         retention_ms = self._service.settings.idempotency_retention_ms
         idempotent_request = (
             build_idempotent(route, authority, key, path, document, retention_ms)
@@ -208,6 +217,7 @@ class Pipeline:
             idempotent=idempotent_request,
             if_none_match=environ.get("HTTP_IF_NONE_MATCH"),
             accept_language=environ.get("HTTP_ACCEPT_LANGUAGE"),
+            cookies=read_cookies(environ, self._service.settings.public_url),
         )
         if authority is None or idempotent_request is None:
             return self._call_handler(call, context)
@@ -246,6 +256,8 @@ class Pipeline:
             except AlreadyResponded as earlier:
                 answer, headers = earlier.answer, _REPLAY_HEADERS
                 context.request.is_replay = True
+            if route.complete is not None:
+                answer = route.complete(answer)
             context.version = answer.api_version
             return ResponseParts(answer.status, answer.body, {**headers, **answer.headers})
 
@@ -367,6 +379,8 @@ class Pipeline:
     ) -> None:
         resp.status = reply.status
         resp.data = reply.body or None
+        if (cookie := reply.headers.get("Set-Cookie")) is not None:
+            resp.append_header("Set-Cookie", cookie)
         resp.set_headers(
             {
                 "X-Request-Id": context.request.id,
@@ -376,7 +390,7 @@ class Pipeline:
                 **cors.headers_for(req.path),
                 **cors.headers_for_origin(context.origin),
                 **self._throttle.headers(context.rate_context),
-                **reply.headers,
+                **{name: text for name, text in reply.headers.items() if name != "Set-Cookie"},
             }
         )
 

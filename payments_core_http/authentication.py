@@ -19,7 +19,8 @@ from payments_core.errors import CredentialMismatch, NotFound, Unauthorized
 from payments_core.payments.checkout.public import Shop
 from payments_core.tenants.authorization import Authority
 from payments_core.tenants.client_sessions.record import ClientSession
-from payments_core.tenants.record import Environment, Key
+from payments_core.tenants.record import Environment, Key, OperatorSession
+from payments_core_http.browser_sessions import read_cookies
 from payments_core_http.routing import PATH_IDS, Credential, Route
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ CHALLENGES: Mapping[Credential, str] = {
     "app_id": "Bearer",
     "basic_app_id": "Bearer",
     "sdk_key": "Bearer",
+    "operator_session": "Bearer",
     "none": "Bearer",
 }
 """`WWW-Authenticate` of a 401: never Basic to a browser, which would ask its user."""
@@ -55,6 +57,7 @@ class Caller:
     key: Key | None = None
     session: ClientSession | None = None
     session_token: str | None = attrs.field(default=None, repr=False)
+    operator: OperatorSession | None = None
     payment_secret: Claims | None = None
     shop: Shop | None = None
     origin: str | None = None
@@ -81,6 +84,7 @@ class Caller:
             environment=self.environment,
             key=self.key,
             session=self.session,
+            operator=self.operator,
             payment_id=self.payment_id if route.needs.caller == "payer" else None,
             origin=self.origin,
             api_version=self.api_version,
@@ -104,6 +108,10 @@ def authenticate(
             environ.get(_SDK_KEY_HEADER, ""), mode=mode
         )
         return _caller_bound_to(environment.api_version, environment=environment, key=key)
+    if route.credential == "operator_session":
+        token = read_cookies(environ, service.settings.public_url).session or ""
+        environment, operator = service.operator_sessions.authenticate(token, mode=mode)
+        return _caller_bound_to(environment.api_version, environment=environment, operator=operator)
     header = environ.get("HTTP_AUTHORIZATION", "")
     if len(header) > _MAX_CHARACTERS:
         raise Unauthorized()

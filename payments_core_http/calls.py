@@ -14,6 +14,7 @@ from payments_core.engine.idempotency.record import IdempotentRequest, Response
 from payments_core.storage.port import Page, Position
 from payments_core.tenants.authorization import Authority
 from payments_core_http.authentication import Caller
+from payments_core_http.browser_sessions import Cookies
 from payments_core_http.routing import Route
 from payments_core_http.wire import cursors
 from payments_core_http.wire.query import PageQuery
@@ -31,7 +32,8 @@ class ApiCall(Generic[B, Q]):
     """One request, past every check that does not need the resource.
 
     `body` and `query` are instances of the row's wire classes, `path` holds the ids by their
-    names in the path. Handlers make three moves: read these, call one operation, shape the answer.
+    names in the path. `cookies` are the dashboard's, on its pages. Handlers make three moves:
+    read these, call one operation, shape the answer.
     """
 
     service: PaymentsService = attrs.field(repr=False)
@@ -45,6 +47,7 @@ class ApiCall(Generic[B, Q]):
     idempotent: IdempotentRequest | None = None
     if_none_match: str | None = None
     accept_language: str | None = None
+    cookies: Cookies = attrs.field(factory=Cookies)
 
     @property
     def authority(self) -> Authority:

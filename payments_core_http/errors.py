@@ -77,6 +77,13 @@ class UnsupportedMediaType(BadInput):
 
 
 @attrs.frozen
+class UnsupportedFormType(UnsupportedMediaType):
+    """Forms of the pages are sent in the one way that browsers send them by default."""
+
+    sentence = "A form must be sent as Content-Type: application/x-www-form-urlencoded."
+
+
+@attrs.frozen
 class MalformedRequest(BadInput):
     """Not HTTP as the server reads it; no route was looked for."""
 
@@ -107,6 +114,14 @@ class UnsupportedTransferCoding(BadInput):
 
     code = "transfer_encoding_not_supported"
     sentence = "The only supported Transfer-Encoding is chunked."
+
+
+@attrs.frozen
+class FormRefused(Forbidden):
+    """A form that this browser did not get from the dashboard, or got in another session."""
+
+    code = "form_refused"
+    sentence = "This form is no longer valid; open the page again and send it once more."
 
 
 @attrs.frozen

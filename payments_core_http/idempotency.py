@@ -33,6 +33,11 @@ def read_key(route: Route, environ: Mapping[str, Any]) -> str | None:
         if route.idempotency == "required":
             raise IdempotencyKeyRequired()
         return None
+    return check_key(key)
+
+
+def check_key(key: str) -> str:
+    """The key, where it is one. Raises ValidationFailed."""
     if not _KEY.fullmatch(key):
         raise ValidationFailed.at(
             "Idempotency-Key", "must have 1 to 256 printable ASCII characters"

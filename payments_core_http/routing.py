@@ -32,6 +32,7 @@ Credential = Literal[
     "app_id",
     "basic_app_id",
     "sdk_key",
+    "operator_session",
     "none",
 ]
 Idempotency = Literal["required", "accepted", "ignored"]
@@ -40,6 +41,9 @@ Handler = Callable[["PaymentsService", Any], Response]
 
 RenderError = Callable[[PaymentsError, str, Mapping[str, Any]], Response]
 """Makes a page of an error, the id of its request, and what WSGI tells of that."""
+
+CompleteResponse = Callable[[Response], Response]
+"""Adds the headers of an answer, which are not stored with it."""
 
 
 @attrs.frozen
@@ -111,7 +115,10 @@ class Route:
     `has_etag` is for reads that are polled: an ETag, and 304 for whoever has the answer already.
     `operation` names the row in the OpenAPI document where the handler's own name reads badly.
     `render_error` is for pages: the errors of the row are pages too, in the reader's language, and
-    what others add to a link's query is passed over. The handler gets the query as a mapping.
+    what others add to a link's query is passed over. The handler gets the query as a mapping. An
+    answer goes through `complete`, where there is one; such a row that is posted takes a form,
+    whose fields the handler gets as a mapping too. `name_policy` counts a form by the name of the
+    operator in it.
     """
 
     method: Method
@@ -135,6 +142,8 @@ class Route:
     has_etag: bool = attrs.field(kw_only=True, default=False)
     operation: str | None = attrs.field(kw_only=True, default=None)
     render_error: RenderError | None = attrs.field(kw_only=True, default=None)
+    complete: CompleteResponse | None = attrs.field(kw_only=True, default=None)
+    name_policy: str | None = attrs.field(kw_only=True, default=None)
     path_names: tuple[str, ...] = attrs.field(init=False)
     body_may_be_empty: bool = attrs.field(init=False)
 
@@ -146,6 +155,8 @@ class Route:
             return "payment_secret"
         if self.needs.caller == "public":
             return "app_id"
+        if self.needs.caller == "operator":
+            return "operator_session"
         return "server_key" if self.needs.caller == "server" else "client_token"
 
     @idempotency.default
@@ -169,6 +180,11 @@ class Route:
     def __attrs_post_init__(self) -> None:
         if self.idempotency != "ignored" and self.needs is None:
             raise ValueError(f"{self.path}: idempotency needs a principal")
+
+    @property
+    def is_form(self) -> bool:
+        """Whether it takes a form of a page, and no JSON."""
+        return self.complete is not None and self.method != "GET"
 
     @property
     def error_form(self) -> ErrorForm:

@@ -23,7 +23,7 @@ DIGEST_PURPOSE = "credential"
 
 _CREDENTIAL = re.compile(
     r"(?:sk|rk|pk)_(?:sandbox|production)_[\w-]{40}"
-    r"|(?:cst|cat)_[\w-]{60}"
+    r"|(?:cst|cat|ops)_[\w-]{60}"
     r"|whsec_[\w+/-]{40}"
     r"|payment_[\w-]{24}_secret_",
     re.ASCII,

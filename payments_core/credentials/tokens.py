@@ -19,6 +19,7 @@ from payments_core.credentials.keyring import KeyRing, SealBroken
 
 CLIENT_SESSION_PREFIX = "cst_"
 ACCESS_PREFIX = "cat_"
+OPERATOR_PREFIX = "ops_"
 _PAYMENT_SECRET_INFIX = "_secret_"
 _SAFE = re.compile(r"[A-Za-z0-9_-]+")
 _MAX_TOKEN = 1_000

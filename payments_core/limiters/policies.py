@@ -12,9 +12,9 @@ import attrs
 
 from payments_core.clock import HOUR, MINUTE, SECOND
 
-Subject = Literal["address", "environment", "app", "payment", "link", "address_and_app"]
+Subject = Literal["address", "environment", "app", "payment", "link", "address_and_app", "operator"]
 """What is counted together. An address is a client's; an app has an environment per mode; a link is
-a checkout link, whoever opens it."""
+a checkout link, whoever opens it; an operator is counted by the name in a log-in."""
 
 Kind = Literal["any", "read", "write", "post", "created"]
 
@@ -105,6 +105,10 @@ ROUTE_POLICIES: Mapping[str, RatePolicy] = {
         RatePolicy("legacy_chain_reads", "address", 30, MINUTE, where="for `get-balances` of v1"),
         RatePolicy("public_creation", "address_and_app", 10, MINUTE, where="with an app id alone"),
         PUBLIC_CREATION_MINUTE,
+        RatePolicy("operator_login", "address", 10, MINUTE, where="to log in to the dashboard"),
+        RatePolicy(
+            "operator_name", "operator", 30, 15 * MINUTE, where="to log in with one operator's name"
+        ),
     )
 }  # fmt: skip
 """For single routes, which name theirs. They use nothing of an app's policies."""

@@ -20,16 +20,23 @@ from payments_core.errors import (
 )
 from payments_core.storage.port import Transaction
 from payments_core.tenants.client_sessions.record import ClientSession
-from payments_core.tenants.record import PERMISSION_PRODUCTS, SCOPE_PRODUCT, Environment, Key
+from payments_core.tenants.record import (
+    PERMISSION_PRODUCTS,
+    SCOPE_PRODUCT,
+    Environment,
+    Key,
+    OperatorSession,
+)
 
-Caller = Literal["server", "client", "payer", "trusted", "public"]
+Caller = Literal["server", "client", "payer", "trusted", "public", "operator"]
 
 
 @attrs.frozen
 class Requirement:
     """What a route asks of its caller.
 
-    `scopes` go for server keys and `permissions` for client tokens; all of them are needed.
+    `scopes` go for server keys and `permissions` for client tokens; all of them are needed. An
+    operator has every scope, whose products must be enabled.
     `products` must be enabled whoever calls. `standard_only` refuses restricted keys. A `public`
     call has no credential at all: its app is named, and its origin is judged by the settings.
     """
@@ -50,6 +57,7 @@ def authorize(
     key: Key | None,
     session: ClientSession | None,
     payment_id: str | None = None,
+    operator: OperatorSession | None = None,
 ) -> None:
     """Return if the call is allowed.
 
@@ -69,6 +77,10 @@ def authorize(
             raise Unauthorized()
         _require_all(requirement.permissions, session.permissions)
         needed = [p for name in requirement.permissions for p in PERMISSION_PRODUCTS[name]]
+    elif requirement.caller == "operator":
+        if operator is None:
+            raise Unauthorized()
+        needed = [SCOPE_PRODUCT[scope] for scope in requirement.scopes]
     else:
         if key is None or key.kind == "publishable":
             raise Unauthorized()
@@ -113,8 +125,9 @@ def session_is_valid(session: ClientSession, environment: Environment) -> bool:
 class Authority:
     """A call's proven identity, and what it was allowed.
 
-    `key` is the server key, `session` the client session; a trusted authority, for those who
-    embed the library, has neither, and a public one has the `origin` that the browser told.
+    `key` is the server key, `session` the client session, `operator` the log-in of the
+    environment's operator; a trusted authority, for those who embed the library, has none of them,
+    and a public one has the `origin` that the browser told.
     `api_version` is the version that the call is bound to.
     """
 
@@ -122,6 +135,7 @@ class Authority:
     environment: Environment
     key: Key | None = None
     session: ClientSession | None = None
+    operator: OperatorSession | None = None
     payment_id: str | None = None
     origin: str | None = None
     api_version: str
@@ -150,8 +164,10 @@ class Authority:
 
     @property
     def principal(self) -> str:
-        """Who retries: the app for server keys, the account for client tokens, and app and origin
-        for public creation (contract §4)."""
+        """Who retries: the app for server keys, the account for client tokens, the operator for
+        log-ins, and app and origin for public creation (contract §4)."""
+        if self.operator is not None:
+            return f"operator:{self.operator.operator_id}"
         if self.session is not None:
             return f"account:{self.session.account_id}"
         if self.payment_id is not None:
@@ -173,8 +189,12 @@ class Authority:
             key = environment.key(self.key.id) if self.key else None
             if self.key is not None and (key is None or key.revoked_at is not None):
                 raise Unauthorized()
-            authorize(self.requirement, environment, key, self.session, self.payment_id)
+            authorize(
+                self.requirement, environment, key, self.session, self.payment_id, self.operator
+            )
         if self.session is not None:
             session = lock_shared(tx, ClientSession, self.session.id)
             if session is None or not session_is_valid(session, environment):
                 raise Unauthorized()
+        if self.operator is not None and lock_shared(tx, OperatorSession, self.operator.id) is None:
+            raise Unauthorized()  # logged out meanwhile

@@ -8,15 +8,21 @@ from __future__ import annotations
 
 import base64
 import re
+import threading
 from collections.abc import Sequence
 
 import attrs
 
-from payments_core.clock import Instant
 from payments_core.engine.decision import Decision, WorkerAuthority
 from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
-from payments_core.errors import NotFound, ResourceConflict, Unauthorized, ValidationFailed
+from payments_core.errors import (
+    NotFound,
+    ResourceConflict,
+    Unauthorized,
+    Unavailable,
+    ValidationFailed,
+)
 from payments_core.storage.port import DIRECTORY, Position, Transaction
 from payments_core.tenants.record import Environment, Operator, operator_id
 
@@ -25,6 +31,9 @@ PASSWORD_BYTES = 18
 
 MAX_PASSWORD_CHARACTERS = 256
 """Longer ones are nobody's, and are not worth hashing."""
+
+MAX_VERIFICATIONS = 2
+"""So many passwords are hashed at the same time: each takes the memory of a hash."""
 
 _USERNAME = re.compile(r"[a-z0-9][a-z0-9._@+-]{1,62}[a-z0-9]")
 _AUTHORITY = WorkerAuthority(DIRECTORY, "directory")
@@ -59,6 +68,7 @@ class Operators:
         self._entropy = ports.entropy
         self._cost = cost or HashCost()
         self._nobodys_hash: str | None = None
+        self._verifying = threading.BoundedSemaphore(MAX_VERIFICATIONS)
 
     def create(self, environment_id: str, username: str) -> NewPassword:
         """The one operator of an environment, and the password.
@@ -141,10 +151,23 @@ class Operators:
         return known
 
     def verify(self, username: str, password: str, *, mode: str) -> Operator:
-        """The operator whose name and password these are. Raises Unauthorized.
+        """The operator whose name and password these are.
 
-        A name that nobody has takes as long as a wrong password.
+        A name that nobody has takes as long as a wrong password. Raises Unauthorized, and
+        Unavailable while MAX_VERIFICATIONS others are under way.
         """
+        if not self._verifying.acquire(blocking=False):
+            raise Unavailable()
+        try:
+            return self._verify(username, password, mode)
+        finally:
+            self._verifying.release()
+
+    def find(self, id: str) -> Operator | None:
+        """The operator of that id, or None."""
+        return self._storage.read(DIRECTORY, lambda snapshot: snapshot.get(Operator, id))
+
+    def _verify(self, username: str, password: str, mode: str) -> Operator:
         nobodys = self._decoy_hash()
         fits = 0 < len(password) <= MAX_PASSWORD_CHARACTERS
         operator = self._find_operator(username, mode) if _USERNAME.fullmatch(username) else None
@@ -155,8 +178,7 @@ class Operators:
         return operator
 
     def _find_operator(self, username: str, mode: str) -> Operator | None:
-        id = operator_id(mode, username)
-        return self._storage.read(DIRECTORY, lambda snapshot: snapshot.get(Operator, id))
+        return self.find(operator_id(mode, username))
 
     def _decoy_hash(self) -> str:
         """The hash of a password that nobody knows, made once."""
@@ -174,11 +196,6 @@ class Operators:
             password.encode(), opslimit=self._cost.passes, memlimit=self._cost.memory_bytes
         )
         return hashed.decode()
-
-
-def session_is_over(operator: Operator, began_at: Instant) -> bool:
-    """Whether the password was set since a session began."""
-    return began_at < operator.password_set_at
 
 
 def _password_matches(stored: str, password: str) -> bool:

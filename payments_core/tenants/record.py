@@ -160,7 +160,7 @@ class KeyUse(Record):
 class Operator(Record):
     """A directory row, by mode and login name: who may log in to an environment's dashboard.
 
-    The hash says its own salt and cost. A session that began before `password_set_at` is over.
+    The hash says its own salt and cost. A session belongs to the password that it began with.
     """
 
     collection: ClassVar[Collection] = Collection(
@@ -181,6 +181,29 @@ class Operator(Record):
 def operator_id(mode: str, username: str) -> str:
     """The id of the operator of that name: each mode has names of its own."""
     return f"{mode}:{username}"
+
+
+@attrs.frozen(kw_only=True)
+class OperatorSession(Record):
+    """One log-in of an environment's operator; its token is sealed, so none is kept.
+
+    `password_set_at` is the operator's at the log-in: a new password ends the sessions of the one
+    before. The other instants are of the real clock, also where a sandbox's is ahead. `used_at`
+    is true to the minute. A session that ended has no row any more.
+    """
+
+    collection: ClassVar[Collection] = Collection(
+        "operator_sessions",
+        columns={"began_at": int},
+        indexes=(Index("by_beginning", order=("began_at",)),),
+    )
+
+    operator_id: str
+    username: str
+    password_set_at: Instant
+    began_at: Instant
+    used_at: Instant
+    ends_at: Instant
 
 
 @attrs.frozen(kw_only=True)

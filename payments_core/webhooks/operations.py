@@ -27,6 +27,7 @@ from payments_core.storage.port import (
     Position,
     Snapshot,
     Transaction,
+    Where,
 )
 from payments_core.storage.records import Record
 from payments_core.tenants.authorization import Authority
@@ -196,12 +197,13 @@ class WebhookEndpoints:
         authority: Authority,
         endpoint_id: str,
         *,
+        where: Sequence[Where] = (),
         limit: int = 50,
         after: Position | None = None,
     ) -> tuple[Endpoint, Page[Delivery]]:
         """The endpoint and a page of its deliveries, most recently updated first.
 
-        Raises NotFound.
+        `where` filters by their columns as they are stored. Raises NotFound.
         """
 
         def read_page(snapshot: Snapshot) -> tuple[Endpoint, Page[Delivery]]:
@@ -210,6 +212,7 @@ class WebhookEndpoints:
                 Delivery,
                 "by_endpoint",
                 (endpoint_id,),
+                where=where,
                 after=after,
                 limit=limit,
                 skip_damaged=True,
@@ -218,6 +221,18 @@ class WebhookEndpoints:
             return endpoint, Page(seen, page.next)
 
         return self._storage.read(authority.partition, read_page)
+
+    def get_delivery(
+        self, authority: Authority, endpoint_id: str, delivery_id: str
+    ) -> tuple[Endpoint, Delivery]:
+        """An endpoint and one of its deliveries. Raises NotFound."""
+
+        def load(snapshot: Snapshot) -> tuple[Endpoint, Delivery]:
+            endpoint = _get_endpoint(snapshot, endpoint_id)
+            delivery = _require_delivery_of(snapshot.get(Delivery, delivery_id), endpoint)
+            return endpoint, with_effective_status(delivery, endpoint)
+
+        return self._storage.read(authority.partition, load)
 
     def retry(
         self,

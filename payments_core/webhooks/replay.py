@@ -17,6 +17,7 @@ from payments_core.engine.idempotency.record import IdempotentRequest
 from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
 from payments_core.errors import NotFound, ResourceConflict, ValidationFailed
+from payments_core.payments.record import Payment
 from payments_core.storage.jobs import Job
 from payments_core.storage.port import Page, Position, Snapshot, Transaction, Where
 from payments_core.tenants.authorization import Authority
@@ -28,11 +29,15 @@ from payments_core.webhooks.lifecycle import (
     decide_retry,
     new_delivery,
     require_active_subscriber,
+    with_effective_status,
 )
 from payments_core.webhooks.record import ConsoleAction, Delivery, Endpoint, delivery_id
 
 MAX_RESEND_ENDPOINTS = 100
 """An event is resent to no more endpoints than this in one commit."""
+
+MAX_EVENTS_LOOKED_AT = 2_000
+"""So many events are read for those of one Payment."""
 
 MAX_RECOVERY_DAYS = 30
 MAX_CLOCK_SKEW_MS = 30 * SECOND
@@ -45,6 +50,14 @@ class Recovery:
 
     endpoint_id: str
     since: Instant
+
+
+@attrs.frozen
+class PaymentEvents:
+    """Events of a Payment, oldest first; not `is_complete` where older ones may be missing."""
+
+    events: tuple[Event, ...]
+    is_complete: bool
 
 
 class WebhookEvents:
@@ -79,6 +92,53 @@ class WebhookEvents:
                 Event, index, key, where=where, after=after, limit=limit, skip_damaged=True
             ),
         )
+
+    def get_with_deliveries(
+        self, authority: Authority, event_id: str
+    ) -> tuple[Event, tuple[tuple[Endpoint, Delivery], ...]]:
+        """An event, and its deliveries with their endpoints, oldest endpoint first.
+
+        Of more than MAX_RESEND_ENDPOINTS endpoints the oldest are looked at. Raises NotFound.
+        """
+
+        def load(snapshot: Snapshot) -> tuple[Event, tuple[tuple[Endpoint, Delivery], ...]]:
+            event = _get_event(snapshot, event_id)
+            endpoints = snapshot.find(
+                Endpoint, "by_created", limit=MAX_RESEND_ENDPOINTS, skip_damaged=True
+            ).records
+            made = (
+                (endpoint, snapshot.get(Delivery, delivery_id(event.id, endpoint.id)))
+                for endpoint in endpoints
+            )
+            return event, tuple(
+                (endpoint, with_effective_status(delivery, endpoint))
+                for endpoint, delivery in made
+                if delivery is not None
+            )
+
+        return self._storage.read(authority.partition, load)
+
+    def list_of_payment(self, authority: Authority, payment: Payment) -> PaymentEvents:
+        """The events of a Payment, oldest first.
+
+        Events have no index by Payment: those of its lifetime are looked through, but no more than
+        MAX_EVENTS_LOOKED_AT.
+        """
+        end = payment.updated_at + MAX_CLOCK_SKEW_MS
+
+        def load(snapshot: Snapshot) -> PaymentEvents:
+            found: list[Event] = []
+            after: Position | None = (end, "")
+            for _ in range(MAX_EVENTS_LOOKED_AT // 100):
+                page = snapshot.find(Event, "newest", after=after, limit=100, skip_damaged=True)
+                found += [one for one in page.records if one.payload.get("paymentId") == payment.id]
+                after = page.next
+                oldest = page.records[-1].created_at if page.records else end
+                if after is None or oldest < payment.created_at:
+                    return PaymentEvents(tuple(reversed(found)), is_complete=True)
+            return PaymentEvents(tuple(reversed(found)), is_complete=False)
+
+        return self._storage.read(authority.partition, load)
 
     def send_test(
         self, authority: Authority, endpoint_id: str, *, idempotent: IdempotentRequest | None = None

@@ -18,7 +18,7 @@ DEFAULT_LIMIT = 50
 _MAX_PARAMETERS = 50
 _QUERY_READER = Reader(of_text=True)
 _CREDENTIAL = re.compile(
-    r"\b(?:sk|rk|pk)_(?:sandbox|production)_|^(?:cst|cat|whsec)_|^payment_[\w-]+_secret_"
+    r"\b(?:sk|rk|pk)_(?:sandbox|production)_|^(?:cst|cat|ops|whsec)_|^payment_[\w-]+_secret_"
     r"|^(?:basic|bearer)\s",
     re.ASCII | re.IGNORECASE,
 )

@@ -19,7 +19,7 @@ MAX_BODY_BYTES = 64 * 1024
 
 _JSON = re.compile(r'application/json(?: *; *charset *= *"?utf-8"?)?', re.ASCII | re.IGNORECASE)
 # What a credential holds, or an escape that may hide it: bodies without it need no closer look.
-_CREDENTIAL_HINT = re.compile(rb"[srp]k_|cst_|cat_|whsec_|_secret_|\\u")
+_CREDENTIAL_HINT = re.compile(rb"[srp]k_|cst_|cat_|ops_|whsec_|_secret_|\\u")
 _BODY_READER = Reader()
 
 

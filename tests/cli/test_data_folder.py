@@ -19,6 +19,7 @@ from payments_core.tenants.record import App, PartnerName
 from payments_core_http.cli.sandbox.data_folder import (
     KEY_NAME,
     MODE,
+    OPERATOR,
     PARTNER_ID,
     DataFolder,
     FolderRefused,
@@ -183,6 +184,41 @@ def test_the_key_ring_is_made_once(folder: DataFolder) -> None:
 
 
 def test_keys_do_not_show_their_secret() -> None:
-    keys = SandboxKeys(app_id="a", partner_id="p", environment_id="e", app_secret="secret-word")
+    keys = SandboxKeys(
+        app_id="a",
+        partner_id="p",
+        environment_id="e",
+        app_secret="secret-word",
+        operator_password="a-password",
+    )
     assert "secret-word" not in repr(keys)
+    assert "a-password" not in repr(keys)
     assert json.loads(json.dumps(keys.render_document()))["appSecret"] == "secret-word"
+
+
+class TestTheOperatorOfTheDashboard:
+    def test_the_password_opens_it_and_stays(self, folder: DataFolder) -> None:
+        with opened(folder) as service:
+            keys = folder.open_keys(service)
+            found = service.operators.verify(OPERATOR, keys.operator_password, mode=MODE)
+            assert found.environment_id == keys.environment_id
+            assert folder.open_keys(service) == keys
+
+    def test_a_folder_from_before_there_was_one_gets_one(self, folder: DataFolder) -> None:
+        with opened(folder) as service:
+            keys = folder.open_keys(service)
+            service.operators.remove(OPERATOR, mode=MODE)
+            old = {**keys.render_document(), "operator": None}
+            folder.keys_file.write_text(json.dumps(old))
+            made = folder.open_keys(service)
+            assert made.app_secret == keys.app_secret
+            service.operators.verify(OPERATOR, made.operator_password, mode=MODE)
+            assert json.loads(folder.keys_file.read_text()) == made.render_document()
+
+    def test_an_operator_of_another_name_is_left_alone(self, folder: DataFolder) -> None:
+        with opened(folder) as service:
+            keys = folder.open_keys(service)
+            service.operators.remove(OPERATOR, mode=MODE)
+            mine = service.operators.create(keys.environment_id, "olivia")
+            assert folder.open_keys(service).render_document()["operator"] is None
+            service.operators.verify("olivia", mine.password, mode=MODE)

@@ -72,9 +72,9 @@ def test_the_line_says_where_it_is_and_what_opens_it(sandbox: SandboxChild) -> N
     assert set(sandbox.facts) == LINE
     assert sandbox.facts["baseUrl"] == sandbox.facts["publicUrl"] == sandbox.facts["sdkBaseUrl"]
     assert sandbox.facts["restrictedKeys"] == {}
-    absent = ("dashboardUrl", "operator")
     assert str(sandbox.facts["apiKey"]).startswith("pk_sandbox_")
-    assert all(sandbox.facts[name] is None for name in absent)
+    assert sandbox.facts["dashboardUrl"] == f"{sandbox.facts['baseUrl']}/dashboard"
+    assert sandbox.facts["operator"].keys() == {"username", "password"}
     assert sandbox.port != 0
     assert opens(sandbox)
 

@@ -61,6 +61,19 @@ class NewRefund:
     reason: Sentence | None = None
 
 
+@attrs.frozen
+class PlannedRefund:
+    """The refunds that could be made of a Payment: how much, to whom, out of what."""
+
+    payment: Payment
+    legs: tuple[RefundLeg, ...]
+
+    @property
+    def amount(self) -> int:
+        """What goes back in all."""
+        return sum(leg.amount for leg in self.legs)
+
+
 class Refunds:
     """Sends received funds back."""
 
@@ -126,6 +139,26 @@ class Refunds:
             )
 
         return retry_on_stale_balance(attempt)
+
+    def plan(self, authority: Authority, payment_id: str, new: NewRefund) -> PlannedRefund:
+        """What `create` would make of it now; nothing is changed, and no chain is asked.
+
+        Raises NotFound, ValidationFailed, AmountOutOfRange, InvalidState, DestinationNotAllowed.
+        """
+        new = validate_input(new)
+        payment = self._load_payment(authority, payment_id)
+        amount = (
+            parse_positive_amount(new.amount, payment.asset) if new.amount is not None else None
+        )
+        destination = self._parse_destination(authority.partition, payment, new.destination)
+
+        def load(snapshot: Snapshot) -> PlannedRefund:
+            payment, pending = load_with_pending_refunds(snapshot, payment_id)
+            refundable = lifecycle.compute_refundable(payment, pending)
+            legs = lifecycle.plan_refunds(payment, refundable, amount, destination)
+            return PlannedRefund(payment, legs)
+
+        return self._storage.read(authority.partition, load)
 
     def list(
         self,
@@ -204,6 +237,17 @@ class Refunds:
             tx, id_sequence, authority.partition, payment, legs, "refund", reason, now=now,
             reading=reading, rule="active" if is_sender else "payee",
         )  # fmt: skip
+
+
+def load_with_pending_refunds(
+    snapshot: Snapshot, payment_id: str
+) -> tuple[Payment, tuple[Refund, ...]]:
+    """A Payment and its refunds that are not final. Raises NotFound."""
+    payment = snapshot.get(Payment, payment_id)
+    if payment is None:
+        raise NotFound("payment")
+    found = [snapshot.get(Refund, id) for id in payment.refunding]
+    return payment, tuple(refund for refund in found if refund is not None)
 
 
 def lock_pending_refunds(tx: Transaction, payment: Payment) -> tuple[Refund, ...]:

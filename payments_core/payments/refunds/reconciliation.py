@@ -44,10 +44,14 @@ from payments_core.payments.refunds.lifecycle import (
     plan_excess,
     plan_unpaid_payout,
 )
-from payments_core.payments.refunds.operations import lock_pending_refunds, start_refunds
+from payments_core.payments.refunds.operations import (
+    load_with_pending_refunds,
+    lock_pending_refunds,
+    start_refunds,
+)
 from payments_core.payments.refunds.record import PENDING, Purpose, Refund
 from payments_core.payments.sends import lock_active_payer
-from payments_core.storage.port import Transaction
+from payments_core.storage.port import Snapshot, Transaction
 from payments_core.tenants.authorization import Authority
 from payments_core.validation.fields import Sentence
 from payments_core.validation.inputs import validate_input
@@ -73,7 +77,6 @@ class _Case:
     authority: Authority
     payment: Payment
     refundable: Refundable
-    has_pending_refunds: bool
     reading: BalanceReading | None
     terms: PayoutTerms | None
     note: str | None
@@ -123,6 +126,21 @@ class Reconciliations:
             )
 
         return retry_on_stale_balance(attempt)
+
+    def list_allowed(
+        self, authority: Authority, payment_id: str
+    ) -> tuple[ReconciliationAction, ...]:
+        """The actions that a Payment allows now, as `reconcile` judges them. Raises NotFound."""
+
+        def load(snapshot: Snapshot) -> tuple[ReconciliationAction, ...]:
+            payment, refunds = load_with_pending_refunds(snapshot, payment_id)
+            return tuple(
+                action
+                for action in RECONCILIATION_ACTIONS
+                if _find_refusal(action, payment, refunds) is None
+            )
+
+        return self._storage.read(authority.partition, load)
 
     def _load_payment(self, authority: Authority, payment_id: str) -> Payment:
         payment = self._storage.read(
@@ -174,16 +192,15 @@ class Reconciliations:
         terms: PayoutTerms | None,
     ) -> Decision[PaymentDetails]:
         payment = lock_payment(tx, payment_id)
-        if not PAYMENT.allows(payment.status, _TRIGGERS[action]):
-            raise InvalidState("payment", payment.status, action)
         refunds = lock_pending_refunds(tx, payment)
+        if (refusal := _find_refusal(action, payment, refunds)) is not None:
+            raise refusal
         case = _Case(
             tx,
             id_sequence,
             authority,
             payment,
             compute_refundable(payment, refunds),
-            any(refund.status in PENDING for refund in refunds),
             reading,
             terms,
             note,
@@ -197,31 +214,76 @@ class Reconciliations:
         return Decision(PaymentDetails(after, refunds=made)).merge(decision)
 
 
+def _find_refusal(
+    action: ReconciliationAction, payment: Payment, refunds: Sequence[Refund]
+) -> InvalidState | ReconciliationActionNotAllowed | None:
+    """Why an action is not allowed now; None where it is."""
+    if not PAYMENT.allows(payment.status, _TRIGGERS[action]):
+        return InvalidState("payment", payment.status, action)
+    refundable = compute_refundable(payment, refunds)
+    try:
+        if any(refund.status in PENDING for refund in refunds):
+            _refuse_beside_refund(action, refundable)
+        _CHECKS[action](payment, refundable)
+    except ReconciliationActionNotAllowed as refusal:
+        return refusal
+    return None
+
+
+def _refuse_beside_refund(action: ReconciliationAction, refundable: Refundable) -> None:
+    """Excess may go back beside a refund, unless it is on its way already."""
+    if action != "refund_excess" or not refundable.excess:
+        raise ReconciliationActionNotAllowed(action, "a refund is in progress")
+
+
+def _check_accept(payment: Payment, refundable: Refundable) -> None:
+    if payment.can_retry:
+        raise ReconciliationActionNotAllowed("accept", "its execution failed; use retry_execution")
+    if refundable.escrow <= 0:
+        raise ReconciliationActionNotAllowed("accept", "no funds are held for the recipient")
+
+
+def _check_retry(payment: Payment, refundable: Refundable) -> None:
+    if not payment.can_retry:
+        raise ReconciliationActionNotAllowed(
+            "retry_execution", "no transfer to the recipient has failed"
+        )
+    if payment.intent == "send":  # a vault pays, or the funds lie at the off-ramp's address
+        return
+    if refundable.escrow <= 0:
+        raise ReconciliationActionNotAllowed("retry_execution", "no funds are held")
+
+
+def _check_refund(payment: Payment, refundable: Refundable) -> None:
+    if payment.payout is not None:
+        plan_unpaid_payout(payment)
+        return
+    if payment.release_id is not None:
+        raise ReconciliationActionNotAllowed("refund", "it has been released; refund it instead")
+    plan_all_held(refundable)
+
+
+def _check_refund_excess(payment: Payment, refundable: Refundable) -> None:
+    plan_excess(refundable)
+
+
+def _check_write_off(payment: Payment, refundable: Refundable) -> None:
+    """Whatever is held stays held."""
+
+
 def _accept(case: _Case) -> Decision[None]:
     """Release what is in escrow to the recipient."""
-    _require_no_pending_refund(case, "accept")
-    if case.payment.can_retry:
-        raise ReconciliationActionNotAllowed("accept", "its execution failed; use retry_execution")
-    if case.refundable.escrow <= 0:
-        raise ReconciliationActionNotAllowed("accept", "no funds are held for the recipient")
     step = lifecycle.accept(case.payment, now=case.now, note=case.note)
     return advance_payment(case.tx, case.id_sequence, case.authority.partition, step, now=case.now)
 
 
 def _retry(case: _Case) -> Decision[None]:
     """Send the transfer to the recipient again, after the one before failed for good."""
-    _require_no_pending_refund(case, "retry_execution")
     payment = case.payment
-    if not payment.can_retry:
-        raise ReconciliationActionNotAllowed(
-            "retry_execution", "no transfer to the recipient has failed"
-        )
     if payment.payout is not None and payouts.is_funded(payment):
         return _retry_payout(case)
     if payment.intent == "send":
         return _retry_send(case)
-    if case.refundable.escrow <= 0:
-        raise ReconciliationActionNotAllowed("retry_execution", "no funds are held")
     outgoing = new_release(payment, case.id_sequence.issue("out"), now=case.now)
     return _start_retry(case, payment, outgoing, payment.releasable)
 
@@ -284,18 +346,13 @@ def _start_retry(
 
 def _refund(case: _Case) -> Decision[None]:
     """Send all that is held back to whom it came from."""
-    _require_no_pending_refund(case, "refund")
     if case.payment.payout is not None:
         return _start_refunds(case, plan_unpaid_payout(case.payment), "reconcile_refund")
-    if case.payment.release_id is not None:
-        raise ReconciliationActionNotAllowed("refund", "it has been released; refund it instead")
     return _start_refunds(case, plan_all_held(case.refundable), "reconcile_refund")
 
 
 def _refund_excess(case: _Case) -> Decision[None]:
     """Send the excess back to whoever sent it."""
-    if not case.refundable.excess:
-        _require_no_pending_refund(case, "refund_excess")  # it is on its way already
     return _start_refunds(case, plan_excess(case.refundable), "refund_excess")
 
 
@@ -315,13 +372,7 @@ def _start_refunds(case: _Case, legs: Sequence[RefundLeg], purpose: Purpose) -> 
 
 def _write_off(case: _Case) -> Decision[None]:
     """Give the Payment up; what is held stays held, and can still be refunded."""
-    _require_no_pending_refund(case, "write_off")
     return lifecycle.write_off(case.payment, now=case.now, note=case.note).as_decision()
-
-
-def _require_no_pending_refund(case: _Case, action: str) -> None:
-    if case.has_pending_refunds:
-        raise ReconciliationActionNotAllowed(action, "a refund is in progress")
 
 
 _ACTIONS: Mapping[ReconciliationAction, Callable[[_Case], Decision[None]]] = {
@@ -330,6 +381,14 @@ _ACTIONS: Mapping[ReconciliationAction, Callable[[_Case], Decision[None]]] = {
     "refund_excess": _refund_excess,
     "retry_execution": _retry,
     "write_off": _write_off,
+}
+
+_CHECKS: Mapping[ReconciliationAction, Callable[[Payment, Refundable], None]] = {
+    "accept": _check_accept,
+    "refund": _check_refund,
+    "refund_excess": _check_refund_excess,
+    "retry_execution": _check_retry,
+    "write_off": _check_write_off,
 }
 
 _TRIGGERS: Mapping[ReconciliationAction, str] = {

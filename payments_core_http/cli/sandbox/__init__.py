@@ -34,7 +34,13 @@ from payments_core_http.app import create_app
 from payments_core_http.cli.address_file import publish_address
 from payments_core_http.cli.anvil.errors import explain_missing_anvil
 from payments_core_http.cli.anvil.process import AnvilUnavailable
-from payments_core_http.cli.sandbox.data_folder import MODE, DataFolder, FolderRefused, SandboxKeys
+from payments_core_http.cli.sandbox.data_folder import (
+    MODE,
+    OPERATOR,
+    DataFolder,
+    FolderRefused,
+    SandboxKeys,
+)
 from payments_core_http.cli.sandbox.example_payment import open_example
 from payments_core_http.cli.sandbox.host_check import LoopbackHosts
 from payments_core_http.server.server import Server
@@ -236,7 +242,7 @@ class StartedSandbox:
     node_url: str | None
 
     def render_document(self) -> dict[str, Any]:
-        """The line of `--json`. The legacy API and the dashboard are not in this release: null."""
+        """The line of `--json`."""
         node = (
             {}
             if self.node_url is None
@@ -246,7 +252,7 @@ class StartedSandbox:
             "baseUrl": self.url,
             "sdkBaseUrl": self.url,
             "publicUrl": self.url,
-            "dashboardUrl": None,
+            "dashboardUrl": f"{self.url}/dashboard",
             **self.keys.render_document(),
             **node,
         }
@@ -261,6 +267,8 @@ class StartedSandbox:
             f"  app secret   {keys.app_secret}",
             f"  environment  {keys.environment_id}",
             f"  partner id   {keys.partner_id}",
+            f"  dashboard    {self.url}/dashboard",
+            *self._describe_operator(),
             f"  data         {folder.path}  (the keys are in {folder.keys_file.name})",
             "",
             *self._describe_chains(),
@@ -292,6 +300,10 @@ class StartedSandbox:
             "  Press Ctrl-C to stop.",
         ]
         return "\n".join(lines)
+
+    def _describe_operator(self) -> list[str]:
+        password = self.keys.operator_password
+        return [f"  log in as    {OPERATOR}  {password}"] if password else []
 
     def _describe_chains(self) -> list[str]:
         if self.node_url is None:

@@ -20,15 +20,18 @@ import attrs
 
 from payments_core.credentials.keyring import KeyRing, WeakKeyRing
 from payments_core.credentials.secrets import SecretKind
-from payments_core.errors import Unauthorized
+from payments_core.errors import ResourceConflict, Unauthorized
 from payments_core.service import PaymentsService
 from payments_core.storage.port import DIRECTORY
-from payments_core.tenants.record import Environment, PartnerName
+from payments_core.tenants.record import Environment, PartnerName, operator_id
 
 MODE: Final = "sandbox"
 PARTNER_ID = "sandbox"
 KEY_NAME = "payments sandbox"
 API_KEY_NAME = "sandbox page"
+OPERATOR = "operator"
+"""The name with which one logs in to a sandbox's dashboard."""
+
 FOLDER_MODE = 0o700
 FILE_MODE = 0o600
 
@@ -48,6 +51,7 @@ class SandboxKeys:
     partner_id: str
     environment_id: str
     app_secret: str = attrs.field(repr=False)
+    operator_password: str = attrs.field(repr=False)
     api_key: str | None = None
 
     def render_document(self) -> dict[str, Any]:
@@ -59,7 +63,11 @@ class SandboxKeys:
             "appSecret": self.app_secret,
             "restrictedKeys": {},
             "apiKey": self.api_key,
-            "operator": None,
+            "operator": (
+                {"username": OPERATOR, "password": self.operator_password}
+                if self.operator_password
+                else None
+            ),
         }
 
 
@@ -166,11 +174,15 @@ class DataFolder:
         """The app and its key, as `sandbox.json` says, or made now. Raises FolderRefused."""
         known = self._read_keys()
         if known is not None and _is_accepted(service, known):
-            if known.api_key is not None:
+            made = known
+            if known.api_key is None:
+                environment = service.tenants.get_environment(known.environment_id)
+                key = _replace_key(service, environment, "publishable", API_KEY_NAME)
+                made = attrs.evolve(made, api_key=key)
+            if not known.operator_password or not _has_operator(service):
+                made = attrs.evolve(made, operator_password=_make_operator(service, known))
+            if made == known:
                 return known
-            environment = service.tenants.get_environment(known.environment_id)
-            key = _replace_key(service, environment, "publishable", API_KEY_NAME)
-            made = attrs.evolve(known, api_key=key)
         else:
             made = _make_keys(service)
         _write_private_file(
@@ -187,6 +199,7 @@ class DataFolder:
                 environment_id=document["environmentId"],
                 app_secret=document["appSecret"],
                 api_key=document.get("apiKey"),
+                operator_password=(document.get("operator") or {}).get("password", ""),
             )
         except FileNotFoundError:
             return None
@@ -206,7 +219,7 @@ def _is_accepted(service: PaymentsService, keys: SandboxKeys) -> bool:
 
 
 def _make_keys(service: PaymentsService) -> SandboxKeys:
-    """A new key of the folder's one app, which is made if it is not there yet."""
+    """A new key of the folder's one app, which is made if it is not there yet, and a password."""
     name = service.ports.storage.read(
         DIRECTORY, lambda snapshot: snapshot.get(PartnerName, PARTNER_ID)
     )
@@ -216,13 +229,29 @@ def _make_keys(service: PaymentsService) -> SandboxKeys:
         app = service.tenants.get_app(name.app_id)
     environment = service.tenants.get_environment(app.environments[MODE])
     secret = _replace_key(service, environment, "standard", KEY_NAME)
-    return SandboxKeys(
+    keys = SandboxKeys(
         app_id=app.id,
         partner_id=app.partner_id,
         environment_id=environment.id,
         app_secret=secret,
         api_key=_replace_key(service, environment, "publishable", API_KEY_NAME),
+        operator_password="",
     )
+    return attrs.evolve(keys, operator_password=_make_operator(service, keys))
+
+
+def _has_operator(service: PaymentsService) -> bool:
+    return service.operators.find(operator_id(MODE, OPERATOR)) is not None
+
+
+def _make_operator(service: PaymentsService, keys: SandboxKeys) -> str:
+    """A new password of the sandbox's operator; empty where somebody made another operator."""
+    if _has_operator(service):
+        return service.operators.reset_password(OPERATOR, mode=MODE).password
+    try:
+        return service.operators.create(keys.environment_id, OPERATOR).password
+    except ResourceConflict:
+        return ""
 
 
 def _replace_key(

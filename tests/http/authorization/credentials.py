@@ -18,6 +18,7 @@ Headers = dict[str, str]
 Present = Callable[[World, Row], Headers]
 SECRET_HEADER = "X-Service-Payment-Secret"
 SCOPES = tuple(PRODUCT_OF_SCOPE)
+COOKIE = "payments_operator"
 
 
 @attrs.frozen
@@ -29,6 +30,12 @@ class Credential:
     headers: Present
     leaked: str = attrs.field(default="", repr=False)
     """What stands in the query or the body, as the facts say."""
+
+    @staticmethod
+    def session_cookie(headers: Mapping[str, str]) -> str:
+        """The operator's, or nothing."""
+        name, _, value = headers.get("Cookie", "").partition("=")
+        return value if name == COOKIE else ""
 
 
 def credentials(world: World) -> dict[str, Credential]:
@@ -75,6 +82,7 @@ class _Maker:
         yield self._token("a token whose issuer was revoked", issued["revoked"], issuer="revoked")
         yield self._token("a token whose issuer expired", issued["expired"], issuer="expired")
         yield from self._payment_secrets()
+        yield from self._operators()
         yield from self._leaks()
 
     # Nothing, or not a credential.
@@ -261,6 +269,32 @@ class _Maker:
         alone = {SECRET_HEADER: world.own.payments["out"]["clientSecret"]}
         yield Credential("a Payment's secret in the second header", facts, partial(_fixed, alone))
 
+    # Operators' sessions.
+
+    def _operators(self) -> Iterator[Credential]:
+        world = self._world
+        sessions = world.service.operator_sessions
+        ended, gone = world.log_in(world.own), world.log_in(world.own)
+        sessions.end(world.operator_authority(ended))
+        whole = world.session = world.log_in(world.own)
+        for name, token, facts in (
+            ("an operator's session", whole, {}),
+            ("a session that was logged out of", ended, {"state": "revoked"}),
+            ("half an operator's session", whole[:-20], {"genuine": False}),
+            ("an operator's session called an access token", "cat_" + whole[4:],
+             {"genuine": False}),
+            ("an access token for an operator's session", world.own.buyers, {"genuine": False}),
+            ("a stranger's operator's session", world.log_in(world.stranger),
+             {"tenant": "stranger"}),
+            ("an operator's session of the other mode", world.log_in(world.production),
+             {"mode": "production"}),
+        ):  # fmt: skip
+            made: Any = {"kind": "operator's session", **facts}
+            cookie = {"Cookie": f"{COOKIE}={token}"}
+            yield Credential(name, Facts(**made), partial(_fixed, cookie))
+        facts = Facts(kind="operator's session", presented="otherwise")
+        yield Credential("an operator's session as a token", facts, partial(_fixed, bearer(gone)))
+
     # Where no secret belongs.
 
     def _leaks(self) -> Iterator[Credential]:
@@ -360,5 +394,6 @@ def right(everyone: Mapping[str, Credential], row: Row) -> Credential:
         "payer": "a Payment's secret",
         "app id": "the app id alone",
         "sdk key": "a publishable key",
+        "operator": "an operator's session",
     }
     return everyone[names.get(row.caller, "nothing")]

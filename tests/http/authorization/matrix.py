@@ -169,7 +169,9 @@ class Matrix:
                 lambda left=left: tenants.set_products(own.environment_id, left),  # type: ignore[misc]
                 Expected(403, "entitlement_required"),
             )
-        if row.caller not in ("payer", "shop", "app id"):
+        if row.caller == "operator":
+            deeds["the session"] = (world.end_session, Expected(401, "unauthorized"))
+        elif row.caller not in ("payer", "shop", "app id"):
             deeds["the key"] = (
                 lambda: [tenants.revoke_key(own.environment_id, id) for id in self._key_ids(row)],
                 Expected(401, "unauthorized"),
@@ -283,6 +285,10 @@ class Matrix:
         if credential.facts.leak == "body" and row.writes:
             body = {**(body or {}), "unheard": credential.leaked}
         headers = open_page(credential.headers(world, row))
+        if row.writes and row.path.startswith("/dashboard/"):
+            path = target.partition("?")[0]
+            form = world.fill_form(path, credential.session_cookie(headers), body or {})
+            return world.wires[place.mode].call(row.method, target, headers, form=form)
         if row.writes:
             headers["Idempotency-Key"] = "cell"
         return world.wires[place.mode].call(row.method, target, headers, body)

@@ -13,7 +13,7 @@ import attrs
 
 Caller = Literal[
     "key", "bearer key", "session token", "client", "payer", "shop", "app id", "sdk key",
-    "nobody",
+    "operator", "nobody",
 ]  # fmt: skip
 Second = Literal["none", "needed", "may be"]
 """Whether the Payment's secret goes beside a client's token."""
@@ -48,7 +48,7 @@ class Row:
     `outside` rows act on the chain or the clock, which no transaction spans. `names` is for those
     whose body or query names an object, and `grants` is the permission that the body gives away.
     `legacy` has the products of v1, which has no scopes. `of` are products that no scope stands
-    for.
+    for. An open row that `leads_on` sends who has an operator's session to its page.
     """
 
     method: str
@@ -66,6 +66,7 @@ class Row:
     code: str | None = None
     grants: str | None = None
     of: frozenset[str] = frozenset()
+    leads_on: bool = False
 
     @property
     def name(self) -> str:
@@ -135,6 +136,17 @@ def _client(method: str, path: str, permission: str, ok: int = 200, second: Seco
     )  # fmt: skip
 
 
+def _operator(
+    method: str, path: str, scopes: str = "", ok: int | None = None, outside: bool = False
+) -> Row:
+    """A page, and a form that leads to one."""
+    return Row(
+        method=method, path=f"/dashboard{path}", caller="operator",
+        ok=ok or (200 if method == "GET" else 303), scopes=frozenset(scopes.split()),
+        outside=outside,
+    )  # fmt: skip
+
+
 def _payer(method: str, path: str, ok: int = 200) -> Row:
     whole = f"/v2/public/payments/{{paymentId}}{path}"
     return Row(method=method, path=whole, caller="payer", ok=ok)
@@ -146,6 +158,7 @@ _PAYOUTS = frozenset({"bank_payouts"})
 _ACCOUNT = "/v2/accounts/{accountId}"
 _PAYMENT = "/v2/payments/{paymentId}"
 _HOOK = "/v2/console/webhooks/{webhookId}"
+_STORY, _ENDPOINT = "/payments/{paymentId}", "/webhooks/{webhookId}"
 _OPTIONS = "/payments/{paymentId}/options"
 
 _TABLE: tuple[Row, ...] = (
@@ -161,6 +174,33 @@ _TABLE: tuple[Row, ...] = (
     Row(method="GET", path="/pay/assets/checkout.css", caller="nobody"),
     Row(method="GET", path="/pay/assets/checkout.js", caller="nobody"),
     Row(method="GET", path="/pay/assets/wallet.js", caller="nobody"),
+    Row(method="GET", path="/dashboard/assets/dashboard.css", caller="nobody"),
+    # The operator. A log-in without the token of its form is refused to everybody.
+    Row(method="GET", path="/dashboard/login", caller="nobody", leads_on=True),
+    Row(method="POST", path="/dashboard/login", caller="nobody", ok=403, code="form_refused"),
+    _operator("GET", "", ok=303),
+    _operator("POST", "/logout", outside=True),
+    _operator("GET", "/keys"),
+    _operator("GET", "/payments", _PAYMENTS),
+    _operator("GET", _STORY, _PAYMENTS),
+    _operator("GET", f"{_STORY}/refund", _PAYMENTS),
+    _operator("POST", f"{_STORY}/refund", _PAYMENTS),
+    _operator("GET", f"{_STORY}/reconcile", _PAYMENTS),
+    _operator("POST", f"{_STORY}/reconcile", _PAYMENTS),
+    _operator("GET", f"{_STORY}/cancel", _PAYMENTS),
+    _operator("POST", f"{_STORY}/cancel", _PAYMENTS),
+    _operator("GET", "/webhooks", _CONSOLE),
+    _operator("GET", _ENDPOINT, _CONSOLE),
+    _operator("POST", f"{_ENDPOINT}/test", _CONSOLE),
+    _operator("GET", f"{_ENDPOINT}/rotate", _CONSOLE),
+    _operator("POST", f"{_ENDPOINT}/rotate", _CONSOLE, ok=200),
+    _operator("GET", f"{_ENDPOINT}/recover", _CONSOLE),
+    _operator("POST", f"{_ENDPOINT}/recover", _CONSOLE),
+    _operator("GET", f"{_ENDPOINT}/deliveries/{{deliveryId}}", _CONSOLE),
+    _operator("POST", f"{_ENDPOINT}/deliveries/{{deliveryId}}/retry", _CONSOLE),
+    _operator("GET", "/events", _CONSOLE),
+    _operator("GET", "/events/{eventId}", _CONSOLE),
+    _operator("POST", "/events/{eventId}/resend", _CONSOLE),
     # The partner.
     _keyed("GET", "/v2/partners/config", ""),
     _standard("GET", "/v2/partners/payment-settings"),
@@ -307,7 +347,8 @@ class Facts:
     """
 
     kind: Literal[
-        "none", "app id", "key", "publishable", "session token", "access token", "payment secret"
+        "none", "app id", "key", "publishable", "session token", "access token", "payment secret",
+        "operator's session",
     ]  # fmt: skip
     presented: Literal["as told", "otherwise"] = "as told"
     genuine: bool = True
@@ -362,6 +403,7 @@ _KIND = {
     "payer": "payment secret",
     "app id": "app id",
     "sdk key": "publishable",
+    "operator": "operator's session",
 }
 
 
@@ -383,7 +425,10 @@ def expected(row: Row, facts: Facts, place: Place, off: frozenset[str] = frozens
         return Expected(row.ok)
     is_elsewhere = facts.tenant == "stranger" or place.mode != "sandbox"
     if row.caller == "nobody":
-        return MISSING if place.mode != "sandbox" and "{" in row.path else Expected(row.ok)
+        if row.leads_on and _credential(attrs.evolve(row, caller="operator"), facts, place) is None:
+            return Expected(303)
+        is_there = place.mode == "sandbox" or "{" not in row.path
+        return Expected(row.ok, row.code) if is_there else MISSING
     if is_elsewhere:
         return MISSING if "{" in row.path or row.names else PAST
     if facts.account == "neighbour" and "{optionId}" in row.path:
@@ -402,7 +447,7 @@ def _credential(row: Row, facts: Facts, place: Place) -> Expected | None:
     if facts.state in ("revoked", "used") or facts.issuer == "revoked":
         return UNAUTHORIZED
     if facts.state == "expired":
-        return UNAUTHORIZED if facts.kind in ("key", "publishable") else EXPIRED
+        return EXPIRED if facts.kind in ("session token", "access token") else UNAUTHORIZED
     if row.caller == "payer" and facts.second != "right":
         return UNAUTHORIZED
     if row.second == "none" or (row.second == "may be" and facts.second == "none"):

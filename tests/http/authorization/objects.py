@@ -14,7 +14,10 @@ from payments_core.clock import FixedClock, format_iso
 from payments_core.credentials.keyring import KeyRing
 from payments_core.sandbox.clock import SandboxClock
 from payments_core.service import PaymentsService
+from payments_core.tenants.authorization import Authority, Requirement
+from payments_core.tenants.operators import HashCost
 from payments_core.webhooks.transports.port import Deadline, TransportResult, WebhookRequest
+from payments_core_http.browser_sessions import make_form_token
 from tests.http.authorization.estate import BASE, HOOK, OPTIMISM, ORIGIN, OWNER, PAYEE, USDC, Estate
 from tests.http.authorization.model import HAS_LEGACY, Row
 from tests.http.authorization.rewinding import RewindableStorage
@@ -42,12 +45,20 @@ _ROLES = {
     "POST /v2/sessions/{sessionId}/dispute": "settled",
     "POST /v2/sessions/{sessionId}/dispute/resolve": "flagged",
     "GET /v2/client/me/payments/{paymentId}": "in",
+    "GET /dashboard/payments/{paymentId}/refund": "settled",
+    "POST /dashboard/payments/{paymentId}/refund": "settled",
+    "POST /dashboard/payments/{paymentId}/reconcile": "late",
+    "POST /dashboard/payments/{paymentId}/cancel": "in",
 }
 """Which of our Payments a row is about; the others are about the one that the buyer pays."""
 
 
 SIGNER = EvmWallet(99)
 """Whose wallet the legacy interface links."""
+
+
+CHEAP = HashCost(passes=1, memory_bytes=8_192)
+"""Tests hash passwords as cheaply as the library allows."""
 
 
 class Refusing:
@@ -86,6 +97,8 @@ class World:
         self.own = self._estate(app, "sandbox", "own").furnish(ORIGIN)
         self.production = self._estate(app, "production", "live").furnish(ORIGIN)
         self.own.go_through(self.system.advance)
+        self._passwords: dict[str, str] = {}
+        self.session = ""
         self.own.let_pay_out()
 
     def add_stranger(self) -> None:
@@ -96,9 +109,37 @@ class World:
     def _estate(self, app: Any, mode: str, name: str) -> Estate:
         return Estate(self.wires[mode], self._chain, app.id, app.environments[mode], name)
 
+    def log_in(self, estate: Estate) -> str:
+        """The token of a new session of an estate's operator."""
+        operators, id = self.service.operators, estate.environment_id
+        operators._cost = CHEAP
+        if id not in self._passwords:
+            self._passwords[id] = operators.create(id, estate.name).password
+        mode = estate.wire.mode
+        return self.service.operator_sessions.begin(
+            estate.name, self._passwords[id], mode=mode
+        ).token
+
+    def operator_authority(self, token: str) -> Authority:
+        """In whose name a session's writes run."""
+        environment, session = self.service.operator_sessions.authenticate(token, mode="sandbox")
+        return Authority(
+            requirement=Requirement("operator"), environment=environment, operator=session,
+            api_version=environment.api_version,
+        )  # fmt: skip
+
+    def end_session(self) -> None:
+        """Our operator logs out."""
+        self.service.operator_sessions.end(self.operator_authority(self.session))
+
+    def fill_form(self, path: str, cookie: str, fields: Mapping[str, str]) -> dict[str, str]:
+        """The form of a page as its browser sends it; nobody else can make its token."""
+        token = make_form_token(self.service.ports.key_ring, cookie, path)
+        return {"formToken": token, "idempotencyKey": "cell", **fields}
+
     def payment(self, row: Row) -> Any:
         """Our Payment that the row is about."""
-        return self.own.payments[_ROLES.get(row.name, "out")]
+        return self.own.payments[_ROLES.get(row.name.replace("HEAD ", "GET "), "out")]
 
     def ids(self, row: Row) -> dict[str, str]:
         """Our ids for a row's path."""
@@ -252,6 +293,12 @@ BODIES: Mapping[str, Callable[[World], Any]] = {
     f"POST {_HOOKS}": lambda w: {"url": f"{HOOK}/new"},
     "PATCH /v2/console/webhooks/{webhookId}": lambda w: {"description": "ours"},
     "POST /v2/console/webhooks/{webhookId}/recover": lambda w: {"since": format_iso(w.clock.now())},
+    "POST /dashboard/payments/{paymentId}/refund": lambda w: {"amount": "1.00"},
+    "POST /dashboard/payments/{paymentId}/reconcile": lambda w: {"action": "accept"},
+    "POST /dashboard/webhooks/{webhookId}/rotate": lambda w: {"overlap": "0"},
+    "POST /dashboard/webhooks/{webhookId}/recover": lambda w: {
+        "since": format_iso(w.clock.now()).removesuffix("Z")
+    },
     "POST /v2/sandbox/accounts/{accountId}/fund": lambda w: _CREDIT,
     "POST /v2/sandbox/accounts/{accountId}/kyc": lambda w: {"status": "approved"},
     "POST /v2/sandbox/blocks": lambda w: {"chainId": BASE},
@@ -287,5 +334,6 @@ QUERIES: Mapping[str, Callable[[World], str]] = {
     "GET /sdk/v1/get-transactions": _user,
     "GET /sdk/v1/get-balances": lambda w: f"userAddress={PAYEE}",
     "GET /sdk/v1/verify-transfer": lambda w: f"quoteId={w.own.ids['quoteId']}",
+    "GET /dashboard/payments/{paymentId}/reconcile": lambda w: "action=accept",
 }
 """A query that succeeds for every row that needs one."""

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 import attrs
 import pytest
 
+from payments_core_http.dashboard import routes as dashboard
 from payments_core_http.observability import health
 from payments_core_http.pages import routes as pages
 from payments_core_http.reference import routes as reference
@@ -31,6 +32,8 @@ NOT_ONCE = {
     "POST /sdk/v1/quote",
     "POST /sdk/v1/get-deposit-address",
     "POST /sdk/v1/verify-transfer",
+    "POST /dashboard/login",
+    "POST /dashboard/logout",
     "POST /v2/client-sessions",  # what it gave away is cut to the products wherever it is used
 }
 """Writing rows that take no Idempotency-Key, as no DELETE does, or whose replay gives nothing."""
@@ -48,7 +51,9 @@ def none(faults: Iterable[Fault]) -> None:
 
 
 def test_the_model_has_every_route_and_no_other() -> None:
-    every = (*health.ROUTES, *reference.build_routes(ROUTES), *pages.ROUTES, *ROUTES)
+    every = (
+        *health.ROUTES, *reference.build_routes(ROUTES), *pages.ROUTES, *dashboard.ROUTES, *ROUTES
+    )  # fmt: skip
     served = {route.name for route in every}
     assert len(BY_NAME) == len(TABLE)
     assert served - BY_NAME.keys() == set(), "routes without a row in the model"

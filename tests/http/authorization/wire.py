@@ -6,6 +6,7 @@ import io
 import json
 from collections.abc import Mapping
 from typing import Any
+from urllib.parse import urlencode
 
 from payments_core.service import PaymentsService
 from payments_core_http.app import create_app
@@ -20,9 +21,18 @@ class Wire:
         self.mode = mode
         self._app = create_app(service, mode=mode)
 
-    def call(self, method: str, target: str, headers: Mapping[str, str], body: Any = None) -> Seen:
+    def call(
+        self,
+        method: str,
+        target: str,
+        headers: Mapping[str, str],
+        body: Any = None,
+        form: Mapping[str, str] | None = None,
+    ) -> Seen:
         path, _, query = target.partition("?")
         sent = b"" if body is None else json.dumps(body).encode()
+        if form is not None:
+            sent = urlencode(form).encode()
         environ: dict[str, Any] = {
             "REQUEST_METHOD": method, "PATH_INFO": path, "QUERY_STRING": query, "SCRIPT_NAME": "",
             "SERVER_NAME": "127.0.0.1", "SERVER_PORT": "80", "SERVER_PROTOCOL": "HTTP/1.1",
@@ -31,7 +41,9 @@ class Wire:
             "REMOTE_ADDR": "127.0.0.1",
         }  # fmt: skip
         if sent:
-            environ["CONTENT_TYPE"] = "application/json"
+            environ["CONTENT_TYPE"] = (
+                "application/json" if form is None else "application/x-www-form-urlencoded"
+            )
             environ["CONTENT_LENGTH"] = str(len(sent))
         for name, value in headers.items():
             environ["HTTP_" + name.upper().replace("-", "_")] = value

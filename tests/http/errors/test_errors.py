@@ -19,7 +19,7 @@ CONTRACT = {
     " version_mismatch malformed_request",
     401: "unauthorized client_token_expired",
     403: "insufficient_permissions entitlement_required origin_not_allowed credential_mismatch"
-    " account_suspended",
+    " account_suspended form_refused",
     404: "not_found route_not_found",
     405: "method_not_allowed",
     408: "request_timeout",

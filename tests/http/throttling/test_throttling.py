@@ -13,6 +13,7 @@ from payments_core.limiters.policies import APP_POLICIES, ROUTE_POLICIES, RULES,
 from payments_core.limiters.port import Limiter
 from payments_core_http.app import create_app
 from payments_core_http.client_address import identify_client, parse_networks
+from payments_core_http.dashboard import routes as dashboard
 from payments_core_http.pages import routes as pages
 from payments_core_http.routes import ROUTES
 from payments_core_http.throttling import Throttle
@@ -137,16 +138,19 @@ class TestPolicies:
             "legacy_chain_reads": (30, 60),
             "public_creation": (10, 60),
             "public_creation_minute": (600, 60),
+            "operator_login": (10, 60),
+            "operator_name": (30, 900),
         }
 
     def test_every_policy_of_a_route_is_one_that_there_is(self) -> None:
         named = {
             name
-            for route in (*ROUTES, *pages.ROUTES)
-            for name in (route.policy, route.creation_policy, route.miss_policy)
-            if name
-        }
-        assert named == set(ROUTE_POLICIES)
+            for route in (*ROUTES, *pages.ROUTES, *dashboard.ROUTES)
+            for name in (
+                route.policy, route.creation_policy, route.miss_policy, route.name_policy
+            )
+        }  # fmt: skip
+        assert named - {None} == set(ROUTE_POLICIES)
 
     def test_a_refusal_names_its_rule_and_when_to_come_again(self) -> None:
         gate = Gate({"sensitive_minute": 2})
@@ -380,7 +384,7 @@ class TestAbuse:
             "/.well-known/change-password", "/.well-known/apple-app-site-association",
             "/pay/" + "x" * 22, "/pay/" + "x" * 22 + "/style.css", "/pay", "/pay/",
             "/sdk/v1/get-nothing", "/sdk/v1/no-such-route", "/sdk/v1",
-            "/dashboard", "/dashboard/payments", "/docs/", "/docs/no-such-file.js",
+            "/dashboard/", "/dashboard/no-such-page", "/docs/", "/docs/no-such-file.js",
         ],
     )  # fmt: skip
     def test_paths_of_pages_and_of_browsers_are_no_abuse(self, path: str) -> None:

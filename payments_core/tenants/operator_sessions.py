@@ -1,0 +1,178 @@
+"""The log-ins of operators: begin, authenticate, end (interface "Partner dashboard session").
+
+A session lies in its environment's partition, where writing calls hold it: after a log-out nothing
+more is committed in its name. Its token is sealed and says the environment, so that an operator of
+one environment cannot even name another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+
+import attrs
+
+from payments_core.clock import HOUR, MINUTE, Instant
+from payments_core.credentials.tokens import OPERATOR_PREFIX, Claims, TokenInvalid
+from payments_core.engine.decision import Decision, WorkerAuthority, lock_shared
+from payments_core.engine.identifiers import IdSequence
+from payments_core.engine.ports import Ports
+from payments_core.errors import Unauthorized, Unavailable
+from payments_core.storage.port import Snapshot, Transaction
+from payments_core.tenants.authorization import Authority
+from payments_core.tenants.operators import Operators
+from payments_core.tenants.record import Environment, Operator, OperatorSession
+
+IDLE_MS = 30 * MINUTE
+"""A session that is not used for so long is over."""
+
+LIFETIME_MS = 12 * HOUR
+"""However much it is used, a session is over after so long."""
+
+MAX_SESSIONS = 10
+"""So many log-ins of an environment live at once; one more ends the oldest."""
+
+
+@attrs.frozen
+class BegunSession:
+    """A new session and its token, which is told only here."""
+
+    session: OperatorSession
+    token: str = attrs.field(repr=False)
+
+
+class OperatorSessions:
+    """Lets operators in, and out again."""
+
+    def __init__(self, ports: Ports, operators: Operators) -> None:
+        self._storage = ports.storage
+        self._committer = ports.committer
+        self._clock = ports.clock
+        self._tokens = ports.tokens
+        self._operators = operators
+
+    def begin(
+        self, username: str, password: str, *, mode: str, replaced: str | None = None
+    ) -> BegunSession:
+        """A new session of the operator whose name and password these are.
+
+        `replaced` is the token that the browser had until now, whose session ends. Sessions that
+        are over are removed with it. Raises Unauthorized, Unavailable.
+        """
+        operator = self._operators.verify(username, password, mode=mode)
+        partition = operator.environment_id
+        before = self._find_session_id(replaced, partition)
+        known = self._storage.read(partition, _find_sessions)
+        now = self._clock.real_now()
+        gone = {session.id for session in known if is_over(session, now)}
+        living = [
+            session.id for session in known if session.id not in gone and session.id != before
+        ]
+        gone.update(living[: max(0, len(living) - MAX_SESSIONS + 1)])
+        if before is not None:
+            gone.add(before)
+
+        def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[BegunSession]:
+            environment = lock_shared(tx, Environment, partition)
+            if environment is None or environment.mode != mode:
+                raise Unauthorized()
+            session = OperatorSession(
+                id=id_sequence.issue("operator_session"),
+                operator_id=operator.id,
+                username=operator.username,
+                password_set_at=operator.password_set_at,
+                began_at=now,
+                used_at=now,
+                ends_at=now + LIFETIME_MS,
+            )
+            claims = Claims(partition, session.id, environment.api_version, session.ends_at)
+            token = self._tokens.mint(OPERATOR_PREFIX, claims)
+            ended = (tx.get(OperatorSession, id, for_update=True) for id in sorted(gone))
+            return Decision(
+                BegunSession(session, token),
+                inserts=(session,),
+                deletes=tuple(one for one in ended if one is not None),
+            )
+
+        return self._committer.commit(WorkerAuthority(partition, mode), decide)
+
+    def authenticate(self, token: str, *, mode: str) -> tuple[Environment, OperatorSession]:
+        """Whose token this is. Raises Unauthorized, and does not say why."""
+        claims = self._read(token)
+
+        def load(snapshot: Snapshot) -> tuple[Environment | None, OperatorSession | None]:
+            return (
+                snapshot.get(Environment, claims.environment_id),
+                snapshot.get(OperatorSession, claims.subject),
+            )
+
+        environment, session = self._storage.read(claims.environment_id, load)
+        now = self._clock.real_now()
+        if environment is None or environment.mode != mode or session is None:
+            raise Unauthorized()
+        if is_over(session, now) or not _has_operator(
+            session, environment, self._operators.find(session.operator_id)
+        ):
+            raise Unauthorized()
+        if now - session.used_at >= MINUTE:
+            self._record_use(environment, session, now)
+        return environment, session
+
+    def end(self, authority: Authority) -> None:
+        """End the session of the operator who asks; what it does after that is refused."""
+        session = authority.operator
+        if session is None:
+            raise Unauthorized()
+
+        def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[None]:
+            stored = tx.get(OperatorSession, session.id, for_update=True)
+            return Decision(None, deletes=() if stored is None else (stored,))
+
+        self._committer.commit(WorkerAuthority(authority.partition, authority.mode), decide)
+
+    def _find_session_id(self, token: str | None, partition: str) -> str | None:
+        """The session of a token of this environment, or None."""
+        try:
+            claims = self._read(token or "")
+        except Unauthorized:
+            return None
+        return claims.subject if claims.environment_id == partition else None
+
+    def _record_use(self, environment: Environment, session: OperatorSession, now: Instant) -> None:
+        """Write down that the session is used, at most once a minute."""
+
+        def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[None]:
+            stored = tx.get(OperatorSession, session.id, for_update=True)
+            if stored is None or now <= stored.used_at:
+                return Decision(None)
+            return Decision(None, replaces=(attrs.evolve(stored, used_at=now),))
+
+        with suppress(Unavailable):  # the call itself goes on; the next one notes it
+            self._committer.commit(WorkerAuthority(environment.id, environment.mode), decide)
+
+    def _read(self, token: str) -> Claims:
+        try:
+            return self._tokens.read(OPERATOR_PREFIX, token)
+        except TokenInvalid:
+            raise Unauthorized() from None
+
+
+def is_over(session: OperatorSession, now: Instant) -> bool:
+    """Whether a session has ended by itself: nobody used it, or it is too old."""
+    return now >= session.ends_at or now - session.used_at >= IDLE_MS
+
+
+def _has_operator(
+    session: OperatorSession, environment: Environment, operator: Operator | None
+) -> bool:
+    """Whether the operator is still there, of this environment, and has the same password."""
+    return (
+        operator is not None
+        and operator.environment_id == environment.id
+        and operator.password_set_at == session.password_set_at
+    )
+
+
+def _find_sessions(snapshot: Snapshot) -> Sequence[OperatorSession]:
+    """The sessions of an environment, the oldest first; few more than MAX_SESSIONS."""
+    return snapshot.find(OperatorSession, "by_beginning", limit=100).records

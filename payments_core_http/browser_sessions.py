@@ -1,0 +1,108 @@
+"""The dashboard's cookies, and the tokens by which its forms are known as its own.
+
+One cookie holds the token of an operator's session, which only a log-in sets; the other a number
+of the log-in page. The token of a form is made from a cookie and from where the form goes, so that
+another site, which knows neither, cannot make one (contract §2).
+"""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import attrs
+
+from payments_core.credentials.keyring import KeyRing
+from payments_core.entropy import Entropy
+from payments_core_http.errors import FormRefused
+
+_PURPOSE = "dashboard form"
+_SESSION, _LOGIN = "payments_operator", "payments_login"
+_NUMBER_BYTES = 32
+_NUMBER = re.compile(r"[A-Za-z0-9_-]{43}", re.ASCII)
+_MAX_CHARACTERS = 1_000
+_OWN_SITES = (None, "same-origin", "none")
+"""What `Sec-Fetch-Site` says of a form of ours: nothing in old browsers, `none` after a reload."""
+
+
+@attrs.frozen
+class Cookies:
+    """What a browser sent of the dashboard's: a session's token, and the log-in page's number."""
+
+    session: str | None = attrs.field(default=None, repr=False)
+    login: str | None = attrs.field(default=None, repr=False)
+
+
+def read_cookies(environ: Mapping[str, Any], public_url: str) -> Cookies:
+    """The dashboard's cookies. One that is there twice counts as absent."""
+    parts = [part.strip().partition("=") for part in environ.get("HTTP_COOKIE", "").split(";")]
+
+    def find(name: str) -> str | None:
+        found = [value for given, _, value in parts if given == _full_name(name, public_url)]
+        return found[0] if len(found) == 1 and 0 < len(found[0]) <= _MAX_CHARACTERS else None
+
+    return Cookies(find(_SESSION), find(_LOGIN))
+
+
+def build_session_cookie(token: str, public_url: str) -> str:
+    """The `Set-Cookie` of a session, until the browser closes; an empty token removes it."""
+    return _build_cookie(_SESSION, token, public_url)
+
+
+def build_login_cookie(number: str, public_url: str) -> str:
+    """The `Set-Cookie` of the log-in page."""
+    return _build_cookie(_LOGIN, number, public_url)
+
+
+def _build_cookie(name: str, value: str, public_url: str) -> str:
+    """With https it is bound to this very host: no other name of the domain can set it."""
+    attributes = ["Path=/", "HttpOnly", "SameSite=Strict"]
+    if _is_secure(public_url):
+        attributes.append("Secure")
+    if not value:
+        attributes.append("Max-Age=0")
+    return "; ".join((f"{_full_name(name, public_url)}={value}", *attributes))
+
+
+def choose_login_number(known: str | None, entropy: Entropy) -> str:
+    """The number that a log-in page has: the browser's own, or a new one."""
+    if known is not None and _NUMBER.fullmatch(known):
+        return known
+    return _encode(entropy(_NUMBER_BYTES))
+
+
+def make_form_token(key_ring: KeyRing, cookie: str, action: str) -> str:
+    """The token of a form that goes to the path `action`, for the browser with that cookie."""
+    return _encode(key_ring.tag(_PURPOSE, _pack(cookie, action)))
+
+
+def require_own_form(
+    key_ring: KeyRing, environ: Mapping[str, Any], cookie: str | None, action: str, token: str
+) -> None:
+    """Return if the form is one that this browser got from here. Raises FormRefused."""
+    if environ.get("HTTP_SEC_FETCH_SITE") not in _OWN_SITES or cookie is None:
+        raise FormRefused()
+    try:
+        tag = base64.urlsafe_b64decode(token.encode("ascii") + b"==")
+    except ValueError:
+        raise FormRefused() from None
+    if _encode(tag) != token or not key_ring.tag_matches(_PURPOSE, _pack(cookie, action), tag):
+        raise FormRefused()
+
+
+def _full_name(name: str, public_url: str) -> str:
+    return f"__Host-{name}" if _is_secure(public_url) else name
+
+
+def _is_secure(public_url: str) -> bool:
+    return public_url.startswith("https://")
+
+
+def _pack(cookie: str, action: str) -> bytes:
+    return f"{cookie}\n{action}".encode()
+
+
+def _encode(raw: bytes) -> str:
+    return base64.urlsafe_b64encode(raw).decode().rstrip("=")

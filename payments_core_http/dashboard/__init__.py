@@ -1,0 +1,1 @@
+"""The pages on which an environment's operator looks after Payments and webhooks."""

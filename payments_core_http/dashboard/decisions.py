@@ -1,0 +1,112 @@
+"""What an operator decides about a Payment: each decision is looked at once more before it is made.
+
+The page that asks for confirmation has the idempotency key in its form, so that a form that is sent
+twice acts once.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from payments_core.engine.idempotency.record import Response
+from payments_core.errors import ValidationFailed
+from payments_core.payments.refunds.operations import NewRefund
+from payments_core.payments.refunds.reconciliation import (
+    RECONCILIATION_ACTIONS,
+    ReconciliationAction,
+)
+from payments_core_http.dashboard.rendering import PageCall, redirect, render_page, run_form
+from payments_core_http.dashboard.words import ACTION_WORDS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from payments_core.service import PaymentsService
+
+
+def show_refund(service: PaymentsService, call: PageCall) -> Response:
+    """How much goes back; with an amount in the query, the same to be confirmed."""
+    id, new = call.path["paymentId"], _read_refund(call.query)
+    planned = service.refunds.plan(call.authority, id, new)
+    is_reviewed = "amount" in call.query
+    return render_page(
+        call,
+        "refund.html",
+        section="payments",
+        payment=planned.payment,
+        planned=planned,
+        given=new,
+        is_reviewed=is_reviewed,
+    )
+
+
+def refund(service: PaymentsService, call: PageCall) -> Response:
+    """The refund that was confirmed."""
+    id, new = call.path["paymentId"], _read_refund(call.body)
+    if new.amount is None:  # what is confirmed is an amount, and not whatever it is by now
+        raise ValidationFailed.at("amount", "is required")
+    return run_form(
+        call,
+        lambda idempotent: service.refunds.create(call.authority, id, new, idempotent=idempotent),
+        lambda _: redirect(call, f"/dashboard/payments/{id}", "refund"),
+    )
+
+
+def show_reconcile(service: PaymentsService, call: PageCall) -> Response:
+    """A decision to be confirmed, with a note."""
+    id, action = call.path["paymentId"], _read_action(call.query)
+    details = service.payments.get(call.authority, id)
+    allowed = service.reconciliation.list_allowed(call.authority, id)
+    return render_page(
+        call,
+        "reconcile.html",
+        section="payments",
+        payment=details.payment,
+        action=action,
+        words=ACTION_WORDS[action],
+        is_allowed=action in allowed,
+    )
+
+
+def reconcile(service: PaymentsService, call: PageCall) -> Response:
+    """The decision that was confirmed."""
+    id, action = call.path["paymentId"], _read_action(call.body)
+    note = call.body.get("note", "").strip() or None
+    return run_form(
+        call,
+        lambda idempotent: service.reconciliation.reconcile(
+            call.authority, id, action, note=note, idempotent=idempotent
+        ),
+        lambda _: redirect(call, f"/dashboard/payments/{id}", "reconcile"),
+    )
+
+
+def show_cancel(service: PaymentsService, call: PageCall) -> Response:
+    """The end of a Payment, to be confirmed."""
+    details = service.payments.get(call.authority, call.path["paymentId"])
+    return render_page(call, "cancel.html", section="payments", payment=details.payment)
+
+
+def cancel(service: PaymentsService, call: PageCall) -> Response:
+    """A Payment that nobody can pay any more."""
+    id = call.path["paymentId"]
+    return run_form(
+        call,
+        lambda idempotent: service.payments.cancel(call.authority, id, idempotent=idempotent),
+        lambda _: redirect(call, f"/dashboard/payments/{id}", "cancel"),
+    )
+
+
+def _read_refund(fields: Mapping[str, str]) -> NewRefund:
+    return NewRefund(
+        amount=fields.get("amount", "").strip() or None,
+        reason=fields.get("reason", "").strip() or None,
+    )
+
+
+def _read_action(fields: Mapping[str, str]) -> ReconciliationAction:
+    """The action of a query or a form. Raises ValidationFailed."""
+    action = fields.get("action", "")
+    if action not in RECONCILIATION_ACTIONS:
+        raise ValidationFailed.at("action", f"must be one of {', '.join(RECONCILIATION_ACTIONS)}")
+    return action

@@ -1,0 +1,71 @@
+"""Events: the list, and one event with its deliveries."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from payments_core.engine.events import BY_NAME
+from payments_core.engine.idempotency.record import Response
+from payments_core.storage.port import Where
+from payments_core_http.dashboard.rendering import (
+    PAGE_SIZE,
+    List,
+    PageCall,
+    redirect,
+    render_page,
+    run_form,
+)
+
+if TYPE_CHECKING:
+    from payments_core.service import PaymentsService
+
+
+def list_events(service: PaymentsService, call: PageCall) -> Response:
+    """The environment's events, newest first."""
+    name = call.query.get("name", "")
+    chosen = name if name in BY_NAME else ""
+    listed = List(call, {"name": chosen} if chosen else {})
+    page = service.webhook_events.list(
+        call.authority,
+        where=[Where("name", "=", chosen)] if chosen else [],
+        after=listed.position,
+        limit=PAGE_SIZE,
+    )
+    return render_page(
+        call,
+        "events.html",
+        section="events",
+        events=page.records,
+        chosen=chosen,
+        choices=tuple(sorted(BY_NAME)),
+        is_first=listed.is_first,
+        next_page=listed.build_next(page.next),
+    )
+
+
+def show_event(service: PaymentsService, call: PageCall) -> Response:
+    """An event, its body, and who has it."""
+    event, deliveries = service.webhook_events.get_with_deliveries(
+        call.authority, call.path["eventId"]
+    )
+    return render_page(
+        call,
+        "event.html",
+        section="events",
+        event=event,
+        deliveries=deliveries,
+        meaning=BY_NAME[event.name].meaning if event.name in BY_NAME else "",
+        payment_id=event.payload.get("paymentId"),
+    )
+
+
+def resend(service: PaymentsService, call: PageCall) -> Response:
+    """The event on its way again, to every active endpoint that wants it."""
+    event_id = call.path["eventId"]
+    return run_form(
+        call,
+        lambda idempotent: service.webhook_events.resend(
+            call.authority, event_id, idempotent=idempotent
+        ),
+        lambda _: redirect(call, f"/dashboard/events/{event_id}", "resend"),
+    )

@@ -1,0 +1,83 @@
+"""Log in and log out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import attrs
+
+from payments_core.engine.idempotency.record import Response
+from payments_core.errors import Unauthorized
+from payments_core_http.browser_sessions import (
+    build_login_cookie,
+    build_session_cookie,
+    choose_login_number,
+)
+from payments_core_http.dashboard.rendering import (
+    HOME,
+    LOGIN,
+    PageCall,
+    is_own_path,
+    redirect,
+    render_page,
+)
+
+if TYPE_CHECKING:
+    from payments_core.service import PaymentsService
+
+
+def show_home(service: PaymentsService, call: PageCall) -> Response:
+    """The dashboard begins with the Payments."""
+    return redirect(call, HOME)
+
+
+def show_login(service: PaymentsService, call: PageCall) -> Response:
+    """The form of the log-in, with a cookie that its token is made from.
+
+    A link on another site brings no cookie along, and leads here although there is a session; what
+    leads on from our own page does.
+    """
+    wanted = call.query.get("next", "")
+    try:
+        service.operator_sessions.authenticate(call.cookies.session or "", mode=call.mode)
+    except Unauthorized:
+        return _render_login(service, call, wanted, "", is_wrong=False)
+    return redirect(call, wanted if is_own_path(wanted) else HOME)
+
+
+def log_in(service: PaymentsService, call: PageCall) -> Response:
+    """A new session under a new cookie, whatever the browser had before."""
+    fields = call.body
+    username, wanted = fields.get("username", "").strip(), fields.get("next", "")
+    try:
+        begun = service.operator_sessions.begin(
+            username, fields.get("password", ""), mode=call.mode, replaced=call.cookies.session
+        )
+    except Unauthorized:
+        return _render_login(service, call, wanted, username, is_wrong=True)
+    cookie = build_session_cookie(begun.token, service.settings.public_url)
+    return redirect(call, wanted if is_own_path(wanted) else HOME, **{"Set-Cookie": cookie})
+
+
+def log_out(service: PaymentsService, call: PageCall) -> Response:
+    """The session is over on the server, and the browser forgets its cookie."""
+    service.operator_sessions.end(call.authority)
+    cookie = build_session_cookie("", service.settings.public_url)
+    return redirect(call, LOGIN, "logout", **{"Set-Cookie": cookie})
+
+
+def _render_login(
+    service: PaymentsService, call: PageCall, wanted: str, username: str, *, is_wrong: bool
+) -> Response:
+    number = choose_login_number(call.cookies.login, service.ports.entropy)
+    page = render_page(
+        call,
+        "login.html",
+        status=401 if is_wrong else 200,
+        cookie=number,
+        wanted=wanted if is_own_path(wanted) else "",
+        username=username[:64],
+        is_wrong=is_wrong,
+    )
+    headers = {"Set-Cookie": build_login_cookie(number, service.settings.public_url)}
+    return attrs.evolve(page, headers=headers)

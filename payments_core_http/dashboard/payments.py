@@ -1,0 +1,142 @@
+"""Payments: the list, and one Payment's whole story."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from payments_core.clock import DAY, Instant, parse_iso
+from payments_core.engine.idempotency.record import Response
+from payments_core.engine.identifiers import is_identifier
+from payments_core.errors import PaymentsError, ValidationFailed
+from payments_core.payments import lifecycle
+from payments_core.payments.journal.record import JOURNAL_ACCOUNTS
+from payments_core.payments.machine import PAYMENT
+from payments_core.payments.record import Payment
+from payments_core.payments.refunds.operations import NewRefund, PlannedRefund
+from payments_core.payments.timeline import with_notes
+from payments_core.storage.port import Where
+from payments_core_http.dashboard.rendering import (
+    PAGE_SIZE,
+    List,
+    PageCall,
+    redirect,
+    render_page,
+)
+from payments_core_http.dashboard.words import ACTION_WORDS
+
+if TYPE_CHECKING:
+    from payments_core.service import PaymentsService
+    from payments_core.webhooks.replay import PaymentEvents
+
+STATUSES = tuple(sorted(PAYMENT.states))
+INTENTS = ("receive", "send", "collect")
+_FILTERS = ("search", "status", "intent", "from", "to")
+_MAX_RECEIPTS = 100
+
+
+def list_payments(service: PaymentsService, call: PageCall) -> Response:
+    """The Payments under the filters, newest first."""
+    filters = {name: text for name in _FILTERS if (text := call.query.get(name, "").strip())}
+    search = filters.get("search", "")
+    if is_identifier(search, "payment"):
+        return redirect(call, f"/dashboard/payments/{search}")
+    listed = List(call, filters)
+    page = service.payments.list(
+        call.authority,
+        account_id=search if is_identifier(search, "acct") else None,
+        where=_build_where(filters),
+        after=listed.position,
+        limit=PAGE_SIZE,
+    )
+    return render_page(
+        call,
+        "payments.html",
+        section="payments",
+        payments=[details.payment for details in page.records],
+        filters={name: filters.get(name, "") for name in _FILTERS},
+        is_filtered=bool(filters),
+        is_first=listed.is_first,
+        next_page=listed.build_next(page.next),
+        choices=STATUSES,
+        intents=INTENTS,
+    )
+
+
+def show_payment(service: PaymentsService, call: PageCall) -> Response:
+    """All that is known of one Payment, and what can be done with it now."""
+    id = call.path["paymentId"]
+    details = service.payments.get(call.authority, id)
+    received = service.payments.list_receipts(call.authority, id, limit=_MAX_RECEIPTS)
+    payment = details.payment
+    return render_page(
+        call,
+        "payment.html",
+        section="payments",
+        payment=payment,
+        details=details,
+        payment_url=service.links.build_url(payment),
+        timeline=tuple(reversed(with_notes(payment))),
+        receipts=received.receipts.records,
+        has_more_receipts=received.receipts.next is not None,
+        entries=received.entries,
+        balances=[(name, getattr(payment.books, name)) for name in JOURNAL_ACCOUNTS],
+        events=_find_events(service, call, payment),
+        refund=_plan_refund(service, call, id),
+        actions=[
+            (action, ACTION_WORDS[action])
+            for action in service.reconciliation.list_allowed(call.authority, id)
+        ],
+        may_cancel=_may_cancel(payment),
+    )
+
+
+def _build_where(filters: Mapping[str, str]) -> list[Where]:
+    search = filters.get("search", "")
+    where = [
+        Where(name, "=", filters[name])
+        for name, known in (("status", STATUSES), ("intent", INTENTS))
+        if filters.get(name) in known
+    ]
+    if search and not is_identifier(search, "acct"):
+        where.append(Where("reference", "=", search))
+    if (first := _parse_day(filters, "from")) is not None:
+        where.append(Where("created_at", ">=", first))
+    if (last := _parse_day(filters, "to")) is not None:
+        where.append(Where("created_at", "<", last + DAY))
+    return where
+
+
+def _parse_day(filters: Mapping[str, str], name: str) -> Instant | None:
+    """The begin of a day in UTC. Raises ValidationFailed."""
+    if name not in filters:
+        return None
+    try:
+        return parse_iso(f"{filters[name]}T00:00:00Z")
+    except (ValueError, OverflowError):
+        raise ValidationFailed.at(name, "must be a day such as 2026-09-21") from None
+
+
+def _find_events(
+    service: PaymentsService, call: PageCall, payment: Payment
+) -> PaymentEvents | None:
+    """Its events; None where the environment does not have that product."""
+    if "webhooks" not in call.authority.environment.products:
+        return None
+    return service.webhook_events.list_of_payment(call.authority, payment)
+
+
+def _plan_refund(service: PaymentsService, call: PageCall, payment_id: str) -> PlannedRefund | None:
+    """The refund of all that can go back to its senders; None where there is none."""
+    try:
+        return service.refunds.plan(call.authority, payment_id, NewRefund())
+    except PaymentsError:
+        return None
+
+
+def _may_cancel(payment: Payment) -> bool:
+    try:
+        lifecycle.cancel(payment, now=payment.updated_at)
+    except PaymentsError:
+        return False
+    return True

@@ -1,0 +1,242 @@
+"""Fills the templates of the dashboard: pages, errors, and the way on after a form."""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+from urllib.parse import quote
+
+import attrs
+import jinja2
+import markupsafe
+import msgspec
+
+from payments_core.assets import Asset, chain_entry
+from payments_core.clock import SECOND, Instant, format_iso
+from payments_core.engine.idempotency.record import IdempotentRequest, Response
+from payments_core.errors import Missing, PaymentsError, Unauthenticated
+from payments_core.money import format_amount
+from payments_core.storage.port import Position
+from payments_core_http.browser_sessions import make_form_token
+from payments_core_http.calls import ApiCall
+from payments_core_http.dashboard.words import DONE, STATUS_WORDS, find_error_words
+from payments_core_http.errors import status_of
+from payments_core_http.forms import KEY_FIELD, TOKEN_FIELD
+from payments_core_http.wire import cursors
+
+PageCall = ApiCall[Mapping[str, str], Mapping[str, str]]
+
+CONTENT_SECURITY_POLICY = (
+    "default-src 'none'; style-src 'self'; form-action 'self'; "
+    "base-uri 'none'; frame-ancestors 'none'; "
+    "require-trusted-types-for 'script'; trusted-types 'none'"
+)
+"""Styles and forms of our own and nothing else: there is no script, so none may run."""
+
+PAGE_HEADERS: Mapping[str, str] = {
+    "Content-Type": "text/html; charset=utf-8",
+    "Cache-Control": "no-store",
+    "Content-Security-Policy": CONTENT_SECURITY_POLICY,
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
+    "Referrer-Policy": "no-referrer",
+    "X-Frame-Options": "DENY",
+    "X-Robots-Tag": "noindex, nofollow",
+}
+"""Of every page, errors and the way on included."""
+
+HOME = "/dashboard/payments"
+LOGIN = "/dashboard/login"
+PAGE_SIZE = 25
+_KEY_BYTES = 18
+_OWN_PATH = re.compile(r"/dashboard(?:/[A-Za-z0-9_-]+)*", re.ASCII)
+_PARENT = re.compile(r"(/dashboard/(?:payments|webhooks|events)/[A-Za-z0-9_-]+)/.+", re.ASCII)
+
+
+def render_page(call: PageCall, template: str, *, status: int = 200, **values: Any) -> Response:
+    """A page, for the operator who asks or for nobody yet."""
+    environment = call.caller.environment
+    html = _render(
+        template,
+        form=_make_form_writer(call),
+        environment=environment,
+        operator=call.caller.operator,
+        mode=call.mode,
+        done=DONE.get(call.query.get("done", "")) if call.query else None,
+        **values,
+    )
+    return Response(status, html, call.caller.api_version)
+
+
+def show_error(error: PaymentsError, request_id: str, environ: Mapping[str, Any]) -> Response:
+    """The page of an error; without a session it leads to the log-in, and back from there."""
+    path = str(environ.get("PATH_INFO", ""))
+    is_read = environ.get("REQUEST_METHOD") in ("GET", "HEAD")
+    parent = _PARENT.fullmatch(path)
+    html = _render(
+        "error.html",
+        error=error,
+        words=find_error_words(error, status_of(type(error))),
+        request_id=request_id,
+        login=build_login_path(path if is_read else "") if _is_logged_out(error) else None,
+        back=parent[1] if parent and not isinstance(error, Missing) else HOME,
+        environment=None,
+        operator=None,
+        mode=None,
+        done=None,
+    )
+    return Response(status_of(type(error)), html, "", PAGE_HEADERS)
+
+
+def complete(answer: Response) -> Response:
+    """The answer with the headers of a page; the body of a 303 is where it leads."""
+    headers = {**PAGE_HEADERS, **answer.headers}
+    if answer.status != 303:
+        return attrs.evolve(answer, headers=headers)
+    headers["Location"] = answer.body.decode()
+    return attrs.evolve(answer, body=b"", headers=headers)
+
+
+def redirect(call: PageCall, path: str, done: str | None = None, **headers: str) -> Response:
+    """The way on; `done` names the sentence that the next page begins with."""
+    location = path if done is None else f"{path}?done={done}"
+    return Response(303, location.encode(), call.caller.api_version, headers)
+
+
+def run_form(
+    call: PageCall,
+    operation: Callable[[IdempotentRequest | None], Any],
+    answer: Callable[[Any], Response],
+) -> Response:
+    """Run what a form asks for, once, and answer with what was stored with it."""
+    assert call.idempotent is not None, "a form that changes something has a key"
+    idempotent = attrs.evolve(call.idempotent, render=answer)
+    result = operation(idempotent)
+    return idempotent.response or answer(result)
+
+
+def build_login_path(wanted: str) -> str:
+    """The log-in, and the page to open after it where that is one of ours."""
+    return f"{LOGIN}?next={quote(wanted, safe='')}" if is_own_path(wanted) else LOGIN
+
+
+def is_own_path(path: str) -> bool:
+    """Whether a path is one of the dashboard's, and of no other site."""
+    return _OWN_PATH.fullmatch(path) is not None and path not in ("/dashboard", LOGIN)
+
+
+@attrs.frozen
+class List:
+    """A list under its filters: where it goes on, and the way to its next page."""
+
+    call: PageCall
+    filters: Mapping[str, str]
+
+    @property
+    def position(self) -> Position | None:
+        """Where the page begins. Raises ValidationFailed for a cursor of another list."""
+        cursor = self.call.query.get("cursor")
+        if not cursor:
+            return None
+        return cursors.decode(self.call.service.ports.key_ring, self._name, cursor)
+
+    def build_next(self, position: Position | None) -> str | None:
+        """The query of the next page; None at the end."""
+        if position is None:
+            return None
+        cursor = cursors.encode(self.call.service.ports.key_ring, self._name, position)
+        given = {**self.filters, "cursor": cursor}
+        return "?" + "&".join(f"{name}={quote(text, safe='')}" for name, text in given.items())
+
+    @property
+    def is_first(self) -> bool:
+        """Whether it is the list's first page."""
+        return not self.call.query.get("cursor")
+
+    @property
+    def _name(self) -> str:
+        authority = self.call.authority
+        names = (authority.partition, authority.principal, self.call.route.path)
+        ids = sorted(self.call.path.items())
+        return msgspec.json.encode((names, ids, sorted(self.filters.items()))).decode()
+
+
+def _is_logged_out(error: PaymentsError) -> bool:
+    return isinstance(error, Unauthenticated)
+
+
+def _make_form_writer(call: PageCall) -> Callable[..., markupsafe.Markup]:
+    """What writes the hidden fields of a form: its token and, unless told otherwise, its key."""
+    ports = call.service.ports
+
+    def write(
+        action: str, *, cookie: str | None = None, with_key: bool = True
+    ) -> markupsafe.Markup:
+        token = make_form_token(ports.key_ring, cookie or call.cookies.session or "", action)
+        fields = {TOKEN_FIELD: token}
+        if with_key:
+            fields[KEY_FIELD] = base64.urlsafe_b64encode(ports.entropy(_KEY_BYTES)).decode()
+        return markupsafe.Markup("").join(
+            markupsafe.Markup('<input type="hidden" name="{}" value="{}">').format(name, value)
+            for name, value in fields.items()
+        )
+
+    return write
+
+
+def format_money(amount_atomic: int, asset: Asset) -> str:
+    """An amount with the name of its token."""
+    return f"{format_amount(amount_atomic, asset.decimals)} {asset.symbol}"
+
+
+def format_time(instant: Instant) -> markupsafe.Markup:
+    """An instant in UTC to the second, for people and for programs."""
+    exact = format_iso(instant)
+    shown = format_iso(instant - instant % SECOND).replace("T", " ").replace(".000Z", " UTC")
+    return markupsafe.Markup('<time datetime="{}">{}</time>').format(exact, shown)
+
+
+def format_json(value: Any) -> str:
+    """A value as indented JSON."""
+    return msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
+
+
+def indent_json(text: str) -> str:
+    """A text indented where it is JSON, else as it is."""
+    try:
+        return msgspec.json.format(text.encode(), indent=2).decode()
+    except msgspec.MsgspecError:
+        return text
+
+
+def _name_chain(chain_id: int) -> str:
+    return chain_entry(chain_id).name
+
+
+def _make_templates() -> jinja2.Environment:
+    templates = jinja2.Environment(
+        loader=jinja2.PackageLoader("payments_core_http.dashboard"),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+    )
+    templates.filters |= {
+        "money": format_money,
+        "time": format_time,
+        "pretty": format_json,
+        "indented": indent_json,
+        "chain": _name_chain,
+    }
+    templates.globals["statuses"] = STATUS_WORDS
+    return templates
+
+
+_TEMPLATES = _make_templates()
+
+
+def _render(template: str, **values: Any) -> bytes:
+    return _TEMPLATES.get_template(template).render(**values).encode()

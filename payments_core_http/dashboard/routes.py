@@ -1,0 +1,134 @@
+"""The rows of the dashboard.
+
+Each is the same operation that the API has, with the same checks; a form is checked to be this
+browser's own before anything else of it is looked at (`payments_core_http/forms.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from importlib import import_module
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+from payments_core import errors
+from payments_core.engine.idempotency.record import Response
+from payments_core.errors import PaymentsError
+from payments_core.tenants.authorization import Requirement
+from payments_core_http.calls import ApiCall
+from payments_core_http.errors import FormRefused
+from payments_core_http.routing import Method, Route
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from payments_core.service import PaymentsService
+
+_ANY = Requirement("operator")
+_PAYMENTS = Requirement("operator", scopes=("v2:payments",))
+_WEBHOOKS = Requirement("operator", scopes=("v2:webhooks", "v2:console"))
+
+
+def _handle(name: str) -> Callable[[PaymentsService, Any], Response]:
+    """A handler by its module and name. Templates load with the first page: a start is fast."""
+    module, _, function = name.partition(".")
+
+    def handle(service: PaymentsService, call: Any) -> Response:
+        found = getattr(import_module(f"{__package__}.{module}"), function)
+        answer: Response = found(service, call)
+        return answer
+
+    return handle
+
+
+def _show_error(error: PaymentsError, request_id: str, environ: Mapping[str, Any]) -> Response:
+    from payments_core_http.dashboard.rendering import show_error
+
+    return show_error(error, request_id, environ)
+
+
+def _complete(answer: Response) -> Response:
+    from payments_core_http.dashboard.rendering import complete
+
+    return complete(answer)
+
+
+def _page(
+    method: Method, path: str, handler: str, needs: Requirement | None, summary: str, **more: Any
+) -> Route:
+    is_action = method == "POST" and needs is not None
+    own_errors = (errors.NotFound,) if "{" in path else ()
+    return Route(
+        method,
+        f"/dashboard{path}",
+        _handle(handler),
+        needs=needs,
+        answers=Any,
+        summary=summary,
+        **{
+            "idempotency": "required" if is_action else "ignored",
+            "errors": own_errors if method == "GET" else (*own_errors, FormRefused),
+            "render_error": _show_error,
+            "complete": _complete,
+            **more,
+        },
+    )
+
+
+def _style(service: PaymentsService, call: ApiCall[None, None]) -> Response:
+    headers = {
+        "Content-Type": "text/css; charset=utf-8",
+        "Cache-Control": "no-cache",  # kept, and asked for again: a page and its style go together
+        "Cross-Origin-Resource-Policy": "same-origin",
+    }
+    return call.add_etag(Response(200, _read_style(), service.settings.versions.current, headers))
+
+
+@cache
+def _read_style() -> bytes:
+    return (files(__package__) / "static" / "dashboard.css").read_bytes()
+
+
+_PAYMENT = "/payments/{paymentId}"
+_WEBHOOK = "/webhooks/{webhookId}"
+_DELIVERY = f"{_WEBHOOK}/deliveries/{{deliveryId}}"
+
+ROUTES: tuple[Route, ...] = (
+    Route(
+        "GET", "/dashboard/assets/dashboard.css", _style, needs=None, answers=Any, has_etag=True,
+        summary="The style of the dashboard.",
+    ),
+    _page("GET", "", "logins.show_home", _ANY, "Lead to the Payments."),
+    _page("GET", "/login", "logins.show_login", None, "Show the log-in."),
+    _page(
+        "POST", "/login", "logins.log_in", None, "Log in.",
+        policy="operator_login", name_policy="operator_name",
+    ),
+    _page("POST", "/logout", "logins.log_out", _ANY, "Log out.", idempotency="ignored"),
+    _page("GET", "/payments", "payments.list_payments", _PAYMENTS, "List the Payments."),
+    _page("GET", _PAYMENT, "payments.show_payment", _PAYMENTS, "Show one Payment's story."),
+    _page("GET", f"{_PAYMENT}/refund", "decisions.show_refund", _PAYMENTS, "Review a refund."),
+    _page("POST", f"{_PAYMENT}/refund", "decisions.refund", _PAYMENTS, "Refund."),
+    _page(
+        "GET", f"{_PAYMENT}/reconcile", "decisions.show_reconcile", _PAYMENTS,
+        "Review a decision.",
+    ),
+    _page("POST", f"{_PAYMENT}/reconcile", "decisions.reconcile", _PAYMENTS, "Reconcile."),
+    _page("GET", f"{_PAYMENT}/cancel", "decisions.show_cancel", _PAYMENTS, "Review the end."),
+    _page("POST", f"{_PAYMENT}/cancel", "decisions.cancel", _PAYMENTS, "Cancel."),
+    _page("GET", "/webhooks", "webhooks.list_endpoints", _WEBHOOKS, "List the endpoints."),
+    _page("GET", _WEBHOOK, "webhooks.show_endpoint", _WEBHOOKS, "Show an endpoint."),
+    _page("POST", f"{_WEBHOOK}/test", "webhooks.test", _WEBHOOKS, "Send a test event."),
+    _page("GET", f"{_WEBHOOK}/rotate", "webhooks.show_rotate", _WEBHOOKS, "Review a rotation."),
+    _page("POST", f"{_WEBHOOK}/rotate", "webhooks.rotate", _WEBHOOKS, "Rotate the secret."),
+    _page("GET", f"{_WEBHOOK}/recover", "webhooks.show_recover", _WEBHOOKS, "Review a recovery."),
+    _page("POST", f"{_WEBHOOK}/recover", "webhooks.recover", _WEBHOOKS, "Recover."),
+    _page("GET", _DELIVERY, "webhooks.show_delivery", _WEBHOOKS, "Show a delivery."),
+    _page("POST", f"{_DELIVERY}/retry", "webhooks.retry", _WEBHOOKS, "Retry a delivery."),
+    _page("GET", "/events", "events.list_events", _WEBHOOKS, "List the events."),
+    _page("GET", "/events/{eventId}", "events.show_event", _WEBHOOKS, "Show an event."),
+    _page("POST", "/events/{eventId}/resend", "events.resend", _WEBHOOKS, "Send an event again."),
+    _page("GET", "/keys", "keys.list_keys", _ANY, "List the keys."),
+)  # fmt: skip
+"""They are pages and not part of the API, so the OpenAPI document does not have them."""

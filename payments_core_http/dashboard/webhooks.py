@@ -1,0 +1,175 @@
+"""The webhook console: endpoints, deliveries, and what can be done about them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from payments_core.clock import HOUR, Instant, format_iso, parse_iso
+from payments_core.engine.idempotency.record import Response
+from payments_core.errors import ValidationFailed
+from payments_core.storage.port import Where
+from payments_core.webhooks.operations import MAX_OVERLAP_S
+from payments_core.webhooks.replay import MAX_RECOVERY_DAYS
+from payments_core_http.dashboard.rendering import (
+    PAGE_SIZE,
+    List,
+    PageCall,
+    redirect,
+    render_page,
+    run_form,
+)
+from payments_core_http.dashboard.words import explain_delivery
+
+if TYPE_CHECKING:
+    from payments_core.service import PaymentsService
+
+DELIVERY_STATUSES = ("pending", "failed", "delivered", "abandoned")
+OVERLAPS_S = {"0": "None: the old secret is invalid at once", "3600": "1 hour", "86400": "1 day"}
+"""How long a replaced secret goes on to sign, in seconds and in words."""
+
+
+def list_endpoints(service: PaymentsService, call: PageCall) -> Response:
+    """The endpoints, oldest first."""
+    listed = List(call, {})
+    page = service.webhooks.list(call.authority, limit=PAGE_SIZE, after=listed.position)
+    return render_page(
+        call,
+        "webhooks.html",
+        section="webhooks",
+        endpoints=page.records,
+        is_first=listed.is_first,
+        next_page=listed.build_next(page.next),
+    )
+
+
+def show_endpoint(service: PaymentsService, call: PageCall) -> Response:
+    """An endpoint and its deliveries, most recently updated first."""
+    status = call.query.get("status", "")
+    chosen = status if status in DELIVERY_STATUSES else ""
+    listed = List(call, {"status": chosen} if chosen else {})
+    endpoint, page = service.webhooks.list_deliveries(
+        call.authority,
+        call.path["webhookId"],
+        where=[Where("status", "=", chosen)] if chosen else [],
+        limit=PAGE_SIZE,
+        after=listed.position,
+    )
+    return render_page(
+        call,
+        "webhook.html",
+        section="webhooks",
+        endpoint=endpoint,
+        deliveries=page.records,
+        chosen=chosen,
+        choices=DELIVERY_STATUSES,
+        is_first=listed.is_first,
+        next_page=listed.build_next(page.next),
+    )
+
+
+def show_delivery(service: PaymentsService, call: PageCall) -> Response:
+    """What was sent, what was answered, and what comes next."""
+    endpoint, delivery = service.webhooks.get_delivery(
+        call.authority, call.path["webhookId"], call.path["deliveryId"]
+    )
+    max_attempts = service.settings.webhooks.max_attempts
+    return render_page(
+        call,
+        "delivery.html",
+        section="webhooks",
+        endpoint=endpoint,
+        delivery=delivery,
+        max_attempts=max_attempts,
+        explanation=explain_delivery(delivery, endpoint, max_attempts),
+        may_retry=delivery.status in ("failed", "abandoned") and endpoint.status == "active",
+    )
+
+
+def retry(service: PaymentsService, call: PageCall) -> Response:
+    """A delivery put back with its full number of attempts."""
+    endpoint_id, delivery_id = call.path["webhookId"], call.path["deliveryId"]
+    return run_form(
+        call,
+        lambda idempotent: service.webhooks.retry(
+            call.authority, endpoint_id, delivery_id, idempotent=idempotent
+        ),
+        lambda _: redirect(
+            call, f"/dashboard/webhooks/{endpoint_id}/deliveries/{delivery_id}", "retry"
+        ),
+    )
+
+
+def test(service: PaymentsService, call: PageCall) -> Response:
+    """A test event on its way to the endpoint."""
+    endpoint_id = call.path["webhookId"]
+    return run_form(
+        call,
+        lambda idempotent: service.webhook_events.send_test(
+            call.authority, endpoint_id, idempotent=idempotent
+        ),
+        lambda delivery: redirect(
+            call, f"/dashboard/webhooks/{endpoint_id}/deliveries/{delivery.id}", "test"
+        ),
+    )
+
+
+def show_rotate(service: PaymentsService, call: PageCall) -> Response:
+    """A new secret, to be confirmed."""
+    endpoint = service.webhooks.get(call.authority, call.path["webhookId"])
+    return render_page(
+        call, "rotate.html", section="webhooks", endpoint=endpoint, overlaps=OVERLAPS_S
+    )
+
+
+def rotate(service: PaymentsService, call: PageCall) -> Response:
+    """The new secret, on the one page that shows it."""
+    overlap_s = _read_overlap_s(call)
+    return run_form(
+        call,
+        lambda idempotent: service.webhooks.rotate_secret(
+            call.authority, call.path["webhookId"], overlap_s=overlap_s, idempotent=idempotent
+        ),
+        lambda made: render_page(
+            call, "secret.html", section="webhooks", endpoint=made[0], secret=made[1]
+        ),
+    )
+
+
+def show_recover(service: PaymentsService, call: PageCall) -> Response:
+    """From when on missed events are sent again."""
+    endpoint = service.webhooks.get(call.authority, call.path["webhookId"])
+    return render_page(
+        call,
+        "recover.html",
+        section="webhooks",
+        endpoint=endpoint,
+        suggestion=format_iso(service.ports.clock.now() - 24 * HOUR)[:16],
+        max_days=MAX_RECOVERY_DAYS,
+    )
+
+
+def recover(service: PaymentsService, call: PageCall) -> Response:
+    """What the endpoint has missed, put on its way."""
+    endpoint_id, since = call.path["webhookId"], _read_since(call)
+    return run_form(
+        call,
+        lambda idempotent: service.webhook_events.recover(
+            call.authority, endpoint_id, since, idempotent=idempotent
+        ),
+        lambda _: redirect(call, f"/dashboard/webhooks/{endpoint_id}", "recover"),
+    )
+
+
+def _read_overlap_s(call: PageCall) -> int:
+    text = call.body.get("overlap", "")
+    if not (text.isascii() and text.isdigit() and len(text) <= len(str(MAX_OVERLAP_S))):
+        raise ValidationFailed.at("overlap", "must be a number of seconds")
+    return int(text)
+
+
+def _read_since(call: PageCall) -> Instant:
+    """The instant of a `datetime-local`, which has no zone: it is UTC. Raises ValidationFailed."""
+    try:
+        return parse_iso(f"{call.body.get('since', '')}Z")
+    except (ValueError, OverflowError):
+        raise ValidationFailed.at("since", "must be a time such as 2026-09-21T14:00") from None

@@ -1,0 +1,163 @@
+"""What the dashboard says in words: states, actions, errors, why a delivery was given up."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+import attrs
+
+from payments_core.errors import PaymentsError
+from payments_core.payments.refunds.reconciliation import ReconciliationAction
+from payments_core.webhooks.lifecycle import abandon_reason, classify_status
+from payments_core.webhooks.record import Delivery, Endpoint
+
+Tone = Literal["wait", "good", "warn", "end"]
+
+
+@attrs.frozen
+class StatusWords:
+    """How a state looks, its name, and what it means for the money."""
+
+    tone: Tone
+    name: str
+    meaning: str
+
+
+STATUS_WORDS: Mapping[str, StatusWords] = {
+    # Payments
+    "awaiting_payment": StatusWords("wait", "Awaiting payment", "Nothing more is on its way yet."),
+    "processing": StatusWords(
+        "wait", "Processing", "Funds are on their way and are not confirmed yet."
+    ),
+    "accepted": StatusWords(
+        "wait", "Accepted", "The funds are confirmed in escrow and will be released."
+    ),
+    "executing": StatusWords("wait", "Executing", "The funds are on their way to the recipient."),
+    "succeeded": StatusWords("good", "Succeeded", "The recipient has the funds."),
+    "action_required": StatusWords(
+        "warn", "Action required", "It did not go as planned. Decide what happens with the funds."
+    ),
+    "partially_refunded": StatusWords(
+        "good", "Partially refunded", "A part of the funds went back; the recipient has the rest."
+    ),
+    "refunded": StatusWords("end", "Refunded", "The funds went back to their sender."),
+    "expired": StatusWords("end", "Expired", "Its time ended and nothing had arrived."),
+    "cancelled": StatusWords("end", "Cancelled", "It was cancelled before anything arrived."),
+    "failed": StatusWords("warn", "Failed", "It was given up. Held funds can still be refunded."),
+    # Deliveries
+    "pending": StatusWords("wait", "Pending", "It has not been answered yet."),
+    "delivered": StatusWords("good", "Delivered", "The endpoint has it."),
+    "abandoned": StatusWords("warn", "Abandoned", "It will not be sent again by itself."),
+    # Endpoints
+    "active": StatusWords("good", "Active", "Events are sent to it."),
+    "disabled": StatusWords("end", "Disabled", "Nothing is sent to it."),
+    "archived": StatusWords("end", "Archived", "Nothing is sent to it any more."),
+    # Receipts, refunds, options
+    "observed": StatusWords("wait", "Observed", "It is seen and not final."),
+    "verified": StatusWords("good", "Verified", "It is final and counted."),
+    "rejected": StatusWords("warn", "Rejected", "It is not counted."),
+    "reorged": StatusWords("warn", "Reorged", "The chain undid it."),
+    "created": StatusWords("wait", "Created", "It is not sent yet."),
+    "submitted": StatusWords("wait", "Submitted", "It is sent and not final."),
+    "creating": StatusWords("wait", "Creating", "It is being made."),
+    # Keys
+    "live": StatusWords("good", "Active", "It opens the API."),
+    "revoked": StatusWords("end", "Revoked", "It opens nothing."),
+    "over": StatusWords("end", "Expired", "It opens nothing."),
+}
+"""Of every state that a page shows, of whatever thing it is."""
+
+
+@attrs.frozen
+class ActionWords:
+    """A decision about a Payment: its name, and what it does."""
+
+    name: str
+    effect: str
+
+
+ACTION_WORDS: Mapping[ReconciliationAction, ActionWords] = {
+    "accept": ActionWords("Accept", "Releases what is held in escrow to the recipient."),
+    "refund": ActionWords("Refund everything", "Sends all that is held back to its senders."),
+    "refund_excess": ActionWords(
+        "Refund the excess", "Sends what was paid too much back to its senders."
+    ),
+    "retry_execution": ActionWords(
+        "Try again", "Sends the funds to the recipient once more, after the transfer failed."
+    ),
+    "write_off": ActionWords(
+        "Write off", "Gives the Payment up. What is held stays held, and can still be refunded."
+    ),
+}
+
+DONE: Mapping[str, str] = {
+    "refund": "The refund is created. The worker sends it.",
+    "reconcile": "The decision is recorded. The worker carries it out.",
+    "cancel": "The Payment is cancelled.",
+    "retry": "The delivery is queued with its full number of attempts.",
+    "test": "A test event is on its way to the endpoint.",
+    "recover": "The recovery is under way. Missed events are sent, the oldest first.",
+    "resend": "The event is on its way again.",
+    "logout": "You are logged out.",
+}
+"""What a page begins with after a form, by the name in its address."""
+
+_BY_CODE: Mapping[str, str] = {
+    "unauthorized": "Log in",
+    "form_refused": "This form is no longer valid",
+    "entitlement_required": "This product is not enabled",
+    "rate_limited": "Too many requests",
+}
+_BY_STATUS: Mapping[int, str] = {
+    400: "This cannot be done",
+    404: "This page does not exist",
+    409: "This is not possible now",
+    422: "This is not allowed",
+    424: "Something that this needs does not answer",
+    429: "Too many requests",
+    503: "The service is not available",
+}
+
+
+def find_error_words(error: PaymentsError, status: int) -> str:
+    """The heading of an error's page."""
+    return _BY_CODE.get(error.code) or _BY_STATUS.get(status, "Something went wrong")
+
+
+def explain_delivery(delivery: Delivery, endpoint: Endpoint, max_attempts: int) -> str:
+    """Where a delivery stands and why, in a sentence or two."""
+    answered = delivery.response_status
+    last = "did not answer in time" if answered is None else f"answered {answered}"
+    if delivery.status == "delivered":
+        return f"The endpoint answered {answered}. It is not sent again by itself."
+    if delivery.status == "pending":
+        return "It waits for its first attempt, or for the first one since it was queued again."
+    if delivery.status == "failed":
+        return (
+            f"Attempt {delivery.attempts} of {max_attempts} failed: the endpoint {last}. "
+            "It is tried again."
+        )
+    return f"It was abandoned. {_explain_end(delivery, endpoint, max_attempts, last)}"
+
+
+def _explain_end(delivery: Delivery, endpoint: Endpoint, max_attempts: int, last: str) -> str:
+    answered = delivery.response_status
+    if answered is not None and classify_status(answered) == "refused":
+        return (
+            f"The endpoint answered {answered}. Only 408, 425, 429 and 5xx are tried again; "
+            "any other answer is taken as a refusal."
+        )
+    if delivery.attempts >= max_attempts:
+        return f"All {max_attempts} attempts failed; at the last one the endpoint {last}."
+    why = abandon_reason(delivery, endpoint)
+    if why == "close":
+        if endpoint.status == "active":
+            return "The endpoint was disabled while the delivery was under way."
+        return f"The endpoint is {endpoint.status}."
+    if why == "unsubscribe":
+        return f"The endpoint is no longer subscribed to {delivery.event_name}."
+    return (
+        "The URL of the endpoint led to an address that webhooks must not use, "
+        "such as one of a private network."
+    )

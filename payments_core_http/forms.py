@@ -1,0 +1,55 @@
+"""Forms of the dashboard: read, and known as its own before anything is done."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import attrs
+
+from payments_core.errors import IdempotencyKeyRequired
+from payments_core_http.browser_sessions import read_cookies, require_own_form
+from payments_core_http.idempotency import check_key
+from payments_core_http.routing import Route
+from payments_core_http.throttling import RateLimitContext, Throttle
+from payments_core_http.wire.forms import read_fields
+
+if TYPE_CHECKING:
+    from payments_core.service import PaymentsService
+
+TOKEN_FIELD = "formToken"
+KEY_FIELD = "idempotencyKey"
+
+
+@attrs.frozen
+class Form:
+    """What a person filled in, and the key under which it is done once."""
+
+    fields: Mapping[str, str] = attrs.field(repr=False)
+    key: str | None
+
+
+def read_form(
+    service: PaymentsService,
+    throttle: Throttle,
+    rate_context: RateLimitContext,
+    route: Route,
+    environ: Mapping[str, Any],
+    path: Mapping[str, str],
+) -> Form:
+    """The form of this request, which this browser got from here.
+
+    Raises UnsupportedFormType, PayloadTooLarge, ValidationFailed, FormRefused, RateLimited, and
+    IdempotencyKeyRequired where the row needs a key.
+    """
+    fields = read_fields(environ)
+    token, key = fields.pop(TOKEN_FIELD, ""), fields.pop(KEY_FIELD, None)
+    cookies = read_cookies(environ, service.settings.public_url)
+    cookie = cookies.login if route.needs is None else cookies.session
+    require_own_form(service.ports.key_ring, environ, cookie, route.path.format(**path), token)
+    throttle.check_name(rate_context, route, fields)
+    if route.idempotency == "ignored":
+        return Form(fields, None)
+    if key is None:
+        raise IdempotencyKeyRequired()
+    return Form(fields, check_key(key))

@@ -1,0 +1,60 @@
+"""Bodies of forms: `application/x-www-form-urlencoded`, each field once, in UTF-8."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import parse_qsl
+
+from payments_core.credentials.secrets import holds_credential
+from payments_core.errors import ValidationFailed
+from payments_core.validation.metadata import shorten_name
+from payments_core_http.errors import PayloadTooLarge, UnsupportedFormType
+
+MAX_FORM_BYTES = 16 * 1024
+_MAX_FIELDS = 50
+_TYPE = re.compile(
+    r'application/x-www-form-urlencoded(?: *; *charset *= *"?utf-8"?)?', re.ASCII | re.IGNORECASE
+)
+
+
+def read_fields(environ: Mapping[str, Any]) -> dict[str, str]:
+    """The fields of a form; line ends are `\\n`. A credential would be stored, and is refused.
+
+    Raises UnsupportedFormType, PayloadTooLarge, ValidationFailed.
+    """
+    if not _TYPE.fullmatch(environ.get("CONTENT_TYPE", "").strip()):
+        raise UnsupportedFormType()
+    declared = environ.get("CONTENT_LENGTH", "").strip()
+    if not (declared.isascii() and declared.isdigit()) or len(declared) > 18:
+        raise ValidationFailed.at("Content-Length", "must be a number of bytes")
+    if int(declared) > MAX_FORM_BYTES:
+        raise PayloadTooLarge(MAX_FORM_BYTES)
+    raw = _read_up_to(environ, int(declared))
+    try:
+        pairs = parse_qsl(
+            raw.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=_MAX_FIELDS
+        )
+    except ValueError:  # UnicodeError is one
+        raise ValidationFailed.at("form", "cannot be read") from None
+    fields = dict(pairs)
+    if len(fields) != len(pairs):
+        twice = next(name for name, _ in pairs if [n for n, _ in pairs].count(name) > 1)
+        raise ValidationFailed.at(shorten_name(twice), "is given twice")
+    for name, value in pairs:
+        if holds_credential(name) or holds_credential(value):
+            raise ValidationFailed.at(shorten_name(name), "contains a credential")
+    return {name: value.replace("\r\n", "\n") for name, value in fields.items()}
+
+
+def _read_up_to(environ: Mapping[str, Any], limit_bytes: int) -> bytes:
+    """At most so many bytes; servers may hand them over in pieces."""
+    pieces, missing = [], limit_bytes
+    while missing > 0:
+        piece = environ["wsgi.input"].read(missing)
+        if not piece:
+            raise ValidationFailed.at("form", "ended before its Content-Length")
+        pieces.append(piece)
+        missing -= len(piece)
+    return b"".join(pieces)

@@ -1,0 +1,343 @@
+"""Payments on the dashboard: the list, one Payment's story, and what is decided there."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import attrs
+import pytest
+
+from payments_core.errors import NotFound
+from payments_core.payments.machine import PAYMENT
+from payments_core.payments.receipts.record import Receipt
+from payments_core.payments.refunds.lifecycle import REFUND
+from payments_core.payments.refunds.operations import NewRefund
+from payments_core.payments.refunds.reconciliation import RECONCILIATION_ACTIONS
+from payments_core.tenants.record import PRODUCTS
+from payments_core.webhooks.lifecycle import DELIVERY, ENDPOINT
+from payments_core_http.dashboard.words import ACTION_WORDS, STATUS_WORDS
+from tests.http.checkout import Checkout
+from tests.http.console import HOOK, LATER, Console
+from tests.http.dashboard.desk import Desk, open_desk
+from tests.http.pages.test_checkout_page import ATTACKS
+
+LIST = "/dashboard/payments"
+
+
+def page(payment: Any) -> str:
+    return f"{LIST}/{payment['id']}"
+
+
+def make(checkout: Checkout, key: str = "create", **more: Any) -> Any:
+    checkout.system.advance(0.01)
+    seen = checkout.create(key=key, **more)
+    assert seen.status == 201, seen.body
+    return seen.json
+
+
+def links(desk: Desk, path: str) -> list[str]:
+    found = [str(one["href"]) for one in desk.open(path).all("a")]
+    return [href for href in found if re.fullmatch(f"{LIST}/payment_[^/]+", href)]
+
+
+def pay(checkout: Checkout, payment: Any, amount: str = "25") -> None:
+    checkout.transfer(payment["escrow"]["address"], amount)
+
+
+class TestList:
+    def test_newest_first_by_pages(self, checkout: Checkout) -> None:
+        desk = open_desk(checkout)
+        made = [make(checkout, f"k-{number}") for number in range(27)]
+        expected = [page(payment) for payment in reversed(made)]
+        assert links(desk, LIST) == expected[:25]
+        [following] = [one["href"] for one in desk.open(LIST).all("a") if one.get("rel") == "next"]
+        assert links(desk, LIST + str(following)) == expected[25:]
+        assert not [
+            one for one in desk.open(LIST + str(following)).all("a") if one.get("rel") == "next"
+        ]
+
+    def test_filters(self, checkout: Checkout) -> None:
+        desk = open_desk(checkout)
+        paid, waiting = make(checkout, "a", reference="order 1&2"), make(checkout, "b")
+        pay(checkout, paid)
+        assert links(desk, f"{LIST}?status=succeeded") == [page(paid)]
+        assert links(desk, f"{LIST}?status=awaiting_payment") == [page(waiting)]
+        assert links(desk, f"{LIST}?search=order+1%262") == [page(paid)]
+        assert links(desk, f"{LIST}?intent=send") == []
+        assert links(desk, f"{LIST}?search={checkout.merchant}") == [page(waiting), page(paid)]
+        assert links(desk, f"{LIST}?from=2026-09-21&to=2026-09-21") == [page(waiting), page(paid)]
+        assert links(desk, f"{LIST}?from=2026-09-22") == []
+        assert links(desk, f"{LIST}?to=2026-09-20") == []
+
+    def test_filters_go_along_to_the_next_page_and_a_cursor_is_of_its_list(
+        self, checkout: Checkout
+    ) -> None:
+        desk = open_desk(checkout)
+        for number in range(30):
+            make(checkout, f"k-{number}", reference="same")
+        html = desk.open(f"{LIST}?search=same")
+        [following] = [str(one["href"]) for one in html.all("a") if one.get("rel") == "next"]
+        assert following.startswith("?search=same&cursor=")
+        assert len(links(desk, LIST + following)) == 5
+        assert desk.get(LIST + following.replace("search=same&", "")).status == 400
+        assert desk.get(f"{LIST}?cursor=x").status == 400
+
+    def test_an_id_leads_to_its_payment(self, checkout: Checkout) -> None:
+        payment = make(checkout)
+        seen = open_desk(checkout).get(f"{LIST}?search={payment['id']}")
+        assert (seen.status, seen.headers["location"]) == (303, page(payment))
+
+    @pytest.mark.parametrize("day", ["yesterday", "2026-13-01", "0000-01-01", "2026-09-21T00:00"])
+    def test_a_day_that_is_none_is_refused_in_words(self, checkout: Checkout, day: str) -> None:
+        seen = open_desk(checkout).get(f"{LIST}?from={day}")
+        assert (seen.status, seen.code) == (400, "validation_error")
+        assert b"must be a day" in seen.body
+
+
+class TestStory:
+    def test_it_has_everything_on_one_page(self, console: Console) -> None:
+        payment = make(console, reference="order-7", metadata={"table": 7})
+        pay(console, payment)
+        text = open_desk(console).open(page(payment)).text
+        for words in (
+            "25.00 USDC", "Succeeded", "order-7", '"table": 7', payment["escrow"]["address"],
+            "Awaiting payment", "Verified", "escrow -25.00 USDC, recipient 25.00 USDC",
+            "payment.created", "payment.succeeded", "Refund",
+        ):  # fmt: skip
+            assert words in text
+        assert payment["clientSecret"] not in text
+
+    def test_a_vault_option_with_its_funding(self, checkout: Checkout) -> None:
+        payment = make(checkout)
+        checkout.authorize(payment, checkout.option(payment))
+        checkout.advance(60)
+        text = open_desk(checkout).open(page(payment)).text
+        assert re.search(r"Vault\s+Succeeded\s+selected\s*25.00 USDC, funding confirmed", text)
+
+    def test_without_the_product_it_has_no_events(self, checkout: Checkout) -> None:
+        payment, desk = make(checkout), open_desk(checkout)
+        tenants = checkout.door.service.tenants
+        assert "payment.created" in desk.open(page(payment)).text
+        tenants.set_products(checkout.door.partition, [p for p in PRODUCTS if p != "webhooks"])
+        assert "payment.created" not in desk.open(page(payment)).text
+
+    def test_a_payment_that_there_is_not(self, checkout: Checkout) -> None:
+        desk = open_desk(checkout)
+        for id in ("payment_" + "A" * 24, "x", "payment_"):
+            seen = desk.get(f"{LIST}/{id}")
+            assert (seen.status, seen.code) == (404, "not_found")
+
+    def test_events_of_many_are_looked_through_and_that_ends(
+        self, checkout: Checkout, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        payment = make(checkout)
+        for number in range(120):
+            make(checkout, f"k-{number}")
+        checkout.door.call("POST", f"/v2/payments/{payment['id']}/cancel", key="c")
+        desk = open_desk(checkout)
+        assert "payment.created" in desk.open(page(payment)).text
+        monkeypatch.setattr("payments_core.webhooks.replay.MAX_EVENTS_LOOKED_AT", 100)
+        text = desk.open(page(payment)).text
+        assert "payment.cancelled" in text
+        assert "payment.created" not in text
+        assert "Older events of this Payment may exist" in text
+
+
+class TestRefund:
+    def test_a_refund_is_reviewed_and_then_made(self, checkout: Checkout) -> None:
+        payment, desk = make(checkout), open_desk(checkout)
+        pay(checkout, payment)
+        path = f"{page(payment)}/refund"
+        assert "Up to 25.00 USDC can go back" in desk.open(path).text
+        review = f"{path}?amount=4.50&reason=Stale+bread"
+        text = desk.open(review).text
+        assert "Confirm the refund" in text
+        assert "4.50 USDC" in text
+        assert "Stale bread" in text
+        assert checkout.read(payment["id"])["refunds"] == []
+        seen = desk.submit(review, path)
+        assert (seen.status, seen.headers["location"]) == (303, f"{page(payment)}?done=refund")
+        assert "The refund is created." in desk.open(seen.headers["location"]).text
+        checkout.advance(60)
+        after = checkout.read(payment["id"])
+        assert (after["status"], after["refundedAmountAtomic"]) == ("partially_refunded", "4500000")
+        assert after["refunds"][0]["reason"] == "Stale bread"
+
+    def test_a_form_that_is_sent_twice_refunds_once(self, checkout: Checkout) -> None:
+        payment, desk = make(checkout), open_desk(checkout)
+        pay(checkout, payment)
+        path = f"{page(payment)}/refund"
+        form = desk.forms(f"{path}?amount=25")[path]
+        first, again = desk.post(path, form), desk.post(path, form)
+        assert (again.status, again.headers["location"]) == (303, first.headers["location"])
+        assert again.headers["idempotent-replayed"] == "true"
+        assert len(checkout.read(payment["id"])["refunds"]) == 1
+        changed = desk.post(path, {**form, "amount": "1"})
+        assert (changed.status, changed.code) == (409, "idempotency_conflict")
+
+    def test_without_a_key_nothing_is_done(self, checkout: Checkout) -> None:
+        payment, desk = make(checkout), open_desk(checkout)
+        pay(checkout, payment)
+        path = f"{page(payment)}/refund"
+        form = desk.forms(f"{path}?amount=25")[path]
+        for key, status in ((None, 400), ("", 400), ("é", 400)):
+            fields = {name: text for name, text in form.items() if name != "idempotencyKey"}
+            sent = fields if key is None else {**fields, "idempotencyKey": key}
+            assert desk.post(path, sent).status == status
+        assert checkout.read(payment["id"])["refunds"] == []
+
+    @pytest.mark.parametrize(
+        ("amount", "code"),
+        [("25.01", "amount_out_of_range"), ("0", "amount_out_of_range"), ("x", "validation_error"),
+         ("1e3", "validation_error"), ("-1", "validation_error"), ("", "validation_error")],
+    )  # fmt: skip
+    def test_what_the_api_refuses_is_refused_here(
+        self, checkout: Checkout, amount: str, code: str
+    ) -> None:
+        payment, desk = make(checkout), open_desk(checkout)
+        pay(checkout, payment)
+        path = f"{page(payment)}/refund"
+        form = desk.forms(f"{path}?amount=1")[path]
+        seen = desk.post(path, {**form, "amount": amount})
+        assert seen.code == code
+        assert f'href="{page(payment)}"'.encode() in seen.body
+        assert checkout.read(payment["id"])["refunds"] == []
+
+    def test_the_plan_is_what_is_made(self, checkout: Checkout) -> None:
+        payment = make(checkout)
+        pay(checkout, payment, "10")
+        checkout.advance(3_700)
+        service = checkout.door.service
+        authority = service.tenants.system_authority(checkout.door.partition)
+        for new in (NewRefund(), NewRefund(amount="2")):
+            [leg] = service.refunds.plan(authority, payment["id"], new).legs
+            made = service.refunds.create(authority, payment["id"], new)
+            assert (made.amount, made.destination) == (leg.amount, leg.to)
+            assert made.from_escrow == leg.from_escrow
+            if new.amount is None:
+                payment = make(checkout, "second")
+                pay(checkout, payment, "10")
+                checkout.advance(3_700)
+        with pytest.raises(NotFound):
+            service.refunds.plan(authority, "payment_" + "A" * 24, NewRefund())
+
+
+class TestDecisions:
+    def late(self, checkout: Checkout) -> Any:
+        payment = make(checkout)
+        checkout.advance(3_700)
+        pay(checkout, payment)
+        assert checkout.read(payment["id"])["status"] == "action_required"
+        return payment
+
+    def test_a_decision_is_confirmed_and_carried_out(self, checkout: Checkout) -> None:
+        payment, desk = self.late(checkout), open_desk(checkout)
+        path = f"{page(payment)}/reconcile"
+        assert "Releases what is held in escrow" in desk.open(page(payment)).text
+        seen = desk.submit(f"{path}?action=accept", path, note="He called us")
+        assert seen.headers["location"] == f"{page(payment)}?done=reconcile"
+        checkout.advance(60)
+        after = checkout.read(payment["id"])
+        assert after["status"] == "succeeded"
+        assert after["reconciliation"]["note"] == "He called us"
+
+    def test_only_what_is_possible_is_offered(self, checkout: Checkout) -> None:
+        payment, desk = make(checkout), open_desk(checkout)
+        path = f"{page(payment)}/reconcile"
+        assert "reconcile?action" not in desk.get(page(payment)).body.decode()
+        assert "This is not possible" in desk.open(f"{path}?action=accept").text
+        form = desk.forms(f"{page(payment)}/cancel")[f"{page(payment)}/cancel"]
+        assert desk.get(f"{path}?action=steal").status == 400
+        assert desk.post(path, {**form, "action": "accept"}).code == "form_refused"
+
+    def test_the_library_offers_exactly_what_it_allows(self, checkout: Checkout) -> None:
+        payment = self.late(checkout)
+        service = checkout.door.service
+        authority = service.tenants.system_authority(checkout.door.partition)
+        allowed = service.reconciliation.list_allowed(authority, payment["id"])
+        assert allowed == ("accept", "refund", "write_off")
+        with pytest.raises(NotFound):
+            service.reconciliation.list_allowed(authority, "payment_" + "A" * 24)
+
+    def test_cancel(self, checkout: Checkout) -> None:
+        payment, desk = make(checkout), open_desk(checkout)
+        path = f"{page(payment)}/cancel"
+        assert desk.submit(path, path).headers["location"] == f"{page(payment)}?done=cancel"
+        assert checkout.read(payment["id"])["status"] == "cancelled"
+        assert path not in desk.get(page(payment)).body.decode()
+
+
+class TestWhoseItIs:
+    @pytest.fixture
+    def foreign(self, checkout: Checkout) -> Any:
+        """A Payment and an endpoint of another environment, of the same deployment."""
+        service = checkout.door.service
+        app = service.tenants.create_app("Other", "other")
+        other = attrs.evolve(
+            service.tenants.system_authority(app.environments["sandbox"]),
+        )
+        endpoint, _ = service.webhooks.create(other, url=HOOK)
+        delivery = service.webhook_events.send_test(other, endpoint.id)
+        return endpoint.id, delivery
+
+    def test_an_operator_sees_nothing_of_another_environment(
+        self, checkout: Checkout, foreign: Any
+    ) -> None:
+        desk = open_desk(checkout)
+        endpoint_id, delivery = foreign
+        hook = f"/dashboard/webhooks/{endpoint_id}"
+        for path in (
+            hook, f"{hook}/rotate", f"{hook}/recover", f"{hook}/deliveries/{delivery.id}",
+            f"/dashboard/events/{delivery.event_id}",
+        ):  # fmt: skip
+            seen = desk.get(path)
+            assert (seen.status, seen.code) == (404, "not_found")
+        for path in ("/dashboard/webhooks", "/dashboard/events"):
+            assert endpoint_id not in desk.get(path).body.decode()
+
+    def test_a_session_is_of_its_mode(self, checkout: Checkout) -> None:
+        service = checkout.door.service
+        environment_id = checkout.door.app_row.environments["production"]
+        made = service.operators.create(environment_id, "paul")
+        begun = service.operator_sessions.begin("paul", made.password, mode="production")
+        assert Desk(checkout.door).get(LIST, cookie=begun.token).status == 401
+        assert Desk(checkout.door).log_in("paul", made.password).status == 401
+
+
+class TestText:
+    @pytest.mark.parametrize("attack", ATTACKS)
+    def test_what_others_write_appears_as_text(self, console: Console, attack: str) -> None:
+        payment = make(
+            console, reference=attack[:60], description=attack, metadata={attack: [attack]}
+        )
+        endpoint = console.endpoint()
+        console.call("PATCH", f"/v2/console/webhooks/{endpoint['id']}", {"description": attack})
+        console.receiver.answer = attrs.evolve(LATER, body=attack.encode())
+        console.happen()
+        console.run()
+        console.door.service.tenants.create_key(console.door.partition, "standard", attack[:60])
+        desk = open_desk(console)
+        [delivery, *_] = console.deliveries(endpoint)
+        for path, shows in (
+            (page(payment), True),
+            (LIST, True),
+            (f"{LIST}?search={'%22%3E%3Cscript%3Ealert(1)%3C/script%3E'}", False),
+            ("/dashboard/webhooks", True),
+            (f"/dashboard/webhooks/{endpoint['id']}", True),
+            (f"/dashboard/webhooks/{endpoint['id']}/deliveries/{delivery['id']}", True),
+            ("/dashboard/keys", True),
+        ):
+            html = desk.open(path)
+            assert not shows or attack[:60] in html.text, path
+            assert not [tag for tag, _ in html.elements if tag in ("script", "img", "svg")]
+            assert not [n for _, given in html.elements for n in given if n.startswith("on")]
+
+
+def test_every_state_that_a_page_shows_has_words() -> None:
+    machines = (PAYMENT, DELIVERY, ENDPOINT, REFUND)
+    states = {state for machine in machines for state in machine.states}
+    assert states - STATUS_WORDS.keys() == set()
+    assert {"observed", "verified", "rejected", "reorged"} <= STATUS_WORDS.keys()
+    assert attrs.fields(Receipt).status.type == "str"
+    assert set(ACTION_WORDS) == set(RECONCILIATION_ACTIONS)

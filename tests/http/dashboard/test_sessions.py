@@ -1,0 +1,411 @@
+"""Who gets into the dashboard, for how long, and which attacks are refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from urllib.parse import urlsplit
+
+import attrs
+import pytest
+
+from payments_core.clock import SECOND, FixedClock
+from payments_core.errors import Unauthorized, Unavailable
+from payments_core.limiters.memory import MemoryLimiter
+from payments_core.tenants.operator_sessions import IDLE_MS, LIFETIME_MS, MAX_SESSIONS
+from payments_core.tenants.record import OperatorSession
+from payments_core_http.app import create_app
+from payments_core_http.throttling import Throttle
+from tests.http.dashboard.desk import CHEAP, COOKIE, LOGIN_COOKIE, Desk
+from tests.http.door import Door, Seen
+
+HOME = "/dashboard/payments"
+PAGE_HEADERS = {
+    "cache-control": "no-store",
+    "referrer-policy": "no-referrer",
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    "cross-origin-opener-policy": "same-origin",
+}
+
+
+@attrs.define
+class Office:
+    """A door, its clock, and an operator with the password."""
+
+    door: Door
+    clock: FixedClock
+    password: str
+
+    def desk(self) -> Desk:
+        """A browser that is logged in."""
+        desk = Desk(self.door)
+        assert desk.log_in("olivia", self.password).status == 303
+        return desk
+
+    def sessions(self) -> list[OperatorSession]:
+        found = self.door.service.ports.storage.read(
+            self.door.partition, lambda snapshot: snapshot.find(OperatorSession, "by_beginning")
+        )
+        return list(found.records)
+
+
+@pytest.fixture
+def office() -> Office:
+    clock = FixedClock()
+    door = Door(clock)
+    door.service.operators._cost = CHEAP
+    return Office(door, clock, door.service.operators.create(door.partition, "olivia").password)
+
+
+def is_out(desk: Desk) -> bool:
+    seen = desk.get(HOME)
+    assert seen.status in (200, 401)
+    return seen.status == 401
+
+
+class TestLogIn:
+    def test_the_right_password_opens_the_dashboard(self, office: Office) -> None:
+        desk = Desk(office.door)
+        assert is_out(desk)
+        seen = desk.log_in("olivia", office.password)
+        assert (seen.status, seen.headers["location"]) == (303, HOME)
+        assert "olivia" in desk.open(HOME).text
+
+    @pytest.mark.parametrize(
+        ("username", "change"),
+        [
+            ("olivia", lambda password: password + "x"),
+            ("olivia", lambda password: password[:-1]),
+            ("olivia", lambda password: ""),
+            ("olivia", lambda password: "p" * 257),
+            ("nobody", lambda password: password),
+            ("", lambda password: password),
+            ("Olivia", lambda password: password),
+            ("<script>", lambda password: password),
+        ],
+    )
+    def test_any_other_is_refused_and_told_nothing(
+        self, office: Office, username: str, change: Callable[[str], str]
+    ) -> None:
+        desk = Desk(office.door)
+        seen = desk.log_in(username, change(office.password))
+        assert seen.status == 401
+        assert b"The name or the password is wrong." in seen.body
+        assert office.password.encode() not in seen.body
+        assert b"<script>" not in seen.body
+        assert is_out(desk)
+        assert office.sessions() == []
+
+    def test_it_leads_back_to_the_page_that_was_asked_for(self, office: Office) -> None:
+        desk = Desk(office.door)
+        seen = desk.get("/dashboard/keys")
+        assert seen.status == 401
+        assert b'content="0; url=/dashboard/login?next=%2Fdashboard%2Fkeys"' in seen.body
+        page = "/dashboard/login?next=%2Fdashboard%2Fkeys"
+        seen = desk.submit(page, "/dashboard/login", username="olivia", password=office.password)
+        assert seen.headers["location"] == "/dashboard/keys"
+
+    def test_who_is_logged_in_is_led_on(self, office: Office) -> None:
+        """A link on another site brings no cookie along, and must not log out who follows it."""
+        desk = office.desk()
+        seen = Desk(office.door).get("/dashboard/login?next=%2Fdashboard%2Fkeys")
+        assert seen.headers["set-cookie"].startswith(f"{LOGIN_COOKIE}=")
+        seen = desk.get("/dashboard/login?next=%2Fdashboard%2Fkeys")
+        assert (seen.status, seen.headers["location"]) == (303, "/dashboard/keys")
+        assert "set-cookie" not in seen.headers
+
+    @pytest.mark.parametrize(
+        "wanted",
+        [
+            "https://evil.example/", "//evil.example", "/\\evil.example", "/pay/x",
+            "/dashboard/../pay", "/dashboard//evil.example", "javascript:alert(1)",
+            "/dashboard/keys\r\nX: y", "/dashboardevil", "/dashboard/keys?a=b",
+        ],
+    )  # fmt: skip
+    def test_it_leads_to_no_other_site(self, office: Office, wanted: str) -> None:
+        seen = Desk(office.door).log_in("olivia", office.password, next=wanted)
+        assert (seen.status, seen.headers["location"]) == (303, HOME)
+
+    def test_tries_are_counted_by_address_and_by_name(self, office: Office) -> None:
+        door = office.door
+        throttle = Throttle(MemoryLimiter(), clock=office.clock)
+        door.validated = create_app(door.service, mode="sandbox", throttle=throttle)  # type: ignore[arg-type]
+        statuses = [Desk(door).log_in("olivia", "wrong").status for _ in range(11)]
+        assert statuses == [401] * 10 + [429]
+        for turn in range(20):  # from other addresses, under the same name
+            assert self._try_from(door, f"10.0.0.{turn}").status == 401
+        seen = self._try_from(door, "10.0.1.1")
+        assert seen.status == 429
+        assert int(seen.headers["retry-after"]) > 60
+        assert b"Too many requests" in seen.body
+        assert self._try_from(door, "10.0.1.2", username="someone").status == 401
+
+    def _try_from(self, door: Door, address: str, username: str = "olivia") -> Seen:
+        desk = Desk(door)
+        form = desk.forms("/dashboard/login")["/dashboard/login"]
+        fields = {**form, "username": username, "password": "wrong"}
+        desk.environ = {"REMOTE_ADDR": address}
+        return desk.post("/dashboard/login", fields)
+
+    def test_only_a_few_passwords_are_hashed_at_the_same_time(self, office: Office) -> None:
+        operators = office.door.service.operators
+        busy = [operators._verifying.acquire(blocking=False) for _ in range(2)]
+        assert busy == [True, True]
+        with pytest.raises(Unavailable):
+            operators.verify("olivia", office.password, mode="sandbox")
+        seen = Desk(office.door).log_in("olivia", office.password)
+        assert seen.status == 503
+        operators._verifying.release()
+        assert operators.verify("olivia", office.password, mode="sandbox").username == "olivia"
+
+
+class TestCookie:
+    def test_flags(self, office: Office) -> None:
+        seen = Desk(office.door).log_in("olivia", office.password)
+        name, *flags = seen.headers["set-cookie"].split("; ")
+        assert name.startswith(f"{COOKIE}=ops_")
+        assert set(flags) == {"Path=/", "HttpOnly", "SameSite=Strict"}
+
+    def test_with_https_it_is_secure_and_of_this_host_alone(self, office: Office) -> None:
+        service = office.door.service
+        service.settings = attrs.evolve(service.settings, public_url="https://pay.example")
+        seen = Desk(office.door).get("/dashboard/login")
+        name, *flags = seen.headers["set-cookie"].split("; ")
+        assert name.startswith("__Host-payments_login=")
+        assert set(flags) == {"Path=/", "HttpOnly", "SameSite=Strict", "Secure"}
+        begun = service.operator_sessions.begin("olivia", office.password, mode="sandbox")
+        opened = {
+            name: office.door.call(
+                "GET", HOME, auth=None, headers={"Cookie": f"{name}={begun.token}"}
+            ).status
+            for name in (COOKIE, "__Host-payments_operator")
+        }
+        assert opened == {COOKIE: 401, "__Host-payments_operator": 200}
+
+    def test_two_of_one_name_are_none(self, office: Office) -> None:
+        token = office.desk().cookie
+        headers = {"Cookie": f"{COOKIE}=x; {COOKIE}={token}"}
+        assert office.door.call("GET", HOME, auth=None, headers=headers).status == 401
+
+    @pytest.mark.parametrize(
+        "change",
+        [
+            lambda token: token[:-8],
+            lambda token: token[:-1] + ("A" if token[-1] != "A" else "B"),
+            lambda token: "cat_" + token[4:],
+            lambda token: token * 10,
+            lambda token: "ops_",
+        ],
+    )
+    def test_a_changed_one_opens_nothing(
+        self, office: Office, change: Callable[[str], str]
+    ) -> None:
+        token = office.desk().cookie
+        assert token is not None
+        assert office.desk().get(HOME, cookie=change(token)).status == 401
+
+    def test_it_opens_the_dashboard_and_nothing_of_the_api(self, office: Office) -> None:
+        token = office.desk().cookie
+        for auth in (None, f"Bearer {token}", office.door.basic(token)):
+            headers = {"Cookie": f"{COOKIE}={token}"}
+            seen = office.door.call("GET", "/v2/payments", auth=auth, headers=headers)
+            assert seen.status == 401
+
+    def test_a_key_opens_nothing_of_the_dashboard(self, office: Office) -> None:
+        for auth in (office.door.basic(), f"Bearer {office.door.secret}"):
+            assert office.door.call("GET", HOME, auth=auth).status == 401
+
+    def test_it_is_refused_in_an_address(self, office: Office) -> None:
+        desk = office.desk()
+        assert desk.get(f"{HOME}?search={desk.cookie}").status == 400
+
+
+class TestTheEndOfASession:
+    def test_idle(self, office: Office) -> None:
+        desk = office.desk()
+        for _ in range(3):
+            office.clock.advance(IDLE_MS // SECOND - 1)
+            assert not is_out(desk)
+        office.clock.advance(IDLE_MS // SECOND)
+        assert is_out(desk)
+
+    def test_absolute(self, office: Office) -> None:
+        desk = office.desk()
+        for _ in range(LIFETIME_MS // IDLE_MS * 2 - 1):
+            office.clock.advance(IDLE_MS // SECOND // 2)
+            assert not is_out(desk)
+        office.clock.advance(IDLE_MS // SECOND // 2)
+        assert is_out(desk)
+
+    def test_log_out_ends_it_on_the_server(self, office: Office) -> None:
+        desk = office.desk()
+        token = desk.cookie
+        seen = desk.submit(HOME, "/dashboard/logout")
+        assert (seen.status, seen.headers["location"]) == (303, "/dashboard/login?done=logout")
+        assert "Max-Age=0" in seen.headers["set-cookie"]
+        assert desk.cookie is None
+        assert office.sessions() == []
+        assert Desk(office.door).get(HOME, cookie=token).status == 401
+
+    def test_a_log_out_elsewhere_stops_a_write_that_is_under_way(self, office: Office) -> None:
+        desk = office.desk()
+        sessions = office.door.service.operator_sessions
+        environment, session = sessions.authenticate(str(desk.cookie), mode="sandbox")
+        tenants = office.door.service.tenants
+        authority = attrs.evolve(tenants.system_authority(environment.id), operator=session)
+        sessions.end(authority)
+        with pytest.raises(Unauthorized):
+            office.door.service.things.make(authority, "a", None)
+        assert office.door.service.things.all(environment.id) == []
+
+    def test_a_new_password_ends_it(self, office: Office) -> None:
+        desk = office.desk()
+        office.clock.advance(1)
+        office.door.service.operators.reset_password("olivia", mode="sandbox")
+        assert is_out(desk)
+
+    def test_who_was_removed_is_out(self, office: Office) -> None:
+        desk = office.desk()
+        office.door.service.operators.remove("olivia", mode="sandbox")
+        assert is_out(desk)
+
+    def test_log_ins_are_bounded_and_the_oldest_makes_room(self, office: Office) -> None:
+        desks = []
+        for _ in range(MAX_SESSIONS + 1):
+            office.clock.advance(1)
+            desks.append(office.desk())
+        assert [is_out(desk) for desk in desks] == [True] + [False] * MAX_SESSIONS
+        assert len(office.sessions()) == MAX_SESSIONS
+
+    def test_what_is_over_is_removed_with_the_next_log_in(self, office: Office) -> None:
+        office.desk()
+        office.clock.advance(IDLE_MS // SECOND)
+        office.desk()
+        assert len(office.sessions()) == 1
+
+    def test_its_use_is_written_down_once_a_minute(self, office: Office) -> None:
+        desk = office.desk()
+        versions = []
+        for seconds in (1, 58, 2, 30, 31):
+            office.clock.advance(seconds)
+            assert not is_out(desk)
+            versions.append(office.sessions()[0].version)
+        assert versions == [1, 1, 2, 2, 3]
+
+
+class TestFixation:
+    def test_a_log_in_replaces_the_cookie_that_a_browser_came_with(self, office: Office) -> None:
+        desk = Desk(office.door)
+        desk.get("/dashboard/login")
+        number = desk.number
+        assert desk.log_in("olivia", office.password).status == 303
+        assert number not in (None, desk.cookie)
+        assert Desk(office.door).get(HOME, cookie=number).status == 401
+
+    def test_a_second_log_in_ends_the_session_that_it_replaces(self, office: Office) -> None:
+        desk = Desk(office.door)
+        form = desk.forms("/dashboard/login")["/dashboard/login"]
+        filled = {**form, "username": "olivia", "password": office.password}
+        assert desk.post("/dashboard/login", filled).status == 303
+        before = desk.cookie
+        assert desk.post("/dashboard/login", filled).status == 303
+        assert desk.cookie != before
+        assert Desk(office.door).get(HOME, cookie=before).status == 401
+        assert len(office.sessions()) == 1
+
+    def test_a_planted_cookie_becomes_no_session(self, office: Office) -> None:
+        planted = "ops_" + "A" * 120
+        desk = Desk(office.door, planted)
+        assert desk.log_in("olivia", office.password).status == 303
+        assert desk.cookie != planted
+        assert Desk(office.door).get(HOME, cookie=planted).status == 401
+
+
+class TestForgedForms:
+    ACTION = "/dashboard/logout"
+
+    def forged(self, office: Office, desk: Desk, **change: str) -> Seen:
+        seen = desk.post(self.ACTION, {**desk.forms(HOME)[self.ACTION], **change})
+        assert not is_out(desk)
+        assert seen.code == "form_refused"
+        return seen
+
+    @pytest.mark.parametrize("token", ["", "x", "A" * 22, "é", "=" * 22])
+    def test_without_its_token_it_is_refused(self, office: Office, token: str) -> None:
+        assert self.forged(office, office.desk(), formToken=token).status == 403
+
+    def test_a_token_of_another_session_is_refused(self, office: Office) -> None:
+        other = office.desk().forms(HOME)[self.ACTION]["formToken"]
+        assert self.forged(office, office.desk(), formToken=other).status == 403
+
+    def test_a_token_of_another_form_is_refused(self, office: Office) -> None:
+        login = Desk(office.door).forms("/dashboard/login")["/dashboard/login"]["formToken"]
+        assert self.forged(office, office.desk(), formToken=login).status == 403
+
+    @pytest.mark.parametrize("site", ["cross-site", "same-site"])
+    def test_one_that_another_site_sent_is_refused(self, office: Office, site: str) -> None:
+        desk = office.desk()
+        form = desk.forms(HOME)[self.ACTION]
+        seen = desk.post(self.ACTION, form, headers={"Sec-Fetch-Site": site})
+        assert (seen.status, seen.code) == (403, "form_refused")
+        assert not is_out(desk)
+        seen = desk.post(self.ACTION, form, headers={"Sec-Fetch-Site": "same-origin"})
+        assert seen.status == 303
+
+    def test_a_log_in_is_forged_no_more_than_another_form(self, office: Office) -> None:
+        fields = {"username": "olivia", "password": office.password}
+        assert Desk(office.door).post("/dashboard/login", fields).code == "form_refused"
+        theirs = Desk(office.door).forms("/dashboard/login")["/dashboard/login"]
+        victim = Desk(office.door)
+        victim.get("/dashboard/login")
+        assert victim.post("/dashboard/login", {**theirs, **fields}).code == "form_refused"
+
+    @pytest.mark.parametrize(
+        ("media_type", "status"),
+        [("application/json", 415), ("text/plain", 415), ("multipart/form-data", 415), ("", 415)],
+    )
+    def test_only_forms_are_read(self, office: Office, media_type: str, status: int) -> None:
+        desk = office.desk()
+        seen = desk.send("POST", self.ACTION, b'{"a": 1}', media_type=media_type)
+        assert seen.status == status
+        assert not is_out(desk)
+
+    @pytest.mark.parametrize(
+        ("raw", "status"),
+        [(b"a=1&a=2", 400), (b"\xff=1", 400), (b"a=%ff", 400), (b"a=" + b"x" * 20_000, 413)],
+    )
+    def test_a_broken_form_is_refused(self, office: Office, raw: bytes, status: int) -> None:
+        desk = office.desk()
+        assert desk.send("POST", self.ACTION, raw).status == status
+        assert not is_out(desk)
+
+
+class TestHeaders:
+    @pytest.mark.parametrize(
+        "path", [HOME, "/dashboard/keys", "/dashboard/login", "/dashboard/payments/x", "/dashboard"]
+    )
+    @pytest.mark.parametrize("is_logged_in", [True, False])
+    def test_of_every_page(self, office: Office, path: str, is_logged_in: bool) -> None:
+        desk = office.desk() if is_logged_in else Desk(office.door)
+        seen = desk.get(path)
+        for name, value in PAGE_HEADERS.items():
+            assert seen.headers[name] == value
+        policy = dict(
+            part.strip().partition(" ")[::2]
+            for part in seen.headers["content-security-policy"].split(";")
+        )
+        assert policy["default-src"] == "'none'"
+        assert policy["frame-ancestors"] == "'none'"
+        assert policy["form-action"] == "'self'"
+        assert not policy.keys() & {"script-src", "connect-src", "img-src"}
+        assert "access-control-allow-origin" not in seen.headers
+
+    def test_no_page_has_a_script_or_anything_inline(self, office: Office) -> None:
+        html = office.desk().open(HOME)
+        tags = {tag for tag, _ in html.elements}
+        assert not tags & {"script", "style", "iframe", "object", "embed", "img", "base"}
+        assert not [
+            name for _, given in html.elements for name in given if name.startswith(("on", "style"))
+        ]
+        for link in html.all("a"):
+            assert urlsplit(str(link["href"])).scheme == ""

@@ -1,0 +1,227 @@
+"""Webhooks, events and keys on the dashboard."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import attrs
+import pytest
+
+from payments_core.clock import parse_iso
+from payments_core.webhooks.lifecycle import new_delivery
+from payments_core.webhooks.record import Delivery, Endpoint
+from payments_core.webhooks.transports.port import TransportResult
+from payments_core_http.dashboard.words import explain_delivery
+from tests.http.console import LATER, NEVER, OK, OTHER, Console
+from tests.http.dashboard.desk import Desk, open_desk
+
+LIST = "/dashboard/webhooks"
+
+
+def hook(endpoint: Any) -> str:
+    return f"{LIST}/{endpoint['id']}"
+
+
+def fail(console: Console, answer: TransportResult = NEVER) -> tuple[Any, str]:
+    """An endpoint with a delivery that it refused, and the page of that."""
+    endpoint = console.endpoint()
+    console.receiver.answer = answer
+    event_id = console.happen()
+    console.run()
+    delivery = console.delivery(endpoint, event_id)
+    return endpoint, f"{hook(endpoint)}/deliveries/{delivery['id']}"
+
+
+def texts(desk: Desk, path: str) -> str:
+    return re.sub(r"\s+", " ", desk.open(path).text)
+
+
+class TestDeliveries:
+    def test_a_failed_delivery_is_found_understood_and_retried(self, console: Console) -> None:
+        endpoint, path = fail(console)
+        desk = open_desk(console)
+        html = desk.open(f"{hook(endpoint)}?status=abandoned")
+        assert path in {str(one["href"]) for one in html.all("a")}
+        text = texts(desk, path)
+        assert "The endpoint answered 400. Only 408, 425, 429 and 5xx are tried again" in text
+        assert "Attempts1 of 10" in text
+        assert '"name": "account.created"' in text
+        assert "Status 400 no" in text
+        console.receiver.answer = OK
+        seen = desk.submit(path, f"{path}/retry")
+        assert seen.headers["location"] == f"{path}?done=retry"
+        assert "The delivery is queued" in texts(desk, seen.headers["location"])
+        console.run()
+        assert "The endpoint answered 200." in texts(desk, path)
+        assert f"{path}/retry" not in desk.forms(path)
+
+    def test_the_next_attempt_is_told(self, console: Console) -> None:
+        _, path = fail(console, LATER)
+        text = texts(open_desk(console), path)
+        assert "Attempt 1 of 10 failed: the endpoint answered 503. It is tried again." in text
+        assert "The next attempt is at 2026-09-21 14:13:50 UTC." in text
+
+    def test_by_status_and_by_pages(self, console: Console) -> None:
+        endpoint, path = fail(console)
+        console.receiver.answer = OK
+        for _ in range(26):
+            console.happen()
+            console.system.advance(0.01)
+        console.run()
+        desk = open_desk(console)
+        html = desk.open(f"{hook(endpoint)}?status=delivered")
+        [following] = [str(one["href"]) for one in html.all("a") if one.get("rel") == "next"]
+        assert following.startswith("?status=delivered&cursor=")
+        rest = desk.open(hook(endpoint) + following)
+        found = [one["href"] for one in rest.all("a") if "/deliveries/" in str(one["href"])]
+        assert len(found) == 1
+        assert path not in desk.get(f"{hook(endpoint)}?status=delivered").body.decode()
+
+    def test_a_delivery_of_another_endpoint_is_not_there(self, console: Console) -> None:
+        _, path = fail(console)
+        other = console.endpoint(OTHER)
+        wrong = f"{hook(other)}/deliveries/{path.rpartition('/')[2]}"
+        assert open_desk(console).get(wrong).status == 404
+
+
+def _endpoint(**more: Any) -> Endpoint:
+    return Endpoint(
+        id="webhook_1", url="https://a.example", url_digest="d", sealed_secret="s",
+        created_at=0, updated_at=0, **more,
+    )  # fmt: skip
+
+
+def _delivery(console: Console, **more: Any) -> Delivery:
+    event_id = console.happen()
+    service = console.door.service
+    authority = service.tenants.system_authority(console.door.partition)
+    event = service.webhook_events.get(authority, event_id)
+    return attrs.evolve(new_delivery(event, _endpoint(), "{}", now=0), **more)
+
+
+@pytest.mark.parametrize(
+    ("facts", "endpoint", "said"),
+    [
+        ({"status": "pending"}, {}, "It waits for its first attempt"),
+        ({"status": "failed", "attempts": 3}, {}, "the endpoint did not answer in time"),
+        ({"status": "delivered", "response_status": 204}, {}, "The endpoint answered 204."),
+        ({"response_status": 301, "attempts": 1}, {}, "The endpoint answered 301. Only 408"),
+        ({"response_status": 500, "attempts": 10}, {}, "All 10 attempts failed; at the last one"),
+        ({"attempts": 10}, {}, "the endpoint did not answer in time"),
+        ({"attempts": 2}, {"status": "archived"}, "The endpoint is archived."),
+        ({"attempts": 2}, {"closed_revision": 2, "revision": 2}, "was disabled while"),
+        ({"attempts": 0}, {"subscribed_events": ("payment.created",)}, "no longer subscribed to"),
+        ({"attempts": 1}, {}, "an address that webhooks must not use"),
+    ],
+)  # fmt: skip
+def test_each_end_of_a_delivery_is_explained(
+    console: Console, facts: Any, endpoint: Any, said: str
+) -> None:
+    delivery = _delivery(console, **{"status": "abandoned", **facts})
+    assert said in explain_delivery(delivery, _endpoint(**endpoint), 10)
+
+
+class TestEndpoints:
+    def test_a_test_event(self, console: Console) -> None:
+        endpoint, desk = console.endpoint(), open_desk(console)
+        seen = desk.submit(hook(endpoint), f"{hook(endpoint)}/test")
+        console.run()
+        assert "webhook.test" in texts(desk, seen.headers["location"])
+        assert len(console.receiver.sent) == 1
+
+    def test_a_rotated_secret_is_shown_once_and_signs(self, console: Console) -> None:
+        endpoint, desk = console.endpoint(), open_desk(console)
+        path = f"{hook(endpoint)}/rotate"
+        form = desk.forms(path)[path]
+        seen = desk.post(path, {**form, "overlap": "3600"})
+        assert (seen.status, seen.headers["cache-control"]) == (200, "no-store")
+        assert seen.headers["content-type"] == "text/html; charset=utf-8"
+        [secret] = re.findall(r"whsec_[\w+/=]+", seen.body.decode())
+        again = desk.post(path, {**form, "overlap": "3600"})
+        assert secret in again.body.decode(), "the same form again, as after a reload"
+        for other in (hook(endpoint), path, LIST):
+            assert b"whsec_" not in desk.get(other).body
+        assert desk.post(path, {**form, "overlap": "x", "idempotencyKey": "k"}).status == 400
+
+    def test_missed_events_are_recovered(self, console: Console) -> None:
+        endpoint, path = fail(console)
+        desk = open_desk(console)
+        console.receiver.answer = OK
+        recover = f"{hook(endpoint)}/recover"
+        since = desk.forms(recover)[recover]["since"]
+        assert parse_iso(f"{since}Z") < console.clock.now()
+        seen = desk.submit(recover, recover)
+        assert seen.headers["location"] == f"{hook(endpoint)}?done=recover"
+        console.run()
+        assert "The endpoint answered 200." in texts(desk, path)
+        form = {**desk.forms(recover)[recover], "since": "then"}
+        assert desk.post(recover, form).status == 400
+
+    def test_what_is_archived_can_only_be_looked_at(self, console: Console) -> None:
+        endpoint = console.endpoint()
+        console.patch(endpoint, status="archived")
+        desk = open_desk(console)
+        assert set(desk.forms(hook(endpoint))) == {"/dashboard/logout", hook(endpoint)}
+        assert "Archived" in texts(desk, LIST)
+
+    def test_without_any_the_list_says_so(self, console: Console) -> None:
+        assert "There are no endpoints." in texts(open_desk(console), LIST)
+
+
+class TestEvents:
+    def test_the_list_filters_and_leads_to_the_payment_and_its_deliveries(
+        self, console: Console
+    ) -> None:
+        endpoint = console.endpoint()
+        payment = console.create().json
+        console.happen("account.updated")
+        console.run()
+        desk = open_desk(console)
+        html = desk.open("/dashboard/events?name=payment.created")
+        hrefs = [str(one["href"]) for one in html.all("a")]
+        assert f"/dashboard/payments/{payment['id']}" in hrefs
+        [event] = [href for href in hrefs if href.startswith("/dashboard/events/evt_")]
+        assert "account.updated" in texts(desk, "/dashboard/events")
+        page = desk.open(event)
+        assert payment["id"] in page.text
+        leads = [str(one["href"]) for one in page.all("a")]
+        assert any(href.startswith(f"{hook(endpoint)}/deliveries/") for href in leads)
+
+    def test_an_event_is_sent_again(self, console: Console) -> None:
+        console.endpoint()
+        path = f"/dashboard/events/{console.happen()}"
+        console.run()
+        desk = open_desk(console)
+        seen = desk.submit(path, f"{path}/resend")
+        assert seen.headers["location"] == f"{path}?done=resend"
+        console.run()
+        assert len(console.receiver.sent) == 2
+
+    def test_what_cannot_be_sent_is_refused_in_words(self, console: Console) -> None:
+        path = f"/dashboard/events/{console.happen()}"
+        seen = open_desk(console).submit(path, f"{path}/resend")
+        assert (seen.status, seen.code) == (409, "conflict")
+        assert b"No active webhook endpoint can get" in seen.body
+
+
+class TestKeys:
+    def test_names_and_last_use_and_no_secret(self, console: Console) -> None:
+        desk = open_desk(console)
+        text = texts(desk, "/dashboard/keys")
+        assert re.search(r"main Active standard ?key_\S+Last used: 2026-09-21 14:13:20 UTC", text)
+        assert re.search(r"v2:webhooks Active restricted ?key_\S+Last used: never", text)
+        body = desk.get("/dashboard/keys").body.decode()
+        assert not re.search(r"[srp]k_sandbox_", body)
+        assert all(key.digest not in body for key in console.door.environment.keys)
+
+    def test_states(self, console: Console) -> None:
+        tenants, partition = console.door.service.tenants, console.door.partition
+        now = console.clock.now()
+        tenants.create_key(partition, "standard", "short", expires_at=now + 1_000)
+        gone, _ = tenants.create_key(partition, "standard", "gone")
+        tenants.revoke_key(partition, gone.id)
+        console.system.advance(2)
+        text = texts(open_desk(console), "/dashboard/keys")
+        assert "short Expired standard" in text
+        assert "gone Revoked standard" in text
