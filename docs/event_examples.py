@@ -78,6 +78,7 @@ EXAMPLES: Mapping[str, Mapping[str, Any]] = {
         "onrampBankAccountId": "onramp_account_...",
         "transactionId": "bank_txn_...",
         "status": "settled",
+        "statusVersion": 4,
         "amount": "25.00",
     },
     "dispute.flagged": {

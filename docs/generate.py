@@ -35,6 +35,7 @@ from payments_core.limiters.policies import (
     Subject,
 )
 from payments_core.limiters.policies import RULES as RATE_POLICIES
+from payments_core.onramps.lifecycle import BANK_TRANSACTION
 from payments_core.payments.disputes.lifecycle import DISPUTE, PAYMENT_SESSION_STATUSES
 from payments_core.payments.funding.lifecycle import FUNDING_OPERATION
 from payments_core.payments.machine import PAYMENT
@@ -70,6 +71,7 @@ MACHINES: tuple[StateMachine, ...] = (
     BANK_ACCOUNT,
     PAYOUT,
     ROLE_MODULE,
+    BANK_TRANSACTION,
 )
 
 

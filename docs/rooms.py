@@ -37,6 +37,7 @@ ROOMS: dict[str, dict[str, str]] = {
         "payments": "The Payment and all that belongs to it: options, receipts, refunds, journal.",
         "quotes": "What a transfer will bring, frozen; the job that follows a router.",
         "legacy": "What the legacy interface alone needs: Payments and deposits as transactions.",
+        "onramps": "Reusable on-ramps: bank transfers to an account, credited as stablecoins.",
         "webhooks": "Endpoints, deliveries, signatures, replays; the dispatcher.",
         "maintenance": "What an operator does with a deployment: copy, reseal, purge, repair.",
         "record_types": "Every kind of record, for adapters that make tables of them.",

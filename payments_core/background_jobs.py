@@ -8,6 +8,8 @@ from payments_core.accounts.bank_accounts.operations import REVIEW_BANK_ACCOUNT,
 from payments_core.accounts.capabilities.jobs import REVIEW_CAPABILITIES
 from payments_core.accounts.capabilities.operations import Capabilities
 from payments_core.accounts.vaults.operations import Vaults
+from payments_core.banks.incoming import FundingBank
+from payments_core.banks.notice_reader import READ_NOTICES, NoticeReader
 from payments_core.chains.outbox.jobs import TransferJobs
 from payments_core.chains.outbox.outbox import Outbox
 from payments_core.chains.outbox.reorg_recovery import RESEND, ReorgRecovery
@@ -23,6 +25,10 @@ from payments_core.engine.jobs.parking import Queue
 from payments_core.engine.jobs.worker import Handler, Worker
 from payments_core.engine.ports import Ports
 from payments_core.legacy.role_modules.steps import ModuleStepOwner
+from payments_core.onramps.credit import FOLLOW_TRANSFER, CreditOwner
+from payments_core.onramps.following import TransferFollower
+from payments_core.onramps.notices import RETURN_UNMATCHED, IncomingNotices, UnmatchedTransfers
+from payments_core.onramps.operations import OPEN_ONRAMP_ACCOUNT, OnrampAccounts
 from payments_core.payments.funding.transfer import FundingOwner
 from payments_core.payments.operations import EXPIRE_PAYMENT, Payments
 from payments_core.payments.payouts.jobs import FOLLOW_PAYOUT, PayoutJobs
@@ -68,6 +74,8 @@ class BackgroundJobs:
         bank_accounts: BankAccounts,
         payouts: PayoutJobs,
         routers: Mapping[str, Router],
+        onramp_accounts: OnrampAccounts,
+        funding_banks: Mapping[str, FundingBank],
         vaults: Vaults,
         attempts: AttemptRunner,
         refresh: Callable[[], None],
@@ -80,18 +88,22 @@ class BackgroundJobs:
         self._bank_accounts = bank_accounts
         self._payouts = payouts
         self._routers = routers
+        self._onramp_accounts = onramp_accounts
+        self._funding_banks = funding_banks
         self._vaults = vaults
         self._attempts = attempts
         self._refresh = refresh
         self._outbox = Outbox(ports, chains, on_sent=self._wake_scanner)
         self._workers: dict[str, Worker] = {}
         self._scanners: dict[str, Scanner] = {}
+        self._notice_readers: dict[str, NoticeReader] = {}
 
     def worker(self, mode: str) -> Worker:
         """The worker that does this process's share of a mode's jobs, webhooks too."""
         if mode not in self._workers:
             ports = self._ports
             self.scanner(mode).ensure_scheduled()
+            self.notice_reader(mode).ensure_scheduled()
             worker = Worker(
                 ports.storage,
                 ports.clock,
@@ -144,6 +156,14 @@ class BackgroundJobs:
             )
         return self._scanners[mode]
 
+    def notice_reader(self, mode: str) -> NoticeReader:
+        """What reads the notices of a mode's bank: the one table of their kinds."""
+        if mode not in self._notice_readers:
+            bank = self._funding_banks.get(mode)
+            kinds = {} if bank is None else {"incoming": IncomingNotices(self._ports, bank, mode)}
+            self._notice_readers[mode] = NoticeReader(self._ports, mode, kinds)
+        return self._notice_readers[mode]
+
     def webhook_delivery(self, mode: str) -> WebhookJobHandlers:
         """What makes the deliveries of a mode's events and attempts them."""
         return WebhookJobHandlers(self._ports, self._attempts, mode)
@@ -180,6 +200,7 @@ class BackgroundJobs:
                 SweepOwner(chains),
                 ModuleStepOwner(chains, "deploying"),
                 ModuleStepOwner(chains, "enabling"),
+                CreditOwner(),
             ],
         )
         return {
@@ -193,6 +214,10 @@ class BackgroundJobs:
             REVIEW_CAPABILITIES: self._capabilities.review,
             REVIEW_BANK_ACCOUNT: self._bank_accounts.review,
             FOLLOW_PAYOUT: self._payouts.follow,
+            OPEN_ONRAMP_ACCOUNT: self._onramp_accounts.open,
+            READ_NOTICES: self.notice_reader(mode).read,
+            FOLLOW_TRANSFER: TransferFollower(ports, self._funding_banks, chains).follow,
+            RETURN_UNMATCHED: UnmatchedTransfers(ports, self._funding_banks).send_back,
             EXPIRE_PAYMENT: self._payments.run_expiry,
             FOLLOW_ROUTE: RouteJobs(ports, chains, self._routers).follow,
             RECOVER: WebhookRecovery(ports).recover,

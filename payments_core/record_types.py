@@ -13,6 +13,12 @@ from payments_core.accounts.vaults.record import (
     YieldSettings,
 )
 from payments_core.accounts.verification.record import Verification
+from payments_core.banks.notice_reader import NoticeReaderState
+from payments_core.banks.simulated.incoming_records import (
+    SimulatedIncoming,
+    SimulatedIncomingNotice,
+    SimulatedVirtualAccount,
+)
 from payments_core.banks.simulated.records import (
     SimulatedBankNotice,
     SimulatedPayout,
@@ -35,6 +41,12 @@ from payments_core.engine.events import Event
 from payments_core.engine.idempotency.record import StoredResponse
 from payments_core.legacy.role_modules.record import RoleModuleInstallation
 from payments_core.maintenance.record import CopyMark, RowRepair
+from payments_core.onramps.record import (
+    BankTransaction,
+    FundingEntry,
+    OnrampAccount,
+    UnmatchedTransfer,
+)
 from payments_core.payment_settings.record import PaymentSettings, PaymentSettingsVersion
 from payments_core.payments.disputes.record import Dispute
 from payments_core.payments.funding.record import FundingOperation
@@ -71,6 +83,7 @@ RECORD_TYPES: tuple[type[Record], ...] = (
     CopyMark,
     ScanCursor,
     ScanRequest,
+    NoticeReaderState,
     # Each environment
     Environment,
     KeyUse,
@@ -92,6 +105,10 @@ RECORD_TYPES: tuple[type[Record], ...] = (
     Mandate,
     DepositAddress,
     Deposit,
+    OnrampAccount,
+    BankTransaction,
+    FundingEntry,
+    UnmatchedTransfer,
     PaymentSettings,
     PaymentSettingsVersion,
     Payment,
@@ -132,6 +149,9 @@ RECORD_TYPES: tuple[type[Record], ...] = (
     SimulatedReview,
     SimulatedPayout,
     SimulatedBankNotice,
+    SimulatedVirtualAccount,
+    SimulatedIncoming,
+    SimulatedIncomingNotice,
     # The simulated router
     SimulatedRoute,
     SimulatedExchange,

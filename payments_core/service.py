@@ -38,6 +38,7 @@ from payments_core.entropy import Entropy, system_entropy
 from payments_core.errors import NotFound
 from payments_core.legacy.role_modules.operations import RoleModules
 from payments_core.legacy.transactions.operations import LegacyTransactions
+from payments_core.onramps.operations import OnrampAccounts
 from payments_core.payment_settings.operations import PartnerPaymentSettings
 from payments_core.payments.checkout.checkout import Checkout
 from payments_core.payments.checkout.direct_options import DirectOptions
@@ -59,6 +60,7 @@ from payments_core.pricing.port import Pricing
 from payments_core.providers import Providers
 from payments_core.quotes.operations import Quotes
 from payments_core.routers.port import Router
+from payments_core.sandbox.banks import choose_funding_banks
 from payments_core.sandbox.chains import SandboxChain
 from payments_core.sandbox.clock import SandboxClock
 from payments_core.sandbox.operations import Sandbox
@@ -152,6 +154,7 @@ class PaymentsService:
         self._providers = Providers.choose(
             self.ports, self._sandbox_chains, kyc=kyc, bank=bank, pricing=pricing, router=router
         )
+        self._funding_banks = choose_funding_banks(bank, self.ports, self._sandbox_chains)
         self._destinations = Destinations(self.ports, self.chains)
         self._chain_reads = ReadLimit(self.settings.max_chain_reads)
         self._resolver = resolver or SystemResolver()
@@ -166,6 +169,8 @@ class PaymentsService:
             self.bank_accounts,
             PayoutJobs(self.ports, self._providers.banks),
             self._providers.routers,
+            self.onramp_accounts,
+            self._funding_banks.by_mode,
             Vaults(self.ports, self.chains),
             AttemptRunner(self.ports, self._transport, self._resolver, self.settings.webhooks),
             refresh=self.refresh,
@@ -216,12 +221,18 @@ class PaymentsService:
     @cached_property
     def capabilities(self) -> Capabilities:
         """Which bank flows accounts may use, as the bank decides."""
-        return Capabilities(self.ports, self._providers.banks)
+        banks = self._providers.banks
+        return Capabilities(self.ports, banks, self._funding_banks.by_mode)
 
     @cached_property
     def bank_accounts(self) -> BankAccounts:
         """US bank accounts of accounts, as the bank reviews them."""
         return BankAccounts(self.ports, self._providers.banks)
+
+    @cached_property
+    def onramp_accounts(self) -> OnrampAccounts:
+        """Account numbers at the bank whose incoming transfers are credited as stablecoins."""
+        return OnrampAccounts(self.ports, self._funding_banks.by_mode, self._destinations)
 
     @cached_property
     def client_sessions(self) -> ClientSessions:
@@ -382,6 +393,8 @@ class PaymentsService:
             self.worker(mode),
             wake=self.scanner(mode).wake,
             bank=self._providers.simulated_bank,
+            funding_bank=self._funding_banks.simulated,
+            wake_notices=self._background_jobs.notice_reader(mode).wake,
         )
 
     def sandbox_payer(self, mode: str = "sandbox") -> SandboxPayer:

@@ -18,7 +18,7 @@ from payments_core.engine.idempotency.record import AlreadyResponded, Response
 from payments_core.engine.idempotency.single_flight import SingleFlight
 from payments_core.errors import NotFound, PaymentsError, ServiceUnavailable
 from payments_core.payments.checkout.public import require_origin_allowed
-from payments_core.tenants.authorization import authorize
+from payments_core.tenants.authorization import authorize, require_product
 from payments_core_http import cors
 from payments_core_http.authentication import CHALLENGES, authenticate, find_admitted_origin
 from payments_core_http.browser_sessions import read_cookies
@@ -199,6 +199,8 @@ class Pipeline:
             key, document, body = form.key, form.fields, form.fields
         else:
             document, body = read_body(route, environ)
+        if authority is not None and route.product_of is not None:
+            require_product(authority, route.product_of(body))
         retention_ms = self._service.settings.idempotency_retention_ms
         idempotent_request = (
             build_idempotent(route, authority, key, path, document, retention_ms)

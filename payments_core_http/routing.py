@@ -68,6 +68,7 @@ class PathId:
 
 PATH_IDS: Mapping[str, PathId] = {
     "accountId": PathId("acct", "account"),
+    "onrampBankAccountId": PathId("onramp_account", "on-ramp bank account"),
     "appId": PathId("app", "app"),
     "clientSessionId": PathId("client_session", "client session"),
     "code": PathId("", "payment link", links.CODE_SHAPE),
@@ -107,6 +108,7 @@ class Route:
     are wire classes; without them a body must be empty and every query parameter is refused.
     `with_payment_secret` asks for `X-Service-Payment-Secret` of the path's Payment as well, and
     `may_have_payment_secret` takes it where it is sent; a wrong one is refused by both.
+    `product_of` says which product the body asks for, where that decides.
     `policy` names the rate policy that the row has of its own, `creation_policy` the one that
     counts what it made, and `miss_policy` the one that counts, for the address, what was not found.
     `errors` are the handler's own, beside those that the pipeline raises on every such route.
@@ -132,6 +134,7 @@ class Route:
     idempotency: Idempotency = attrs.field(kw_only=True)
     with_payment_secret: bool = attrs.field(kw_only=True, default=False)
     may_have_payment_secret: bool = attrs.field(kw_only=True, default=False)
+    product_of: Callable[[Any], str] | None = attrs.field(kw_only=True, default=None)
     policy: str | None = attrs.field(kw_only=True, default=None)
     creation_policy: str | None = attrs.field(kw_only=True, default=None)
     miss_policy: str | None = attrs.field(kw_only=True, default=None)

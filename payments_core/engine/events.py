@@ -29,15 +29,6 @@ class EventType:
     emitted: bool = True
 
 
-def _planned_events(
-    family: str, fields: tuple[str, ...], meanings: Mapping[str, str]
-) -> tuple[EventType, ...]:
-    return tuple(
-        EventType(f"{family}.{name}", meaning, fields, emitted=False)
-        for name, meaning in meanings.items()
-    )
-
-
 _PAYMENT = (
     "paymentId",
     "accountId",
@@ -76,7 +67,14 @@ _DEPOSIT = (
 _ACCOUNT = ("accountId", "externalUserId", "status")
 _BANK_ACCOUNT = ("accountId", "bankAccountId", "status")
 _DISPUTE = ("sessionId", "paymentId", "status")
-_BANK_FUNDING = ("accountId", "onrampBankAccountId", "transactionId", "status", "amount")
+_BANK_FUNDING = (
+    "accountId",
+    "onrampBankAccountId",
+    "transactionId",
+    "status",
+    "statusVersion",
+    "amount",
+)
 
 TEST = "webhook.test"
 """It goes to the endpoint that its payload names, whatever that one subscribed to."""
@@ -117,19 +115,17 @@ CATALOGUE: tuple[EventType, ...] = (
     ),
     EventType("bank_account.created", "A bank account was added.", _BANK_ACCOUNT),
     EventType("bank_account.updated", "The bank decided of a bank account.", _BANK_ACCOUNT),
-    *_planned_events(
-        "bank_funding",
+    EventType("bank_funding.scheduled", "A bank transfer is on its way.", _BANK_FUNDING),
+    EventType("bank_funding.received", "A bank transfer has arrived.", _BANK_FUNDING),
+    EventType(
+        "bank_funding.in_review",
+        "A bank transfer is held: by the bank, for its account, or for its credit.",
         _BANK_FUNDING,
-        {
-            "scheduled": "A bank transfer is on its way.",
-            "received": "A bank transfer has arrived.",
-            "in_review": "A bank transfer is being looked at.",
-            "submitted": "The stablecoins for it were sent.",
-            "settled": "The stablecoins have arrived.",
-            "refunded": "The bank transfer was sent back.",
-            "failed": "The bank transfer failed.",
-        },
     ),
+    EventType("bank_funding.submitted", "The stablecoins for it were sent.", _BANK_FUNDING),
+    EventType("bank_funding.settled", "The stablecoins have arrived.", _BANK_FUNDING),
+    EventType("bank_funding.refunded", "The bank transfer was sent back.", _BANK_FUNDING),
+    EventType("bank_funding.failed", "The bank transfer never arrived.", _BANK_FUNDING),
     EventType("dispute.flagged", "A dispute was flagged.", _DISPUTE),
     EventType("dispute.resolved", "A dispute was resolved.", _DISPUTE),
     EventType(TEST, "A test that you asked for, for one endpoint.", ("webhookId",)),

@@ -24,6 +24,7 @@ from payments_core.engine.decision import Decision, WorkerAuthority
 from payments_core.engine.idempotency.record import SEAL_PURPOSE, StoredResponse
 from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
+from payments_core.onramps.record import ONRAMP_NUMBER_SEAL, OnrampAccount
 from payments_core.payments.checkout.links import LINK_DIGEST, LINK_SEAL
 from payments_core.payments.record import Payment, PaymentLink
 from payments_core.storage.maintenance import scan_all
@@ -76,6 +77,14 @@ SEALED_FIELDS: tuple[SealedField[Any], ...] = (
         NUMBER_SEAL,
         lambda bank_account: (bank_account.sealed_number,),
         lambda bank_account, texts: attrs.evolve(bank_account, sealed_number=texts[0]),
+    ),
+    SealedField(
+        OnrampAccount,
+        ONRAMP_NUMBER_SEAL,
+        lambda onramp: () if onramp.instructions is None else (onramp.instructions.sealed_number,),
+        lambda onramp, texts: attrs.evolve(
+            onramp, instructions=attrs.evolve(onramp.instructions, sealed_number=texts[0])
+        ),
     ),
     SealedField(
         StoredResponse,

@@ -96,6 +96,13 @@ _VERSIONS: Mapping[str, int] = {
     "deposit.confirmed": 2,
     "deposit.settled": 3,
     "deposit.failed": 2,
+    "bank_funding.scheduled": 1,
+    "bank_funding.received": 2,
+    "bank_funding.in_review": 2,
+    "bank_funding.submitted": 3,
+    "bank_funding.settled": 4,
+    "bank_funding.refunded": 3,
+    "bank_funding.failed": 2,
 }
 """The status version of what has a life of its own beside the Payment."""
 

@@ -13,6 +13,7 @@ from payments_core.addresses import AddressError, normalize_address
 from payments_core.amounts import parse_nonnegative_amount, parse_positive_amount
 from payments_core.assets import asset_of
 from payments_core.banks.simulated.bank import SimulatedBank
+from payments_core.banks.simulated.incoming import SimulatedFundingBank
 from payments_core.chains.port import AddressSpec, ChainUnavailable, Heads, TransactionView
 from payments_core.chains.simulated.failure_records import ArmedFailure, Dependency
 from payments_core.chains.simulated.failures import Failures
@@ -31,6 +32,7 @@ from payments_core.errors import (
     ValidationFailed,
 )
 from payments_core.payments.record import Payment
+from payments_core.sandbox.bank_deposits import BankDeposits
 from payments_core.sandbox.chains import SandboxChain
 from payments_core.sandbox.clock import SandboxClock
 from payments_core.sandbox.event_trigger import EventTrigger, TriggeredEvent
@@ -87,9 +89,12 @@ class Sandbox:
         wake: Callable[[int], None] = lambda chain_id: None,
         *,
         bank: SimulatedBank | None = None,
+        funding_bank: SimulatedFundingBank | None = None,
+        wake_notices: Callable[[], None] = lambda: None,
     ) -> None:
-        """`wake` is called with a chain's id when something has happened on that chain. `bank` is
-        None where another bank than the simulated one makes the payouts."""
+        """`wake` is called with a chain's id when something has happened on that chain, and
+        `wake_notices` when something has at the simulated `funding_bank`. The banks are None where
+        others than the simulated ones do their work."""
         self._storage = ports.storage
         self._committer = ports.committer
         self._chains = chains
@@ -97,6 +102,13 @@ class Sandbox:
         self._worker = worker
         self._payouts = SandboxPayouts(ports, bank)
         self._wake = wake
+        self.bank_deposits = BankDeposits(
+            ports,
+            funding_bank,
+            wake_notices,
+            require_new_key=self._require_new_key,
+            operation_id=self._operation_id,
+        )
         self._failures = Failures(ports)
         self._events = EventTrigger(ports)
 

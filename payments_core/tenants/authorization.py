@@ -198,3 +198,16 @@ class Authority:
                 raise Unauthorized()
         if self.operator is not None and lock_shared(tx, OperatorSession, self.operator.id) is None:
             raise Unauthorized()  # logged out meanwhile
+
+
+def require_product(authority: Authority, product: str) -> Authority:
+    """The authority where its environment must have the product too, also at the commit.
+
+    Raises EntitlementRequired.
+    """
+    requirement = attrs.evolve(
+        authority.requirement, products=(*authority.requirement.products, product)
+    )
+    narrowed = attrs.evolve(authority, requirement=requirement)
+    authorize(requirement, narrowed.environment, narrowed.key, narrowed.session)
+    return narrowed

@@ -9,6 +9,7 @@ from payments_core.accounts.capabilities.record import CAPABILITIES
 from payments_core.accounts.record import AccountStatus
 from payments_core.deposits.lifecycle import DEPOSIT
 from payments_core.engine.events import CATALOGUE, EventType
+from payments_core.onramps.lifecycle import BANK_TRANSACTION
 from payments_core.payments.disputes.record import DisputeStatus
 from payments_core.payments.funding.lifecycle import FUNDING_OPERATION
 from payments_core.payments.machine import PAYMENT
@@ -23,6 +24,7 @@ ENVELOPE = ("id", "name", "apiVersion", "createdAt", "payload")
 
 _STATUSES_BY_FAMILY: Mapping[str, tuple[str, ...]] = {
     "account": get_args(AccountStatus),
+    "bank_funding": tuple(sorted(BANK_TRANSACTION.states)),
     "deposit": tuple(sorted(DEPOSIT.states)),
     "dispute": get_args(DisputeStatus),
     "payment": tuple(sorted(PAYMENT.states)),

@@ -9,6 +9,7 @@ from payments_core_http.v2.client.routes import OWN
 from payments_core_http.v2.client_sessions.routes import CLIENT_SESSIONS
 from payments_core_http.v2.deposits.routes import DEPOSITS
 from payments_core_http.v2.disputes.routes import SESSIONS
+from payments_core_http.v2.onramps.routes import ONRAMPS
 from payments_core_http.v2.options.routes import PAYER
 from payments_core_http.v2.partners import PARTNERS
 from payments_core_http.v2.payment_settings.routes import PAYMENT_SETTINGS
@@ -23,6 +24,6 @@ from payments_core_http.v2.webhooks.routes import CONSOLE
 
 ROUTES: tuple[Route, ...] = (
     *PARTNERS, *PAYMENT_SETTINGS, *CLIENT_SESSIONS, *ACCOUNTS, *WALLETS, *VERIFICATIONS,
-    *BANK_ACCOUNTS, *VAULTS, *DEPOSITS, *PAYMENTS, *SESSIONS, *OWN, *PAYER, *PUBLIC_CREATION,
-    *CHECKOUT, *CONSOLE, *SANDBOX,
+    *BANK_ACCOUNTS, *ONRAMPS, *VAULTS, *DEPOSITS, *PAYMENTS, *SESSIONS, *OWN, *PAYER,
+    *PUBLIC_CREATION, *CHECKOUT, *CONSOLE, *SANDBOX,
 )  # fmt: skip

@@ -213,6 +213,27 @@ BANK_ACCOUNT: set[Row] = {
     ("pending", "reject", "rejected", "bank_account.updated", None),
 }
 
+BANK_TRANSACTION: set[Row] = {
+    (NEW, "schedule", "scheduled", "bank_funding.scheduled", None),
+    (NEW, "receive", "received", "bank_funding.received", None),
+    ("scheduled", "receive", "received", "bank_funding.received", None),
+    ("in_review", "receive", "received", "bank_funding.received", None),
+    (NEW, "review", "in_review", "bank_funding.in_review", None),
+    ("scheduled", "review", "in_review", "bank_funding.in_review", None),
+    ("received", "review", "in_review", "bank_funding.in_review", None),
+    ("received", "submit", "submitted", "bank_funding.submitted", None),
+    ("submitted", "settle", "settled", "bank_funding.settled", None),
+    ("submitted", "fail_credit", "in_review", "bank_funding.in_review", None),
+    ("settled", "reverse_credit", "in_review", "bank_funding.in_review", None),
+    (NEW, "refund", "refunded", "bank_funding.refunded", None),
+    ("scheduled", "refund", "refunded", "bank_funding.refunded", None),
+    ("in_review", "refund", "refunded", "bank_funding.refunded", None),
+    ("received", "refund", "refunded", "bank_funding.refunded", None),
+    (NEW, "fail", "failed", "bank_funding.failed", None),
+    ("scheduled", "fail", "failed", "bank_funding.failed", None),
+    ("in_review", "fail", "failed", "bank_funding.failed", None),
+}
+
 DEPOSIT: set[Row] = {
     (NEW, "detect", "detected", "deposit.detected", None),
     ("detected", "confirm", "confirmed", "deposit.confirmed", None),
@@ -248,4 +269,5 @@ TERMINAL = {
     "capability": {"active"},
     "bank account": {"active", "rejected"},
     "payout": {"failed", "cancelled", "returned"},
+    "bank transaction": {"refunded", "failed"},
 }

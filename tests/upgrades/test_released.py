@@ -231,8 +231,11 @@ MENDED = (("counterfactual", "deployed"),)
 MAY_GROW = ".fields"
 """The names of an event's payload fields, to which a release may add."""
 
-MAY_BECOME_OTHERS = ".us_bank_payout.requirements.missing"
-"""What a capability waits for, which the release that brought a bank has changed."""
+MAY_BECOME_OTHERS = (
+    ".us_bank_payout.requirements.missing",
+    ".us_bank_funding.requirements.missing",
+)
+"""What a capability waits for, which the releases that brought a bank have changed."""
 
 MAY_BECOME_TRUE = ".emitted"
 """Whether an event of the catalogue is sent yet."""

@@ -67,6 +67,7 @@ class FieldRequirement:
 
     name: str
     required: bool
+    type: Literal["string", "integer"] = "string"
     min_length: int | None = None
     max_length: int | None = None
     pattern: str | None = None

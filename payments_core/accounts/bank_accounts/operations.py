@@ -24,7 +24,6 @@ from payments_core.accounts.capabilities.operations import (
     find_activation_id,
     load_activations,
     lock_active_account,
-    require_product,
 )
 from payments_core.accounts.capabilities.record import (
     PRODUCT_OF_CAPABILITY,
@@ -52,7 +51,7 @@ from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
 from payments_core.errors import CapabilityNotActive, NotFound, ValidationFailed
 from payments_core.storage.port import ClaimedJob, Page, Position, Snapshot, Transaction
-from payments_core.tenants.authorization import Authority
+from payments_core.tenants.authorization import Authority, require_product
 from payments_core.validation.inputs import validate_input
 
 REVIEW_BANK_ACCOUNT = "bank_accounts.review"

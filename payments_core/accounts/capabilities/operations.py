@@ -14,7 +14,6 @@ from payments_core.accounts.capabilities import lifecycle
 from payments_core.accounts.capabilities.jobs import next_review_at, review_job
 from payments_core.accounts.capabilities.record import (
     CAPABILITIES,
-    OFFERED,
     PRODUCT_OF_CAPABILITY,
     CapabilityActivation,
 )
@@ -24,6 +23,7 @@ from payments_core.accounts.capabilities.requirements import (
     describe_capability,
 )
 from payments_core.accounts.record import Account
+from payments_core.banks.incoming import FundingBank
 from payments_core.banks.port import Bank, BankRefused, BankUnavailable, CapabilityRequest
 from payments_core.banks.reviews import BankCapability, BankReview
 from payments_core.chains.backoff import back_off
@@ -40,7 +40,7 @@ from payments_core.errors import (
     ValidationFailed,
 )
 from payments_core.storage.port import ClaimedJob, Snapshot, Transaction
-from payments_core.tenants.authorization import Authority, authorize
+from payments_core.tenants.authorization import Authority, require_product
 
 
 @attrs.frozen
@@ -52,23 +52,33 @@ class ActivatedCapability:
 
 
 class Capabilities:
-    """Activates capabilities, and says what each waits for. `banks` has the bank of each mode."""
+    """Activates capabilities, and says what each waits for.
 
-    def __init__(self, ports: Ports, banks: Mapping[str, Bank]) -> None:
+    `banks` has the bank of each mode, and `funding_banks` those that take transfers for accounts.
+    """
+
+    def __init__(
+        self,
+        ports: Ports,
+        banks: Mapping[str, Bank],
+        funding_banks: Mapping[str, FundingBank],
+    ) -> None:
         self._storage = ports.storage
         self._committer = ports.committer
         self._clock = ports.clock
         self._banks = banks
+        self._funding_banks = funding_banks
 
     def list(self, authority: Authority, account_id: str) -> tuple[Capability, ...]:
         """Every capability with its requirements. Raises NotFound."""
+        offered = self._offered_in(authority.mode)
 
         def load(snapshot: Snapshot) -> tuple[Capability, ...]:
             account = snapshot.get(Account, account_id)
             if account is None:
                 raise NotFound("account")
             activations = load_activations(snapshot, account_id)
-            return capabilities_of(account, activations, has_bank=authority.mode in self._banks)
+            return capabilities_of(account, activations, offered=offered)
 
         return self._storage.read(authority.partition, load)
 
@@ -90,7 +100,7 @@ class Capabilities:
         if capability not in CAPABILITIES:
             raise ValidationFailed.at("capability", f"must be one of {', '.join(CAPABILITIES)}")
         authority = require_product(authority, PRODUCT_OF_CAPABILITY[capability])
-        is_offered = authority.mode in self._banks and capability in OFFERED
+        is_offered = capability in self._offered_in(authority.mode)
         now = self._clock.now()
         known_id = self._storage.read(
             authority.partition,
@@ -159,6 +169,12 @@ class Capabilities:
             claimed=claimed,
         )
 
+    def _offered_in(self, mode: str) -> tuple[BankCapability, ...]:
+        """The capabilities that the bank of a mode has; it reviews them all."""
+        if mode not in self._banks:
+            return ()
+        return ("us_bank_payout", *(("us_bank_funding",) if mode in self._funding_banks else ()))
+
     def _ask(self, bank: Bank, account: Account, activation: CapabilityActivation) -> BankReview:
         """The bank's review of the present request, which is made if it never was."""
         found = bank.find_capability(activation.request_key)
@@ -203,19 +219,6 @@ def find_activation_id(
     )
 
 
-def require_product(authority: Authority, product: str) -> Authority:
-    """The authority where its environment must have the product too, also at the commit.
-
-    Raises EntitlementRequired.
-    """
-    requirement = attrs.evolve(
-        authority.requirement, products=(*authority.requirement.products, product)
-    )
-    narrowed = attrs.evolve(authority, requirement=requirement)
-    authorize(requirement, narrowed.environment, narrowed.key, narrowed.session)
-    return narrowed
-
-
 def lock_active_account(tx: Transaction, account_id: str) -> Account:
     """The account, locked. Raises NotFound, AccountSuspended."""
     account = tx.get(Account, account_id, for_update=True)
@@ -227,7 +230,7 @@ def lock_active_account(tx: Transaction, account_id: str) -> Account:
 
 
 def _describe(account: Account, activation: CapabilityActivation) -> ActivatedCapability:
-    described = describe_capability(account, activation.capability, activation, has_bank=True)
+    described = describe_capability(account, activation.capability, activation, is_offered=True)
     return ActivatedCapability(activation, described)
 
 

@@ -16,9 +16,6 @@ CapabilityStatus = Literal[
 
 CAPABILITIES: tuple[BankCapability, ...] = ("us_bank_payout", "us_bank_funding")
 
-OFFERED: tuple[BankCapability, ...] = ("us_bank_payout",)
-"""Those that can be activated. Nothing here would use another."""
-
 PRODUCT_OF_CAPABILITY: dict[BankCapability, str] = {
     "us_bank_payout": "bank_payouts",
     "us_bank_funding": "bank_funding",

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import attrs
 
 from payments_core.accounts.capabilities.record import (
     CAPABILITIES,
-    OFFERED,
     CapabilityActivation,
     CapabilityStatus,
 )
@@ -40,12 +39,15 @@ class Capability:
 
 
 def capabilities_of(
-    account: Account, activations: Sequence[CapabilityActivation], *, has_bank: bool
+    account: Account,
+    activations: Sequence[CapabilityActivation],
+    *,
+    offered: Collection[BankCapability],
 ) -> tuple[Capability, ...]:
-    """Every capability with its state for this account."""
+    """Every capability with its state for this account; `offered` are those that a bank has."""
     known = {activation.capability: activation for activation in activations}
     return tuple(
-        describe_capability(account, name, known.get(name), has_bank=has_bank)
+        describe_capability(account, name, known.get(name), is_offered=name in offered)
         for name in CAPABILITIES
     )
 
@@ -55,12 +57,12 @@ def describe_capability(
     name: BankCapability,
     activation: CapabilityActivation | None,
     *,
-    has_bank: bool,
+    is_offered: bool,
 ) -> Capability:
     """One capability with its requirements, in the order in which they are met."""
     status = activation.status if activation else "inactive"
     groups = {KYC: _KYC_GROUPS.get(account.kyc_status, "missing")}
-    if not has_bank or name not in OFFERED:
+    if not is_offered:
         groups[BANK_PROVIDER] = "missing"
     else:
         groups[ACTIVATION] = "complete" if activation else "missing"

@@ -1,9 +1,10 @@
 """The jobs of every transfer of ours: send it, watch it to finality, follow it after a reorg.
 
-There are four kinds of transfers: the funding of a Payment from a vault, the release to its
-recipient, a refund, and the sweep of a deposit. Their owners are records of four rooms, and the
-money is moved in one way: here. What differs is what an owner reads and commits, and that is the
-protocol below. An owner has no loop, no exception handling and, `read_chain` apart, no I/O.
+There are five kinds of transfers: the funding of a Payment from a vault, the release to its
+recipient, a refund, the sweep of a deposit, and the credit of a bank transfer. Their owners are
+records of five rooms, and the money is moved in one way: here. What differs is what an owner reads
+and commits, and that is the protocol below. An owner has no loop, no exception handling and,
+`read_chain` apart, no I/O.
 
 The life of one transfer, and what a crash at each point leaves:
 
@@ -39,7 +40,7 @@ Funding differs at both ends. A lost answer is a state of its operation, and its
 expires while nothing is signed: `on_unsent`. And its transfer arrives in our own escrow as a
 receipt, which proves it like any other payment there: `on_sent` adds the job of the receipt
 (`payments/receipts/jobs.py`) in place of a watch job. Steps 6 to 8 are then the receipt's. So
-funding is a `TransferOwner`, and the three others are each a `FollowedOwner`.
+funding is a `TransferOwner`, and the four others are each a `FollowedOwner`.
 """
 
 from __future__ import annotations
@@ -156,8 +157,11 @@ class FollowedOwner(TransferOwner[R], Protocol[R, L, F]):
     L is what it locks, F are the facts that it reads from the chain beside the outcome.
     """
 
-    purpose: TransferPurpose
     watch_kind: str
+
+    @property
+    def purpose(self) -> TransferPurpose:
+        """Which transfers are the owner's: `OutboundTransfer.owner_purpose`."""
 
     def find_to_watch(self, record: R, job: Job) -> TransferToWatch | None:
         """The transfer that a watch job is for; None if the owner no longer waits for one."""

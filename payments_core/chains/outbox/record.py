@@ -23,18 +23,19 @@ SENDER_LANE_PREFIX = "sender:"
 
 OutboundTransferStatus = Literal["queued", "reserved", "signed", "failed", "withdrawn"]
 StoredPurpose = Literal["funding", "release", "refund", "sweep"]
-TransferPurpose = Literal["funding", "release", "refund", "sweep", "deploy_module", "enable_module"]
+TransferPurpose = StoredPurpose | Literal["onramp", "deploy_module", "enable_module"]
+BANK_TRANSACTION_PREFIX = "bank_txn_"
 
 
 @attrs.frozen(kw_only=True)
 class OutboundTransfer(Record):
     """A transfer of ours, from intent to signed bytes. What became of it its owner knows.
 
-    `owner_id` is the operation, Payment, refund or deposit that it is for, `source` which of our
-    contracts pays, and `escrow_of` the Payment to whose escrow it goes, if it does. `slot` is the
-    sender's, `previous_id` the transfer in the slot before. It has `failed` when that was final:
-    should a reorg drop it all the same, something that moves nothing takes its slot.
-    `block_number` is where it was when its success was final, `reorgs` how often blocks were
+    `owner_id` is the operation, Payment, refund, deposit or bank transaction that it is for,
+    `source` which of our contracts pays, and `escrow_of` the Payment to whose escrow it goes, if it
+    does. `slot` is the sender's, `previous_id` the transfer in the slot before. It has `failed`
+    when that was final: should a reorg drop it all the same, something that moves nothing takes its
+    slot. `block_number` is where it was when its success was final, `reorgs` how often blocks were
     undone that it may have been in. `searched_to` is the last final block that was searched for it
     after another transaction had used its nonce.
 
@@ -80,7 +81,10 @@ class OutboundTransfer(Record):
 
     @property
     def owner_purpose(self) -> TransferPurpose:
-        """What it is for, in the words of its owners."""
+        """What it is for, in the words of its owners. The credit of a bank transaction is stored as
+        a release; its owner's id tells."""
+        if self.owner_id.startswith(BANK_TRANSACTION_PREFIX):
+            return "onramp"
         if self.module is None:
             return self.purpose
         return "deploy_module" if self.module.signature is None else "enable_module"

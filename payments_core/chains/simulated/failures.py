@@ -45,6 +45,12 @@ OPERATIONS: Mapping[Dependency, tuple[str, ...]] = {
         "find_account",
         "submit",
         "find_payout",
+        "open_virtual_account",
+        "find_incoming",
+        "return_incoming",
+        "deliver",
+        "list_incoming_notices",
+        "acknowledge",
         "lost_answer",
     ),
     "router": (ANY, "open", "deliver", "lost_answer", "return"),
@@ -105,6 +111,11 @@ class Failures:
             and row.has(dependency, wanted, chain_id)
             and self.take(dependency, wanted, chain_id)
         )
+
+    def is_armed(self, dependency: Dependency, operation: str) -> bool:
+        """Whether this operation is to fail by its own name."""
+        row = self._storage.read(SIMULATED, load_armed_failures)
+        return row is not None and row.has(dependency, (operation,), None)
 
     def take(
         self, dependency: Dependency, operations: tuple[str, ...], chain_id: int | None = None

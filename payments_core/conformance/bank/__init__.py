@@ -27,11 +27,14 @@ With pytest, a few lines make it run::
         def count_payouts(self, keys):
             return self.sandbox.count(keys)
 
+A bank that takes transfers for accounts passes `FundingConformance` too (`funding.py`).
+
 Any other runner calls `setup_method`, a `test_...` method and `teardown_method` on an instance;
 a check of what the adapter does not declare raises `unittest.SkipTest`.
 """
 
 from payments_core.conformance.bank.concurrency import ConcurrencyChecks
+from payments_core.conformance.bank.funding import FundingConformance
 from payments_core.conformance.bank.harness import Harness
 from payments_core.conformance.bank.notices import NoticeChecks
 from payments_core.conformance.bank.outcomes import OutcomeChecks
@@ -39,7 +42,7 @@ from payments_core.conformance.bank.refusals import RefusalChecks
 from payments_core.conformance.bank.reviews import ReviewChecks
 from payments_core.conformance.bank.submitting import SubmittingChecks
 
-__all__ = ["BankConformance", "Harness"]
+__all__ = ["BankConformance", "FundingConformance", "Harness"]
 
 
 class BankConformance(

@@ -8,7 +8,7 @@ import attrs
 
 from payments_core.accounts.bank_accounts.operations import PAYOUT
 from payments_core.accounts.bank_accounts.record import BankAccount
-from payments_core.accounts.capabilities.operations import find_activation_id, require_product
+from payments_core.accounts.capabilities.operations import find_activation_id
 from payments_core.accounts.capabilities.record import PRODUCT_OF_CAPABILITY, CapabilityActivation
 from payments_core.assets import Asset
 from payments_core.banks.port import Bank
@@ -29,7 +29,7 @@ from payments_core.payments.destinations import ToBankAccount
 from payments_core.payments.payouts.record import OFFRAMP_OWNER
 from payments_core.payments.record import Destination
 from payments_core.storage.port import Snapshot, Transaction
-from payments_core.tenants.authorization import Authority
+from payments_core.tenants.authorization import Authority, require_product
 
 DOLLAR_SYMBOL = "USDC"
 """The asset that is paid out: one for one, in whole cents."""

@@ -17,6 +17,7 @@ from payments_core.accounts.bank_accounts.fields import (
     State,
     find_bank_account_faults,
 )
+from payments_core.accounts.capabilities.record import PRODUCT_OF_CAPABILITY
 from payments_core.errors import FieldError
 from payments_core.validation.fields import Url
 
@@ -27,6 +28,11 @@ class ActivateCapability:
 
     capability: Literal["us_bank_payout", "us_bank_funding"]
     returnUrl: Url | None = None
+
+
+def find_product(body: ActivateCapability) -> str:
+    """The product that the capability belongs to."""
+    return PRODUCT_OF_CAPABILITY[body.capability]
 
 
 @attrs.frozen(kw_only=True)

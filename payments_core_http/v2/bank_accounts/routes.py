@@ -13,11 +13,12 @@ from payments_core_http.wire.query import PageQuery
 BANK_ACCOUNTS = (
     Route(
         "POST", "/v2/accounts/{accountId}/capability-activations",
-        bank_accounts.activate_capability, needs=PAYOUTS_KEY,  # no other can be activated yet
+        bank_accounts.activate_capability,
+        needs=ACCOUNTS_KEY, product_of=bodies.find_product,
         body=bodies.ActivateCapability, success=202,
         errors=(
             NotFound, errors.AccountSuspended, errors.CapabilityNotActive,
-            errors.ResourceConflict,
+            errors.EntitlementRequired, errors.ResourceConflict,
         ),
         answers=views.CapabilityActivationView,
         summary="Ask for a capability; answers what it still waits for.",

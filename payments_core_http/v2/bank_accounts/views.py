@@ -69,7 +69,7 @@ class BankAccountView:
 
 @attrs.frozen(kw_only=True, slots=False)
 class PayingWalletView:
-    """A vault of the account, which payouts are paid from."""
+    """A vault of the account: payouts are paid from it, and on-ramps credit it."""
 
     vaultId: str
     chainId: int
@@ -78,7 +78,7 @@ class PayingWalletView:
 
 @attrs.frozen(kw_only=True, slots=False)
 class FieldRequirementView:
-    """A field of a new bank account; a dot in its name stands for an object."""
+    """A field of a form; a dot in its name stands for an object."""
 
     name: str
     type: str
@@ -152,19 +152,21 @@ def bank_account_requirements(found: BankAccountRequirements) -> BankAccountRequ
         eligible=found.eligible,
         reasons=found.reasons,
         rails=found.rails,
-        wallets=tuple(map(_wallet, found.vaults)),
-        fields=tuple(map(_field, found.fields)),
+        wallets=tuple(map(wallet, found.vaults)),
+        fields=tuple(map(field_requirement, found.fields)),
     )
 
 
-def _wallet(vault: Vault) -> PayingWalletView:
+def wallet(vault: Vault) -> PayingWalletView:
+    """A vault of the account."""
     return PayingWalletView(vaultId=vault.id, chainId=vault.chain_id, address=vault.address)
 
 
-def _field(field: FieldRequirement) -> FieldRequirementView:
+def field_requirement(field: FieldRequirement) -> FieldRequirementView:
+    """A field of a form."""
     return FieldRequirementView(
         name=field.name,
-        type="string",
+        type=field.type,
         required=field.required,
         minLength=field.min_length,
         maxLength=field.max_length,

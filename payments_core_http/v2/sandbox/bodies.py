@@ -107,11 +107,12 @@ class DecideKyc:
 
 @attrs.frozen(kw_only=True)
 class BankDeposit:
-    """A bank transfer that arrives for an onramp bank account."""
+    """A bank transfer that somebody makes to an on-ramp bank account, and what becomes of it."""
 
     onrampBankAccountId: Id
     amount: Amount
     rail: Literal["ach_push", "wire"]
+    outcome: Literal["receive", "review", "return", "cancel", "unmatched"] = "receive"
 
 
 @attrs.frozen(kw_only=True)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
 from payments_core.clock import format_iso
 from payments_core.engine.idempotency.record import Response
-from payments_core.errors import CapabilityNotActive
 from payments_core_http.calls import ApiCall
 from payments_core_http.v2.sandbox import bodies, views
 from payments_core_http.v2.verifications import views as verification_views
@@ -157,10 +156,21 @@ def trigger(service: PaymentsService, call: ApiCall[bodies.TriggerEvent, None]) 
     )
 
 
-def deposit_at_bank(service: PaymentsService, call: ApiCall[bodies.BankDeposit, None]) -> NoReturn:
-    """There is no bank yet."""
-    service.sandbox(call.mode).require_single_app()
-    raise CapabilityNotActive("us_bank_funding")
+def deposit_at_bank(service: PaymentsService, call: ApiCall[bodies.BankDeposit, None]) -> Response:
+    """A bank transfer that somebody makes."""
+    body = call.body
+    deposits = service.sandbox(call.mode).bank_deposits
+    return call.run_idempotent(
+        lambda idempotent: deposits.deposit(
+            call.authority,
+            body.onrampBankAccountId,
+            body.amount,
+            body.rail,
+            outcome=body.outcome,
+            idempotent=idempotent,
+        ),
+        lambda made: views.bank_deposit(made, body.onrampBankAccountId),
+    )
 
 
 def decide_payout(service: PaymentsService, call: ApiCall[bodies.DecidePayout, None]) -> Response:

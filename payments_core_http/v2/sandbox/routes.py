@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import NoReturn
-
 from payments_core import errors
 from payments_core.errors import NotFound
 from payments_core_http.routing import Route
@@ -82,9 +80,10 @@ SANDBOX = (
     ),
     Route(
         "POST", "/v2/sandbox/bank-deposits", sandbox.deposit_at_bank, needs=STANDARD_KEY,
-        body=bodies.BankDeposit, errors=(NotFound, errors.CapabilityNotActive),
-        answers=NoReturn, operation="depositAtSandboxBank",
-        summary="Simulate an incoming bank transfer; no bank is connected yet.",
+        body=bodies.BankDeposit,
+        errors=(NotFound, errors.CapabilityNotActive, errors.DependencyFailed),
+        answers=views.BankDepositView, operation="depositAtSandboxBank",
+        summary="Make a bank transfer to an on-ramp, which arrives by its rail's calendar.",
     ),
     Route(
         "POST", "/v2/sandbox/payouts/{paymentId}", sandbox.decide_payout, needs=STANDARD_KEY,

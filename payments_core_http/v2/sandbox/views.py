@@ -8,8 +8,11 @@ from typing import Any
 import attrs
 import msgspec
 
+from payments_core.banks.incoming import IncomingRail, IncomingStatus, IncomingTransfer
 from payments_core.chains.port import Heads
 from payments_core.chains.simulated.failure_records import ArmedFailure
+from payments_core.clock import format_iso_or_none
+from payments_core.onramps.lifecycle import format_cents
 from payments_core.payments.payouts.lifecycle import require_payout
 from payments_core.payments.record import Payment
 from payments_core.sandbox.operations import FaucetCredit, OutsideTransfer
@@ -33,6 +36,18 @@ class ChainView:
     chainId: int
     latest: BlockView
     final: BlockView
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class BankDepositView:
+    """A bank transfer that was made; `bankTransferId` is the bank's own id of it."""
+
+    bankTransferId: str
+    onrampBankAccountId: str
+    amount: str
+    rail: IncomingRail
+    status: IncomingStatus
+    expectedAt: str | None
 
 
 @attrs.frozen(kw_only=True, slots=False)
@@ -170,4 +185,16 @@ def armed_failure(armed: ArmedFailure) -> ArmedFailureView:
         operation=armed.operation,
         chainId=armed.chain_id,
         times=armed.times,
+    )
+
+
+def bank_deposit(made: IncomingTransfer, onramp_account_id: str) -> BankDepositView:
+    """A bank transfer as the simulated bank has it."""
+    return BankDepositView(
+        bankTransferId=made.id,
+        onrampBankAccountId=onramp_account_id,
+        amount=format_cents(made.amount_cents),
+        rail=made.rail,
+        status=made.status,
+        expectedAt=format_iso_or_none(made.expected_at),
     )

@@ -14,6 +14,7 @@ from payments_core.engine.events import BY_NAME
 from payments_core.engine.state_machine import StateMachine, Transition, transitions_from
 from payments_core.errors import InvalidState
 from payments_core.legacy.role_modules.lifecycle import ROLE_MODULE
+from payments_core.onramps.lifecycle import BANK_TRANSACTION
 from payments_core.payments.disputes.lifecycle import DISPUTE
 from payments_core.payments.funding.lifecycle import FUNDING_OPERATION
 from payments_core.payments.machine import PAYMENT
@@ -39,6 +40,7 @@ MACHINES = {
     "BANK_ACCOUNT": (BANK_ACCOUNT, tables.BANK_ACCOUNT),
     "PAYOUT": (PAYOUT, tables.PAYOUT),
     "ROLE_MODULE": (ROLE_MODULE, tables.ROLE_MODULE),
+    "BANK_TRANSACTION": (BANK_TRANSACTION, tables.BANK_TRANSACTION),
 }
 
 

@@ -10,8 +10,15 @@ from typing import Any
 from payments_core.accounts.capabilities.record import CapabilityActivation
 from payments_core.assets import asset_of
 from payments_core.chains.simulated.chain import SimulatedChain
+from payments_core.onramps.record import (
+    ONRAMP_NUMBER_SEAL,
+    DepositInstructions,
+    OnrampAccount,
+    OnrampDestination,
+)
 from payments_core.payments.destinations import ToAccount
 from payments_core.quotes.request import NewQuote
+from payments_core.storage.records import Record
 from payments_core.versions import FIRST_VERSION
 from tests.http.authorization.wire import Wire
 from tests.signers import EvmWallet
@@ -146,18 +153,57 @@ class Estate:
         return payment
 
     def let_pay_out(self) -> None:
-        """Make the buyer's capability active, though nobody has verified it: tests do that."""
+        """Make the buyer's capabilities active, though nobody has verified it: tests do that."""
+        for name, letter in (("us_bank_payout", "A"), ("us_bank_funding", "B")):
+            self._insert(
+                CapabilityActivation(
+                    id="capability_activation_" + letter * 24,
+                    account_id=self.ids["accountId"],
+                    capability=name,  # type: ignore[arg-type]
+                    status="active",
+                    api_version=FIRST_VERSION,
+                    created_at=self.wire.service.ports.clock.now(),
+                    updated_at=self.wire.service.ports.clock.now(),
+                )
+            )
+
+    def _onramp(self, account_id: str) -> str:
+        """An on-ramp whose number the bank has made."""
         ports = self.wire.service.ports
-        activation = CapabilityActivation(
-            id="capability_activation_" + "A" * 24,
-            account_id=self.ids["accountId"],
-            capability="us_bank_payout",
-            status="active",
-            api_version=FIRST_VERSION,
-            created_at=ports.clock.now(),
-            updated_at=ports.clock.now(),
+        id = ports.identifiers.new("onramp_account")
+        sealed = ports.key_ring.seal(ONRAMP_NUMBER_SEAL, id, b"812345678901")
+        self._insert(
+            OnrampAccount(
+                id=id,
+                account_id=account_id,
+                external_user_id="buyer",
+                bank_key=id,
+                status="active",
+                currency="usd",
+                destination=OnrampDestination(
+                    type="wallet", chain_id=BASE, asset_symbol="USDC", address=PAYEE
+                ),
+                instructions=DepositInstructions(
+                    bank_name="Bank",
+                    bank_address="1 Main St",
+                    beneficiary_name="Shop",
+                    beneficiary_address="1 Main St",
+                    sealed_number=base64.b64encode(sealed).decode(),
+                    last4="8901",
+                    routing_number="021000021",
+                    reference="ref",
+                    rails=("ach_push", "wire"),
+                ),
+                api_version=FIRST_VERSION,
+                created_at=ports.clock.now(),
+                updated_at=ports.clock.now(),
+            )
         )
-        ports.storage.transact(self.environment_id, lambda tx: tx.insert(activation))
+        return id
+
+    def _insert(self, record: Record) -> None:
+        storage = self.wire.service.ports.storage
+        storage.transact(self.environment_id, lambda tx: tx.insert(record))
 
     def work(self) -> None:
         """Do what is due in this mode."""
@@ -189,6 +235,7 @@ class Estate:
                 walletId=made["wallets"][0]["id"],
                 mandateId=mandate["id"],
                 clientSessionId=self.session(account_id)["clientSessionId"],
+                onrampBankAccountId=self._onramp(account_id),
                 challengeId=self._challenge(account_id, number)["id"],
             )
             self._link_owner(account_id, number)

@@ -155,7 +155,9 @@ def _payer(method: str, path: str, ok: int = 200) -> Row:
 _ACCOUNTS, _PAYMENTS, _VAULTS = "v2:accounts", "v2:payments", "v2:vaults"
 _DEPOSITS, _KYC, _CONSOLE = "v2:deposit_addresses", "v2:kyc", "v2:webhooks v2:console"
 _PAYOUTS = frozenset({"bank_payouts"})
+_FUNDING = frozenset({"bank_funding"})
 _ACCOUNT = "/v2/accounts/{accountId}"
+_ONRAMP = f"{_ACCOUNT}/onramp-bank-accounts/{{onrampBankAccountId}}"
 _PAYMENT = "/v2/payments/{paymentId}"
 _HOOK = "/v2/console/webhooks/{webhookId}"
 _STORY, _ENDPOINT = "/payments/{paymentId}", "/webhooks/{webhookId}"
@@ -227,6 +229,12 @@ _TABLE: tuple[Row, ...] = (
     _keyed("GET", f"{_ACCOUNT}/bank-account-requirements", _ACCOUNTS),
     _keyed("POST", f"{_ACCOUNT}/bank-accounts", _ACCOUNTS, 201, of=_PAYOUTS),
     _keyed("GET", f"{_ACCOUNT}/bank-accounts", _ACCOUNTS),
+    # On-ramps.
+    _keyed("GET", f"{_ACCOUNT}/onramp-bank-account-requirements", _ACCOUNTS),
+    _keyed("POST", f"{_ACCOUNT}/onramp-bank-accounts", _ACCOUNTS, 201, of=_FUNDING),
+    _keyed("GET", f"{_ACCOUNT}/onramp-bank-accounts", _ACCOUNTS),
+    _keyed("GET", f"{_ONRAMP}/deposit-instructions", _ACCOUNTS),
+    _keyed("GET", f"{_ONRAMP}/transactions", _ACCOUNTS),
     # Vaults.
     _keyed("GET", f"{_ACCOUNT}/vaults", _VAULTS),
     _keyed("POST", f"{_ACCOUNT}/vaults", _VAULTS),  # it has one already: 200
@@ -304,7 +312,7 @@ _TABLE: tuple[Row, ...] = (
     _sandbox("POST", "/reorgs", outside=True),
     _sandbox("POST", "/run", outside=True),
     _sandbox("POST", "/transfers", outside=True),
-    _sandbox("POST", "/bank-deposits", outside=True, ok=422, code="capability_not_active"),
+    _sandbox("POST", "/bank-deposits", outside=True),
     _sandbox("POST", "/payouts/{paymentId}", outside=True, ok=409, code="invalid_state"),
 )  # fmt: skip
 

@@ -33,6 +33,7 @@ PREFIXES = {
     "accountId": "acct_", "appId": "app_", "clientSessionId": "client_session_",
     "deliveryId": "delivery_", "environmentId": "env_", "eventId": "evt_",
     "mandateId": "mandate_", "optionId": "pay_option_", "paymentId": "payment_",
+    "onrampBankAccountId": "onramp_account_",
     "sessionId": "ses_", "vaultId": "vault_", "walletId": "wallet_", "webhookId": "webhook_",
     "code": "A" * 24, "quoteId": "quote_",
 }  # fmt: skip
@@ -268,6 +269,10 @@ BODIES: Mapping[str, Callable[[World], Any]] = {
     },
     f"POST {_ACCOUNT}/capability-activations": lambda w: {"capability": "us_bank_payout"},
     f"POST {_ACCOUNT}/bank-accounts": lambda w: BANK_ACCOUNT,
+    f"POST {_ACCOUNT}/onramp-bank-accounts": lambda w: {
+        "currency": "usd",
+        "destination": {"type": "vault", "chainId": BASE, "assetSymbol": "USDC"},
+    },
     f"POST {_ACCOUNT}/vaults": lambda w: {"chainId": BASE},
     f"PUT {_ACCOUNT}/vaults/{{vaultId}}/policy": lambda w: {"status": "active"},
     f"PUT {_ACCOUNT}/vaults/{{vaultId}}/yield-settings": lambda w: {"enabled": False},
@@ -308,7 +313,7 @@ BODIES: Mapping[str, Callable[[World], Any]] = {
     "POST /v2/sandbox/reorgs": lambda w: {"chainId": BASE, "depth": 1},
     "POST /v2/sandbox/transfers": lambda w: {**_CREDIT, "to": PAYEE},
     "POST /v2/sandbox/bank-deposits": lambda w: {
-        "onrampBankAccountId": "onramp_account_" + "A" * 24, "amount": "1.00", "rail": "wire",
+        "onrampBankAccountId": w.own.ids["onrampBankAccountId"], "amount": "1.00", "rail": "wire",
     },
     "POST /v2/sandbox/payouts/{paymentId}": lambda w: {"outcome": "settle"},
 }  # fmt: skip

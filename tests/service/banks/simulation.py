@@ -28,9 +28,9 @@ class Simulation:
 
     def open(self) -> SimulatedBank:
         """Another handle to the same bank."""
-        return SimulatedBank(self.ports, fails=self._fails)
+        return SimulatedBank(self.ports, fails=self.fails)
 
-    def _fails(self, call: str) -> bool:
+    def fails(self, call: str) -> bool:
         if self.always_failing:
             return True
         if call in self.failing:

@@ -98,7 +98,6 @@ class TestCapabilities:
     @pytest.mark.parametrize(
         ("body", "status", "code"),
         [
-            ({"capability": "us_bank_funding"}, 422, "capability_not_active"),
             ({"capability": "eu_bank_payout"}, 400, "validation_error"),
             ({**PAYOUT, "returnUrl": "javascript:alert(1)"}, 400, "validation_error"),
             ({}, 400, "validation_error"),

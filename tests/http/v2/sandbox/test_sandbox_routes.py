@@ -209,21 +209,13 @@ class TestVerifications:
 
 
 class TestBanks:
-    @pytest.mark.parametrize(
-        ("door", "body"),
-        [
-            (
-                "bank-deposits",
-                {"onrampBankAccountId": "onramp_account_1", "amount": "10.00", "rail": "wire"},
-            ),
-        ],
-    )
-    def test_there_is_no_bank_for_deposits_yet(
-        self, checkout: Checkout, door: str, body: Any
+    def test_a_deposit_for_an_on_ramp_that_is_nobodys_is_not_found(
+        self, checkout: Checkout
     ) -> None:
-        seen = post(checkout, door, body)
-        assert (seen.status, seen.code) == (422, "capability_not_active")
-        seen = post(checkout, door, {**body, "amount": 10, "outcome": "x"})
+        body = {"onrampBankAccountId": "onramp_account_1", "amount": "10.00", "rail": "wire"}
+        seen = post(checkout, "bank-deposits", body)
+        assert (seen.status, seen.code) == (404, "not_found")
+        seen = post(checkout, "bank-deposits", {**body, "amount": 10, "outcome": "x"})
         assert (seen.status, seen.code) == (400, "validation_error")
 
 

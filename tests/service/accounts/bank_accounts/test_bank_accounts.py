@@ -165,8 +165,8 @@ class TestCapabilities:
             world.service.capabilities.activate(world.server, "acct_none", "us_bank_payout")
 
     def test_what_no_bank_offers_cannot_be_activated(self, world: World) -> None:
-        capabilities = world.service.capabilities
-        with pytest.raises(CapabilityNotActive):
+        capabilities = world.restarted(chains=world.service.chains).capabilities
+        with pytest.raises(CapabilityNotActive):  # the simulated bank has no chain to deliver on
             capabilities.activate(world.server, world.payer.id, "us_bank_funding")
         with pytest.raises(ValidationFailed):
             capabilities.activate(world.server, world.payer.id, "bank")  # type: ignore[arg-type]

@@ -1,0 +1,196 @@
+"""The reader of a bank's notices: one job per mode, over a table of the kinds of notices.
+
+A notice is a hint and may come late, twice or out of order. So nothing is decided here: each kind
+of notice stores what must be looked at, one commit for each environment, and only then are the
+notices acknowledged. A crash between the two stores the same again, which changes nothing.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from typing import ClassVar, Protocol
+
+import attrs
+
+from payments_core.banks.port import BankUnavailable
+from payments_core.chains.backoff import POLL_MS, back_off
+from payments_core.clock import Instant
+from payments_core.engine.decision import Decision, WorkerAuthority
+from payments_core.engine.identifiers import IdSequence
+from payments_core.engine.ports import Ports
+from payments_core.storage.jobs import NEVER, Job
+from payments_core.storage.port import (
+    DIRECTORY,
+    ClaimedJob,
+    CommitUnknown,
+    Conflict,
+    Transaction,
+)
+from payments_core.storage.records import Collection, Record
+
+_log = logging.getLogger(__name__)
+
+READ_NOTICES = "banks.read_notices"
+
+MAX_PAGES = 5
+"""So many pages of each kind are read in one run: a run ends within its lease."""
+
+
+@attrs.frozen(kw_only=True)
+class NoticeReaderState(Record):
+    """The reader of a mode; the id is the job's. `wakes` counts how often it was woken."""
+
+    collection: ClassVar[Collection] = Collection("notice_readers")
+
+    pause_ms: int = POLL_MS
+    wakes: int = 0
+
+
+@attrs.frozen
+class NoticesPage:
+    """Which notices of a page may be acknowledged, and where the next page begins.
+
+    Some are `left` that could not be stored yet: they are read again soon.
+    """
+
+    stored: Sequence[str]
+    has_left: bool
+    next: str | None
+
+
+class NoticeKind(Protocol):
+    """One kind of notices of a bank: a row of the reader's table."""
+
+    @property
+    def max_pause_ms(self) -> int:
+        """How seldom the bank may be asked when there was nothing for long."""
+
+    def store_page(self, after: str | None) -> NoticesPage:
+        """Read a page, and commit what must be looked at. Raises BankUnavailable."""
+
+    def acknowledge(self, notice_ids: Sequence[str]) -> None:
+        """End these notices at the bank. Raises BankUnavailable."""
+
+
+class NoticeReader:
+    """Reads the notices of one mode's bank."""
+
+    def __init__(self, ports: Ports, mode: str, kinds: Mapping[str, NoticeKind]) -> None:
+        self._storage = ports.storage
+        self._committer = ports.committer
+        self._clock = ports.clock
+        self._mode = mode
+        self._kinds = kinds
+        self._id = f"{mode}:{READ_NOTICES}"
+
+    def ensure_scheduled(self) -> None:
+        """Have the notices read, from now on, if there are any kinds. One that was parked goes
+        on: whoever starts a process has seen the alarm."""
+        if self._kinds:
+            self._transact_until_done(self._ensure_job)
+
+    def wake(self) -> None:
+        """Have the notices read at once: there is one. A run under way reads again."""
+        if self._kinds:
+            self._transact_until_done(self._wake)
+
+    def read(self, claimed: ClaimedJob) -> None:
+        """The job: read what there is of each kind, then wait; longer when there was nothing."""
+        state = self._storage.read(
+            DIRECTORY, lambda snapshot: snapshot.get(NoticeReaderState, self._id)
+        )
+        found_some = is_unavailable = False
+        for kind in self._kinds.values():
+            try:
+                found_some |= _read_kind(kind)
+            except BankUnavailable:  # the other kinds may have another bank
+                is_unavailable = True
+        if is_unavailable and not found_some:
+            self._committer.finish(claimed, back_off(claimed.job, self._clock.now(), "bank"))
+            return
+        longest = max((kind.max_pause_ms for kind in self._kinds.values()), default=POLL_MS)
+        before = POLL_MS if state is None else state.pause_ms
+        pause_ms = POLL_MS if found_some else min(2 * before, longest)
+
+        def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[None]:
+            current = tx.get(NoticeReaderState, self._id, for_update=True)
+            now = self._clock.now()
+            if current is None:
+                made = NoticeReaderState(id=self._id, pause_ms=pause_ms)
+                return Decision(None, inserts=(made,), next_run_at=now + pause_ms)
+            was_woken = state is None or current.wakes != state.wakes
+            next_run_at = now if was_woken else now + pause_ms
+            if current.pause_ms == pause_ms:
+                return Decision(None, next_run_at=next_run_at)
+            after = attrs.evolve(current, pause_ms=pause_ms)
+            return Decision(None, replaces=(after,), next_run_at=next_run_at)
+
+        self._committer.commit(WorkerAuthority(DIRECTORY, self._mode), decide, claimed=claimed)
+
+    def _ensure_job(self, tx: Transaction) -> None:
+        job = tx.get(Job, self._id, for_update=True)
+        if job is None:
+            tx.insert(
+                Job(
+                    id=self._id,
+                    queue=f"{self._mode}.timers",
+                    lane=self._id,
+                    kind=READ_NOTICES,
+                    due_at=self._clock.now(),
+                    subject=self._mode,
+                )
+            )
+        elif job.lease_until == NEVER:
+            tx.replace(attrs.evolve(job, due_at=self._clock.now(), lease_until=0, claims=0))
+
+    def _wake(self, tx: Transaction) -> None:
+        job = tx.get(Job, self._id, for_update=True)  # locked first, as when a run ends
+        state = tx.get(NoticeReaderState, self._id, for_update=True)
+        if state is None:
+            tx.insert(NoticeReaderState(id=self._id, wakes=1))
+        else:
+            tx.replace(attrs.evolve(state, wakes=state.wakes + 1))
+        now = self._clock.now()
+        if job is not None and job.due_at > now >= job.lease_until:
+            tx.replace(attrs.evolve(job, due_at=now))
+
+    def _transact_until_done(self, work: object) -> None:
+        while True:
+            try:
+                self._storage.transact(DIRECTORY, work)  # type: ignore[arg-type]
+                return
+            except (Conflict, CommitUnknown):
+                continue  # doing it again changes nothing more
+
+
+def _read_kind(kind: NoticeKind) -> bool:
+    """Store and acknowledge up to MAX_PAGES pages; whether to read again soon."""
+    after: str | None = None
+    found_some = False
+    for _ in range(MAX_PAGES):
+        page = kind.store_page(after)
+        if page.stored:
+            kind.acknowledge(page.stored)
+        found_some |= bool(page.stored) or page.has_left
+        after = page.next
+        if after is None:
+            break
+    return found_some
+
+
+def bring_forward(tx: Transaction, job: Job, now: Instant) -> Decision[None] | None:
+    """The job of what a notice tells of, due now; None while it runs, and may look too early.
+
+    A job that is not there is inserted.
+    """
+    known = tx.get(Job, job.id, for_update=True)
+    if known is None:
+        return Decision(None, inserts=(job,))
+    if known.lease_until == NEVER:  # parked: it looks at the bank when an operator lets it go on
+        return Decision(None)
+    if known.lease_until > now:
+        return None
+    if known.due_at <= now:
+        return Decision(None)
+    return Decision(None, replaces=(attrs.evolve(known, due_at=now),))

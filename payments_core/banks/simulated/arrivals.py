@@ -1,0 +1,162 @@
+"""What becomes of an incoming transfer at the simulated bank: pure, by the rails' calendars."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Literal
+
+import attrs
+
+from payments_core.banks.incoming import (
+    IncomingRail,
+    IncomingStatus,
+    IncomingTransfer,
+    VirtualAccount,
+)
+from payments_core.banks.port import BankRefused
+from payments_core.banks.rails import SERVICES, ServiceName
+from payments_core.banks.settlement import plan_settlement
+from payments_core.banks.simulated.incoming_records import (
+    SimulatedIncoming,
+    SimulatedIncomingNotice,
+)
+from payments_core.clock import HOUR, Instant
+
+ArrivalOutcome = Literal["receive", "review", "return", "cancel", "unmatched"]
+"""What becomes of a transfer: it is received; held for an hour and then received, or sent back;
+called off by its sender; or received for a number that the bank cannot tell."""
+
+SERVICE_OF_RAIL: dict[IncomingRail, ServiceName] = {"ach_push": "ach_next_day", "wire": "wire"}
+
+NOTICE_DELAYS: tuple[Instant, ...] = (0, HOUR)
+"""When the notices of a change come, counted from it: twice, and the second one late."""
+
+HOLD_TAKES = 1 * HOUR
+
+ROUTING_NUMBER = "021000021"
+_BANK_NAME = "Simulated Bank"
+_BANK_ADDRESS = "1 Simulation Plaza, New York, NY 10001, US"
+
+
+@attrs.frozen(kw_only=True)
+class NewArrival:
+    """A transfer that somebody makes to a virtual account, by its key."""
+
+    id: str
+    account_key: str
+    rail: IncomingRail
+    amount_cents: int
+    sender_name: str = "Test Sender"
+    reference: str | None = None
+    outcome: ArrivalOutcome = "receive"
+
+
+def view_account(key: str) -> VirtualAccount:
+    """The virtual account of a key."""
+    number = int.from_bytes(hashlib.sha256(f"virtual account {key}".encode()).digest()[:8])
+    return VirtualAccount(
+        key=key,
+        bank_name=_BANK_NAME,
+        bank_address=_BANK_ADDRESS,
+        beneficiary_name="Payments Sandbox",
+        beneficiary_address=_BANK_ADDRESS,
+        account_number=f"8{number % 10**11:011}",
+        routing_number=ROUTING_NUMBER,
+        reference=key[-12:],
+    )
+
+
+def plan_arrival(new: NewArrival, now: Instant) -> SimulatedIncoming:
+    """The transfer that was sent now, with all that will become of it.
+
+    Raises BankRefused where its rail could not carry it.
+    """
+    service = SERVICE_OF_RAIL[new.rail]
+    if not 0 < new.amount_cents <= SERVICES[service].max_cents:
+        raise BankRefused("amount_out_of_range", f"no {new.rail} carries this amount")
+    settles_at = plan_settlement(service, now).at
+    planned = SimulatedIncoming(
+        id=new.id,
+        account_key=None if new.outcome == "unmatched" else new.account_key,
+        rail=new.rail,
+        amount_cents=new.amount_cents,
+        sender_name=new.sender_name,
+        reference=new.reference,
+        created_at=now,
+        settles_at=settles_at,
+    )
+    if new.outcome == "cancel":
+        return attrs.evolve(
+            planned, end="cancelled", ends_at=settles_at, end_reason="cancelled_by_sender"
+        )
+    if new.outcome not in ("review", "return"):
+        return planned
+    held = attrs.evolve(planned, held_until=settles_at + HOLD_TAKES)
+    if new.outcome == "review":
+        return held
+    return attrs.evolve(
+        held, end="returned", ends_at=held.held_until, end_reason="rejected_by_bank"
+    )
+
+
+def return_now(row: SimulatedIncoming, reason: str, now: Instant) -> SimulatedIncoming:
+    """The transfer sent back now. Raises BankRefused where its money is not there to be sent."""
+    status = status_of(row, now)
+    if status == "returned":
+        return row
+    if status not in ("received", "in_review") or row.delivery_key is not None:
+        raise BankRefused("not_returnable", f"a transfer that is {status} cannot be sent back")
+    return attrs.evolve(row, end="returned", ends_at=now, end_reason=reason)
+
+
+def status_of(row: SimulatedIncoming, now: Instant) -> IncomingStatus:
+    """The status at this instant."""
+    if row.end is not None and row.ends_at is not None and row.ends_at <= now:
+        return row.end
+    if now < row.settles_at:
+        return "scheduled"
+    return "in_review" if row.held_until is not None and now < row.held_until else "received"
+
+
+def view_incoming(row: SimulatedIncoming, now: Instant) -> IncomingTransfer:
+    """The transfer as the bank shows it at this instant."""
+    status = status_of(row, now)
+    has_ended = status in ("returned", "cancelled")
+    received_at = max(row.settles_at, row.held_until or 0)
+    was_received = received_at <= now and (row.ends_at is None or received_at < row.ends_at)
+    return IncomingTransfer(
+        id=row.id,
+        account_key=row.account_key,
+        rail=row.rail,
+        amount_cents=row.amount_cents,
+        status=status,
+        sender_name=row.sender_name,
+        reference=row.reference,
+        expected_at=row.settles_at,
+        received_at=received_at if was_received else None,
+        reason=row.end_reason if has_ended else None,
+    )
+
+
+def plan_notices(row: SimulatedIncoming) -> tuple[SimulatedIncomingNotice, ...]:
+    """All notices that there will be of a transfer as it is planned now."""
+    changes: list[tuple[IncomingStatus, Instant]] = []
+    if row.created_at < row.settles_at:
+        changes.append(("scheduled", row.created_at))
+    if row.held_until is not None:
+        changes.append(("in_review", row.settles_at))
+    if row.end is None or (row.ends_at or 0) > max(row.settles_at, row.held_until or 0):
+        changes.append(("received", max(row.settles_at, row.held_until or 0)))
+    if row.end is not None and row.ends_at is not None:
+        changes.append((row.end, row.ends_at))
+    return tuple(
+        SimulatedIncomingNotice(
+            id=f"{row.id}/{status}/{number}",
+            incoming_id=row.id,
+            account_key=row.account_key,
+            occurred_at=at,
+            due_at=at + delay,
+        )
+        for status, at in changes
+        for number, delay in enumerate(NOTICE_DELAYS)
+    )

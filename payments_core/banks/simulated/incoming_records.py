@@ -1,0 +1,61 @@
+"""The simulated bank's books of incoming transfers, as rows of the `simulated` partition."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+import attrs
+
+from payments_core.banks.incoming import IncomingRail
+from payments_core.clock import Instant
+from payments_core.storage.records import Collection, Index, Record
+
+
+@attrs.frozen(kw_only=True)
+class SimulatedVirtualAccount(Record):
+    """A virtual account; the id is its key. Its number follows from the key and is not stored."""
+
+    collection: ClassVar[Collection] = Collection("simulated_virtual_accounts")
+
+    request_digest: str
+
+
+@attrs.frozen(kw_only=True)
+class SimulatedIncoming(Record):
+    """An incoming transfer. What it is follows from the clock.
+
+    It settles at `settles_at`, is held until `held_until` where it is, and ends as `end` at
+    `ends_at`, unless it was delivered: then `delivery_key` says by which order.
+    """
+
+    collection: ClassVar[Collection] = Collection("simulated_incoming")
+
+    account_key: str | None
+    rail: IncomingRail
+    amount_cents: int
+    sender_name: str
+    reference: str | None = None
+    created_at: Instant
+    settles_at: Instant
+    held_until: Instant | None = None
+    end: Literal["returned", "cancelled"] | None = None
+    ends_at: Instant | None = None
+    end_reason: str | None = None
+    delivery_key: str | None = None
+    delivery_digest: str | None = None
+
+
+@attrs.frozen(kw_only=True)
+class SimulatedIncomingNotice(Record):
+    """A notice that the bank gives from `due_at` on, until it is acknowledged."""
+
+    collection: ClassVar[Collection] = Collection(
+        "simulated_incoming_notices",
+        columns={"due_at": int},
+        indexes=(Index("newest", order=("due_at",), descending=True),),
+    )
+
+    incoming_id: str
+    account_key: str | None
+    occurred_at: Instant
+    due_at: Instant

@@ -1,0 +1,1 @@
+"""Reusable on-ramps: bank transfers to a number of an account's own, credited as stablecoins."""

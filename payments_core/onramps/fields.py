@@ -1,0 +1,52 @@
+"""The fields of a new on-ramp bank account, each with its rule, for both doors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal
+
+import attrs
+
+from payments_core.accounts.bank_accounts.fields import FieldRequirement
+from payments_core.assets import CHAINS
+from payments_core.errors import FieldError
+from payments_core.validation.fields import Address, AssetSymbol, ChainId
+
+
+@attrs.frozen(kw_only=True)
+class NewOnrampDestination:
+    """Where the stablecoins go: the account's vault on the chain, or a wallet's `address`."""
+
+    type: Literal["vault", "wallet"]
+    chain_id: ChainId
+    asset_symbol: AssetSymbol
+    address: Address | None = None
+
+
+@attrs.frozen(kw_only=True)
+class NewOnrampAccount:
+    """An on-ramp bank account to make."""
+
+    currency: Literal["usd"]
+    destination: NewOnrampDestination
+
+
+def find_onramp_faults(type: str, address: str | None) -> list[FieldError]:
+    """What is wrong with a destination beyond the rule of each field."""
+    if type == "wallet" and address is None:
+        return [FieldError("destination.address", "is required for a wallet")]
+    if type == "vault" and address is not None:
+        return [FieldError("destination.address", "must be left out: the account's vault has one")]
+    return []
+
+
+def onramp_field_requirements() -> Iterator[FieldRequirement]:
+    """The fields of a new on-ramp bank account, for a partner's form."""
+    symbols = {asset.symbol for chain in CHAINS.values() for asset in chain.assets}
+    yield FieldRequirement(name="currency", required=True, values=("usd",))
+    yield FieldRequirement(name="destination.type", required=True, values=("vault", "wallet"))
+    yield FieldRequirement(name="destination.chainId", required=True, type="integer")
+    yield FieldRequirement(
+        name="destination.assetSymbol", required=True, values=tuple(sorted(symbols))
+    )
+    yield FieldRequirement(name="destination.address", required=False, min_length=1, max_length=128)

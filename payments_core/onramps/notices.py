@@ -1,0 +1,175 @@
+"""What notices of incoming transfers lead to: a job for each transfer, in its on-ramp's
+environment, or in the directory where no on-ramp is known."""
+
+from __future__ import annotations
+
+import logging
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+
+import attrs
+
+from payments_core.banks.incoming import FundingBank, IncomingNotice
+from payments_core.banks.notice_reader import NoticesPage, bring_forward
+from payments_core.banks.port import BankRefused, BankUnavailable
+from payments_core.chains.backoff import back_off
+from payments_core.clock import Instant
+from payments_core.engine.decision import Decision, WorkerAuthority
+from payments_core.engine.identifiers import IdSequence
+from payments_core.engine.ports import Ports
+from payments_core.errors import Unavailable
+from payments_core.onramps.credit import FOLLOW_TRANSFER, ONRAMP_ARGUMENT
+from payments_core.onramps.record import OnrampAccount, UnmatchedTransfer
+from payments_core.onramps.review import LOOK_AGAIN_MS
+from payments_core.storage.jobs import Job
+from payments_core.storage.port import DIRECTORY, ClaimedJob, StorageError, Transaction
+from payments_core.tenants.modes import is_of_mode
+
+RETURN_UNMATCHED = "onramps.return_unmatched"
+UNMATCHED = "unmatched"
+
+_log = logging.getLogger(__name__)
+
+
+class IncomingNotices:
+    """The kind of notices that tell of incoming transfers, for one mode."""
+
+    def __init__(self, ports: Ports, bank: FundingBank, mode: str) -> None:
+        self._storage = ports.storage
+        self._committer = ports.committer
+        self._clock = ports.clock
+        self._bank = bank
+        self._mode = mode
+
+    @property
+    def max_pause_ms(self) -> int:
+        """As the bank says."""
+        return self._bank.max_notice_pause_ms
+
+    def store_page(self, after: str | None) -> NoticesPage:
+        """One commit for each environment; what one of them refuses keeps no other waiting."""
+        page = self._bank.list_incoming_notices(after=after)
+        stored: list[str] = []
+        wanted = 0
+        for partition, jobs in self._jobs_of(page.notices).items():
+            wanted += sum(len(notice_ids) for _, notice_ids in jobs.values())
+            try:
+                stored += self._store(partition, jobs)
+            except (Unavailable, StorageError) as error:
+                _log.error("ALARM: notices for %s could not be stored: %s", partition, error)
+        return NoticesPage(stored, has_left=len(stored) < wanted, next=page.next)
+
+    def acknowledge(self, notice_ids: Sequence[str]) -> None:
+        """End these notices at the bank."""
+        self._bank.acknowledge(notice_ids)
+
+    def _jobs_of(
+        self, notices: Sequence[IncomingNotice]
+    ) -> Mapping[str, Mapping[str, tuple[Job, list[str]]]]:
+        """The jobs by partition and id, each with its notices; none for the other mode's."""
+        keys = sorted({notice.account_key for notice in notices if notice.account_key is not None})
+        found = self._storage.locate(OnrampAccount, "by_bank_key", [(key,) for key in keys])
+        owners = {item.record.bank_key: item for item in found}
+        ours = {
+            partition
+            for partition in {item.partition for item in found}
+            if is_of_mode(self._storage, partition, self._mode)
+        }
+        jobs: dict[str, dict[str, tuple[Job, list[str]]]] = defaultdict(dict)
+        for notice in notices:
+            owner = owners.get(notice.account_key or "")
+            if owner is not None and owner.partition not in ours:
+                continue
+            partition = DIRECTORY if owner is None else owner.partition
+            job = (
+                self._new_job(DIRECTORY, RETURN_UNMATCHED, notice.incoming_id)
+                if owner is None
+                else self._new_job(partition, FOLLOW_TRANSFER, notice.incoming_id, owner.record.id)
+            )
+            jobs[partition].setdefault(job.id, (job, []))[1].append(notice.id)
+        return jobs
+
+    def _new_job(
+        self, partition: str, kind: str, incoming_id: str, onramp_id: str | None = None
+    ) -> Job:
+        """The one job of a transfer: its id follows from the transfer's."""
+        return Job(
+            id=f"{self._mode}:{kind}:{incoming_id}",
+            queue=f"{self._mode}.timers",
+            lane=f"bank:{partition}",
+            kind=kind,
+            due_at=self._clock.now(),
+            subject=incoming_id,
+            arguments={} if onramp_id is None else {ONRAMP_ARGUMENT: onramp_id},
+        )
+
+    def _store(self, partition: str, jobs: Mapping[str, tuple[Job, list[str]]]) -> list[str]:
+        """Commit the jobs; the notices whose job surely looks after them."""
+
+        def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[list[str]]:
+            now = self._clock.now()
+            outcome: Decision[list[str]] = Decision([])
+            stored: list[str] = []
+            for _, (job, notice_ids) in sorted(jobs.items()):
+                decided = bring_forward(tx, job, now)
+                if decided is not None:
+                    outcome = outcome.merge(decided)
+                    stored += notice_ids
+            return attrs.evolve(outcome, result=stored)
+
+        return self._committer.commit(WorkerAuthority(partition, self._mode), decide)
+
+
+class UnmatchedTransfers:
+    """Sends back what arrives for no on-ramp that is known."""
+
+    def __init__(self, ports: Ports, banks: Mapping[str, FundingBank]) -> None:
+        self._storage = ports.storage
+        self._committer = ports.committer
+        self._clock = ports.clock
+        self._banks = banks
+
+    def send_back(self, claimed: ClaimedJob) -> None:
+        """The job: have the bank send it back, once it has arrived; the bank does that once."""
+        mode = WorkerAuthority.of(claimed).mode
+        bank, id = self._banks.get(mode), claimed.job.subject
+        try:
+            if bank is None:
+                raise BankUnavailable("this deployment has no bank for on-ramps")
+            incoming = bank.find_incoming(id)
+            if incoming is not None and incoming.status == "received":
+                try:
+                    incoming = bank.return_incoming(id, UNMATCHED)
+                except BankRefused as error:
+                    _log.error("ALARM: the bank does not send back transfer %s: %s", id, error)
+            if incoming is None:
+                raise BankUnavailable("the bank does not show a transfer that it told of")
+        except BankUnavailable:
+            self._committer.finish(claimed, back_off(claimed.job, self._clock.now(), "bank"))
+            return
+        shown = incoming
+
+        def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[None]:
+            now: Instant = self._clock.now()
+            row_id = f"{mode}:{id}"
+            known = tx.get(UnmatchedTransfer, row_id, for_update=True)
+            is_over = shown.status in ("returned", "cancelled")
+            next_run_at = None if is_over else now + LOOK_AGAIN_MS
+            if known is None:
+                made = UnmatchedTransfer(
+                    id=row_id,
+                    rail=shown.rail,
+                    amount_cents=shown.amount_cents,
+                    status=shown.status,
+                    created_at=now,
+                    updated_at=now,
+                )
+                return Decision(None, inserts=(made,), next_run_at=next_run_at)
+            if known.status == shown.status:
+                return Decision(None, next_run_at=next_run_at)
+            after = attrs.evolve(known, status=shown.status, updated_at=now)
+            return Decision(None, replaces=(after,), next_run_at=next_run_at)
+
+        self._committer.commit(WorkerAuthority(DIRECTORY, mode), decide, claimed=claimed)
+        if shown.status == "returned":
+            _log.warning("bank transfer %s matches no on-ramp and was sent back", id)

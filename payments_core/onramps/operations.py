@@ -1,0 +1,334 @@
+"""On-ramp bank accounts: what one needs, add, list, instructions, transactions (contract §7).
+
+Adding one stores it. A job has the bank make the number, under a key that is stored beforehand;
+the number is stored sealed, and opened for the deposit instructions alone.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping
+
+import attrs
+
+from payments_core.accounts.bank_accounts.fields import FieldRequirement
+from payments_core.accounts.capabilities.operations import (
+    find_activation_id,
+    load_activations,
+    lock_active_account,
+)
+from payments_core.accounts.capabilities.record import (
+    PRODUCT_OF_CAPABILITY,
+    CapabilityActivation,
+)
+from payments_core.accounts.queries import list_for_account
+from payments_core.accounts.record import Account
+from payments_core.accounts.vaults.record import Vault
+from payments_core.addresses import AddressError, normalize_wallet_address
+from payments_core.assets import asset_of
+from payments_core.banks.incoming import (
+    INCOMING_RAILS,
+    FundingBank,
+    IncomingRail,
+    VirtualAccount,
+    VirtualAccountRequest,
+)
+from payments_core.banks.port import BankRefused, BankUnavailable
+from payments_core.chains.backoff import back_off
+from payments_core.chains.port import AddressSpec
+from payments_core.engine.decision import Decision, NewJob, WorkerAuthority, lock_shared
+from payments_core.engine.idempotency.record import IdempotentRequest
+from payments_core.engine.identifiers import IdSequence
+from payments_core.engine.ports import Ports
+from payments_core.errors import CapabilityNotActive, InvalidState, NotFound, ValidationFailed
+from payments_core.onramps.fields import (
+    NewOnrampAccount,
+    NewOnrampDestination,
+    find_onramp_faults,
+    onramp_field_requirements,
+)
+from payments_core.onramps.following import FUNDING
+from payments_core.onramps.record import (
+    ONRAMP_NUMBER_SEAL,
+    BankTransaction,
+    DepositInstructions,
+    OnrampAccount,
+    OnrampDestination,
+)
+from payments_core.payments.destinations import Destinations
+from payments_core.storage.port import ClaimedJob, Page, Position, Snapshot, Transaction
+from payments_core.tenants.authorization import Authority, require_product
+from payments_core.validation.inputs import validate_input
+
+OPEN_ONRAMP_ACCOUNT = "onramps.open_account"
+MAX_VAULTS = 100
+
+
+@attrs.frozen(kw_only=True)
+class OnrampRequirements:
+    """Whether an account can add on-ramps and, if not, why; what to give, what can be credited.
+
+    A reason is `account_suspended`, `account_closed`, `entitlement_required` or
+    `capability_not_active`.
+    """
+
+    eligible: bool
+    reasons: tuple[str, ...]
+    rails: tuple[IncomingRail, ...]
+    vaults: tuple[Vault, ...]
+    fields: tuple[FieldRequirement, ...]
+
+
+@attrs.frozen(kw_only=True)
+class OpenedInstructions:
+    """Deposit instructions with the account number in the clear."""
+
+    instructions: DepositInstructions
+    account_number: str = attrs.field(repr=False)
+
+
+class OnrampAccounts:
+    """Adds on-ramps to accounts, and says which there are and what arrived."""
+
+    def __init__(
+        self, ports: Ports, banks: Mapping[str, FundingBank], destinations: Destinations
+    ) -> None:
+        self._storage = ports.storage
+        self._committer = ports.committer
+        self._clock = ports.clock
+        self._key_ring = ports.key_ring
+        self._banks = banks
+        self._destinations = destinations
+
+    def requirements(self, authority: Authority, account_id: str) -> OnrampRequirements:
+        """What a new on-ramp needs. Raises NotFound."""
+
+        def load(snapshot: Snapshot) -> OnrampRequirements:
+            account = snapshot.get(Account, account_id)
+            if account is None:
+                raise NotFound("account")
+            active = {
+                activation.capability
+                for activation in load_activations(snapshot, account_id)
+                if activation.status == "active"
+            }
+            entitled = PRODUCT_OF_CAPABILITY[FUNDING] in authority.environment.products
+            reasons = (
+                *(() if account.status == "active" else (f"account_{account.status}",)),
+                *(() if entitled else ("entitlement_required",)),
+                *(() if FUNDING in active else ("capability_not_active",)),
+            )
+            vaults = snapshot.find(Vault, "by_account", (account_id,), limit=MAX_VAULTS)
+            return OnrampRequirements(
+                eligible=not reasons,
+                reasons=reasons,
+                rails=() if reasons else INCOMING_RAILS,
+                vaults=() if reasons else vaults.records,
+                fields=tuple(onramp_field_requirements()),
+            )
+
+        return self._storage.read(authority.partition, load)
+
+    def add(
+        self,
+        authority: Authority,
+        account_id: str,
+        new: NewOnrampAccount,
+        *,
+        idempotent: IdempotentRequest | None = None,
+    ) -> OnrampAccount:
+        """A new on-ramp, which is pending until the bank has made its number.
+
+        Raises ValidationFailed with every fault, NotFound, AccountSuspended, EntitlementRequired,
+        UnsupportedChain, UnsupportedAsset, DestinationNotAllowed for an address of this service,
+        and CapabilityNotActive until the account's capability us_bank_funding is active.
+        """
+        new = validate_input(new)
+        if faults := find_onramp_faults(new.destination.type, new.destination.address):
+            raise ValidationFailed(tuple(faults))
+        authority = require_product(authority, PRODUCT_OF_CAPABILITY[FUNDING])
+        destination = self._resolve(authority, account_id, new.destination)
+        now = self._clock.now()
+        activation_id = self._storage.read(
+            authority.partition,
+            lambda snapshot: find_activation_id(snapshot, account_id, FUNDING),
+        )
+
+        def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[OnrampAccount]:
+            account = lock_active_account(tx, account_id)
+            activation = activation_id and lock_shared(tx, CapabilityActivation, activation_id)
+            if not activation or activation.status != "active":
+                raise CapabilityNotActive(FUNDING)
+            id = id_sequence.issue("onramp_account")
+            made = OnrampAccount(
+                id=id,
+                account_id=account.id,
+                external_user_id=account.external_user_id,
+                bank_key=id,
+                currency=new.currency,
+                destination=destination,
+                api_version=authority.api_version,
+                created_at=now,
+                updated_at=now,
+            )
+            lane = f"bank:{authority.partition}"
+            job = NewJob("timers", OPEN_ONRAMP_ACCOUNT, lane, now, made.id)
+            return Decision(made, inserts=(made,), jobs=(job,))
+
+        return self._committer.commit(authority, decide, idempotent=idempotent)
+
+    def list(
+        self,
+        authority: Authority,
+        account_id: str,
+        *,
+        after: Position | None = None,
+        limit: int = 50,
+    ) -> Page[OnrampAccount]:
+        """The account's on-ramps, newest first. Raises NotFound."""
+        return list_for_account(
+            self._storage, authority, account_id, OnrampAccount, after=after, limit=limit
+        )
+
+    def read_instructions(
+        self, authority: Authority, account_id: str, onramp_account_id: str
+    ) -> OpenedInstructions:
+        """Where others send money. Raises NotFound, and InvalidState until the bank made it."""
+        onramp = self._storage.read(
+            authority.partition,
+            lambda snapshot: _require_onramp(snapshot, account_id, onramp_account_id),
+        )
+        if onramp.status != "active" or onramp.instructions is None:
+            raise InvalidState("on-ramp bank account", onramp.status, "read its instructions")
+        sealed = base64.b64decode(onramp.instructions.sealed_number)
+        number = self._key_ring.open(ONRAMP_NUMBER_SEAL, onramp.id, sealed).decode()
+        return OpenedInstructions(instructions=onramp.instructions, account_number=number)
+
+    def list_transactions(
+        self,
+        authority: Authority,
+        account_id: str,
+        onramp_account_id: str,
+        *,
+        after: Position | None = None,
+        limit: int = 50,
+    ) -> Page[BankTransaction]:
+        """The transfers to an on-ramp, newest first. Raises NotFound."""
+
+        def load(snapshot: Snapshot) -> Page[BankTransaction]:
+            _require_onramp(snapshot, account_id, onramp_account_id)
+            return snapshot.find(
+                BankTransaction,
+                "by_onramp",
+                (onramp_account_id,),
+                after=after,
+                limit=limit,
+                skip_damaged=True,
+            )
+
+        return self._storage.read(authority.partition, load)
+
+    def open(self, claimed: ClaimedJob) -> None:
+        """The job of an on-ramp: have the bank make its number, and store that sealed."""
+        authority = WorkerAuthority.of(claimed)
+        bank = self._banks.get(authority.mode)
+        found = self._storage.read(
+            authority.partition, lambda snapshot: _find_pending(snapshot, claimed.job.subject)
+        )
+        if found is None:
+            self._committer.finish(claimed)
+            return
+        onramp, account = found
+        request = VirtualAccountRequest(
+            key=onramp.bank_key,
+            account_id=account.id,
+            external_user_id=account.external_user_id,
+            subject_type=account.subject_type,
+        )
+        opened: VirtualAccount | BankRefused
+        try:
+            if bank is None:
+                raise BankUnavailable("this deployment has no bank for on-ramps")
+            opened = bank.open_virtual_account(request)
+        except BankRefused as error:
+            opened = error
+        except BankUnavailable:
+            self._committer.finish(claimed, back_off(claimed.job, self._clock.now(), "bank"))
+            return
+        self._committer.commit(
+            authority,
+            lambda tx, id_sequence: self._decide_opened(tx, claimed.job.subject, opened),
+            claimed=claimed,
+        )
+
+    def _decide_opened(
+        self, tx: Transaction, onramp_account_id: str, opened: VirtualAccount | BankRefused
+    ) -> Decision[None]:
+        onramp = tx.get(OnrampAccount, onramp_account_id, for_update=True)
+        if onramp is None or onramp.status != "pending":
+            return Decision(None)
+        now = self._clock.now()
+        if isinstance(opened, BankRefused):
+            after = attrs.evolve(onramp, status="rejected", reason=str(opened), updated_at=now)
+        else:
+            instructions = self._seal(onramp.id, opened)
+            after = attrs.evolve(onramp, status="active", instructions=instructions, updated_at=now)
+        return Decision(None, replaces=(after,))
+
+    def _seal(self, onramp_account_id: str, account: VirtualAccount) -> DepositInstructions:
+        number = account.account_number.encode()
+        sealed = self._key_ring.seal(ONRAMP_NUMBER_SEAL, onramp_account_id, number)
+        return DepositInstructions(
+            bank_name=account.bank_name,
+            bank_address=account.bank_address,
+            beneficiary_name=account.beneficiary_name,
+            beneficiary_address=account.beneficiary_address,
+            sealed_number=base64.b64encode(sealed).decode(),
+            last4=account.account_number[-4:],
+            routing_number=account.routing_number,
+            reference=account.reference,
+            rails=account.rails,
+        )
+
+    def _resolve(
+        self, authority: Authority, account_id: str, new: NewOnrampDestination
+    ) -> OnrampDestination:
+        """The destination as it is stored."""
+        asset = asset_of(new.chain_id, new.asset_symbol)
+        chain = self._destinations.require_chain(asset)
+        if new.type == "vault" or new.address is None:
+            address = chain.derive(AddressSpec(authority.partition, "vault", account_id))
+        else:
+            self._destinations.reject_own_address(authority.partition, new.address)
+            try:
+                address = normalize_wallet_address(chain.chain_type, new.address)
+            except AddressError as error:
+                raise ValidationFailed.at("destination.address", str(error)) from None
+        return OnrampDestination(
+            type=new.type,
+            chain_id=asset.chain_id,
+            asset_symbol=asset.symbol,
+            address=address,
+        )
+
+
+def _find_pending(
+    snapshot: Snapshot, onramp_account_id: str
+) -> tuple[OnrampAccount, Account] | None:
+    """An on-ramp that waits for its number, and its account."""
+    onramp = snapshot.get(OnrampAccount, onramp_account_id)
+    if onramp is None or onramp.status != "pending":
+        return None
+    account = snapshot.get(Account, onramp.account_id)
+    assert account is not None
+    return onramp, account
+
+
+def _require_onramp(snapshot: Snapshot, account_id: str, onramp_account_id: str) -> OnrampAccount:
+    """The account's on-ramp of that id. Raises NotFound."""
+    if snapshot.get(Account, account_id) is None:
+        raise NotFound("account")
+    onramp = snapshot.get(OnrampAccount, onramp_account_id)
+    if onramp is None or onramp.account_id != account_id:
+        raise NotFound("on-ramp bank account")
+    return onramp

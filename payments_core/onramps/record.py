@@ -1,0 +1,206 @@
+"""On-ramp bank accounts and the transfers to them, as they are stored (contract §7)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar, Literal
+
+import attrs
+
+from payments_core.assets import Asset, asset_of
+from payments_core.banks.incoming import IncomingRail
+from payments_core.clock import Instant
+from payments_core.money import ZERO, Atomic, atomic
+from payments_core.storage.records import Collection, Index, Lookup, Record, Unique
+
+OnrampAccountStatus = Literal["pending", "active", "rejected", "disabled"]
+BankTransactionStatus = Literal[
+    "scheduled", "received", "in_review", "submitted", "settled", "refunded", "failed"
+]
+BankTransactionType = Literal["transfer", "micro_deposit"]
+Disposition = Literal["undecided", "deliver", "refund"]
+EntryCause = Literal["arrival", "refund", "delivery", "credit", "credit_reorged"]
+BookAccount = Literal["sender", "bank", "escrow", "recipient"]
+BOOK_ACCOUNTS: tuple[BookAccount, ...] = ("sender", "bank", "escrow", "recipient")
+
+ONRAMP_NUMBER_SEAL = "onramp_account_number"
+
+
+@attrs.frozen(kw_only=True)
+class OnrampDestination:
+    """Where the stablecoins go: a vault of the account, or a wallet."""
+
+    type: Literal["vault", "wallet"]
+    chain_id: int
+    asset_symbol: str
+    address: str
+
+    @property
+    def asset(self) -> Asset:
+        """What is credited."""
+        return asset_of(self.chain_id, self.asset_symbol)
+
+
+@attrs.frozen(kw_only=True)
+class DepositInstructions:
+    """Where others send money, with the number sealed.
+
+    `sealed_number` opens with the purpose ONRAMP_NUMBER_SEAL and the on-ramp account's id.
+    """
+
+    bank_name: str
+    bank_address: str
+    beneficiary_name: str
+    beneficiary_address: str
+    sealed_number: str = attrs.field(repr=False)
+    last4: str
+    routing_number: str
+    reference: str
+    rails: tuple[IncomingRail, ...]
+
+
+@attrs.frozen(kw_only=True)
+class OnrampAccount(Record):
+    """A reusable on-ramp: an account number at the bank, and where its money goes.
+
+    `bank_key` is the key under which the bank made the number; it was stored before the bank was
+    asked. `reason` is the bank's sentence about a rejection.
+    """
+
+    collection: ClassVar[Collection] = Collection(
+        "onramp_accounts",
+        columns={"account_id": str, "bank_key": str, "created_at": int},
+        indexes=(Index("by_account", key=("account_id",), order=("created_at",), descending=True),),
+        lookups=(Lookup("by_bank_key", ("bank_key",)),),
+    )
+
+    account_id: str
+    external_user_id: str
+    bank_key: str
+    status: OnrampAccountStatus = "pending"
+    currency: str
+    destination: OnrampDestination
+    instructions: DepositInstructions | None = None
+    reason: str | None = None
+    api_version: str
+    created_at: Instant
+    updated_at: Instant
+
+
+class UnbalancedBooks(AssertionError):
+    """Postings that do not add up to zero: a fault of ours, and nothing is committed."""
+
+
+@attrs.frozen(kw_only=True)
+class FundingBooks:
+    """Where the money of a bank transfer is, in atomic units of what it is credited as.
+
+    `sender` is the world outside, at or below zero. What is at the `bank` or in the `escrow` is in
+    our care; `recipient` has what was credited. The sum is zero, always.
+    """
+
+    sender: Atomic = attrs.field(default=ZERO, converter=atomic)
+    bank: Atomic = attrs.field(default=ZERO, converter=atomic)
+    escrow: Atomic = attrs.field(default=ZERO, converter=atomic)
+    recipient: Atomic = attrs.field(default=ZERO, converter=atomic)
+
+    def __attrs_post_init__(self) -> None:
+        if self.sender + self.bank + self.escrow + self.recipient != 0:
+            raise UnbalancedBooks(self)
+
+
+@attrs.frozen(kw_only=True)
+class BankTransaction(Record):
+    """A bank transfer to an on-ramp, counted once for ever: `incoming_id` is the bank's own id.
+
+    The destination is the on-ramp's, as it was when the transfer was first seen. What becomes of
+    the money is decided once it has arrived: the `disposition` is stored before the bank is asked
+    to deliver or to send back, and never changes after. `credit_id` is our transfer of the
+    stablecoins from the transaction's own escrow; `credits` counts how often there was one.
+    """
+
+    collection: ClassVar[Collection] = Collection(
+        "bank_transactions",
+        columns={
+            "onramp_account_id": str,
+            "account_id": str,
+            "incoming_id": str,
+            "status": str,
+            "created_at": int,
+        },
+        indexes=(
+            Index("by_onramp", key=("onramp_account_id",), order=("created_at",), descending=True),
+            Index("by_incoming", key=("incoming_id",)),
+        ),
+        uniques=(Unique("incoming", ("incoming_id",)),),
+    )
+
+    onramp_account_id: str
+    account_id: str
+    external_user_id: str
+    incoming_id: str
+    rail: IncomingRail
+    amount_cents: int
+    type: BankTransactionType
+    destination: OnrampDestination
+    sender_name: str | None = attrs.field(default=None, repr=False)
+    reference: str | None = None
+    status: BankTransactionStatus
+    status_version: int = 1
+    reason: str | None = None
+    disposition: Disposition = "undecided"
+    credit_id: str | None = None
+    credits: int = 0
+    transaction_hash: str | None = None
+    books: FundingBooks = attrs.field(factory=FundingBooks)
+    entries: int = 0
+    expected_at: Instant | None = None
+    received_at: Instant | None = None
+    held_at: Instant | None = None
+    submitted_at: Instant | None = None
+    settled_at: Instant | None = None
+    refunded_at: Instant | None = None
+    api_version: str
+    created_at: Instant
+    updated_at: Instant
+
+    @property
+    def amount_atomic(self) -> int:
+        """The amount in the smallest units of what is credited: one dollar is one token."""
+        return int(self.amount_cents * 10 ** (self.destination.asset.decimals - 2))
+
+
+@attrs.frozen(kw_only=True)
+class FundingEntry(Record):
+    """One movement of a bank transfer's money, never changed; the id is `<transaction id>/<n>`.
+
+    `postings` add up to zero.
+    """
+
+    collection: ClassVar[Collection] = Collection(
+        "bank_funding_entries",
+        columns={"transaction_id": str, "number": int},
+        indexes=(Index("by_transaction", key=("transaction_id",), order=("number",)),),
+    )
+
+    transaction_id: str
+    number: int
+    cause: EntryCause
+    postings: Mapping[str, Atomic]
+    created_at: Instant
+
+
+@attrs.frozen(kw_only=True)
+class UnmatchedTransfer(Record):
+    """A bank transfer for no on-ramp that is known, in the directory; it is sent back.
+
+    The id is `<mode>:<the bank's id>`. `status` is what the bank last said of it.
+    """
+
+    collection: ClassVar[Collection] = Collection("unmatched_bank_transfers")
+
+    rail: IncomingRail
+    amount_cents: int
+    status: str
+    created_at: Instant
+    updated_at: Instant

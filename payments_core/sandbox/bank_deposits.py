@@ -1,0 +1,105 @@
+"""The sandbox's bank door: transfers that somebody makes to an on-ramp bank account."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable
+
+from payments_core.banks.incoming import IncomingRail, IncomingTransfer
+from payments_core.banks.port import BankRefused, BankUnavailable
+from payments_core.banks.simulated.arrivals import ArrivalOutcome, NewArrival
+from payments_core.banks.simulated.incoming import SimulatedFundingBank
+from payments_core.engine.decision import Decision
+from payments_core.engine.idempotency.record import IdempotentRequest
+from payments_core.engine.ports import Ports
+from payments_core.errors import (
+    CapabilityNotActive,
+    DependencyFailed,
+    NotFound,
+    ValidationFailed,
+)
+from payments_core.onramps.record import OnrampAccount
+from payments_core.tenants.authorization import Authority
+
+_DOLLARS = re.compile(r"([0-9]{1,12})(?:\.([0-9]{1,2}))?", re.ASCII)
+
+
+class BankDeposits:
+    """Lets transfers arrive at the simulated bank."""
+
+    def __init__(
+        self,
+        ports: Ports,
+        bank: SimulatedFundingBank | None,
+        wake: Callable[[], None],
+        *,
+        require_new_key: Callable[[Authority, IdempotentRequest | None], None],
+        operation_id: Callable[[str, IdempotentRequest | None], str],
+    ) -> None:
+        """`wake` is called when something has happened at the bank. `require_new_key` lets only
+        the sandbox's app pass, `operation_id` names what happens once for an idempotency key."""
+        self._storage = ports.storage
+        self._committer = ports.committer
+        self._bank = bank
+        self._wake = wake
+        self._require_new_key = require_new_key
+        self._operation_id = operation_id
+
+    def deposit(
+        self,
+        authority: Authority,
+        onramp_account_id: str,
+        amount: str,
+        rail: IncomingRail,
+        *,
+        outcome: ArrivalOutcome = "receive",
+        idempotent: IdempotentRequest | None = None,
+    ) -> IncomingTransfer:
+        """A transfer that is sent now, and arrives by its rail's calendar.
+
+        `amount` is in dollars, with two decimals at the most. Raises NotFound, ValidationFailed,
+        InvalidState until the bank has made the number, CapabilityNotActive where the sandbox has
+        another bank, and DependencyFailed.
+        """
+        self._require_new_key(authority, idempotent)
+        if self._bank is None:
+            raise CapabilityNotActive("us_bank_funding")
+        amount_cents = _parse_dollars(amount)
+        onramp = self._storage.read(
+            authority.partition, lambda snapshot: snapshot.get(OnrampAccount, onramp_account_id)
+        )
+        if onramp is None:
+            raise NotFound("on-ramp bank account")
+        arrival = NewArrival(
+            id=_incoming_id(self._operation_id("incoming", idempotent)),
+            account_key=onramp.bank_key,
+            rail=rail,
+            amount_cents=amount_cents,
+            outcome=outcome,
+        )
+        try:
+            made = self._bank.receive(arrival)
+        except BankRefused as error:
+            raise ValidationFailed.at("amount", str(error)) from error
+        except BankUnavailable as error:
+            raise DependencyFailed("bank") from error
+        self._wake()
+        if idempotent is None:
+            return made
+        return self._committer.commit(
+            authority, lambda tx, id_sequence: Decision(made), idempotent=idempotent
+        )
+
+
+def _incoming_id(name: str) -> str:
+    return f"incoming_{hashlib.sha256(name.encode()).hexdigest()[:24]}"
+
+
+def _parse_dollars(amount: str) -> int:
+    """The cents of an amount in dollars. Raises ValidationFailed."""
+    found = _DOLLARS.fullmatch(amount)
+    cents = 0 if found is None else int(found[1]) * 100 + int((found[2] or "").ljust(2, "0"))
+    if not cents:
+        raise ValidationFailed.at("amount", "must be dollars, such as 100.00, and more than zero")
+    return cents

@@ -1,0 +1,1 @@
+"""Reusable on-ramps of accounts."""

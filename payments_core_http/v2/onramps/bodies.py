@@ -1,0 +1,33 @@
+"""On-ramp bank accounts to add."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import attrs
+
+from payments_core.errors import FieldError
+from payments_core.onramps.fields import find_onramp_faults
+from payments_core.validation.fields import Address, AssetSymbol, ChainId
+
+
+@attrs.frozen(kw_only=True)
+class OnrampDestination:
+    """Where the stablecoins go: the account's vault on the chain, or a wallet's `address`."""
+
+    type: Literal["vault", "wallet"]
+    chainId: ChainId
+    assetSymbol: AssetSymbol
+    address: Address | None = None
+
+
+@attrs.frozen(kw_only=True)
+class AddOnrampAccount:
+    """A reusable on-ramp, whose number the bank makes."""
+
+    currency: Literal["usd"]
+    destination: OnrampDestination
+
+    def faults(self) -> list[FieldError]:
+        """A wallet without an address, or a vault with one."""
+        return find_onramp_faults(self.destination.type, self.destination.address)

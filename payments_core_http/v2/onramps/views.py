@@ -1,0 +1,193 @@
+"""On-ramp bank accounts, their instructions and transactions as v2 gives them out (contract §7)."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import attrs
+
+from payments_core.banks.incoming import IncomingRail
+from payments_core.clock import format_iso, format_iso_or_none
+from payments_core.onramps.lifecycle import format_cents
+from payments_core.onramps.operations import OnrampRequirements, OpenedInstructions
+from payments_core.onramps.record import (
+    BankTransaction,
+    BankTransactionStatus,
+    BankTransactionType,
+    OnrampAccount,
+    OnrampAccountStatus,
+    OnrampDestination,
+)
+from payments_core_http.v2.bank_accounts.views import (
+    FieldRequirementView,
+    PayingWalletView,
+    field_requirement,
+    wallet,
+)
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class OnrampDestinationView:
+    """Where the stablecoins go."""
+
+    type: Literal["vault", "wallet"]
+    chainId: int
+    assetSymbol: str
+    address: str
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class OnrampBankAccountView:
+    """A reusable on-ramp. Of its number there are the last four digits."""
+
+    id: str
+    onrampBankAccountId: str
+    accountId: str
+    status: OnrampAccountStatus
+    currency: str
+    destination: OnrampDestinationView
+    bankName: str | None
+    last4: str | None
+    reason: str | None
+    createdAt: str
+    updatedAt: str
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class OnrampRequirementsView:
+    """Whether on-ramps can be added and, if not, why; and what a new one takes."""
+
+    eligible: bool
+    reasons: tuple[str, ...]
+    rails: tuple[IncomingRail, ...]
+    wallets: tuple[PayingWalletView, ...]
+    fields: tuple[FieldRequirementView, ...]
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class DepositInstructionsView:
+    """Where others send money; it never changes. The reference goes on the transfer."""
+
+    bankName: str
+    bankAddress: str
+    beneficiaryName: str
+    beneficiaryAddress: str
+    accountNumber: str = attrs.field(repr=False)
+    routingNumber: str
+    rails: tuple[IncomingRail, ...]
+    reference: str
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class BankTransactionView:
+    """A bank transfer to an on-ramp, and how far its money has come.
+
+    `amount` is in dollars; `amountAtomic` of the asset is credited for it. A `micro_deposit` is
+    never credited.
+    """
+
+    id: str
+    transactionId: str
+    onrampBankAccountId: str
+    accountId: str
+    type: BankTransactionType
+    status: BankTransactionStatus
+    statusVersion: int
+    rail: IncomingRail
+    currency: Literal["usd"]
+    amount: str
+    amountAtomic: str
+    destination: OnrampDestinationView
+    transactionHash: str | None
+    senderName: str | None
+    reference: str | None
+    reason: str | None
+    expectedAt: str | None
+    receivedAt: str | None
+    submittedAt: str | None
+    settledAt: str | None
+    refundedAt: str | None
+    createdAt: str
+    updatedAt: str
+
+
+def onramp_account(record: OnrampAccount) -> OnrampBankAccountView:
+    """A reusable on-ramp."""
+    instructions = record.instructions
+    return OnrampBankAccountView(
+        id=record.id,
+        onrampBankAccountId=record.id,
+        accountId=record.account_id,
+        status=record.status,
+        currency=record.currency,
+        destination=_destination(record.destination),
+        bankName=None if instructions is None else instructions.bank_name,
+        last4=None if instructions is None else instructions.last4,
+        reason=record.reason,
+        createdAt=format_iso(record.created_at),
+        updatedAt=format_iso(record.updated_at),
+    )
+
+
+def onramp_requirements(found: OnrampRequirements) -> OnrampRequirementsView:
+    """What a new on-ramp needs."""
+    return OnrampRequirementsView(
+        eligible=found.eligible,
+        reasons=found.reasons,
+        rails=found.rails,
+        wallets=tuple(map(wallet, found.vaults)),
+        fields=tuple(map(field_requirement, found.fields)),
+    )
+
+
+def deposit_instructions(opened: OpenedInstructions) -> DepositInstructionsView:
+    """Where others send money."""
+    instructions = opened.instructions
+    return DepositInstructionsView(
+        bankName=instructions.bank_name,
+        bankAddress=instructions.bank_address,
+        beneficiaryName=instructions.beneficiary_name,
+        beneficiaryAddress=instructions.beneficiary_address,
+        accountNumber=opened.account_number,
+        routingNumber=instructions.routing_number,
+        rails=instructions.rails,
+        reference=instructions.reference,
+    )
+
+
+def bank_transaction(record: BankTransaction) -> BankTransactionView:
+    """A bank transfer to an on-ramp."""
+    return BankTransactionView(
+        id=record.id,
+        transactionId=record.id,
+        onrampBankAccountId=record.onramp_account_id,
+        accountId=record.account_id,
+        type=record.type,
+        status=record.status,
+        statusVersion=record.status_version,
+        rail=record.rail,
+        currency="usd",
+        amount=format_cents(record.amount_cents),
+        amountAtomic=str(record.amount_atomic),
+        destination=_destination(record.destination),
+        transactionHash=record.transaction_hash,
+        senderName=record.sender_name,
+        reference=record.reference,
+        reason=record.reason,
+        expectedAt=format_iso_or_none(record.expected_at),
+        receivedAt=format_iso_or_none(record.received_at),
+        submittedAt=format_iso_or_none(record.submitted_at),
+        settledAt=format_iso_or_none(record.settled_at),
+        refundedAt=format_iso_or_none(record.refunded_at),
+        createdAt=format_iso(record.created_at),
+        updatedAt=format_iso(record.updated_at),
+    )
+
+
+def _destination(destination: OnrampDestination) -> OnrampDestinationView:
+    return OnrampDestinationView(
+        type=destination.type,
+        chainId=destination.chain_id,
+        assetSymbol=destination.asset_symbol,
+        address=destination.address,
+    )

@@ -1,0 +1,91 @@
+"""A payer with an on-ramp, and short ways to its bank. It is Monday, 9:34 in New York."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from payments_core.banks.incoming import IncomingTransfer
+from payments_core.banks.simulated.incoming import SimulatedFundingBank
+from payments_core.onramps.fields import NewOnrampAccount, NewOnrampDestination
+from payments_core.onramps.record import BankTransaction, FundingEntry, OnrampAccount
+from tests.service.world import BASE, USDC, World
+
+
+class OnrampSetting:
+    """One on-ramp of the payer, to the vault unless told otherwise."""
+
+    def __init__(self, world: World, **destination: Any) -> None:
+        self.world = world
+        make_capable(world)
+        self.onramp = self.add(**destination)
+
+    def add(self, **destination: Any) -> OnrampAccount:
+        """Another on-ramp, whose number the bank has made."""
+        chosen = {"type": "vault", "chain_id": BASE, "asset_symbol": "USDC", **destination}
+        new = NewOnrampAccount(currency="usd", destination=NewOnrampDestination(**chosen))
+        world = self.world
+        made = world.service.onramp_accounts.add(world.server, world.payer.id, new)
+        world.run()
+        return self.reload(made)
+
+    def reload(self, onramp: OnrampAccount) -> OnrampAccount:
+        world = self.world
+        found = world.storage.read(
+            world.environment_id, lambda snapshot: snapshot.get(OnrampAccount, onramp.id)
+        )
+        assert found is not None
+        return found
+
+    @property
+    def bank(self) -> SimulatedFundingBank:
+        bank = self.world.service._funding_banks.simulated  # what the sandbox's doors are given
+        assert bank is not None
+        return bank
+
+    def deposit(self, amount: str = "100.00", rail: Any = "wire", **more: Any) -> IncomingTransfer:
+        """A transfer to the on-ramp that somebody makes now."""
+        world = self.world
+        deposits = world.service.sandbox().bank_deposits
+        return deposits.deposit(world.server, self.onramp.id, amount, rail, **more)
+
+    def transactions(self) -> tuple[BankTransaction, ...]:
+        """What arrived, newest first."""
+        world = self.world
+        page = world.service.onramp_accounts.list_transactions(
+            world.server, world.payer.id, self.onramp.id
+        )
+        return page.records
+
+    @property
+    def transaction(self) -> BankTransaction:
+        (transaction,) = self.transactions()
+        return transaction
+
+    def told(self) -> list[str]:
+        """The events of bank transfers, in their order."""
+        names = [event.name for event in self.world.events()]
+        return [name for name in names if name.startswith("bank_funding.")]
+
+    def balance(self, address: str | None = None) -> int:
+        """What the destination holds, finally."""
+        address = address or self.onramp.destination.address
+        return self.world.chain.balances(USDC.address, [address]).amounts[address]
+
+    def postings(self, transaction: BankTransaction) -> list[tuple[str, Mapping[str, int]]]:
+        """The journal of a transaction."""
+        entries = self.world.storage.read(
+            self.world.environment_id,
+            lambda snapshot: (
+                snapshot.find(FundingEntry, "by_transaction", (transaction.id,), limit=100).records
+            ),
+        )
+        return [(entry.cause, dict(entry.postings)) for entry in entries]
+
+
+def make_capable(world: World) -> None:
+    """The payer verified, and its capability us_bank_funding active."""
+    world.service.verifications.simulate_decision(world.server, world.payer.id, "approved")
+    world.service.capabilities.activate(world.server, world.payer.id, "us_bank_funding")
+    world.run()
+    world.advance(60)
