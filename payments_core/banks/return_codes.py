@@ -2,7 +2,11 @@
 
 Source: Nacha Operating Rules, Appendix Four (the codes) and Section 3.8 (the deadlines). The
 operator's rejections (R13, R18, R19, R25 to R28) come from the ACH Operator, not from the
-recipient's bank, with the file after the one in which the transfer was processed.
+recipient's bank, with the file after the one in which the transfer was processed. A credit that its
+recipient refuses (R23) comes back when the bank hears of the refusal.
+
+The windows were compared with the public tables of PayNearMe ("ACH Return Codes") and Galileo
+("API Reference: ACH Return Codes"), which print Nacha's.
 
 Most transfers to an account ("credits") are returned with R02, R03, R04, R14 to R17, R20 or R23.
 R01, R05, R07 to R11, R24 and R29 are made for transfers out of an account ("debits").
@@ -22,7 +26,7 @@ from payments_core.clock import Instant
 
 HolderType = Literal["individual", "business"]
 
-ReturnWindow = Literal["operator", "two_banking_days", "sixty_days", "by_agreement"]
+ReturnWindow = Literal["operator", "two_banking_days", "sixty_days", "by_agreement", "on_refusal"]
 
 
 @attrs.frozen
@@ -79,7 +83,12 @@ _CODES: tuple[ReturnCode, ...] = (
     ReturnCode("R20", "Not a transaction account"),
     ReturnCode("R21", "Invalid company identification"),
     ReturnCode("R22", "Invalid individual ID number"),
-    ReturnCode("R23", "Credit refused by the recipient"),
+    ReturnCode(
+        "R23",
+        "Credit refused by the recipient",
+        individual="on_refusal",
+        business="on_refusal",
+    ),
     ReturnCode("R24", "Duplicate entry"),
     _rejected_by_operator("R25", "Addenda error"),
     _rejected_by_operator("R26", "Mandatory field error"),
@@ -97,10 +106,11 @@ RETURN_BANKING_DAYS = 2
 def return_deadline(code: str, holder: HolderType, settled_on: date) -> Instant | None:
     """The last instant at which a transfer that settled on this date may come back.
 
-    None means that the rules set no deadline (R06). Raises KeyError for an unknown code.
+    None means that the rules count no deadline from settlement (R06, R23). Raises KeyError for an
+    unknown code.
     """
     window = RETURN_CODES[code].window(holder)
-    if window == "by_agreement":
+    if window in ("by_agreement", "on_refusal"):
         return None
     last_day = {
         "operator": settled_on,

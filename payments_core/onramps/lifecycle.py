@@ -113,7 +113,7 @@ _TRIGGERS: dict[IncomingStatus, str] = {
 
 MICRO_DEPOSIT_CENTS = 1_00
 """An ACH credit below this checks that the account exists, and is never credited (Nacha Operating
-Rules, "Micro-Entries": ACH credits of less than 1 dollar)."""
+Rules, "Micro-Entries", since 2022-09-16: ACH credits of less than 1 dollar)."""
 
 
 def observe_new(
@@ -153,8 +153,6 @@ def observe(
     trigger = _TRIGGERS[incoming.status]
     is_ours = transaction.held_at is not None and incoming.status == "received"
     if is_ours or not BANK_TRANSACTION.allows(transaction.status, trigger):
-        return Step(transaction)
-    if BANK_TRANSACTION.step(transaction.status, trigger).target == transaction.status:
         return Step(transaction)
     return _take(transaction, transaction.status, trigger, incoming, now=now)
 

@@ -185,7 +185,7 @@ class TestReturns:
 
     def test_only_consumers_have_sixty_days(self) -> None:
         assert {row.business for row in RETURN_CODES.values()} == {
-            "two_banking_days", "operator", "by_agreement",
+            "two_banking_days", "operator", "by_agreement", "on_refusal",
         }  # fmt: skip
         long = {code for code, row in RETURN_CODES.items() if row.individual == "sixty_days"}
         assert long == {"R05", "R07", "R10", "R11", "R29"}
