@@ -165,6 +165,7 @@ LONGER: dict[str, str] = {
     # "payments_core/x.py" or "payments_core/x.py: function": "why it is better whole",
     "payments_core/errors.py": "a table: one small class per error code",
     "payments_core/payments/receipts/observation.py": "a quarter of it explains the rest",
+    "payments_core/service.py": "a table: one property per resource",
 }
 
 

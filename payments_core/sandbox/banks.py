@@ -37,7 +37,8 @@ def choose_funding_banks(
     if bank is not None:
         given: dict[str, FundingBank] = {}
         if isinstance(bank, FundingBank):
-            given = {mode: bank for mode in MODES}
+            for mode in MODES:
+                given[mode] = bank
         return FundingBanks(by_mode=given)
     if not sandbox_chains:
         return FundingBanks(by_mode={})

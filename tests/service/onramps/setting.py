@@ -64,8 +64,9 @@ class OnrampSetting:
 
     def told(self) -> list[str]:
         """The events of bank transfers, in their order."""
-        names = [event.name for event in self.world.events()]
-        return [name for name in names if name.startswith("bank_funding.")]
+        told = [event for event in self.world.events() if event.name.startswith("bank_funding.")]
+        told.sort(key=lambda event: (event.created_at, event.payload["statusVersion"]))
+        return [event.name for event in told]
 
     def balance(self, address: str | None = None) -> int:
         """What the destination holds, finally."""
