@@ -66,6 +66,9 @@ class _RowChanges:
     deletes: Sequence[Record]
 
 
+CLOCKS_DIFFER_MS = 2_500
+"""So far apart clocks of workers may be: another may take a lease so much before its end."""
+
 DecideAll = Callable[[Transaction, IdSequence, Sequence[ClaimedJob]], Mapping[str, Decision[Any]]]
 
 
@@ -281,9 +284,11 @@ class Committer:
     ) -> _Attempt[T] | None:
         """The one, of the transactions whose COMMIT went unanswered, that took place.
 
-        A claimed job tells: only its holder moves it on. Otherwise a row tells that only this
-        transaction can have inserted: one with an id drawn for it, or with its exact content.
-        A decision that inserts nothing must bear being made twice.
+        A claimed job tells: only its holder moves it on. Otherwise, or where the lease of the
+        claim may have ended meanwhile, a row tells that only this transaction can have inserted:
+        one with an id drawn for it, or with its exact content. A decision that inserts nothing
+        must bear being made twice; under a job that was moved on it raises LeaseLost, since it
+        may have been another worker's, and what was to follow is in the records.
         """
         return next(
             (one for one in reversed(unanswered) if self._was_committed(authority, one, claimed)),
@@ -297,7 +302,17 @@ class Committer:
             job = self._storage.read(
                 authority.partition, lambda snapshot: snapshot.get(Job, claimed.job.id)
             )
-            return job is None or job.version != claimed.job.version
+            if job is not None and job.version == claimed.job.version:
+                return False
+            if self._clock.now() < claimed.job.lease_until - CLOCKS_DIFFER_MS:
+                return True  # nobody else can have claimed it
+            if not self._is_stored(authority, outcome):
+                raise LeaseLost(claimed.job.id)
+            return True
+        return self._is_stored(authority, outcome)
+
+    def _is_stored(self, authority: CommitAuthority, outcome: _Attempt[T]) -> bool:
+        """Whether a row is there that only this transaction can have inserted."""
         witness = outcome.witness
         if witness is None:
             return False

@@ -1,7 +1,9 @@
 """Leases in PostgreSQL once they are given: their renewal, and the end of a dead holder's.
 
-Each transaction is of one partition. A lease saves work and proves nothing, so neither need be
-durable before it is answered: after a crash of the server the job is due a little earlier.
+Each transaction is of one partition. A renewal does not wait for the disk: after a crash of the
+server the job is due a little earlier. A claim does wait. One that the crash took back would leave
+its worker with a version that the job never had, or that another's claim has, and by that version
+a worker finds out whether its last COMMIT took place.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ from payments_core.storage.postgres.claims import READY, RunInTransaction
 from payments_core.storage.postgres.pending_transaction import PendingTransaction
 from payments_core.storage.postgres.transaction import PostgresTransaction
 
-ASYNCHRONOUS = "SET LOCAL synchronous_commit = off"
+_ASYNCHRONOUS = "SET LOCAL synchronous_commit = off"
 
 # In the order in which those who finish many jobs lock them.
 _LOCK = "SELECT 1 FROM jobs WHERE partition = $1 AND id = ANY ($2::text[]) ORDER BY id FOR UPDATE"
@@ -54,7 +56,7 @@ def _renew_in(
     transaction: PendingTransaction, partition: str, items: Sequence[ClaimedJob], until: Instant
 ) -> list[ClaimedJob]:
     renewed = [attrs.evolve(item.job, lease_until=until) for item in items]
-    transaction.enqueue(ASYNCHRONOUS, ())
+    transaction.enqueue(_ASYNCHRONOUS, ())
     transaction.enqueue(_LOCK, (partition, [job.id for job in renewed]))
     rows = transaction.query(
         _RENEW,
