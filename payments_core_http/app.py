@@ -18,7 +18,7 @@ from payments_core.engine.idempotency.record import AlreadyResponded, Response
 from payments_core.engine.idempotency.single_flight import SingleFlight
 from payments_core.errors import NotFound, PaymentsError, ServiceUnavailable
 from payments_core.payments.checkout.public import require_origin_allowed
-from payments_core.tenants.authorization import authorize, require_product
+from payments_core.tenants.authorization import require_product
 from payments_core_http import cors
 from payments_core_http.authentication import CHALLENGES, authenticate, find_admitted_origin
 from payments_core_http.browser_sessions import read_cookies
@@ -181,14 +181,7 @@ class Pipeline:
             self._throttle.check_creations(context.rate_context, route, caller.environment)
         authority = caller.authority_for(route)
         if authority is not None:
-            authorize(
-                authority.requirement,
-                authority.environment,
-                caller.key,
-                caller.session,
-                authority.payment_id,
-                caller.operator,
-            )
+            authority.require_allowed()
         if caller.shop is not None:
             require_origin_allowed(caller.shop.terms, caller.origin)
         key = None if route.is_form else read_key(route, environ)

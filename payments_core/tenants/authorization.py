@@ -176,6 +176,17 @@ class Authority:
             return f"origin:{self.environment.app_id}:{self.origin}"
         return f"app:{self.environment.app_id}"
 
+    def require_allowed(self) -> None:
+        """Return if its credential and environment meet the requirement. Raises as `authorize`."""
+        authorize(
+            self.requirement,
+            self.environment,
+            self.key,
+            self.session,
+            self.payment_id,
+            self.operator,
+        )
+
     def confirm(self, tx: Transaction) -> None:
         """Hold the records that this authority rests on; raise where it no longer stands.
 
@@ -189,9 +200,7 @@ class Authority:
             key = environment.key(self.key.id) if self.key else None
             if self.key is not None and (key is None or key.revoked_at is not None):
                 raise Unauthorized()
-            authorize(
-                self.requirement, environment, key, self.session, self.payment_id, self.operator
-            )
+            attrs.evolve(self, environment=environment, key=key).require_allowed()
         if self.session is not None:
             session = lock_shared(tx, ClientSession, self.session.id)
             if session is None or not session_is_valid(session, environment):
@@ -209,5 +218,5 @@ def require_product(authority: Authority, product: str) -> Authority:
         authority.requirement, products=(*authority.requirement.products, product)
     )
     narrowed = attrs.evolve(authority, requirement=requirement)
-    authorize(requirement, narrowed.environment, narrowed.key, narrowed.session)
+    narrowed.require_allowed()
     return narrowed
