@@ -190,6 +190,7 @@ bench: $(READY) ## Measure the pipeline, storages, servers, webhooks, limiters a
 	@$(PY) -m benchmarks.copy
 	@$(PY) -m benchmarks.webhooks
 	@$(PY) -m benchmarks.webhook_claims
+	@$(PY) -m benchmarks.claims
 	@$(PY) -m benchmarks.webhook_transports
 	@$(PY) -m benchmarks.webhook_verify
 	@$(PY) -m benchmarks.limiter

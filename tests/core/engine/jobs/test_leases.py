@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 
+import msgspec
 import pytest
 
 from payments_core.clock import FixedClock, Instant
@@ -14,6 +15,8 @@ from payments_core.engine.jobs.batches import MAX_BATCH, MAX_BATCH_WAIT_S, Batch
 from payments_core.engine.jobs.leases import LeaseKeeper
 from payments_core.engine.jobs.parking import Queue
 from payments_core.engine.jobs.worker import Worker
+from payments_core.storage import documents
+from payments_core.storage.jobs import Job
 from payments_core.storage.memory.adapter import MemoryStorage
 from payments_core.storage.port import ClaimedJob, StorageUnavailable
 from tests.core.engine.jobs.bench import PASSING, STOPPING, Bench
@@ -345,3 +348,13 @@ def test_a_worker_without_queues_can_be_started() -> None:
     worker = Worker(bench.storage, bench.clock, "sandbox", {}, ())
     worker.start(1)
     assert worker.stop()
+
+
+def test_a_job_of_the_release_before_has_no_holder_until_it_is_claimed() -> None:
+    bench = Bench()
+    bench.add("a")
+    body = msgspec.json.decode(documents.encode(bench.jobs()["a"]))
+    old = {name: value for name, value in body.items() if name not in ("holder", "oldest_reader")}
+    assert documents.decode(Job, msgspec.json.encode({**old, "schema": 1})).holder == ""
+    claimed = msgspec.json.encode({**old, "schema": 1, "holder": "me"})  # as SQLite writes it
+    assert documents.decode(Job, claimed).holder == "me"
