@@ -153,7 +153,7 @@ if TYPE_CHECKING:
     from payments_core.tenants.client_sessions.record import ClientSession
     from payments_core.tenants.operator_sessions import BegunSession
     from payments_core.tenants.operators import NewPassword
-    from payments_core.tenants.record import App, Environment, Key, Operator
+    from payments_core.tenants.record import App, Environment, Key, Operator, OperatorSession
     from payments_core.versions import Versions
     from payments_core.webhooks.destinations import RefusedPrefix
     from payments_core.webhooks.lifecycle import EndpointChanges
