@@ -82,7 +82,7 @@ def test_a_deadlock_runs_again(storage: PostgresStorage) -> None:
         storage.transact(PARTITION, work)
 
     assert find_errors(run_concurrently(lambda: move("a", "b"), lambda: move("b", "a"))) == []
-    assert len(runs) == 3
+    assert len(runs) >= 3  # the one that runs again may meet the other again
     assert fetch_existing(storage, Counter, "a").total == 2
 
 
