@@ -185,13 +185,15 @@ def run(payments: int, seed: int, chance: float, within_s: float = 600.0) -> tup
                     world.clock.refresh()
                     world.clock.advance_to(world.clock.now() + LEASE_S * 1_000)
                 if is_dead:
-                    worker = _start(folder, "work")
+                    worker = _start(folder, "work", stdout=subprocess.DEVNULL)
                 time.sleep(0.1)
         finally:
             for process in (worker, bank):
                 if process is not None:
                     process.kill()
                     process.wait()
+            if bank.stdout is not None:
+                bank.stdout.close()
         books = _bank_ports(folder).storage
         keys = [
             payout_key(world.environment_id, created.payment.id, attempt)
@@ -207,9 +209,9 @@ def run(payments: int, seed: int, chance: float, within_s: float = 600.0) -> tup
         return found, int((folder / "kills").read_text())
 
 
-def _start(folder: Path, *arguments: str) -> subprocess.Popen[str]:
+def _start(folder: Path, *arguments: str, stdout: int = subprocess.PIPE) -> subprocess.Popen[str]:
     command = [sys.executable, "-m", "tests.service.payments.payouts.kills", "--in", str(folder)]
-    return subprocess.Popen([*command, *arguments], stdout=subprocess.PIPE, text=True)
+    return subprocess.Popen([*command, *arguments], stdout=stdout, text=True)
 
 
 def main() -> int:
