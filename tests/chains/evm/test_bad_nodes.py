@@ -23,7 +23,7 @@ from tests.service.world import BASE, USDC, atomic
 
 HUGE = "0x" + "f" * 65
 BY_HASH = ("eth_getTransactionReceipt", "eth_getTransactionByHash")
-WAITING = ("jobs", "scan_wishes", "simulated_time")
+WAITING = ("jobs", "notice_readers", "scan_wishes", "simulated_time")
 SCANNED = ("scan_cursors", "deposits")
 
 
