@@ -8,7 +8,8 @@ import pytest
 
 from payments_core.errors import NotFound, ResourceConflict, Unauthorized, ValidationFailed
 from payments_core.tenants import operators as module
-from payments_core.tenants.operators import HashCost, Operators, session_is_over
+from payments_core.tenants.operator_sessions import OperatorSessions
+from payments_core.tenants.operators import HashCost, Operators
 from payments_core.tenants.record import Operator
 from tests.maintenance.shop import Shop
 
@@ -94,16 +95,17 @@ def test_an_environment_has_one_operator_and_a_name_one_owner(
 def test_a_new_password_ends_the_old_one_and_what_began_with_it(
     shop: Shop, operators: Operators
 ) -> None:
+    sessions = OperatorSessions(shop.service.ports, operators)
     first = operators.create(shop.environment_id, "ann")
-    shop.system.advance(1)
-    began_at = shop.clock.now()
+    begun = sessions.begin("ann", first.password, mode="sandbox")
+    assert sessions.authenticate(begun.token, mode="sandbox")[1].id == begun.session.id
     shop.system.advance(1)
     second = operators.reset_password("ann", mode="sandbox")
     refused(operators, "ann", first.password)
-    operator = operators.verify("ann", second.password, mode="sandbox")
-    assert session_is_over(operator, began_at)
-    assert not session_is_over(operator, shop.clock.now())
-    assert not session_is_over(first.operator, began_at)
+    with pytest.raises(Unauthorized):
+        sessions.authenticate(begun.token, mode="sandbox")
+    again = sessions.begin("ann", second.password, mode="sandbox")
+    assert sessions.authenticate(again.token, mode="sandbox")[1].id == again.session.id
 
 
 def test_who_was_removed_stays_out_and_makes_room(shop: Shop, operators: Operators) -> None:

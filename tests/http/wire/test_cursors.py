@@ -52,6 +52,7 @@ class Shop(ShopOnFile):
             "paymentId": self.payments[0]["id"],
             "vaultId": vault["vaultId"],
             "webhookId": self.endpoints[0],
+            "onrampBankAccountId": self.onramp(),
         }
         self.access = self.access_token("payer", *PERMISSION_PRODUCTS)
 
@@ -60,6 +61,21 @@ class Shop(ShopOnFile):
         seen = self.door.call("POST", f"{path}/webhooks", {"url": url})
         assert seen.status == 201, seen.body
         return str(seen.json["webhookEndpoint"]["id"])
+
+    def onramp(self) -> str:
+        """An on-ramp of the payer, who may have one."""
+        account = f"/v2/accounts/{self.payer}"
+        destination = {"type": "vault", "chainId": 8453, "assetSymbol": "USDC"}
+        for path, body in (
+            (f"/v2/sandbox/accounts/{self.payer}/kyc", {"status": "approved"}),
+            (f"{account}/capability-activations", {"capability": "us_bank_funding"}),
+            ("/v2/sandbox/run", {}),
+            ("/v2/sandbox/clock", {"advanceSeconds": 60}),
+            (f"{account}/onramp-bank-accounts", {"currency": "usd", "destination": destination}),
+        ):
+            seen = self.door.call("POST", path, body)
+            assert seen.status < 300, seen.body
+        return str(seen.json["id"])
 
     def get(self, row: Route, query: str, *, auth: str = "", **names: str) -> Seen:
         """A page of a list; ids of ours stand in its path unless others are named."""
