@@ -207,7 +207,7 @@ def test_nothing_is_forgotten_by_a_clock_that_is_wrong(
 @pytest.mark.parametrize(
     ("table", "fails", "message"),
     [
-        ("apps", False, "cannot be read and is skipped"),
+        ("apps", False, "No results."),  # an alarm is in the log
         ("master_key_marks", True, "A row is damaged: master_key_marks"),
     ],
 )
