@@ -9,7 +9,8 @@ from payments_core.accounts.capabilities.jobs import REVIEW_CAPABILITIES
 from payments_core.accounts.capabilities.operations import Capabilities
 from payments_core.accounts.vaults.operations import Vaults
 from payments_core.banks.incoming import FundingBank
-from payments_core.banks.notice_reader import READ_NOTICES, NoticeReader
+from payments_core.banks.notice_reader import READ_NOTICES, NoticeKind, NoticeReader
+from payments_core.banks.port import Bank
 from payments_core.chains.outbox.jobs import TransferJobs
 from payments_core.chains.outbox.outbox import Outbox
 from payments_core.chains.outbox.reorg_recovery import RESEND, ReorgRecovery
@@ -31,7 +32,8 @@ from payments_core.onramps.notices import RETURN_UNMATCHED, IncomingNotices, Unm
 from payments_core.onramps.operations import OPEN_ONRAMP_ACCOUNT, OnrampAccounts
 from payments_core.payments.funding.transfer import FundingOwner
 from payments_core.payments.operations import EXPIRE_PAYMENT, Payments
-from payments_core.payments.payouts.jobs import FOLLOW_PAYOUT, PayoutJobs
+from payments_core.payments.payouts.jobs import FOLLOW_PAYOUT, LOOK_AT_PAYOUT, PayoutJobs
+from payments_core.payments.payouts.notices import PayoutNotices
 from payments_core.payments.receipts.discovery import WATCH_TRANSACTION, ReceiptDiscovery
 from payments_core.payments.receipts.jobs import ReceiptJobs
 from payments_core.payments.receipts.purged_escrows import PurgedEscrows
@@ -72,7 +74,7 @@ class BackgroundJobs:
         payments: Payments,
         capabilities: Capabilities,
         bank_accounts: BankAccounts,
-        payouts: PayoutJobs,
+        banks: Mapping[str, Bank],
         routers: Mapping[str, Router],
         onramp_accounts: OnrampAccounts,
         funding_banks: Mapping[str, FundingBank],
@@ -86,7 +88,7 @@ class BackgroundJobs:
         self._payments = payments
         self._capabilities = capabilities
         self._bank_accounts = bank_accounts
-        self._payouts = payouts
+        self._banks = banks
         self._routers = routers
         self._onramp_accounts = onramp_accounts
         self._funding_banks = funding_banks
@@ -159,8 +161,11 @@ class BackgroundJobs:
     def notice_reader(self, mode: str) -> NoticeReader:
         """What reads the notices of a mode's bank: the one table of their kinds."""
         if mode not in self._notice_readers:
-            bank = self._funding_banks.get(mode)
-            kinds = {} if bank is None else {"incoming": IncomingNotices(self._ports, bank, mode)}
+            kinds: dict[str, NoticeKind] = {}
+            if (funding_bank := self._funding_banks.get(mode)) is not None:
+                kinds["incoming"] = IncomingNotices(self._ports, funding_bank, mode)
+            if (bank := self._banks.get(mode)) is not None:
+                kinds["payouts"] = PayoutNotices(self._ports, bank, mode)
             self._notice_readers[mode] = NoticeReader(self._ports, mode, kinds)
         return self._notice_readers[mode]
 
@@ -190,6 +195,7 @@ class BackgroundJobs:
     def _handlers(self, mode: str) -> dict[str, Handler]:
         """What does which job: the one table of them."""
         ports, chains, outbox, vaults = self._ports, self._chains, self._outbox, self._vaults
+        payouts = PayoutJobs(ports, self._banks)
         transfers = TransferJobs(
             ports,
             outbox,
@@ -213,7 +219,8 @@ class BackgroundJobs:
             PURGE: ResponsePurge(ports).run,
             REVIEW_CAPABILITIES: self._capabilities.review,
             REVIEW_BANK_ACCOUNT: self._bank_accounts.review,
-            FOLLOW_PAYOUT: self._payouts.follow,
+            FOLLOW_PAYOUT: payouts.follow,
+            LOOK_AT_PAYOUT: payouts.look,
             OPEN_ONRAMP_ACCOUNT: self._onramp_accounts.open,
             READ_NOTICES: self.notice_reader(mode).read,
             FOLLOW_TRANSFER: TransferFollower(ports, self._funding_banks, chains).follow,

@@ -20,6 +20,7 @@ from payments_core.pricing.port import Pricing
 from payments_core.pricing.table import TablePricing
 from payments_core.routers.port import Router
 from payments_core.routers.simulated.router import SimulatedRouter
+from payments_core.sandbox.banks import ordered_bank_failures
 from payments_core.sandbox.chains import SandboxChain
 
 
@@ -47,7 +48,7 @@ class Providers:
         """What was given serves both modes. A router is simulated on a sandbox's chains alone."""
         failures = Failures(ports)
         simulated_kyc = SimulatedKyc(fails=lambda: failures.consume("kyc", "start"))
-        simulated_bank = SimulatedBank(ports, fails=lambda call: failures.consume("bank", call))
+        simulated_bank = SimulatedBank(ports, ordered_bank_failures(ports))
         simulated_router = SimulatedRouter(
             ports, sandbox_chains, fails=lambda call: failures.consume("router", call)
         )

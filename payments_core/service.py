@@ -52,7 +52,6 @@ from payments_core.payments.mandates.operations import Mandates
 from payments_core.payments.operations import Payments
 from payments_core.payments.options.operations import VaultOptions
 from payments_core.payments.payouts.creation import PayoutCreation
-from payments_core.payments.payouts.jobs import PayoutJobs
 from payments_core.payments.refunds.operations import Refunds
 from payments_core.payments.refunds.reconciliation import Reconciliations
 from payments_core.payments.sends import Sends
@@ -167,7 +166,7 @@ class PaymentsService:
             self.payments,
             self.capabilities,
             self.bank_accounts,
-            PayoutJobs(self.ports, self._providers.banks),
+            self._providers.banks,
             self._providers.routers,
             self.onramp_accounts,
             self._funding_banks.by_mode,

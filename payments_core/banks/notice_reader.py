@@ -15,16 +15,19 @@ import attrs
 
 from payments_core.banks.port import BankUnavailable
 from payments_core.chains.backoff import POLL_MS, back_off
-from payments_core.clock import Instant
+from payments_core.clock import Clock, Instant
+from payments_core.engine.committer import Committer
 from payments_core.engine.decision import Decision, WorkerAuthority
 from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
+from payments_core.errors import Unavailable
 from payments_core.storage.jobs import NEVER, Job
 from payments_core.storage.port import (
     DIRECTORY,
     ClaimedJob,
     CommitUnknown,
     Conflict,
+    StorageError,
     Transaction,
 )
 from payments_core.storage.records import Collection, Record
@@ -84,6 +87,11 @@ class NoticeReader:
         self._kinds = kinds
         self._id = f"{mode}:{READ_NOTICES}"
 
+    @property
+    def max_pause_ms(self) -> int:
+        """How seldom the bank is asked: as often as the kind that waits least wants."""
+        return min((kind.max_pause_ms for kind in self._kinds.values()), default=POLL_MS)
+
     def ensure_scheduled(self) -> None:
         """Have the notices read, from now on, if there are any kinds. One that was parked goes
         on: whoever starts a process has seen the alarm."""
@@ -109,9 +117,8 @@ class NoticeReader:
         if is_unavailable and not found_some:
             self._committer.finish(claimed, back_off(claimed.job, self._clock.now(), "bank"))
             return
-        longest = max((kind.max_pause_ms for kind in self._kinds.values()), default=POLL_MS)
         before = POLL_MS if state is None else state.pause_ms
-        pause_ms = POLL_MS if found_some else min(2 * before, longest)
+        pause_ms = POLL_MS if found_some else min(2 * before, self.max_pause_ms)
 
         def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[None]:
             current = tx.get(NoticeReaderState, self._id, for_update=True)
@@ -177,6 +184,49 @@ def _read_kind(kind: NoticeKind) -> bool:
         if after is None:
             break
     return found_some
+
+
+NoticeJob = tuple[Job, list[str]]
+"""The job that notices lead to, and their ids."""
+
+
+def store_jobs(
+    committer: Committer, clock: Clock, mode: str, jobs: Mapping[str, Mapping[str, NoticeJob]]
+) -> tuple[list[str], bool]:
+    """Commit jobs by partition and id: the notices whose job surely looks after them, and whether
+    some are left.
+
+    There is one commit for each environment; what one of them refuses keeps no other waiting.
+    """
+    stored: list[str] = []
+    wanted = 0
+    for partition, wanted_jobs in jobs.items():
+        wanted += sum(len(notice_ids) for _, notice_ids in wanted_jobs.values())
+        try:
+            stored += _store(committer, clock, WorkerAuthority(partition, mode), wanted_jobs)
+        except (Unavailable, StorageError) as error:
+            _log.error("ALARM: notices for %s could not be stored: %s", partition, error)
+    return stored, len(stored) < wanted
+
+
+def _store(
+    committer: Committer,
+    clock: Clock,
+    authority: WorkerAuthority,
+    jobs: Mapping[str, NoticeJob],
+) -> list[str]:
+    def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[list[str]]:
+        now = clock.now()
+        outcome: Decision[list[str]] = Decision([])
+        stored: list[str] = []
+        for _, (job, notice_ids) in sorted(jobs.items()):
+            decided = bring_forward(tx, job, now)
+            if decided is not None:
+                outcome = outcome.merge(decided)
+                stored += notice_ids
+        return attrs.evolve(outcome, result=stored)
+
+    return committer.commit(authority, decide)
 
 
 def bring_forward(tx: Transaction, job: Job, now: Instant) -> Decision[None] | None:

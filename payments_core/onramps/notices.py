@@ -10,19 +10,18 @@ from collections.abc import Mapping, Sequence
 import attrs
 
 from payments_core.banks.incoming import FundingBank, IncomingNotice
-from payments_core.banks.notice_reader import NoticesPage, bring_forward
+from payments_core.banks.notice_reader import NoticeJob, NoticesPage, store_jobs
 from payments_core.banks.port import BankRefused, BankUnavailable
 from payments_core.chains.backoff import back_off
 from payments_core.clock import Instant
 from payments_core.engine.decision import Decision, WorkerAuthority
 from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
-from payments_core.errors import Unavailable
 from payments_core.onramps.credit import FOLLOW_TRANSFER, ONRAMP_ARGUMENT
 from payments_core.onramps.record import OnrampAccount, UnmatchedTransfer
 from payments_core.onramps.review import LOOK_AGAIN_MS
 from payments_core.storage.jobs import Job
-from payments_core.storage.port import DIRECTORY, ClaimedJob, StorageError, Transaction
+from payments_core.storage.port import DIRECTORY, ClaimedJob, Transaction
 from payments_core.tenants.modes import is_of_mode
 
 RETURN_UNMATCHED = "onramps.return_unmatched"
@@ -47,25 +46,17 @@ class IncomingNotices:
         return self._bank.max_notice_pause_ms
 
     def store_page(self, after: str | None) -> NoticesPage:
-        """One commit for each environment; what one of them refuses keeps no other waiting."""
+        """One page of the bank's list."""
         page = self._bank.list_incoming_notices(after=after)
-        stored: list[str] = []
-        wanted = 0
-        for partition, jobs in self._jobs_of(page.notices).items():
-            wanted += sum(len(notice_ids) for _, notice_ids in jobs.values())
-            try:
-                stored += self._store(partition, jobs)
-            except (Unavailable, StorageError) as error:
-                _log.error("ALARM: notices for %s could not be stored: %s", partition, error)
-        return NoticesPage(stored, has_left=len(stored) < wanted, next=page.next)
+        jobs = self._jobs_of(page.notices)
+        stored, has_left = store_jobs(self._committer, self._clock, self._mode, jobs)
+        return NoticesPage(stored, has_left, next=page.next)
 
     def acknowledge(self, notice_ids: Sequence[str]) -> None:
         """End these notices at the bank."""
         self._bank.acknowledge(notice_ids)
 
-    def _jobs_of(
-        self, notices: Sequence[IncomingNotice]
-    ) -> Mapping[str, Mapping[str, tuple[Job, list[str]]]]:
+    def _jobs_of(self, notices: Sequence[IncomingNotice]) -> Mapping[str, Mapping[str, NoticeJob]]:
         """The jobs by partition and id, each with its notices; none for the other mode's."""
         keys = sorted({notice.account_key for notice in notices if notice.account_key is not None})
         found = self._storage.locate(OnrampAccount, "by_bank_key", [(key,) for key in keys])
@@ -75,7 +66,7 @@ class IncomingNotices:
             for partition in {item.partition for item in found}
             if is_of_mode(self._storage, partition, self._mode)
         }
-        jobs: dict[str, dict[str, tuple[Job, list[str]]]] = defaultdict(dict)
+        jobs: dict[str, dict[str, NoticeJob]] = defaultdict(dict)
         for notice in notices:
             owner = owners.get(notice.account_key or "")
             if owner is not None and owner.partition not in ours:
@@ -102,22 +93,6 @@ class IncomingNotices:
             subject=incoming_id,
             arguments={} if onramp_id is None else {ONRAMP_ARGUMENT: onramp_id},
         )
-
-    def _store(self, partition: str, jobs: Mapping[str, tuple[Job, list[str]]]) -> list[str]:
-        """Commit the jobs; the notices whose job surely looks after them."""
-
-        def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[list[str]]:
-            now = self._clock.now()
-            outcome: Decision[list[str]] = Decision([])
-            stored: list[str] = []
-            for _, (job, notice_ids) in sorted(jobs.items()):
-                decided = bring_forward(tx, job, now)
-                if decided is not None:
-                    outcome = outcome.merge(decided)
-                    stored += notice_ids
-            return attrs.evolve(outcome, result=stored)
-
-        return self._committer.commit(WorkerAuthority(partition, self._mode), decide)
 
 
 class UnmatchedTransfers:

@@ -15,7 +15,7 @@ from payments_core.credentials.secrets import MODES
 from payments_core.engine.ports import Ports
 from payments_core.sandbox.chains import SandboxChain
 
-_POLLED_CALLS = ("list_incoming_notices", "acknowledge")
+_POLLED_CALLS = ("list_notices", "list_incoming_notices", "acknowledge")
 """The reader of notices makes these all the time, so they fail only by their own name."""
 
 
@@ -50,11 +50,11 @@ def choose_funding_banks(
         name = f"bank/{order.key}"
         return chain.transfer(order.token_address, None, order.address, order.amount_atomic, name)
 
-    simulated = SimulatedFundingBank(ports, send_tokens, _failures(ports))
+    simulated = SimulatedFundingBank(ports, send_tokens, ordered_bank_failures(ports))
     return FundingBanks(by_mode={"sandbox": simulated}, simulated=simulated)
 
 
-def _failures(ports: Ports) -> Callable[[str], bool]:
+def ordered_bank_failures(ports: Ports) -> Callable[[str], bool]:
     """Whether a call of the simulated bank was ordered to fail."""
     failures = Failures(ports)
 

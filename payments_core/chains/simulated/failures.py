@@ -45,6 +45,7 @@ OPERATIONS: Mapping[Dependency, tuple[str, ...]] = {
         "find_account",
         "submit",
         "find_payout",
+        "list_notices",
         "open_virtual_account",
         "find_incoming",
         "return_incoming",

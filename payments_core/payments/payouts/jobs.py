@@ -20,7 +20,6 @@ from payments_core.banks.payouts import BankPayout
 from payments_core.banks.port import Bank, BankRefused, BankUnavailable, KeyReused, PayoutOrder
 from payments_core.chains.backoff import back_off
 from payments_core.clock import Instant
-from payments_core.credentials.secrets import Mode
 from payments_core.engine.decision import Decision, NewJob, WorkerAuthority
 from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
@@ -32,6 +31,7 @@ from payments_core.payments.record import Payment
 from payments_core.storage.port import ClaimedJob, Transaction
 
 FOLLOW_PAYOUT = "payouts.follow"
+LOOK_AT_PAYOUT = "payouts.look"
 
 _ENDED = ("failed", "cancelled", "returned")
 
@@ -71,9 +71,7 @@ class PayoutJobs:
         try:
             answer = self._ask(authority.mode, authority.partition, payment)
         except (BankUnavailable, KeyReused) as error:
-            if isinstance(error, KeyReused):
-                _log.critical("ALARM: the bank has another order under the key %s", key)
-            self._committer.finish(claimed, back_off(claimed.job, self._clock.now(), "bank"))
+            self._put_off(claimed, key, error)
             return
 
         def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[None]:
@@ -87,11 +85,21 @@ class PayoutJobs:
 
         self._committer.commit(authority, decide, claimed=claimed)
 
-    def look_at_payout(self, mode: Mode, key: str) -> bool:
+    def look(self, claimed: ClaimedJob) -> None:
+        """The job that a notice leads to: look once; a silent bank is asked again."""
+        key = claimed.job.subject
+        try:
+            self.look_at_payout(WorkerAuthority.of(claimed).mode, key)
+        except (BankUnavailable, KeyReused) as error:
+            self._put_off(claimed, key, error)
+            return
+        self._committer.finish(claimed)
+
+    def look_at_payout(self, mode: str, key: str) -> bool:
         """Look at a payout now, as a notice of the bank suggests; False for a key of nobody.
 
         Nothing is submitted here, and the payout's job goes on. It may be called at any time, any
-        number of times, also weeks after the job has ended. Raises BankUnavailable.
+        number of times, also weeks after the job has ended. Raises BankUnavailable, KeyReused.
         """
         found = parse_payout_key(key)
         payment = found and self._find_open(*found, key)
@@ -110,6 +118,11 @@ class PayoutJobs:
 
         self._committer.commit(WorkerAuthority(found[0], mode), decide)
         return True
+
+    def _put_off(self, claimed: ClaimedJob, key: str, error: BankUnavailable | KeyReused) -> None:
+        if isinstance(error, KeyReused):
+            _log.critical("ALARM: the bank has another order under the key %s", key)
+        self._committer.finish(claimed, back_off(claimed.job, self._clock.now(), "bank"))
 
     def _find_open(self, partition: str, payment_id: str, key: str) -> Payment | None:
         payment = self._storage.read(partition, lambda snapshot: snapshot.get(Payment, payment_id))

@@ -1,0 +1,87 @@
+"""What notices of payouts lead to: a job for each payout, in its Payment's environment."""
+
+from __future__ import annotations
+
+import logging
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+
+from payments_core.banks.notice_reader import NoticeJob, NoticesPage, store_jobs
+from payments_core.banks.port import Bank, BankNotice
+from payments_core.clock import HOUR
+from payments_core.engine.ports import Ports
+from payments_core.payments.payouts.jobs import LOOK_AT_PAYOUT
+from payments_core.payments.payouts.record import parse_payout_key
+from payments_core.storage.jobs import Job
+from payments_core.storage.port import Snapshot
+from payments_core.tenants.record import Environment
+
+_log = logging.getLogger(__name__)
+
+
+class PayoutNotices:
+    """The kind of notices that tell of payouts, for one mode."""
+
+    max_pause_ms = 1 * HOUR
+    """A payout's own job looks as seldom: what only a notice tells of is weeks old."""
+
+    def __init__(self, ports: Ports, bank: Bank, mode: str) -> None:
+        self._storage = ports.storage
+        self._committer = ports.committer
+        self._clock = ports.clock
+        self._bank = bank
+        self._mode = mode
+
+    def store_page(self, after: str | None) -> NoticesPage:
+        """All that are listed are one page: what is acknowledged makes room for more."""
+        notices = self._bank.list_notices()
+        jobs, nobodys = self._jobs_of(notices)
+        stored, has_left = store_jobs(self._committer, self._clock, self._mode, jobs)
+        return NoticesPage([*stored, *nobodys], has_left, next=None)
+
+    def acknowledge(self, notice_ids: Sequence[str]) -> None:
+        """End these notices at the bank."""
+        self._bank.acknowledge(notice_ids)
+
+    def _jobs_of(
+        self, notices: Sequence[BankNotice]
+    ) -> tuple[Mapping[str, Mapping[str, NoticeJob]], list[str]]:
+        """The jobs by partition and id, and the notices of nobody; the other mode's are left.
+
+        Those of nobody are ended, or they would fill the list.
+        """
+        jobs: dict[str, dict[str, NoticeJob]] = defaultdict(dict)
+        nobodys: list[str] = []
+        modes: dict[str, str | None] = {}
+        for notice in notices:
+            parsed = parse_payout_key(notice.payout_key)
+            partition = parsed[0] if parsed else ""
+            if partition not in modes:
+                modes[partition] = self._find_mode(partition) if parsed else None
+            if modes[partition] is None:
+                _log.error("ALARM: a notice of the bank for no payout: %r", notice.payout_key[:200])
+                nobodys.append(notice.id)
+            elif modes[partition] == self._mode:
+                job = self._new_job(partition, notice.payout_key)
+                jobs[partition].setdefault(job.id, (job, []))[1].append(notice.id)
+        return jobs, nobodys
+
+    def _find_mode(self, partition: str) -> str | None:
+        """The mode of an environment; None where there is none."""
+
+        def load(snapshot: Snapshot) -> str | None:
+            environment = snapshot.get(Environment, partition)
+            return None if environment is None else environment.mode
+
+        return self._storage.read(partition, load)
+
+    def _new_job(self, partition: str, key: str) -> Job:
+        """The one job of a payout's notices: its id follows from the payout's key."""
+        return Job(
+            id=f"{self._mode}:{LOOK_AT_PAYOUT}:{key}",
+            queue=f"{self._mode}.timers",
+            lane=f"bank:{partition}",
+            kind=LOOK_AT_PAYOUT,
+            due_at=self._clock.now(),
+            subject=key,
+        )

@@ -1,0 +1,171 @@
+"""A payout's notices: stored as a job that looks, and acknowledged only after that commit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import attrs
+import pytest
+
+from payments_core.banks.notice_reader import NoticeReader
+from payments_core.banks.port import BankNotice
+from payments_core.clock import MINUTE
+from payments_core.payments.details import PaymentDetails
+from payments_core.payments.payouts.jobs import LOOK_AT_PAYOUT
+from payments_core.payments.payouts.notices import PayoutNotices
+from payments_core.storage.jobs import Job
+from payments_core.storage.port import Transaction
+from tests.service.onramps.test_notices import Refusing
+from tests.service.payments.payouts.desk import DAY_S, Desk
+
+pytestmark = pytest.mark.usefixtures("memory_world")
+
+
+def notices(desk: Desk, mode: str = "sandbox") -> PayoutNotices:
+    return PayoutNotices(desk.world.service.ports, desk.bank, mode)
+
+
+def listed(desk: Desk) -> list[str]:
+    return [notice.id for notice in desk.bank.list_notices()]
+
+
+def returned_late(desk: Desk) -> PaymentDetails:
+    """A payout that comes back after its own job has ended; no notice of it has been read."""
+    created = desk.settled()
+    desk.pass_days(80)
+    assert not desk.is_followed(created)
+    desk.bank.return_payout(desk.payout(created).key, "R06")
+    assert desk.payout(created).status == "settled"
+    return created
+
+
+def look_job(desk: Desk, created: PaymentDetails) -> Job | None:
+    id = f"sandbox:{LOOK_AT_PAYOUT}:{desk.payout(created).key}"
+    world = desk.world
+    return world.storage.read(world.environment_id, lambda snapshot: snapshot.get(Job, id))
+
+
+class Repeating:
+    """A bank that lists these notices until they are acknowledged."""
+
+    def __init__(self, *listed: BankNotice) -> None:
+        self.listed = list(listed)
+
+    def list_notices(self, limit: int = 100) -> Sequence[BankNotice]:
+        return self.listed[:limit]
+
+    def acknowledge(self, notice_ids: Sequence[str]) -> None:
+        self.listed = [notice for notice in self.listed if notice.id not in notice_ids]
+
+
+def test_a_notice_tells_of_a_return_that_no_job_looks_for(memory_desk: Desk) -> None:
+    created = returned_late(memory_desk)
+    memory_desk.world.system.advance(DAY_S)
+    memory_desk.world.run()
+    assert memory_desk.payout(created).status == "returned"
+    assert memory_desk.payment(created).status == "action_required"
+    assert memory_desk.books(created) == {"payer": -2500, "offramp": 2500}
+    assert memory_desk.causes(created).count("payout_returned") == 1
+    assert listed(memory_desk) == []
+    assert look_job(memory_desk, created) is None
+
+
+def test_a_notice_is_stored_before_it_is_acknowledged(memory_desk: Desk) -> None:
+    desk = memory_desk
+    created = returned_late(desk)
+    desk.world.system.advance(15 * 60)
+    for _ in range(2):  # a crash between the two: it is read again
+        page = notices(desk).store_page(None)
+        assert [id.rpartition("/")[0] for id in page.stored] == [
+            f"{desk.payout(created).key}/returned"
+        ]
+        assert not page.has_left
+        assert listed(desk)
+        found = look_job(desk, created)
+        assert found is not None
+        assert found.version == 1
+
+
+def test_a_notice_that_cannot_be_stored_is_not_acknowledged(
+    memory_desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk = memory_desk
+    created = returned_late(desk)
+    desk.world.system.advance(15 * 60)
+    kind = notices(desk)
+    ports = desk.world.service.ports
+    monkeypatch.setattr(kind, "_committer", Refusing(ports.committer, desk.world.environment_id))
+    page = kind.store_page(None)
+    assert (list(page.stored), page.has_left) == ([], True)
+    assert look_job(desk, created) is None
+    assert listed(desk)
+
+
+def test_a_payout_that_is_looked_at_now_is_looked_at_again(memory_desk: Desk) -> None:
+    desk = memory_desk
+    created = returned_late(desk)
+    desk.world.system.advance(15 * 60)
+    notices(desk).store_page(None)
+
+    def lease(tx: Transaction) -> None:
+        job = look_job(desk, created)
+        assert job is not None
+        locked = tx.get(Job, job.id, for_update=True)
+        assert locked is not None
+        tx.replace(attrs.evolve(locked, lease_until=desk.world.clock.now() + MINUTE))
+
+    desk.world.storage.transact(desk.world.environment_id, lease)
+    page = notices(desk).store_page(None)
+    assert (list(page.stored), page.has_left) == ([], True)
+
+
+def test_a_silent_bank_is_asked_again(memory_desk: Desk) -> None:
+    desk = memory_desk
+    created = returned_late(desk)
+    desk.fail("find_payout", 2)
+    desk.fail("list_notices")
+    desk.fail("acknowledge")
+    desk.world.system.advance(DAY_S)
+    desk.world.run()
+    assert desk.payout(created).status == "settled"
+    for _ in range(4):
+        desk.world.advance(120)
+    assert desk.payout(created).status == "returned"
+    assert listed(desk) == []
+
+
+def test_a_notice_of_nobody_is_ended_and_one_of_the_other_mode_is_left(memory_desk: Desk) -> None:
+    desk = memory_desk
+    created = desk.submitted()
+    key = desk.payout(created).key
+    now = desk.world.clock.now()
+    bank = Repeating(
+        *(
+            BankNotice(id=id, payout_key=payout_key, status="settled", occurred_at=now)
+            for id, payout_key in (("1", key), ("2", "env_unknown/payment_x/1"), ("3", "nonsense"))
+        )
+    )
+    ports = desk.world.service.ports
+    page = PayoutNotices(ports, bank, "production").store_page(None)  # type: ignore[arg-type]
+    assert (list(page.stored), page.has_left) == (["2", "3"], False)
+    assert look_job(desk, created) is None
+    kind = PayoutNotices(ports, bank, "sandbox")  # type: ignore[arg-type]
+    kind.acknowledge(kind.store_page(None).stored)
+    assert bank.listed == []
+    assert look_job(desk, created) is not None
+
+
+class Idle:
+    """A kind that has nothing, and may be asked so seldom."""
+
+    def __init__(self, max_pause_ms: int) -> None:
+        self.max_pause_ms = max_pause_ms
+
+
+def test_the_kind_that_waits_least_sets_the_pace(memory_desk: Desk) -> None:
+    reader = NoticeReader(
+        memory_desk.world.service.ports,
+        "sandbox",
+        {"slow": Idle(60 * MINUTE), "fast": Idle(MINUTE)},  # type: ignore[dict-item]
+    )
+    assert reader.max_pause_ms == MINUTE
