@@ -11,9 +11,10 @@ from collections.abc import Mapping
 
 import attrs
 
-from payments_core.chains.backoff import back_off, poll_again
+from payments_core.chains.backoff import POLL_MS, back_off
 from payments_core.chains.judge import ExpectedTransfer, judge
 from payments_core.chains.port import Chain, ChainUnavailable, TransferLog
+from payments_core.clock import MINUTE, Instant
 from payments_core.engine.decision import Decision, WorkerAuthority
 from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
@@ -23,6 +24,8 @@ from payments_core.payments.record import Payment, PaymentRoute
 from payments_core.quotes.record import RouteDelivery
 from payments_core.routers.port import RouteProgress, Router, RouteRefused, RouterUnavailable
 from payments_core.storage.port import ClaimedJob, Transaction
+
+MAX_POLL_MS = 1 * MINUTE
 
 _log = logging.getLogger(__name__)
 
@@ -75,7 +78,7 @@ class RouteJobs:
             self._committer.finish(claimed, back_off(claimed.job, self._clock.now(), "router"))
             return
         if proof is None:
-            self._committer.finish(claimed, poll_again(self._clock.now()))
+            self._committer.finish(claimed, _ask_again(payment, self._clock.now()))
             return
 
         def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[None]:
@@ -92,7 +95,7 @@ class RouteJobs:
             return routing.take_back(current, proof.hash, now=now).as_decision()
         counted = tx.get(RouteDelivery, proof.transfer_id, for_update=True)
         if counted is not None:
-            return poll_again(now)
+            return _ask_again(current, now)
         delivery = RouteDelivery(
             id=proof.transfer_id,
             transfer=proof.transfer_id,
@@ -119,17 +122,20 @@ class RouteJobs:
         asset = route.asset
         paid = payment.released - payment.fee
         wanted = ExpectedTransfer(asset.chain_id, asset.address, payment.destination.address)
-        for log in self._find_final_logs(wanted, progress.transaction_hash):
+        logs = self._find_final_logs(wanted, progress.transaction_hash)
+        minimum = route.minimum_for(paid)
+        # One transaction may pay several orders: the least that is enough leaves the rest to them.
+        for log in sorted(logs, key=lambda it: it.amount_atomic):
             proof = _Proof(True, asset.chain_id, progress.transaction_hash, log)
-            if log.amount_atomic < route.minimum_for(paid):
-                _log.critical(
-                    "ALARM: the router delivered %d of at least %d for %s",
-                    log.amount_atomic,
-                    route.minimum_for(paid),
-                    payment.id,
-                )
-            elif not self._is_counted(proof):
+            if log.amount_atomic >= minimum and not self._is_counted(proof):
                 return proof
+        if logs:
+            _log.critical(
+                "ALARM: the router's transaction %s has no transfer of at least %d for %s",
+                progress.transaction_hash,
+                minimum,
+                payment.id,
+            )
         return None
 
     def _prove_return(
@@ -142,9 +148,18 @@ class RouteJobs:
             return None
         asset = payment.asset
         wanted = ExpectedTransfer(asset.chain_id, asset.address, payment.escrow_address)
-        for log in self._find_final_logs(wanted, hash):
-            if log.sender == route.address and log.amount_atomic >= payment.released - payment.fee:
+        paid = payment.released - payment.fee
+        logs = self._find_final_logs(wanted, hash)
+        for log in logs:
+            if log.sender == route.address and log.amount_atomic >= paid:
                 return _Proof(False, asset.chain_id, hash, log)
+        if logs:
+            _log.critical(
+                "ALARM: the router's transaction %s does not return %d of %s",
+                hash,
+                paid,
+                payment.id,
+            )
         return None
 
     def _find_final_logs(self, wanted: ExpectedTransfer, hash: str) -> list[TransferLog]:
@@ -162,6 +177,12 @@ class RouteJobs:
         return bool(
             self._storage.locate(RouteDelivery, "by_transfer", [(proof.transfer_id,)], limit=1)
         )
+
+
+def _ask_again(payment: Payment, now: Instant) -> Decision[None]:
+    """Ask the router again: soon at first, and more seldom the longer it takes."""
+    waited_ms = now - payment.updated_at
+    return Decision(None, next_run_at=now + min(max(waited_ms // 8, POLL_MS), MAX_POLL_MS))
 
 
 def _live_route(payment: Payment) -> PaymentRoute | None:
