@@ -57,7 +57,8 @@ class IncomingTransfer:
     `account_key` is the key of the virtual account, None where the bank cannot tell. It is
     `scheduled` until it settles, about at `expected_at`; `in_review` while the bank holds it, and
     `received` when the money may be used. One that is `cancelled` never arrived; one that is
-    `returned` was sent back, by the bank or by us, for `reason`.
+    `returned` was sent back, by the bank or by us, for `reason`. Its account, rail and amount never
+    change.
     """
 
     id: str

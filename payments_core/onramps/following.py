@@ -100,6 +100,11 @@ class TransferFollower:
         incoming = bank.find_incoming(claimed.job.subject)
         if incoming is None:
             raise BankUnavailable("the bank does not show a transfer that it told of")
+        if not _belongs(incoming, known):
+            _log.error("ALARM: the bank shows transfer %s for another account or sum", incoming.id)
+            again = Decision(None, next_run_at=self._clock.now() + LOOK_AGAIN_MS)
+            self._committer.finish(claimed, again)
+            return
         if is_refused and incoming.status != "returned":
             _log.error("ALARM: the bank refuses what was decided of transfer %s", incoming.id)
         self._committer.commit(
@@ -207,6 +212,14 @@ def _load(snapshot: Snapshot, claimed: ClaimedJob) -> _Known:
         onramp,
         find_activation_id(snapshot, onramp.account_id, FUNDING),
     )
+
+
+def _belongs(incoming: IncomingTransfer, known: _Known) -> bool:
+    """Whether the bank shows what the notice told of, and what was stored: for this on-ramp, and
+    as much. A notice is a hint, and nothing is credited on its word."""
+    stored = known.transaction
+    is_as_much = stored is None or stored.amount_cents == incoming.amount_cents
+    return incoming.account_key == known.onramp.bank_key and is_as_much
 
 
 def _circumstances(tx: Transaction, known: _Known) -> Circumstances:

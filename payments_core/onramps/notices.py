@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 
 import attrs
 
-from payments_core.banks.incoming import FundingBank, IncomingNotice
-from payments_core.banks.notice_reader import NoticeJob, NoticesPage, store_jobs
+from payments_core.banks.incoming import FundingBank, IncomingNotice, IncomingTransfer
+from payments_core.banks.notice_reader import NoticeJob, NoticesPage, bring_forward, store_jobs
 from payments_core.banks.port import BankRefused, BankUnavailable
 from payments_core.chains.backoff import back_off
 from payments_core.clock import Instant
@@ -72,27 +72,28 @@ class IncomingNotices:
             if owner is not None and owner.partition not in ours:
                 continue
             partition = DIRECTORY if owner is None else owner.partition
-            job = (
-                self._new_job(DIRECTORY, RETURN_UNMATCHED, notice.incoming_id)
-                if owner is None
-                else self._new_job(partition, FOLLOW_TRANSFER, notice.incoming_id, owner.record.id)
+            onramp = None if owner is None else owner.record
+            job = new_transfer_job(
+                self._mode, partition, notice.incoming_id, onramp, now=self._clock.now()
             )
             jobs[partition].setdefault(job.id, (job, []))[1].append(notice.id)
         return jobs
 
-    def _new_job(
-        self, partition: str, kind: str, incoming_id: str, onramp_id: str | None = None
-    ) -> Job:
-        """The one job of a transfer: its id follows from the transfer's."""
-        return Job(
-            id=f"{self._mode}:{kind}:{incoming_id}",
-            queue=f"{self._mode}.timers",
-            lane=f"bank:{partition}",
-            kind=kind,
-            due_at=self._clock.now(),
-            subject=incoming_id,
-            arguments={} if onramp_id is None else {ONRAMP_ARGUMENT: onramp_id},
-        )
+
+def new_transfer_job(
+    mode: str, partition: str, incoming_id: str, onramp: OnrampAccount | None, *, now: Instant
+) -> Job:
+    """The one job of a transfer: its id follows from the transfer's."""
+    kind = RETURN_UNMATCHED if onramp is None else FOLLOW_TRANSFER
+    return Job(
+        id=f"{mode}:{kind}:{incoming_id}",
+        queue=f"{mode}.timers",
+        lane=f"bank:{partition}",
+        kind=kind,
+        due_at=now,
+        subject=incoming_id,
+        arguments={} if onramp is None else {ONRAMP_ARGUMENT: onramp.id},
+    )
 
 
 class UnmatchedTransfers:
@@ -112,6 +113,9 @@ class UnmatchedTransfers:
             if bank is None:
                 raise BankUnavailable("this deployment has no bank for on-ramps")
             incoming = bank.find_incoming(id)
+            if incoming is not None and self._hand_over(mode, incoming):
+                self._committer.finish(claimed)
+                return
             if incoming is not None and incoming.status == "received":
                 try:
                     incoming = bank.return_incoming(id, UNMATCHED)
@@ -148,3 +152,22 @@ class UnmatchedTransfers:
         self._committer.commit(WorkerAuthority(DIRECTORY, mode), decide, claimed=claimed)
         if shown.status == "returned":
             _log.warning("bank transfer %s matches no on-ramp and was sent back", id)
+
+    def _hand_over(self, mode: str, incoming: IncomingTransfer) -> bool:
+        """Have the transfer followed for the on-ramp that the bank shows it for after all: the
+        notice did not say. Whether there is one; one of the other mode is left to that."""
+        if incoming.account_key is None:
+            return False
+        found = self._storage.locate(OnrampAccount, "by_bank_key", [(incoming.account_key,)])
+        for owner in found:
+            if is_of_mode(self._storage, owner.partition, mode):
+                self._follow(mode, owner.partition, incoming.id, owner.record)
+        return bool(found)
+
+    def _follow(self, mode: str, partition: str, incoming_id: str, onramp: OnrampAccount) -> None:
+        def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[None]:
+            now = self._clock.now()
+            job = new_transfer_job(mode, partition, incoming_id, onramp, now=now)
+            return bring_forward(tx, job, now) or Decision(None)
+
+        self._committer.commit(WorkerAuthority(partition, mode), decide)

@@ -16,6 +16,7 @@ from payments_core.engine.ports import Ports
 from payments_core.errors import (
     CapabilityNotActive,
     DependencyFailed,
+    InvalidState,
     NotFound,
     ValidationFailed,
 )
@@ -71,6 +72,8 @@ class BankDeposits:
         )
         if onramp is None:
             raise NotFound("on-ramp bank account")
+        if onramp.instructions is None:
+            raise InvalidState("on-ramp bank account", onramp.status, "send money to it")
         arrival = NewArrival(
             id=_incoming_id(self._operation_id("incoming", idempotent)),
             account_key=onramp.bank_key,

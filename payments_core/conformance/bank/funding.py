@@ -208,6 +208,7 @@ class FundingConformance(FundingHarness):
         found = self.require_incoming(bank, self.new_received(bank))
         assert found.status == "received", f"it has settled, and is said {found.status}"
         assert found.received_at is not None, "a received transfer must say since when"
+        assert found.amount_cents == AMOUNT_CENTS, f"its amount became {found.amount_cents}"
 
     def test_a_delivery_is_made_once_for_its_key(self) -> None:
         bank = self.open()

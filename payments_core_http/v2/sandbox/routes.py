@@ -81,7 +81,9 @@ SANDBOX = (
     Route(
         "POST", "/v2/sandbox/bank-deposits", sandbox.deposit_at_bank, needs=STANDARD_KEY,
         body=bodies.BankDeposit,
-        errors=(NotFound, errors.CapabilityNotActive, errors.DependencyFailed),
+        errors=(
+            NotFound, errors.InvalidState, errors.CapabilityNotActive, errors.DependencyFailed,
+        ),
         answers=views.BankDepositView, operation="depositAtSandboxBank",
         summary="Make a bank transfer to an on-ramp, which arrives by its rail's calendar.",
     ),
