@@ -257,8 +257,9 @@ class Storage(Protocol):
 
         A lease is held while the stored job has the version that the claim gave it, whether or
         not its end has passed. Nothing but `lease_until` changes: the version stays, so that what
-        was claimed can still be finished with. A lease that was lost is left as it is. The jobs
-        may be of several partitions; what is renewed in one may be lost with another's failure.
+        was claimed can still be finished with. A lease that was lost is left as it is. So is one
+        whose job another transaction has locked, which no claim can take meanwhile: it is held, and
+        nobody waits for it. The jobs may be of several partitions.
         A renewal need not survive a crash of the database. Raises as `transact` does.
         """
 
@@ -267,7 +268,8 @@ class Storage(Protocol):
 
         For a process that knows that the holder is dead. The version of each rises, so that a
         holder that lives after all cannot finish it; `claims` stays. Leases that ended by `now`
-        and those of other holders are left as they are, and so are jobs that are parked.
+        and those of other holders are left as they are, and so are jobs that are parked. One that
+        ends more than 10 minutes from now may be left too.
         Raises ValueError for no name, and as `transact` does.
         """
 

@@ -1,9 +1,9 @@
 """Leases in PostgreSQL once they are given: their renewal, and the end of a dead holder's.
 
-Each transaction is of one partition. A renewal does not wait for the disk: after a crash of the
-server the job is due a little earlier. A claim does wait. One that the crash took back would leave
-its worker with a version that the job never had, or that another's claim has, and by that version
-a worker finds out whether its last COMMIT took place.
+A renewal waits neither for the disk nor for a lock. After a crash of the server the job is due a
+little earlier. A claim does wait for the disk: one that the crash took back would leave its worker
+with a version that the job never had, or that another's claim has, and by that version a worker
+finds out whether its last COMMIT took place.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from functools import partial
 
 import attrs
 
-from payments_core.clock import Instant
+from payments_core.clock import MINUTE, Instant
 from payments_core.storage import documents
 from payments_core.storage.damaged_records import try_decode
-from payments_core.storage.jobs import NEVER, Job, require_holder
+from payments_core.storage.jobs import Job, require_holder
 from payments_core.storage.port import ClaimedJob
 from payments_core.storage.postgres.claims import READY, RunInTransaction
 from payments_core.storage.postgres.pending_transaction import PendingTransaction
@@ -25,17 +25,35 @@ from payments_core.storage.postgres.transaction import PostgresTransaction
 
 _ASYNCHRONOUS = "SET LOCAL synchronous_commit = off"
 
-# In the order in which those who finish many jobs lock them.
-_LOCK = "SELECT 1 FROM jobs WHERE partition = $1 AND id = ANY ($2::text[]) ORDER BY id FOR UPDATE"
+# A row that another transaction has locked is passed over. Most likely that is the commit of its
+# own handler, which may wait for a tenant's locks: the leases of others must not wait behind it.
 _RENEW = """
-    UPDATE jobs SET lease_until = $4, body = held.body
-    FROM unnest($2::text[], $3::bigint[], $5::text[]) AS held (id, version, body)
-    WHERE jobs.partition = $1 AND jobs.id = held.id AND jobs.version = held.version
-    RETURNING jobs.id
+    WITH held AS MATERIALIZED (
+        SELECT * FROM unnest($1::text[], $2::text[], $3::bigint[], $5::text[])
+        AS held (partition, id, version, body)
+    ),
+    free AS MATERIALIZED (
+        SELECT jobs.partition, jobs.id, held.body FROM held
+        JOIN jobs ON jobs.partition = held.partition AND jobs.id = held.id
+        WHERE jobs.version = held.version FOR UPDATE OF jobs SKIP LOCKED
+    )
+    UPDATE jobs SET lease_until = $4, body = free.body FROM free
+    WHERE jobs.partition = free.partition AND jobs.id = free.id
+    RETURNING jobs.partition, jobs.id
 """
+_FIND_HELD = """
+    SELECT jobs.partition, jobs.id
+    FROM unnest($1::text[], $2::text[], $3::bigint[]) AS held (partition, id, version)
+    JOIN jobs ON jobs.partition = held.partition AND jobs.id = held.id
+    WHERE jobs.version = held.version
+"""
+LONGEST_LEASE_MS = 10 * MINUTE
+
+# Behind the leases lie all jobs of the queue that are due later, perhaps millions.
 _FIND_LEASED = f"""
     SELECT partition, id, body FROM jobs
-    WHERE queue = $1 AND {READY} > $2::bigint AND {READY} < {NEVER} AND lease_until > $2::bigint
+    WHERE queue = $1 AND {READY} > $2::bigint AND {READY} <= $2::bigint + {LONGEST_LEASE_MS}
+    AND lease_until > $2::bigint
 """
 
 
@@ -43,33 +61,25 @@ def renew(
     write_in: RunInTransaction, claimed: Sequence[ClaimedJob], until: Instant
 ) -> Sequence[ClaimedJob]:
     """Move the end of those of the leases that are still held; they are returned."""
-    by_partition: dict[str, list[ClaimedJob]] = defaultdict(list)
-    for item in claimed:
-        by_partition[item.partition].append(item)
-    held: list[ClaimedJob] = []
-    for partition, items in by_partition.items():
-        held += write_in(partial(_renew_in, partition=partition, items=items, until=until))
-    return held
+    if not claimed:
+        return []
+    held: set[tuple[str, str]] = write_in(partial(_renew_all, claimed=claimed, until=until))
+    return [item for item in claimed if (item.partition, item.job.id) in held]
 
 
-def _renew_in(
-    transaction: PendingTransaction, partition: str, items: Sequence[ClaimedJob], until: Instant
-) -> list[ClaimedJob]:
-    renewed = [attrs.evolve(item.job, lease_until=until) for item in items]
+def _renew_all(
+    transaction: PendingTransaction, claimed: Sequence[ClaimedJob], until: Instant
+) -> set[tuple[str, str]]:
+    partitions = [item.partition for item in claimed]
+    ids = [item.job.id for item in claimed]
+    versions = [item.job.version for item in claimed]
+    renewed = [attrs.evolve(item.job, lease_until=until) for item in claimed]
+    bodies = [documents.encode(job).decode() for job in renewed]
     transaction.enqueue(_ASYNCHRONOUS, ())
-    transaction.enqueue(_LOCK, (partition, [job.id for job in renewed]))
-    rows = transaction.query(
-        _RENEW,
-        (
-            partition,
-            [job.id for job in renewed],
-            [job.version for job in renewed],
-            until,
-            [documents.encode(job).decode() for job in renewed],
-        ),
-    )
-    held = {(id or b"").decode() for (id,) in rows}
-    return [item for item in items if item.job.id in held]
+    rows = transaction.query(_RENEW, (partitions, ids, versions, until, bodies))
+    if len(rows) < len(claimed):  # lost, or locked
+        rows = rows + transaction.query(_FIND_HELD, (partitions, ids, versions))
+    return {((partition or b"").decode(), (id or b"").decode()) for partition, id in rows}
 
 
 def end_leases(

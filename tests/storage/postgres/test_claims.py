@@ -5,7 +5,13 @@ from __future__ import annotations
 import psycopg
 import pytest
 
-from payments_core.conformance.storage.harness import OTHER_PARTITION, PARTITION, lock_existing
+from payments_core.clock import HOUR
+from payments_core.conformance.storage.harness import (
+    OTHER_PARTITION,
+    PARTITION,
+    fetch_existing,
+    lock_existing,
+)
 from payments_core.conformance.storage.jobs import LEASE_MS, NOW, QUEUE, claim, ids, job
 from payments_core.conformance.storage.records import RECORD_TYPES
 from payments_core.storage import bulk, documents
@@ -13,6 +19,7 @@ from payments_core.storage.jobs import Job
 from payments_core.storage.port import Transaction
 from payments_core.storage.postgres.adapter import PostgresStorage
 from payments_core.storage.postgres.claims import _FIND_LANES, _SELECT_DUE
+from payments_core.storage.postgres.leases import _FIND_LEASED
 
 pytestmark = pytest.mark.postgres
 
@@ -43,6 +50,23 @@ def test_lanes_whose_first_jobs_are_being_changed_do_not_hold_up_the_others(
     found = storage.transact(PARTITION, work)
     assert len(found) == 4
     assert min(found) >= "j070"
+
+
+def test_a_renewal_does_not_wait_for_jobs_that_are_being_changed(storage: PostgresStorage) -> None:
+    """The commit of a handler that waits for a tenant's lock has its job locked meanwhile."""
+    insert(storage, job("changed", lane="a"), job("free", lane="b"), job("lost", lane="c"))
+    storage.transact(OTHER_PARTITION, lambda tx: tx.insert(job("elsewhere", lane="d")))
+    claimed = claim(storage)
+    storage.transact(PARTITION, lambda tx: tx.delete(lock_existing(tx, Job, "lost")))
+
+    def work(tx: Transaction) -> list[str]:
+        lock_existing(tx, Job, "changed")
+        return ids(storage.renew(claimed, NOW + 3 * LEASE_MS))
+
+    assert sorted(storage.transact(PARTITION, work)) == ["changed", "elsewhere", "free"]
+    assert fetch_existing(storage, Job, "changed").lease_until == NOW + LEASE_MS
+    assert fetch_existing(storage, Job, "free").lease_until == NOW + 3 * LEASE_MS
+    assert ids(claim(storage, now=NOW + 3 * LEASE_MS - 1)) == ["changed"]
 
 
 def test_a_claim_of_nothing_but_jobs_that_are_being_changed_ends(
@@ -106,6 +130,28 @@ def test_a_long_queue_behind_one_lane_is_not_read_through(
                 pages = sum(int(part.split("=")[1]) for part in read.split() if part[:4] == "hit=")
                 assert pages < 2_000, plan
             connection.execute("ANALYZE jobs")
+
+
+def test_the_leases_of_the_dead_are_found_among_many_jobs_of_later(
+    storage: PostgresStorage, url: str
+) -> None:
+    insert(storage, job("mine", lane="a"))
+    claim(storage, holder="me")
+    body = documents.encode(documents.stamp(job("x"), 1)).decode()
+    fill = (
+        "INSERT INTO jobs (partition, id, version, queue, lane, due_at, ordinal, lease_until, "
+        "claims, body) SELECT %s, 'j' || n, 1, %s, 'lane ' || n, %s + n, 0, 0, 0, %s "
+        "FROM generate_series(1, 20000) AS n"
+    )
+    find = _FIND_LEASED.replace("$2", str(NOW)).replace("$1", f"'{QUEUE}'")
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(fill, (OTHER_PARTITION, QUEUE, NOW + HOUR, body))
+        connection.execute("ANALYZE jobs")
+        rows = connection.execute(f"EXPLAIN (ANALYZE, BUFFERS) {find}".encode()).fetchall()
+        read = rows[0][0] + rows[1][0]
+        pages = sum(int(part.split("=")[1]) for part in read.split() if part[:4] == "hit=")
+        assert pages < 50, rows
+    assert storage.end_leases(QUEUE, "me", NOW) == 1
 
 
 def test_next_due_of_a_queue(storage: PostgresStorage) -> None:

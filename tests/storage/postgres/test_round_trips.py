@@ -246,6 +246,17 @@ def test_what_comes_once_is_forgotten(
     storage._pool.release(pipeline)
 
 
+def test_a_renewal_waits_twice_however_many_partitions_there_are(
+    trips: Trips, through: PostgresStorage
+) -> None:
+    for number in range(20):
+        each = job("j", lane=f"lane {number}")
+        through.transact(f"env_{number}", lambda tx, each=each: tx.insert(each))  # type: ignore[misc]
+    claimed = claim(through, limit=20)
+    assert len(claimed) == 20
+    assert trips(lambda: through.renew(claimed, 1)) == 2
+
+
 def test_a_prepared_statement_is_named_by_what_it_says(storage: PostgresStorage) -> None:
     """So that a pooler that mixes connections up never has another statement run."""
     names: list[dict[bytes, bytes]] = []
