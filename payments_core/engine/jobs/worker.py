@@ -25,7 +25,7 @@ from payments_core.engine.jobs.leases import CHECKS_PER_LEASE, LeaseKeeper
 from payments_core.engine.jobs.parking import ParkingPolicy, Queue, describe_error
 from payments_core.errors import Unavailable
 from payments_core.storage.jobs import NEVER
-from payments_core.storage.port import ClaimedJob, Storage
+from payments_core.storage.port import ClaimedJob, Storage, StorageError
 from payments_core.telemetry import NOOP_TELEMETRY, Telemetry
 
 Handler = Callable[[ClaimedJob], None]
@@ -111,15 +111,19 @@ class Worker:
 
         One process at a time may have a name: it must know that the last one is dead. If that
         lives after all, it loses what it has, and jobs are run twice; their outcomes still
-        count once.
+        count once. What the storage does not let it have now is due when its lease ends.
         """
         self._refresh()
-        now = self._clock.now()
         self.leases.holder = holder
-        return sum(
-            self._storage.end_leases(queue.full_name(self._mode), holder, now)
-            for queue in self._queues
-        )
+        return sum(self._end_leases(queue) for queue in self._queues)
+
+    def _end_leases(self, queue: Queue) -> int:
+        name, holder = queue.full_name(self._mode), self.leases.holder
+        try:
+            return self._storage.end_leases(name, holder, self._clock.now())
+        except StorageError as error:
+            _log.warning("cannot end the leases of %s: %s", name, describe_error(error))
+            return 0
 
     # In the caller's thread.
 
@@ -358,9 +362,11 @@ class Worker:
 
     def _take(self, queue: Queue) -> ClaimedJob | None:
         """A job of the queue: one that was claimed and waits, or the first of a new batch."""
-        waiting = self._batches.take(queue.name)
-        if waiting is not None:
-            return waiting
+        while (waiting := self._batches.take(queue.name)) is not None:
+            if self._clock.now() < self.leases.lease_end(waiting):
+                return waiting
+            # This process was stopped, or the storage away: another worker may have the job.
+            self._release([waiting])
         threads = self._count if queue.threads is None else min(queue.threads, self._count)
         claimed = self._claim(queue, None, self._batches.next_size(queue.name, threads))
         self._batches.put(queue.name, claimed[1:])
@@ -368,16 +374,18 @@ class Worker:
 
     def _give_back(self, waited_s: float = 0.0) -> None:
         """Give back the jobs that have waited so long for a thread."""
-        late = self._batches.withdraw(waited_s)
-        self.leases.remove(late)
-        self.parking.release_unstarted(late)
+        self._release(self._batches.withdraw(waited_s))
+
+    def _release(self, unstarted: Sequence[ClaimedJob]) -> None:
+        self.leases.remove(unstarted)
+        self.parking.release_unstarted(unstarted)
 
     def _keep_leases(self) -> None:
         shortest_ms = min((queue.lease_ms for queue in self._queues), default=SECOND)
         while not self._ended.wait(shortest_ms / SECOND / CHECKS_PER_LEASE):
             try:
+                self.leases.renew()  # first: to give back waits for each partition in turn
                 self._give_back(MAX_BATCH_WAIT_S)
-                self.leases.renew()
             except Exception as error:  # the leases end by themselves; the thread must outlive it
                 _log.error("cannot renew the leases: %s", describe_error(error))
 

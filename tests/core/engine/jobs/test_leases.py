@@ -18,7 +18,7 @@ from payments_core.engine.jobs.worker import Worker
 from payments_core.storage import documents
 from payments_core.storage.jobs import Job
 from payments_core.storage.memory.adapter import MemoryStorage
-from payments_core.storage.port import ClaimedJob, StorageUnavailable
+from payments_core.storage.port import ClaimedJob, LockTimeout, StorageUnavailable
 from tests.core.engine.jobs.bench import PASSING, STOPPING, Bench
 from tests.core.engine.jobs.test_worker_threads import real_time, threaded
 
@@ -323,7 +323,54 @@ def test_a_batch_is_given_back_once_it_has_waited() -> None:
     assert batches.take("payments") is None
 
 
+def test_what_waited_while_the_process_was_stopped_is_given_back() -> None:
+    """Another worker may have it by now: it is not begun under a lease that ended."""
+    bench = Bench()
+    for subject in "ab":
+        bench.add(subject)
+    worker = bench.worker()
+    worker._batches.put(STOPPING.name, worker._claim(STOPPING, None, 2))
+    bench.clock.advance(STOPPING.lease_ms / 1_000)
+    (theirs,) = bench.storage.claim(
+        STOPPING.full_name("sandbox"), bench.clock.now(), lease_ms=5_000, limit=1,
+        lane_concurrency=1,
+    )  # fmt: skip
+    taken = worker._take(STOPPING)
+    assert taken is not None
+    assert {taken.job.subject, theirs.job.subject} == {"a", "b"}
+    assert taken.job.claims == 1, "the claim under which it was not begun does not count"
+    assert worker._take(STOPPING) is None
+    assert bench.jobs()[theirs.job.subject] == theirs.job
+
+
 # A name that outlives a process.
+
+
+def test_a_worker_starts_where_the_leases_of_the_last_one_cannot_be_ended(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """A machine that died leaves locks in the server, which last until that notices."""
+
+    class Locked(MemoryStorage):
+        def end_leases(self, queue: str, holder: str, now: Instant) -> int:
+            if queue == "sandbox.payments":
+                raise LockTimeout("locked by the dead")
+            return super().end_leases(queue, holder, now)
+
+    bench = Bench(Locked())
+    bench.add("a")
+    bench.add("b", queue=PASSING)
+    dead = bench.worker(STOPPING, PASSING)
+    dead.take_over("worker-1")
+    for queue in (STOPPING, PASSING):
+        dead._claim(queue, None, 1)
+    again = bench.worker(STOPPING, PASSING)
+    assert again.take_over("worker-1") == 1
+    assert "cannot end the leases of sandbox.payments: LockTimeout" in caplog.text
+    assert again.run_until_idle() == 1
+    bench.clock.advance(STOPPING.lease_ms / 1_000)
+    assert again.run_until_idle() == 1
+    assert bench.ran == ["b", "a"]
 
 
 def test_a_process_takes_up_at_once_what_the_last_one_of_its_name_left() -> None:
