@@ -29,6 +29,11 @@ class Form:
     key: str | None
 
 
+def read_username(fields: Mapping[str, str]) -> str:
+    """The name of a log-in. It is counted as it is looked up: no space around it makes another."""
+    return fields.get("username", "").strip()
+
+
 def read_form(
     service: PaymentsService,
     throttle: Throttle,
@@ -47,7 +52,7 @@ def read_form(
     cookies = read_cookies(environ, service.settings.public_url)
     cookie = cookies.login if route.needs is None else cookies.session
     require_own_form(service.ports.key_ring, environ, cookie, route.path.format(**path), token)
-    throttle.check_name(rate_context, route, fields)
+    throttle.check_name(rate_context, route, read_username(fields))
     if route.idempotency == "ignored":
         return Form(fields, None)
     if key is None:

@@ -161,14 +161,15 @@ class Throttle:
         self._check_policies(rate_context, policies, policy_checks)
         self._require_admitted(rate_context, policies)
 
-    def check_name(
-        self, rate_context: RateLimitContext, route: Route, fields: Mapping[str, str]
-    ) -> None:
-        """Count a form for the operator that it names, whether there is one. Raises RateLimited."""
+    def check_name(self, rate_context: RateLimitContext, route: Route, username: str) -> None:
+        """Count a log-in for the operator that it names, as it is looked up, whether there is one.
+
+        Raises RateLimited.
+        """
         if self._limiter is None or route.name_policy is None:
             return
         policy = ROUTE_POLICIES[route.name_policy]
-        name = hashlib.sha256(fields.get("username", "").encode()).hexdigest()
+        name = hashlib.sha256(username.encode()).hexdigest()
         self._check_policies(rate_context, (policy,), [self._policy_check(policy, name)])
         self._require_admitted(rate_context, (policy,))
 

@@ -21,6 +21,7 @@ from payments_core_http.dashboard.rendering import (
     redirect,
     render_page,
 )
+from payments_core_http.forms import read_username
 
 if TYPE_CHECKING:
     from payments_core.service import PaymentsService
@@ -48,7 +49,7 @@ def show_login(service: PaymentsService, call: PageCall) -> Response:
 def log_in(service: PaymentsService, call: PageCall) -> Response:
     """A new session under a new cookie, whatever the browser had before."""
     fields = call.body
-    username, wanted = fields.get("username", "").strip(), fields.get("next", "")
+    username, wanted = read_username(fields), fields.get("next", "")
     try:
         begun = service.operator_sessions.begin(
             username, fields.get("password", ""), mode=call.mode, replaced=call.cookies.session

@@ -136,6 +136,8 @@ class TestLogIn:
             assert self._try_from(door, f"10.0.0.{turn}").status == 401
         seen = self._try_from(door, "10.0.1.1")
         assert seen.status == 429
+        for disguised in ("olivia ", "\tolivia", "\u3000olivia"):
+            assert self._try_from(door, "10.0.1.3", username=disguised).status == 429
         assert int(seen.headers["retry-after"]) > 60
         assert b"Too many requests" in seen.body
         assert self._try_from(door, "10.0.1.2", username="someone").status == 401
