@@ -28,7 +28,6 @@ def show_refund(service: PaymentsService, call: PageCall) -> Response:
     """How much goes back; with an amount in the query, the same to be confirmed."""
     id, new = call.path["paymentId"], _read_refund(call.query)
     planned = service.refunds.plan(call.authority, id, new)
-    is_reviewed = "amount" in call.query
     return render_page(
         call,
         "refund.html",
@@ -36,7 +35,7 @@ def show_refund(service: PaymentsService, call: PageCall) -> Response:
         payment=planned.payment,
         planned=planned,
         given=new,
-        is_reviewed=is_reviewed,
+        is_reviewed=new.amount is not None,
     )
 
 

@@ -72,16 +72,21 @@ def render_page(call: PageCall, template: str, *, status: int = 200, **values: A
 
 
 def show_error(error: PaymentsError, request_id: str, environ: Mapping[str, Any]) -> Response:
-    """The page of an error; without a session it leads to the log-in, and back from there."""
+    """The page of an error; without a session it leads to the log-in, and back from there.
+
+    It has the sections, where somebody is inside: who may not see one of them can go to another.
+    """
     path = str(environ.get("PATH_INFO", ""))
     is_read = environ.get("REQUEST_METHOD") in ("GET", "HEAD")
     parent = _PARENT.fullmatch(path)
+    is_logged_out = isinstance(error, Unauthenticated)
     html = _render(
         "error.html",
         error=error,
         words=find_error_words(error, status_of(type(error))),
         request_id=request_id,
-        login=build_login_path(path if is_read else "") if _is_logged_out(error) else None,
+        login=build_login_path(path if is_read else "") if is_logged_out else None,
+        is_inside=not is_logged_out and path != LOGIN,
         back=parent[1] if parent and not isinstance(error, Missing) else HOME,
         environment=None,
         operator=None,
@@ -162,10 +167,6 @@ class List:
         names = (authority.partition, authority.principal, self.call.route.path)
         ids = sorted(self.call.path.items())
         return msgspec.json.encode((names, ids, sorted(self.filters.items()))).decode()
-
-
-def _is_logged_out(error: PaymentsError) -> bool:
-    return isinstance(error, Unauthenticated)
 
 
 def _make_form_writer(call: PageCall) -> Callable[..., markupsafe.Markup]:

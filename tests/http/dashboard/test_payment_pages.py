@@ -20,6 +20,7 @@ from payments_core_http.dashboard.words import ACTION_WORDS, STATUS_WORDS
 from tests.http.checkout import Checkout
 from tests.http.console import HOOK, LATER, Console
 from tests.http.dashboard.desk import Desk, open_desk
+from tests.http.pages.html import Html
 from tests.http.pages.test_checkout_page import ATTACKS
 
 LIST = "/dashboard/payments"
@@ -122,6 +123,17 @@ class TestStory:
         tenants.set_products(checkout.door.partition, [p for p in PRODUCTS if p != "webhooks"])
         assert "payment.created" not in desk.open(page(payment)).text
 
+    def test_who_may_not_see_payments_finds_the_way_to_the_rest(self, checkout: Checkout) -> None:
+        desk = open_desk(checkout)
+        tenants = checkout.door.service.tenants
+        tenants.set_products(checkout.door.partition, ["accounts", "webhooks"])
+        seen = desk.get(LIST)
+        assert (seen.status, seen.code) == (403, "entitlement_required")
+        found = [str(one["href"]) for one in Html(seen.body).all("a")]
+        assert {"/dashboard/webhooks", "/dashboard/keys"} <= set(found)
+        assert desk.get("/dashboard/webhooks").status == 200
+        assert b"<nav" not in Desk(checkout.door).get(LIST).body
+
     def test_a_payment_that_there_is_not(self, checkout: Checkout) -> None:
         desk = open_desk(checkout)
         for id in ("payment_" + "A" * 24, "x", "payment_"):
@@ -175,6 +187,15 @@ class TestRefund:
         assert len(checkout.read(payment["id"])["refunds"]) == 1
         changed = desk.post(path, {**form, "amount": "1"})
         assert (changed.status, changed.code) == (409, "idempotency_conflict")
+
+    def test_without_an_amount_there_is_nothing_to_confirm(self, checkout: Checkout) -> None:
+        payment, desk = make(checkout), open_desk(checkout)
+        pay(checkout, payment)
+        path = f"{page(payment)}/refund"
+        for given in ("?amount=", "?amount=+"):
+            text = desk.open(path + given).text
+            assert "You confirm it on the next page" in text
+            assert "Confirm the refund" not in text
 
     def test_without_a_key_nothing_is_done(self, checkout: Checkout) -> None:
         payment, desk = make(checkout), open_desk(checkout)

@@ -1,0 +1,127 @@
+"""A dashboard with something on every page, and each page's path: for a real browser."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import attrs
+from playwright.sync_api import Page
+
+from tests.http.console import LATER, NEVER, OK, Console
+from tests.http.dashboard.desk import CHEAP
+from tests.http.pages.browser import serve
+
+HOME = "/dashboard/payments"
+PAGES = (
+    "payments",
+    "payment",
+    "payment-late",
+    "payment-waiting",
+    "refund",
+    "refund-confirm",
+    "reconcile",
+    "cancel",
+    "webhooks",
+    "webhook",
+    "delivery-failed",
+    "rotate",
+    "recover",
+    "events",
+    "event",
+    "keys",
+)
+"""The names of all pages that a link leads to."""
+
+LONG = "order-" + "1042" * 30
+"""A reference that no line has room for."""
+
+
+@attrs.frozen
+class Stage:
+    """A served dashboard, its operator's password, and what the tests act on."""
+
+    url: str
+    console: Console
+    password: str = attrs.field(repr=False)
+    paid: str
+    late: str
+    waiting: str
+    endpoint: str
+    failed: str
+    event: str
+
+    @property
+    def pages(self) -> Mapping[str, str]:
+        """The path of every page that a link leads to, by its name, as in PAGES."""
+        return {
+            "payments": HOME,
+            "payment": self.paid,
+            "payment-late": self.late,
+            "payment-waiting": self.waiting,
+            "refund": f"{self.paid}/refund",
+            "refund-confirm": f"{self.paid}/refund?amount=4.50&reason=Stale+bread",
+            "reconcile": f"{self.late}/reconcile?action=accept",
+            "cancel": f"{self.waiting}/cancel",
+            "webhooks": "/dashboard/webhooks",
+            "webhook": self.endpoint,
+            "delivery-failed": self.failed,
+            "rotate": f"{self.endpoint}/rotate",
+            "recover": f"{self.endpoint}/recover",
+            "events": "/dashboard/events",
+            "event": self.event,
+            "keys": "/dashboard/keys",
+        }
+
+    def log_in(self, page: Page, password: str | None = None) -> None:
+        """Log in at the page that is open."""
+        page.fill("[name=username]", "olivia")
+        page.fill("[name=password]", password or self.password)
+        page.click("main button")
+
+
+@contextmanager
+def set_stage() -> Iterator[Stage]:
+    """Payments in three states, an endpoint with deliveries in three, and an operator."""
+    console = Console()
+    service = console.door.service
+    service.operators._cost = CHEAP
+    late = _create(console, "late", reference=LONG)
+    console.advance(3_700)
+    _pay(console, late, "31.5")
+    paid = _create(console, "paid", reference="order-1043", metadata={"table": 7, "note": LONG})
+    _pay(console, paid, "25")
+    waiting = _create(console, "waiting", amount="120.00", description="Three loaves of bread")
+    endpoint = console.endpoint("https://93.184.216.34/hooks/" + "payments/" * 9)
+    by_answer = {}
+    for answer in (OK, NEVER, LATER):
+        console.receiver.answer = answer
+        event_id = console.happen()
+        console.run()
+        by_answer[answer.status] = console.delivery(endpoint, event_id)
+    console.receiver.answer = OK
+    hook = f"/dashboard/webhooks/{endpoint['id']}"
+    with serve(console.door.app) as url:
+        yield Stage(
+            url=url,
+            console=console,
+            password=service.operators.create(console.door.partition, "olivia").password,
+            paid=f"{HOME}/{paid['id']}",
+            late=f"{HOME}/{late['id']}",
+            waiting=f"{HOME}/{waiting['id']}",
+            endpoint=hook,
+            failed=f"{hook}/deliveries/{by_answer[503]['id']}",
+            event=f"/dashboard/events/{by_answer[400]['outboxEventId']}",
+        )
+
+
+def _create(console: Console, key: str, amount: str = "25.00", **more: Any) -> Any:
+    console.system.advance(1)
+    seen = console.create(amount, key=key, **more)
+    assert seen.status == 201, seen.body
+    return seen.json
+
+
+def _pay(console: Console, payment: Any, amount: str) -> None:
+    console.transfer(payment["escrow"]["address"], amount)

@@ -1,0 +1,197 @@
+"""The dashboard in a real browser: for everybody, within its policy, on every screen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal
+
+import pytest
+from playwright.sync_api import Browser, Page
+
+from tests.http.dashboard.desk import COOKIE
+from tests.http.dashboard.stage import HOME, PAGES, Stage, set_stage
+from tests.http.pages.browser import AXE_TAGS, needs_chromium, open_chromium
+from tests.http.pages.test_in_chromium import AXE, RUN_AXE
+
+pytestmark = [needs_chromium, pytest.mark.slow]
+WIDTHS = (320, 1280)
+RUN_RULES = "rules => axe.run(document, {runOnly: {type: 'rule', values: rules}})"
+CHECKS: tuple[tuple[Literal["light", "dark"], str, list[str]], ...] = (
+    ("light", RUN_AXE, AXE_TAGS),
+    ("dark", RUN_RULES, ["color-contrast", "link-in-text-block"]),
+)
+HEIGHTS = """query => [...document.querySelectorAll(query)].map(one => {
+  const text = document.createRange();
+  text.selectNodeContents(one);
+  return text.getBoundingClientRect().height;
+})"""
+ONE_LINE_PX = 40
+MISSING = f"{HOME}/payment_{'A' * 24}"
+
+
+@pytest.fixture(scope="module")
+def stage() -> Iterator[Stage]:
+    with set_stage() as stage:
+        yield stage
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Browser]:
+    with open_chromium() as browser:
+        yield browser
+
+
+@pytest.fixture(scope="module")
+def page(chromium: Browser, stage: Stage) -> Iterator[Page]:
+    """Where the operator is, logged in."""
+    context = chromium.new_context()
+    page = context.new_page()
+    page.goto(f"{stage.url}/dashboard/login")
+    stage.log_in(page)
+    page.wait_for_url(f"**{HOME}")
+    yield page
+    context.close()
+
+
+@pytest.fixture
+def visitor(chromium: Browser) -> Iterator[Page]:
+    """A browser of its own, which has no cookie."""
+    context = chromium.new_context()
+    yield context.new_page()
+    context.close()
+
+
+def require_accessible(page: Page) -> None:
+    """The page that is open, narrow and wide. In the dark, which changes colours alone, these."""
+    page.evaluate(AXE)
+    for width in WIDTHS:
+        page.set_viewport_size({"width": width, "height": 700})
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        for scheme, run, rules in CHECKS:
+            page.emulate_media(color_scheme=scheme)
+            found = page.evaluate(run, rules)["violations"]
+            seen = [(one["id"], [node["html"] for node in one["nodes"]]) for one in found]
+            assert seen == [], (width, scheme)
+
+
+def listen(page: Page) -> list[str]:
+    """What the browser complains of, a broken policy first of all, from now on."""
+    said: list[str] = []
+    page.on("console", lambda message: said.append(message.text))
+    page.on("pageerror", lambda error: said.append(str(error)))
+    return said
+
+
+def drop_expected(said: list[str], *expected: str) -> list[str]:
+    return [text for text in said if not any(part in text for part in ("favicon", *expected))]
+
+
+class TestEveryPage:
+    @pytest.mark.parametrize("name", PAGES)
+    def test_it_is_accessible_keeps_its_policy_and_fits(
+        self, stage: Stage, page: Page, name: str
+    ) -> None:
+        said = listen(page)
+        response = page.goto(stage.url + stage.pages[name])
+        assert response is not None
+        assert response.status == 200
+        assert page.title().endswith("· Dashboard")
+        require_accessible(page)
+        assert drop_expected(said) == []
+
+    def test_the_log_in_and_what_it_refuses(self, stage: Stage, visitor: Page) -> None:
+        said = listen(visitor)
+        visitor.goto(f"{stage.url}/dashboard/keys")
+        visitor.wait_for_url("**/login?next=%2Fdashboard%2Fkeys")
+        require_accessible(visitor)
+        stage.log_in(visitor, "wrong")
+        assert visitor.inner_text("[role=alert]") == "The name or the password is wrong."
+        assert visitor.input_value("[name=username]") == "olivia"
+        require_accessible(visitor)
+        stage.log_in(visitor)
+        visitor.wait_for_url("**/dashboard/keys")
+        assert drop_expected(said, "the server responded with a status of 401") == []
+
+    def test_the_new_secret(self, stage: Stage, page: Page) -> None:
+        page.goto(f"{stage.url}{stage.endpoint}/rotate")
+        page.click("main button")
+        assert page.inner_text(".copy").startswith("whsec_")
+        require_accessible(page)
+
+    @pytest.mark.parametrize("name", ["missing", "too much"])
+    def test_an_error_has_the_sections(self, stage: Stage, page: Page, name: str) -> None:
+        path = {"missing": MISSING, "too much": f"{stage.paid}/refund?amount=999"}[name]
+        page.goto(stage.url + path)
+        assert page.locator("nav a").count() == 4
+        require_accessible(page)
+
+    def test_a_long_reference_squeezes_nothing_else(self, stage: Stage, page: Page) -> None:
+        page.set_viewport_size({"width": 1280, "height": 700})
+        page.goto(stage.url + HOME)
+        heights = page.evaluate(HEIGHTS, "tbody .whole, tbody time, thead th")
+        assert len(heights) == 5 + 3 * 3
+        assert max(heights) < ONE_LINE_PX
+
+    @pytest.mark.parametrize("path", [HOME, "/dashboard/login"])
+    def test_none_can_be_framed(self, stage: Stage, page: Page, path: str) -> None:
+        other = page.context.new_page()
+        other.set_content(f'<iframe src="{stage.url}{path}"></iframe>', wait_until="networkidle")
+        framed = other.frames[1].content()
+        other.close()
+        assert "Dashboard" not in framed
+
+    def test_all_of_it_is_reached_by_keyboard(self, stage: Stage, page: Page) -> None:
+        page.goto(stage.url + HOME)
+        page.keyboard.press("Tab")
+        assert page.inner_text(":focus") == "Skip to the content"
+        page.keyboard.press("Enter")
+        page.keyboard.press("Tab")
+        assert page.get_attribute(":focus", "name") == "search"
+        page.keyboard.type("order-1043")
+        page.keyboard.press("Enter")
+        page.wait_for_url("**search=order-1043**")
+        assert page.locator("tbody tr").count() == 1
+
+
+class TestWork:
+    def test_a_failed_delivery_is_found_and_retried(self, stage: Stage, page: Page) -> None:
+        page.goto(stage.url + HOME)
+        page.click("nav >> text=Webhooks")
+        page.click("text=Failed deliveries")
+        page.click("tbody a")
+        assert page.url == stage.url + stage.failed
+        page.click("text=Retry now")
+        assert "The delivery is queued" in page.inner_text("[role=status]")
+        stage.console.run()
+        page.reload()
+        assert "The endpoint answered 200." in page.inner_text("main")
+
+    def test_a_payment_is_refunded_once(self, stage: Stage, page: Page) -> None:
+        page.goto(stage.url + HOME)
+        page.fill("[name=search]", "order-1043")
+        page.keyboard.press("Enter")
+        page.click("tbody a")
+        page.click("text=Refund >> visible=true")
+        page.fill("[name=amount]", "4.5")
+        page.fill("[name=reason]", "Stale bread")
+        page.click("text=Review the refund")
+        page.dblclick("text=Refund 4.50 USDC")
+        page.wait_for_url(f"**{stage.paid}?done=refund")
+        stage.console.advance(60)
+        page.goto(stage.url + stage.paid)
+        assert "Partially refunded" in page.inner_text("h1")
+        [refund] = stage.console.read(stage.paid.rpartition("/")[2])["refunds"]
+        assert (refund["amountAtomic"], refund["reason"]) == ("4500000", "Stale bread")
+
+    def test_after_a_log_out_the_back_button_shows_nothing(
+        self, stage: Stage, visitor: Page
+    ) -> None:
+        visitor.goto(f"{stage.url}/dashboard/keys")
+        stage.log_in(visitor)
+        visitor.wait_for_url("**/dashboard/keys")
+        visitor.click("text=Log out")
+        assert visitor.inner_text("[role=status]") == "You are logged out."
+        assert COOKIE not in {str(one["name"]) for one in visitor.context.cookies()}
+        visitor.go_back()
+        visitor.wait_for_url("**/login**")
+        assert visitor.locator("[name=password]").count() == 1
