@@ -42,6 +42,18 @@ REASONS: Mapping[tuple[str, str, str], str] = {
     ("addLegacyAddress", "signature|publicKey", ".*"): ADDRESS,
     ("setLegacyPreferences", "preferredSettlementChain", "is required, .*"): OF_OTHERS,
     ("decideSandboxPayout", "code", "is for a return, .*"): OF_OTHERS,
+    ("deployLegacyRoleModule", r"txData[.](to|value|data|operation)", ".*"): (
+        "An owner signs one call for each vault; which one follows from its address."
+    ),
+    ("addOnramp", "destination[.]address", "must be left out: .*|is required for a wallet"): (
+        OF_OTHERS
+    ),
+    ("depositAtSandboxBank", "amount", "must be dollars, .*"): (
+        "An amount has one form in the whole document; dollars have two decimals of it."
+    ),
+    ("listLegacyTransactions", "page", "reaches no further than .*"): (
+        "How far a page reaches depends on how long pages are."
+    ),
     ("listLegacyTransactions", "before", "is not a transaction"): GIVEN_BEFORE,
     (
         "readLegacyUser|readLegacyKyc",
