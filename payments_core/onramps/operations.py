@@ -12,15 +12,9 @@ from collections.abc import Mapping
 import attrs
 
 from payments_core.accounts.bank_accounts.fields import FieldRequirement
-from payments_core.accounts.capabilities.operations import (
-    find_activation_id,
-    load_activations,
-    lock_active_account,
-)
-from payments_core.accounts.capabilities.record import (
-    PRODUCT_OF_CAPABILITY,
-    CapabilityActivation,
-)
+from payments_core.accounts.capabilities.eligibility import load_eligibility, lock_capability
+from payments_core.accounts.capabilities.operations import find_activation_id, lock_active_account
+from payments_core.accounts.capabilities.record import PRODUCT_OF_CAPABILITY
 from payments_core.accounts.queries import list_for_account
 from payments_core.accounts.record import Account
 from payments_core.accounts.vaults.record import Vault
@@ -36,11 +30,11 @@ from payments_core.banks.incoming import (
 from payments_core.banks.port import BankRefused, BankUnavailable
 from payments_core.chains.backoff import back_off
 from payments_core.chains.port import AddressSpec
-from payments_core.engine.decision import Decision, NewJob, WorkerAuthority, lock_shared
+from payments_core.engine.decision import Decision, NewJob, WorkerAuthority
 from payments_core.engine.idempotency.record import IdempotentRequest
 from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
-from payments_core.errors import CapabilityNotActive, InvalidState, NotFound, ValidationFailed
+from payments_core.errors import InvalidState, NotFound, ValidationFailed
 from payments_core.onramps.fields import (
     NewOnrampAccount,
     NewOnrampDestination,
@@ -61,7 +55,6 @@ from payments_core.tenants.authorization import Authority, require_product
 from payments_core.validation.inputs import validate_input
 
 OPEN_ONRAMP_ACCOUNT = "onramps.open_account"
-MAX_VAULTS = 100
 
 
 @attrs.frozen(kw_only=True)
@@ -103,31 +96,17 @@ class OnrampAccounts:
     def requirements(self, authority: Authority, account_id: str) -> OnrampRequirements:
         """What a new on-ramp needs. Raises NotFound."""
 
-        def load(snapshot: Snapshot) -> OnrampRequirements:
-            account = snapshot.get(Account, account_id)
-            if account is None:
-                raise NotFound("account")
-            active = {
-                activation.capability
-                for activation in load_activations(snapshot, account_id)
-                if activation.status == "active"
-            }
-            entitled = PRODUCT_OF_CAPABILITY[FUNDING] in authority.environment.products
-            reasons = (
-                *(() if account.status == "active" else (f"account_{account.status}",)),
-                *(() if entitled else ("entitlement_required",)),
-                *(() if FUNDING in active else ("capability_not_active",)),
-            )
-            vaults = snapshot.find(Vault, "by_account", (account_id,), limit=MAX_VAULTS)
-            return OnrampRequirements(
-                eligible=not reasons,
-                reasons=reasons,
-                rails=() if reasons else INCOMING_RAILS,
-                vaults=() if reasons else vaults.records,
-                fields=tuple(onramp_field_requirements()),
-            )
-
-        return self._storage.read(authority.partition, load)
+        found = self._storage.read(
+            authority.partition,
+            lambda snapshot: load_eligibility(snapshot, authority, account_id, FUNDING),
+        )
+        return OnrampRequirements(
+            eligible=not found.reasons,
+            reasons=found.reasons,
+            rails=() if found.reasons else INCOMING_RAILS,
+            vaults=found.vaults,
+            fields=tuple(onramp_field_requirements()),
+        )
 
     def add(
         self,
@@ -156,9 +135,7 @@ class OnrampAccounts:
 
         def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[OnrampAccount]:
             account = lock_active_account(tx, account_id)
-            activation = activation_id and lock_shared(tx, CapabilityActivation, activation_id)
-            if not activation or activation.status != "active":
-                raise CapabilityNotActive(FUNDING)
+            lock_capability(tx, activation_id, FUNDING)
             id = id_sequence.issue("onramp_account")
             made = OnrampAccount(
                 id=id,

@@ -19,18 +19,11 @@ from payments_core.accounts.bank_accounts.fields import (
     find_bank_account_faults,
 )
 from payments_core.accounts.bank_accounts.record import NUMBER_SEAL, BankAccount
+from payments_core.accounts.capabilities.eligibility import load_eligibility, lock_capability
 from payments_core.accounts.capabilities.jobs import next_review_at
-from payments_core.accounts.capabilities.operations import (
-    find_activation_id,
-    load_activations,
-    lock_active_account,
-)
-from payments_core.accounts.capabilities.record import (
-    PRODUCT_OF_CAPABILITY,
-    CapabilityActivation,
-)
+from payments_core.accounts.capabilities.operations import find_activation_id, lock_active_account
+from payments_core.accounts.capabilities.record import PRODUCT_OF_CAPABILITY
 from payments_core.accounts.queries import list_for_account
-from payments_core.accounts.record import Account
 from payments_core.accounts.vaults.record import Vault
 from payments_core.banks.port import (
     AccountRegistration,
@@ -45,18 +38,17 @@ from payments_core.banks.reviews import BankCapability, BankReview
 from payments_core.chains.backoff import back_off
 from payments_core.clock import Instant
 from payments_core.credentials.keyring import KeyRing
-from payments_core.engine.decision import Decision, NewJob, WorkerAuthority, lock_shared
+from payments_core.engine.decision import Decision, NewJob, WorkerAuthority
 from payments_core.engine.idempotency.record import IdempotentRequest
 from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
-from payments_core.errors import CapabilityNotActive, NotFound, ValidationFailed
-from payments_core.storage.port import ClaimedJob, Page, Position, Snapshot, Transaction
+from payments_core.errors import ValidationFailed
+from payments_core.storage.port import ClaimedJob, Page, Position, Transaction
 from payments_core.tenants.authorization import Authority, require_product
 from payments_core.validation.inputs import validate_input
 
 REVIEW_BANK_ACCOUNT = "bank_accounts.review"
 PAYOUT: BankCapability = "us_bank_payout"
-MAX_VAULTS = 100
 
 
 @attrs.frozen(kw_only=True)
@@ -87,31 +79,17 @@ class BankAccounts:
     def requirements(self, authority: Authority, account_id: str) -> BankAccountRequirements:
         """What a new bank account needs. Raises NotFound."""
 
-        def load(snapshot: Snapshot) -> BankAccountRequirements:
-            account = snapshot.get(Account, account_id)
-            if account is None:
-                raise NotFound("account")
-            active = {
-                activation.capability
-                for activation in load_activations(snapshot, account_id)
-                if activation.status == "active"
-            }
-            entitled = PRODUCT_OF_CAPABILITY[PAYOUT] in authority.environment.products
-            reasons = (
-                *(() if account.status == "active" else (f"account_{account.status}",)),
-                *(() if entitled else ("entitlement_required",)),
-                *(() if PAYOUT in active else ("capability_not_active",)),
-            )
-            vaults = snapshot.find(Vault, "by_account", (account_id,), limit=MAX_VAULTS)
-            return BankAccountRequirements(
-                eligible=not reasons,
-                reasons=reasons,
-                rails=() if reasons else RAILS,
-                vaults=() if reasons else vaults.records,
-                fields=tuple(field_requirements()),
-            )
-
-        return self._storage.read(authority.partition, load)
+        found = self._storage.read(
+            authority.partition,
+            lambda snapshot: load_eligibility(snapshot, authority, account_id, PAYOUT),
+        )
+        return BankAccountRequirements(
+            eligible=not found.reasons,
+            reasons=found.reasons,
+            rails=() if found.reasons else RAILS,
+            vaults=found.vaults,
+            fields=tuple(field_requirements()),
+        )
 
     def add(
         self,
@@ -132,14 +110,12 @@ class BankAccounts:
         authority = require_product(authority, PRODUCT_OF_CAPABILITY[PAYOUT])
         now = self._clock.now()
         activation_id = self._storage.read(
-            authority.partition, lambda snapshot: _find_payout_activation(snapshot, account_id)
+            authority.partition, lambda snapshot: find_activation_id(snapshot, account_id, PAYOUT)
         )
 
         def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[BankAccount]:
             account = lock_active_account(tx, account_id)
-            activation = activation_id and lock_shared(tx, CapabilityActivation, activation_id)
-            if not activation or activation.status != "active":
-                raise CapabilityNotActive(PAYOUT)
+            lock_capability(tx, activation_id, PAYOUT)
             id = id_sequence.issue("bank_account")
             made = BankAccount(
                 id=id,
@@ -237,10 +213,6 @@ def open_details(key_ring: KeyRing, bank_account: BankAccount) -> BankAccountDet
         routing_number=bank_account.routing_number,
         account_type=bank_account.account_type,
     )
-
-
-def _find_payout_activation(snapshot: Snapshot, account_id: str) -> str | None:
-    return find_activation_id(snapshot, account_id, PAYOUT)
 
 
 def _decide_review(

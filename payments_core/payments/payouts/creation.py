@@ -8,8 +8,9 @@ import attrs
 
 from payments_core.accounts.bank_accounts.operations import PAYOUT
 from payments_core.accounts.bank_accounts.record import BankAccount
+from payments_core.accounts.capabilities.eligibility import lock_capability
 from payments_core.accounts.capabilities.operations import find_activation_id
-from payments_core.accounts.capabilities.record import PRODUCT_OF_CAPABILITY, CapabilityActivation
+from payments_core.accounts.capabilities.record import PRODUCT_OF_CAPABILITY
 from payments_core.assets import Asset
 from payments_core.banks.port import Bank
 from payments_core.banks.rails import SERVICES, Rail, choose_service
@@ -105,9 +106,7 @@ def lock_recipient(tx: Transaction, terms: PayoutTerms) -> BankAccount:
 
     Raises CapabilityNotActive, DestinationNotAllowed.
     """
-    activation = lock_shared(tx, CapabilityActivation, terms.activation_id)
-    if activation is None or activation.status != "active":
-        raise CapabilityNotActive(PAYOUT)
+    lock_capability(tx, terms.activation_id, PAYOUT)
     bank_account = lock_shared(tx, BankAccount, terms.bank_account_id)
     assert bank_account is not None
     if bank_account.status != "active":
