@@ -26,3 +26,32 @@ def failures(suite: Suite, check: str) -> Iterator[BaseException]:
         yield error
     finally:
         suite.teardown_method()
+
+
+def checks_of(conformance: type) -> set[str]:
+    """The names of a suite's checks, without `test_`."""
+    return {name.removeprefix("test_") for name in dir(conformance) if "test_" in name}
+
+
+class RemoteBooks(Protocol):
+    """The books of a broken service."""
+
+    loses_answer: bool
+    down: bool
+
+
+class RemoteSuite:
+    """Loses answers and fails as its books say."""
+
+    can_lose_answers = True
+    can_fail = True
+    books: RemoteBooks
+
+    def lose_next_answer(self) -> None:
+        self.books.loses_answer = True
+
+    def fail(self) -> None:
+        self.books.down = True
+
+    def restore(self) -> None:
+        self.books.down = False

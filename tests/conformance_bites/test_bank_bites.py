@@ -9,7 +9,7 @@ import pytest
 from payments_core.banks.port import Bank
 from payments_core.conformance.bank import BankConformance
 from tests.conformance_bites import broken_banks as broken
-from tests.conformance_bites.biting import failures
+from tests.conformance_bites.biting import RemoteSuite, checks_of, failures
 
 SAME = "the_same_order_again_makes_no_second_payout"
 LATER = "the_same_order_after_settlement_makes_no_second_payout"
@@ -103,10 +103,8 @@ BITES: tuple[tuple[type[broken.Plain], str], ...] = (
 )
 
 
-class Suite(BankConformance):
+class Suite(RemoteSuite, BankConformance):
     can_return = True
-    can_lose_answers = True
-    can_fail = True
     hang_timeout_s = 10.0
 
     def __init__(self, bank_class: type[broken.Plain]) -> None:
@@ -131,15 +129,6 @@ class Suite(BankConformance):
     def count_payouts(self, keys: Sequence[str]) -> int:
         return sum(key in keys for key in self.books.made)
 
-    def lose_next_answer(self) -> None:
-        self.books.loses_answer = True
-
-    def fail(self) -> None:
-        self.books.down = True
-
-    def restore(self) -> None:
-        self.books.down = False
-
 
 @pytest.mark.parametrize(("bank", "check"), BITES)
 def test_a_broken_bank_fails_its_check(bank: type[broken.Plain], check: str) -> None:
@@ -154,5 +143,4 @@ def test_what_the_broken_banks_are_made_of_is_sound(check: str) -> None:
 
 
 def test_every_check_has_a_bank_that_it_bites() -> None:
-    checks = {name.removeprefix("test_") for name in dir(BankConformance) if "test_" in name}
-    assert checks == {check for _, check in BITES}
+    assert checks_of(BankConformance) == {check for _, check in BITES}

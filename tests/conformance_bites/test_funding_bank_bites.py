@@ -9,7 +9,7 @@ import pytest
 from payments_core.banks.incoming import FundingBank
 from payments_core.conformance.bank import FundingConformance
 from tests.conformance_bites import broken_funding_banks as broken
-from tests.conformance_bites.biting import failures
+from tests.conformance_bites.biting import RemoteSuite, checks_of, failures
 
 BITES: tuple[tuple[type[broken.Plain], str], ...] = (
     (broken.MakesNumbersOfLetters, "a_number_can_be_paid_to"),
@@ -39,10 +39,7 @@ BITES: tuple[tuple[type[broken.Plain], str], ...] = (
 )
 
 
-class Suite(FundingConformance):
-    can_lose_answers = True
-    can_fail = True
-
+class Suite(RemoteSuite, FundingConformance):
     def __init__(self, bank_class: type[broken.Plain]) -> None:
         self.bank_class = bank_class
         self.books = broken.FundingBooks()
@@ -59,15 +56,6 @@ class Suite(FundingConformance):
     def count_deliveries(self, incoming_ids: Sequence[str]) -> int:
         return sum(id in incoming_ids for id in self.books.delivered)
 
-    def lose_next_answer(self) -> None:
-        self.books.loses_answer = True
-
-    def fail(self) -> None:
-        self.books.down = True
-
-    def restore(self) -> None:
-        self.books.down = False
-
 
 @pytest.mark.parametrize(("bank", "check"), BITES)
 def test_a_broken_bank_fails_its_check(bank: type[broken.Plain], check: str) -> None:
@@ -82,5 +70,4 @@ def test_what_the_broken_banks_are_made_of_is_sound(check: str) -> None:
 
 
 def test_every_check_has_a_bank_that_it_bites() -> None:
-    checks = {name.removeprefix("test_") for name in dir(FundingConformance) if "test_" in name}
-    assert checks == {check for _, check in BITES}
+    assert checks_of(FundingConformance) == {check for _, check in BITES}

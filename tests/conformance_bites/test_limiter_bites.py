@@ -9,7 +9,7 @@ from payments_core.limiters.port import Limiter
 from tests.conformance_bites import broken_limiter_clocks as clocks
 from tests.conformance_bites import broken_limiter_crowds as crowds
 from tests.conformance_bites import broken_limiters as broken
-from tests.conformance_bites.biting import failures
+from tests.conformance_bites.biting import checks_of, failures
 
 ADMITS = "the_limit_is_admitted_and_not_one_more"
 REMAINS = "what_remains_counts_down_to_zero_and_stays_there"
@@ -140,5 +140,4 @@ def test_what_the_broken_limiters_are_made_of_is_sound(check: str) -> None:
 
 
 def test_every_check_has_a_limiter_that_it_bites() -> None:
-    checks = {name.removeprefix("test_") for name in dir(LimiterConformance) if "test_" in name}
-    assert checks == {check for _, check in BITES}
+    assert checks_of(LimiterConformance) == {check for _, check in BITES}

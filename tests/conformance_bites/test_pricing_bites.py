@@ -7,7 +7,7 @@ import pytest
 from payments_core.conformance.pricing import PricingConformance
 from payments_core.pricing.port import Pricing
 from tests.conformance_bites import broken_pricing as broken
-from tests.conformance_bites.biting import failures
+from tests.conformance_bites.biting import checks_of, failures
 
 BITES: tuple[tuple[type[broken.Plain], str], ...] = (
     (broken.TellsFloats, "a_price_is_a_decimal_above_zero"),
@@ -50,5 +50,4 @@ def test_what_the_broken_sources_are_made_of_is_sound(check: str) -> None:
 
 
 def test_every_check_has_a_source_that_it_bites() -> None:
-    checks = {name.removeprefix("test_") for name in dir(PricingConformance) if "test_" in name}
-    assert checks == {check for _, check in BITES}
+    assert checks_of(PricingConformance) == {check for _, check in BITES}

@@ -10,7 +10,7 @@ from payments_core.chains.port import TransferLog
 from payments_core.conformance.router import RouterConformance
 from payments_core.routers.port import RouteOrder, Router
 from tests.conformance_bites import broken_routers as broken
-from tests.conformance_bites.biting import failures
+from tests.conformance_bites.biting import RemoteSuite, checks_of, failures
 
 WITHIN = "a_payment_is_delivered_within_the_terms"
 RETURNED = "what_is_returned_comes_back_whole_from_the_orders_address"
@@ -36,10 +36,8 @@ BITES: tuple[tuple[type[broken.Plain], str], ...] = (
 )
 
 
-class Suite(RouterConformance):
+class Suite(RemoteSuite, RouterConformance):
     can_return = True
-    can_lose_answers = True
-    can_fail = True
 
     def __init__(self, router_class: type[broken.Plain]) -> None:
         self.router_class = router_class
@@ -63,15 +61,6 @@ class Suite(RouterConformance):
     def return_next(self) -> None:
         self.books.returns = True
 
-    def lose_next_answer(self) -> None:
-        self.books.loses_answer = True
-
-    def fail(self) -> None:
-        self.books.down = True
-
-    def restore(self) -> None:
-        self.books.down = False
-
 
 @pytest.mark.parametrize(("router", "check"), BITES)
 def test_a_broken_router_fails_its_check(router: type[broken.Plain], check: str) -> None:
@@ -85,5 +74,4 @@ def test_what_the_broken_routers_are_made_of_is_sound(check: str) -> None:
 
 
 def test_every_check_has_a_router_that_it_bites() -> None:
-    checks = {name.removeprefix("test_") for name in dir(RouterConformance) if "test_" in name}
-    assert checks == {check for _, check in BITES}
+    assert checks_of(RouterConformance) == {check for _, check in BITES}

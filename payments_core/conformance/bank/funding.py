@@ -36,6 +36,7 @@ from payments_core.banks.incoming import (
 )
 from payments_core.banks.port import BankRefused, BankUnavailable, KeyReused
 from payments_core.banks.routing_numbers import find_routing_number_fault
+from payments_core.conformance.remote_harness import RemoteHarness
 from payments_core.entropy import system_entropy
 
 AMOUNT_CENTS = 123_45
@@ -45,14 +46,8 @@ MAX_PAGES = 1_000
 MANY = 5
 
 
-class FundingHarness:
+class FundingHarness(RemoteHarness):
     """Override the hooks, and declare what the adapter can do."""
-
-    can_lose_answers: bool = False
-    """`lose_next_answer` works."""
-
-    can_fail: bool = False
-    """`fail` and `restore` work."""
 
     def open(self) -> FundingBank:
         """A handle to the bank, as another process would have it."""
@@ -72,26 +67,6 @@ class FundingHarness:
     def count_deliveries(self, incoming_ids: Sequence[str]) -> int:
         """How many deliveries the bank has made with these transfers, by its own books."""
         raise NotImplementedError  # the adapter's own test class says how
-
-    def lose_next_answer(self) -> None:
-        """Let the bank do what it is asked next, and its answer be lost."""
-        raise NotImplementedError  # the adapter's own test class says how
-
-    def fail(self) -> None:
-        """Let the bank answer nothing more, and do nothing."""
-        raise NotImplementedError  # the adapter's own test class says how
-
-    def restore(self) -> None:
-        """Undo `fail`."""
-        raise NotImplementedError  # the adapter's own test class says how
-
-    # What a test runner calls around each check.
-
-    def setup_method(self) -> None:
-        """Before each check."""
-
-    def teardown_method(self) -> None:
-        """After each check."""
 
     # What the checks share.
 

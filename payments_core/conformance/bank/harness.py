@@ -16,13 +16,14 @@ from payments_core.banks.port import (
     PayoutOrder,
     PostalAddress,
 )
+from payments_core.conformance.remote_harness import RemoteHarness
 from payments_core.entropy import system_entropy
 
 ACCOUNT_NUMBER = "000123456789"
 MAX_PAGES = 1_000
 
 
-class Harness:
+class Harness(RemoteHarness):
     """Override the hooks, and declare what the adapter can do.
 
     A check of something undeclared is skipped, and the skip is reported.
@@ -30,12 +31,6 @@ class Harness:
 
     can_return: bool = False
     """`return_payout` works."""
-
-    can_lose_answers: bool = False
-    """`lose_next_answer` works."""
-
-    can_fail: bool = False
-    """`fail` and `restore` work."""
 
     routing_number: str = "021000021"
     """Of a bank that the adapter pays."""
@@ -66,26 +61,6 @@ class Harness:
     def count_payouts(self, keys: Sequence[str]) -> int:
         """How many payouts the bank has made under these keys, by its own books."""
         raise NotImplementedError  # the adapter's own test class says how
-
-    def lose_next_answer(self) -> None:
-        """Let the bank do what it is asked next, and its answer be lost."""
-        raise NotImplementedError  # the adapter's own test class says how
-
-    def fail(self) -> None:
-        """Let the bank answer nothing more, and do nothing."""
-        raise NotImplementedError  # the adapter's own test class says how
-
-    def restore(self) -> None:
-        """Undo `fail`."""
-        raise NotImplementedError  # the adapter's own test class says how
-
-    # What a test runner calls around each check.
-
-    def setup_method(self) -> None:
-        """Before each check."""
-
-    def teardown_method(self) -> None:
-        """After each check."""
 
     # What the checks share.
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 
 from payments_core.assets import Asset, asset_of
 from payments_core.chains.port import TransferLog
+from payments_core.conformance.remote_harness import RemoteHarness
 from payments_core.entropy import system_entropy
 from payments_core.routers.port import RouteOrder, RouteProgress, Router, RouterUnavailable
 
@@ -14,7 +15,7 @@ RECIPIENT = "0x7476609c9e396ea1ecAFDfaf204457d0B83a338f"
 RETURN_TO = "0xd8BC79b53BD5BE614dCD5Ee8e12A05f44eDFAd2B"
 
 
-class Harness:
+class Harness(RemoteHarness):
     """Override the hooks, and declare what the adapter can do.
 
     A check of something undeclared is skipped, and the skip is reported.
@@ -28,12 +29,6 @@ class Harness:
 
     can_return: bool = False
     """`return_next` works."""
-
-    can_lose_answers: bool = False
-    """`lose_next_answer` works."""
-
-    can_fail: bool = False
-    """`fail` and `restore` work."""
 
     def open_router(self) -> Router:
         """A handle to the router, as another process would have it."""
@@ -58,24 +53,6 @@ class Harness:
     def return_next(self) -> None:
         """Let the router return what it is paid next."""
         raise NotImplementedError  # the adapter's own test class says how
-
-    def lose_next_answer(self) -> None:
-        """Let the router do what it is asked next, and its answer be lost."""
-        raise NotImplementedError  # the adapter's own test class says how
-
-    def fail(self) -> None:
-        """Let the router answer nothing more, and do nothing."""
-        raise NotImplementedError  # the adapter's own test class says how
-
-    def restore(self) -> None:
-        """Undo `fail`."""
-        raise NotImplementedError  # the adapter's own test class says how
-
-    def setup_method(self) -> None:
-        """Before each check."""
-
-    def teardown_method(self) -> None:
-        """After each check."""
 
     # What the checks share.
 
