@@ -19,24 +19,23 @@ from payments_core.banks.port import (
     AccountRegistration,
     BankNotice,
     BankRefused,
-    BankUnavailable,
     CapabilityRequest,
     KeyReused,
     PayoutOrder,
 )
 from payments_core.banks.reviews import BankReview
 from payments_core.banks.simulated import outcomes
+from payments_core.banks.simulated.books import SimulatedBooks
 from payments_core.banks.simulated.records import (
     SimulatedBankNotice,
     SimulatedPayout,
     SimulatedReview,
 )
 from payments_core.clock import Instant
-from payments_core.engine.decision import Decision, WorkerAuthority
+from payments_core.engine.decision import Decision
 from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
-from payments_core.errors import Unavailable
-from payments_core.storage.port import SIMULATED, Snapshot, StorageError, Transaction
+from payments_core.storage.port import Transaction
 
 T = TypeVar("T")
 
@@ -54,9 +53,7 @@ BANK_CALLS = (
 """What can be made to fail. After a `lost_answer` what was asked has happened, and nobody hears of
 it."""
 
-_AUTHORITY = WorkerAuthority(SIMULATED, "sandbox")
 _DIGEST = "simulated_bank_request"
-_INJECTED_FAILURE = "the sandbox makes this call fail"
 
 
 class SimulatedBank:
@@ -67,35 +64,33 @@ class SimulatedBank:
     """
 
     def __init__(self, ports: Ports, fails: Callable[[str], bool] = lambda call: False) -> None:
-        self._storage = ports.storage
-        self._committer = ports.committer
+        self._books = SimulatedBooks(ports, fails)
         self._clock = ports.clock
         self._key_ring = ports.key_ring
-        self._fails = fails
 
     # The port.
 
     def request_capability(self, request: CapabilityRequest) -> BankReview:
-        self._require_answer("request_capability")
+        self._books.require_answer("request_capability")
         return self._review("capability", request.key, request)
 
     def find_capability(self, key: str) -> BankReview | None:
-        self._require_answer("find_capability")
+        self._books.require_answer("find_capability")
         return self._find_review("capability", key)
 
     def register_account(self, registration: AccountRegistration) -> BankReview:
-        self._require_answer("register_account")
+        self._books.require_answer("register_account")
         outcomes.require_valid_account(registration.account)
         rejected = registration.account.account_number == outcomes.REJECTED_ACCOUNT
         reason = "The bank does not pay this account." if rejected else None
         return self._review("account", registration.key, registration, reason)
 
     def find_account(self, key: str) -> BankReview | None:
-        self._require_answer("find_account")
+        self._books.require_answer("find_account")
         return self._find_review("account", key)
 
     def submit(self, order: PayoutOrder) -> BankPayout:
-        self._require_answer("submit")
+        self._books.require_answer("submit")
         outcomes.require_acceptable(order)
         text = msgspec.json.encode(order).decode()
         now = self._clock.now()
@@ -109,20 +104,20 @@ class SimulatedBank:
             made = outcomes.plan_payout(order, self._key_ring.digest(_DIGEST, text), now)
             return Decision(made, inserts=(made, *outcomes.plan_notices(made)))
 
-        made = self._commit(decide)
-        self._require_answer("lost_answer")
+        made = self._books.commit(decide)
+        self._books.require_answer("lost_answer")
         return outcomes.view_payout(made, self._clock.now())
 
     def find_payout(self, key: str) -> BankPayout | None:
-        self._require_answer("find_payout")
-        found = self._read(lambda snapshot: snapshot.get(SimulatedPayout, key))
+        self._books.require_answer("find_payout")
+        found = self._books.read(lambda snapshot: snapshot.get(SimulatedPayout, key))
         return None if found is None else outcomes.view_payout(found, self._clock.now())
 
     def list_notices(self, limit: int = MAX_NOTICES) -> Sequence[BankNotice]:
         """The newest notice comes first, so that callers meet them out of order."""
-        self._require_answer("list_notices")
+        self._books.require_answer("list_notices")
         now = self._clock.now()
-        rows = self._read(
+        rows = self._books.read(
             lambda snapshot: snapshot.find(SimulatedBankNotice, "by_due", limit=limit).records
         )
         return [
@@ -137,7 +132,7 @@ class SimulatedBank:
         ]
 
     def acknowledge(self, notice_ids: Sequence[str]) -> None:
-        self._require_answer("acknowledge")
+        self._books.require_answer("acknowledge")
 
         def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[None]:
             now = self._clock.now()
@@ -146,7 +141,7 @@ class SimulatedBank:
             )
             return Decision(None, deletes=tuple(row for row in rows if row and row.due_at <= now))
 
-        self._commit(decide)
+        self._books.commit(decide)
 
     # The sandbox's own doors, which no ordered failure touches.
 
@@ -161,7 +156,7 @@ class SimulatedBank:
 
     def count_payouts(self, keys: Sequence[str]) -> int:
         """How many of these keys have a payout in the bank's books."""
-        return self._read(
+        return self._books.read(
             lambda snapshot: sum(
                 snapshot.get(SimulatedPayout, key) is not None for key in set(keys)
             )
@@ -187,12 +182,12 @@ class SimulatedBank:
             )
             return Decision(made, inserts=(made,))
 
-        made = self._commit(decide)
-        self._require_answer("lost_answer")
+        made = self._books.commit(decide)
+        self._books.require_answer("lost_answer")
         return outcomes.view_review(made, self._clock.now())
 
     def _find_review(self, kind: str, key: str) -> BankReview | None:
-        found = self._read(lambda snapshot: snapshot.get(SimulatedReview, f"{kind}:{key}"))
+        found = self._books.read(lambda snapshot: snapshot.get(SimulatedReview, f"{kind}:{key}"))
         return None if found is None else outcomes.view_review(found, self._clock.now())
 
     def _change_payout(
@@ -209,25 +204,7 @@ class SimulatedBank:
                 return Decision(before)
             return Decision(after, replaces=(after,)).merge(_decide_notices(tx, before, after))
 
-        return outcomes.view_payout(self._commit(decide), self._clock.now())
-
-    # Calls.
-
-    def _require_answer(self, call: str) -> None:
-        if self._fails(call):
-            raise BankUnavailable(_INJECTED_FAILURE)
-
-    def _read(self, load: Callable[[Snapshot], T]) -> T:
-        try:
-            return self._storage.read(SIMULATED, load)
-        except StorageError as error:
-            raise BankUnavailable("the simulated bank's books cannot be read") from error
-
-    def _commit(self, decide: Callable[[Transaction, IdSequence], Decision[T]]) -> T:
-        try:
-            return self._committer.commit(_AUTHORITY, decide)
-        except (StorageError, Unavailable) as error:
-            raise BankUnavailable("the simulated bank's books cannot be written") from error
+        return outcomes.view_payout(self._books.commit(decide), self._clock.now())
 
 
 def _lock_payout(tx: Transaction, key: str) -> SimulatedPayout | None:

@@ -23,6 +23,7 @@ from payments_core.banks.incoming import (
 )
 from payments_core.banks.port import MAX_NOTICES, BankRefused, BankUnavailable, KeyReused
 from payments_core.banks.simulated import arrivals
+from payments_core.banks.simulated.books import SimulatedBooks
 from payments_core.banks.simulated.incoming_records import (
     SimulatedIncoming,
     SimulatedIncomingNotice,
@@ -30,11 +31,11 @@ from payments_core.banks.simulated.incoming_records import (
 )
 from payments_core.chains.port import ChainUnavailable
 from payments_core.clock import HOUR
-from payments_core.engine.decision import Decision, WorkerAuthority
+from payments_core.engine.decision import Decision
 from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
 from payments_core.errors import Unavailable
-from payments_core.storage.port import SIMULATED, Snapshot, StorageError, Transaction, Where
+from payments_core.storage.port import Snapshot, StorageError, Transaction, Where
 
 T = TypeVar("T")
 
@@ -50,7 +51,6 @@ FUNDING_CALLS = (
 """What can be made to fail. After a `lost_answer` what was asked has happened, and nobody hears of
 it."""
 
-_AUTHORITY = WorkerAuthority(SIMULATED, "sandbox")
 _DIGEST = "simulated_bank_request"
 
 
@@ -69,17 +69,15 @@ class SimulatedFundingBank:
         send_tokens: Callable[[DeliveryOrder], str],
         fails: Callable[[str], bool] = lambda call: False,
     ) -> None:
-        self._storage = ports.storage
-        self._committer = ports.committer
+        self._books = SimulatedBooks(ports, fails)
         self._clock = ports.clock
         self._key_ring = ports.key_ring
         self._send_tokens = send_tokens
-        self._fails = fails
 
     # The port.
 
     def open_virtual_account(self, request: VirtualAccountRequest) -> VirtualAccount:
-        self._require_answer("open_virtual_account")
+        self._books.require_answer("open_virtual_account")
         text = msgspec.json.encode(request).decode()
 
         def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[None]:
@@ -92,17 +90,17 @@ class SimulatedFundingBank:
                 raise KeyReused("this key came with another request")
             return Decision(None)
 
-        self._commit(decide)
-        self._require_answer("lost_answer")
+        self._books.commit(decide)
+        self._books.require_answer("lost_answer")
         return arrivals.view_account(request.key)
 
     def find_incoming(self, incoming_id: str) -> IncomingTransfer | None:
-        self._require_answer("find_incoming")
-        found = self._read(lambda snapshot: snapshot.get(SimulatedIncoming, incoming_id))
+        self._books.require_answer("find_incoming")
+        found = self._books.read(lambda snapshot: snapshot.get(SimulatedIncoming, incoming_id))
         return None if found is None else arrivals.view_incoming(found, self._clock.now())
 
     def return_incoming(self, incoming_id: str, reason: str) -> IncomingTransfer:
-        self._require_answer("return_incoming")
+        self._books.require_answer("return_incoming")
         now = self._clock.now()
 
         def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[SimulatedIncoming]:
@@ -112,12 +110,12 @@ class SimulatedFundingBank:
                 return Decision(before)
             return Decision(after, replaces=(after,)).merge(_decide_notices(tx, before, after))
 
-        returned = self._commit(decide)
-        self._require_answer("lost_answer")
+        returned = self._books.commit(decide)
+        self._books.require_answer("lost_answer")
         return arrivals.view_incoming(returned, now)
 
     def deliver(self, order: DeliveryOrder) -> Delivery:
-        self._require_answer("deliver")
+        self._books.require_answer("deliver")
         text = msgspec.json.encode(order).decode()
         now = self._clock.now()
 
@@ -137,25 +135,25 @@ class SimulatedFundingBank:
                 raise KeyReused("this key came with another order")
             return Decision(None)
 
-        self._commit(decide)
+        self._books.commit(decide)
         try:
             hash = self._send_tokens(order)
         except (ChainUnavailable, StorageError, Unavailable) as error:
             raise BankUnavailable("the stablecoins could not be sent yet") from error
-        self._require_answer("lost_answer")
+        self._books.require_answer("lost_answer")
         return Delivery(key=order.key, status="delivered", transaction_hash=hash)
 
     def list_incoming_notices(
         self, limit: int = MAX_NOTICES, after: str | None = None
     ) -> NoticePage:
         """The newest notice comes first, so that callers meet them out of order."""
-        self._require_answer("list_incoming_notices")
+        self._books.require_answer("list_incoming_notices")
         position = None
         if after is not None:
             due_at, _, id = after.partition(":")
             position = (int(due_at), id)
         now = self._clock.now()
-        page = self._read(
+        page = self._books.read(
             lambda snapshot: snapshot.find(
                 SimulatedIncomingNotice,
                 "newest",
@@ -177,7 +175,7 @@ class SimulatedFundingBank:
         return NoticePage(notices=notices, next=next)
 
     def acknowledge(self, notice_ids: Sequence[str]) -> None:
-        self._require_answer("acknowledge")
+        self._books.require_answer("acknowledge")
         now = self._clock.now()
 
         def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[None]:
@@ -187,7 +185,7 @@ class SimulatedFundingBank:
             )
             return Decision(None, deletes=tuple(row for row in rows if row and row.due_at <= now))
 
-        self._commit(decide)
+        self._books.commit(decide)
 
     # The sandbox's own doors, which no ordered failure touches.
 
@@ -205,7 +203,7 @@ class SimulatedFundingBank:
             made = arrivals.plan_arrival(new, now)
             return Decision(made, inserts=(made, *arrivals.plan_notices(made)))
 
-        return arrivals.view_incoming(self._commit(decide), now)
+        return arrivals.view_incoming(self._books.commit(decide), now)
 
     def count_deliveries(self, incoming_ids: Sequence[str]) -> int:
         """How many of these transfers have a delivery in the bank's books."""
@@ -214,7 +212,7 @@ class SimulatedFundingBank:
             rows = (snapshot.get(SimulatedIncoming, id) for id in set(incoming_ids))
             return sum(row is not None and row.delivery_key is not None for row in rows)
 
-        return self._read(count)
+        return self._books.read(count)
 
     # Calls.
 
@@ -223,22 +221,6 @@ class SimulatedFundingBank:
         if row is None:
             raise BankRefused("incoming_unknown", "the bank has no such transfer")
         return row
-
-    def _require_answer(self, call: str) -> None:
-        if self._fails(call):
-            raise BankUnavailable("the sandbox makes this call fail")
-
-    def _read(self, load: Callable[[Snapshot], T]) -> T:
-        try:
-            return self._storage.read(SIMULATED, load)
-        except StorageError as error:
-            raise BankUnavailable("the simulated bank's books cannot be read") from error
-
-    def _commit(self, decide: Callable[[Transaction, IdSequence], Decision[T]]) -> T:
-        try:
-            return self._committer.commit(_AUTHORITY, decide)
-        except (StorageError, Unavailable) as error:
-            raise BankUnavailable("the simulated bank's books cannot be written") from error
 
 
 def _decide_notices(
