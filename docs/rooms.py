@@ -55,6 +55,7 @@ ROOMS: dict[str, dict[str, str]] = {
         "errors": "Statuses and envelopes of errors.",
         "routing": "Routes as rows.",
         "wire": "Reading bodies and query strings, writing JSON, cursors.",
+        "page_headers": "What the headers of private pages have in common.",
         "browser_sessions": "The dashboard's cookie, and the tokens of its forms.",
         "authentication": "Who calls, and with which rights.",
         "calls": "What a handler receives, and how it answers.",

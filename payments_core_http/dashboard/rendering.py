@@ -24,6 +24,7 @@ from payments_core_http.calls import ApiCall
 from payments_core_http.dashboard.words import DONE, STATUS_WORDS, find_error_words
 from payments_core_http.errors import status_of
 from payments_core_http.forms import KEY_FIELD, TOKEN_FIELD
+from payments_core_http.page_headers import PRIVATE_PAGE_HEADERS
 from payments_core_http.wire import cursors
 
 PageCall = ApiCall[Mapping[str, str], Mapping[str, str]]
@@ -36,15 +37,8 @@ CONTENT_SECURITY_POLICY = (
 """Styles and forms of our own and nothing else: there is no script, so none may run."""
 
 PAGE_HEADERS: Mapping[str, str] = {
-    "Content-Type": "text/html; charset=utf-8",
-    "Cache-Control": "no-store",
+    **PRIVATE_PAGE_HEADERS,
     "Content-Security-Policy": CONTENT_SECURITY_POLICY,
-    "Cross-Origin-Opener-Policy": "same-origin",
-    "Cross-Origin-Resource-Policy": "same-origin",
-    "Permissions-Policy": "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
-    "Referrer-Policy": "no-referrer",
-    "X-Frame-Options": "DENY",
-    "X-Robots-Tag": "noindex, nofollow",
 }
 """Of every page, errors and the way on included."""
 

@@ -21,6 +21,7 @@ from payments_core.engine.idempotency.record import Response
 from payments_core.errors import PaymentsError
 from payments_core_http.calls import ApiCall
 from payments_core_http.errors import status_of
+from payments_core_http.page_headers import PRIVATE_PAGE_HEADERS
 from payments_core_http.pages.colors import make_accent
 from payments_core_http.pages.sandbox_panel import PlayQuery, require_own_form
 from payments_core_http.routing import Route
@@ -39,16 +40,9 @@ _POLICY = (
 CONTENT_SECURITY_POLICY = f"{_POLICY}; form-action 'none'"
 
 PAGE_HEADERS: Mapping[str, str] = {
-    "Content-Type": "text/html; charset=utf-8",
-    "Cache-Control": "no-store",
+    **PRIVATE_PAGE_HEADERS,
     "Content-Security-Policy": CONTENT_SECURITY_POLICY,
-    "Cross-Origin-Opener-Policy": "same-origin",
-    "Cross-Origin-Resource-Policy": "same-origin",
-    "Permissions-Policy": "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
-    "Referrer-Policy": "no-referrer",
     "Vary": "Accept-Language",
-    "X-Frame-Options": "DENY",
-    "X-Robots-Tag": "noindex, nofollow",
 }
 """Of every page, errors included."""
 

@@ -1,0 +1,17 @@
+"""Headers of pages that are one person's: stored nowhere, framed by nobody, named to nobody."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+PRIVATE_PAGE_HEADERS: Mapping[str, str] = {
+    "Content-Type": "text/html; charset=utf-8",
+    "Cache-Control": "no-store",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
+    "Referrer-Policy": "no-referrer",
+    "X-Frame-Options": "DENY",
+    "X-Robots-Tag": "noindex, nofollow",
+}
+"""Each kind of page adds a Content-Security-Policy of its own."""
