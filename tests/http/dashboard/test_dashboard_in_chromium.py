@@ -3,23 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Literal
 
 import pytest
 from playwright.sync_api import Browser, Page
 
 from tests.http.dashboard.desk import COOKIE
 from tests.http.dashboard.stage import HOME, PAGES, Stage, set_stage
-from tests.http.pages.browser import AXE_TAGS, needs_chromium, open_chromium
-from tests.http.pages.test_in_chromium import AXE, RUN_AXE
+from tests.http.pages.browser import needs_chromium, open_chromium, require_accessible
 
 pytestmark = [needs_chromium, pytest.mark.slow]
 WIDTHS = (320, 1280)
-RUN_RULES = "rules => axe.run(document, {runOnly: {type: 'rule', values: rules}})"
-CHECKS: tuple[tuple[Literal["light", "dark"], str, list[str]], ...] = (
-    ("light", RUN_AXE, AXE_TAGS),
-    ("dark", RUN_RULES, ["color-contrast", "link-in-text-block"]),
-)
 HEIGHTS = """query => [...document.querySelectorAll(query)].map(one => {
   const text = document.createRange();
   text.selectNodeContents(one);
@@ -61,19 +54,6 @@ def visitor(chromium: Browser) -> Iterator[Page]:
     context.close()
 
 
-def require_accessible(page: Page) -> None:
-    """The page that is open, narrow and wide. In the dark, which changes colours alone, these."""
-    page.evaluate(AXE)
-    for width in WIDTHS:
-        page.set_viewport_size({"width": width, "height": 700})
-        assert page.evaluate("document.documentElement.scrollWidth") <= width
-        for scheme, run, rules in CHECKS:
-            page.emulate_media(color_scheme=scheme)
-            found = page.evaluate(run, rules)["violations"]
-            seen = [(one["id"], [node["html"] for node in one["nodes"]]) for one in found]
-            assert seen == [], (width, scheme)
-
-
 def listen(page: Page) -> list[str]:
     """What the browser complains of, a broken policy first of all, from now on."""
     said: list[str] = []
@@ -96,18 +76,18 @@ class TestEveryPage:
         assert response is not None
         assert response.status == 200
         assert page.title().endswith("· Dashboard")
-        require_accessible(page)
+        require_accessible(page, *WIDTHS)
         assert drop_expected(said) == []
 
     def test_the_log_in_and_what_it_refuses(self, stage: Stage, visitor: Page) -> None:
         said = listen(visitor)
         visitor.goto(f"{stage.url}/dashboard/keys")
         visitor.wait_for_url("**/login?next=%2Fdashboard%2Fkeys")
-        require_accessible(visitor)
+        require_accessible(visitor, *WIDTHS)
         stage.log_in(visitor, "wrong")
         assert visitor.inner_text("[role=alert]") == "The name or the password is wrong."
         assert visitor.input_value("[name=username]") == "olivia"
-        require_accessible(visitor)
+        require_accessible(visitor, *WIDTHS)
         stage.log_in(visitor)
         visitor.wait_for_url("**/dashboard/keys")
         assert drop_expected(said, "the server responded with a status of 401") == []
@@ -116,14 +96,14 @@ class TestEveryPage:
         page.goto(f"{stage.url}{stage.endpoint}/rotate")
         page.click("main button")
         assert page.inner_text(".copy").startswith("whsec_")
-        require_accessible(page)
+        require_accessible(page, *WIDTHS)
 
     @pytest.mark.parametrize("name", ["missing", "too much"])
     def test_an_error_has_the_sections(self, stage: Stage, page: Page, name: str) -> None:
         path = {"missing": MISSING, "too much": f"{stage.paid}/refund?amount=999"}[name]
         page.goto(stage.url + path)
         assert page.locator("nav a").count() == 4
-        require_accessible(page)
+        require_accessible(page, *WIDTHS)
 
     def test_a_long_reference_squeezes_nothing_else(self, stage: Stage, page: Page) -> None:
         page.set_viewport_size({"width": 1280, "height": 700})

@@ -5,22 +5,26 @@ from __future__ import annotations
 import gzip
 import re
 from collections.abc import Iterator
-from importlib.resources import files
-from typing import Literal
 
 import pytest
 from playwright.sync_api import Browser, Error
 
 from payments_core_http.pages.languages import LANGUAGES
-from tests.http.pages.browser import AXE_TAGS, needs_chromium, open_chromium, serve
+from tests.http.pages.browser import (
+    AXE,
+    AXE_TAGS,
+    RUN_AXE,
+    needs_chromium,
+    open_chromium,
+    require_accessible,
+    serve,
+)
 from tests.http.pages.gallery import FOLDER, LOOKS, PAGE, PICTURES, name_picture, show_logo
 from tests.http.pages.scenes import LOGO_URL, SCENES
 
 pytestmark = [needs_chromium, pytest.mark.slow]
 BUDGET_BYTES = 15_000
 NARROW = {"width": 320, "height": 640}
-AXE = (files("axe_playwright_python") / "axe.min.js").read_text(encoding="utf-8")
-RUN_AXE = "tags => axe.run(document, {runOnly: {type: 'tag', values: tags}})"
 LARGEST_PAINT = """() => new Promise(done => {
   let shift = 0;
   new PerformanceObserver(list => list.getEntries().forEach(one => { shift += one.value; }))
@@ -30,9 +34,6 @@ LARGEST_PAINT = """() => new Promise(done => {
     setTimeout(() => done([paints[paints.length - 1].startTime, shift]), 100);
   }).observe({type: "largest-contentful-paint", buffered: true});
 })"""
-
-
-SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 
 
 @pytest.fixture(scope="module")
@@ -79,13 +80,7 @@ def test_every_state_is_accessible_keeps_its_policy_and_fits_a_narrow_screen(
     assert elsewhere == ([LOGO_URL] if LOGO_URL in page.content() else [])
     ignored = "favicon" if has_script else "net::ERR_FAILED"
     assert [text for text in said if ignored not in text and "favicon" not in text] == []
-    page.evaluate(AXE)
-    for scheme in SCHEMES:
-        page.emulate_media(color_scheme=scheme)
-        assert page.evaluate("document.documentElement.scrollWidth") <= NARROW["width"]
-        found = page.evaluate(RUN_AXE, AXE_TAGS)["violations"]
-        seen = [(one["id"], [node["html"] for node in one["nodes"]]) for one in found]
-        assert seen == [], scheme
+    require_accessible(page, NARROW["width"])
     context.close()
 
 

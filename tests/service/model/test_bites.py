@@ -29,7 +29,7 @@ from payments_core.storage.memory.transaction import MemoryTransaction
 from tests.service.model.episode import Violation, run
 
 SEEDS = 400
-"""So many episodes are enough for each of the faults; most are found in the first few."""
+"""So many episodes are enough for each of the faults."""
 
 Plant = Callable[[pytest.MonkeyPatch], None]
 
@@ -167,27 +167,28 @@ def purged_escrows_are_forgotten(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(PurgedEscrows, "filter_known", lambda self, recipients: set())
 
 
-PLANTED: tuple[Plant, ...] = (
-    receipts_count_double,
-    unfinal_receipts_count,
-    any_token_counts,
-    nothing_is_reserved,
-    limits_do_not_count,
-    mandates_have_no_end,
-    labels_replace_each_other,
-    success_is_not_told,
-    refunds_under_way_are_forgotten,
-    entries_are_left_out,
-    books_lie_about_the_release,
-    releases_carry_a_bit_more,
-    what_was_sent_can_be_withdrawn,
-    reverted_transfers_are_not_noticed,
-    reorganisations_are_not_told,
-    holds_hold_nothing,
-    nothing_expires,
-    evidence_keeps_no_payment,
-    purged_escrows_are_forgotten,
-)
+# Where the search begins: the first seed that finds it. The others come after, in a ring.
+PLANTED: dict[Plant, int] = {
+    receipts_count_double: 0,
+    unfinal_receipts_count: 0,
+    any_token_counts: 7,
+    nothing_is_reserved: 0,
+    limits_do_not_count: 11,
+    mandates_have_no_end: 61,
+    labels_replace_each_other: 1,
+    success_is_not_told: 0,
+    refunds_under_way_are_forgotten: 6,
+    entries_are_left_out: 0,
+    books_lie_about_the_release: 0,
+    releases_carry_a_bit_more: 1,
+    what_was_sent_can_be_withdrawn: 35,
+    reverted_transfers_are_not_noticed: 1,
+    reorganisations_are_not_told: 12,
+    holds_hold_nothing: 174,
+    nothing_expires: 0,
+    evidence_keeps_no_payment: 45,
+    purged_escrows_are_forgotten: 52,
+}
 
 
 @pytest.mark.slow
@@ -196,9 +197,9 @@ PLANTED: tuple[Plant, ...] = (
 def test_a_planted_fault_is_found(plant: Plant, monkeypatch: pytest.MonkeyPatch) -> None:
     plant(monkeypatch)
     with pytest.raises(Violation):
-        _play()
+        _play(PLANTED[plant])
 
 
-def _play() -> None:
+def _play(first: int) -> None:
     for seed in range(SEEDS):
-        run(seed)
+        run((first + seed) % SEEDS)
