@@ -190,7 +190,6 @@ class World:
         """Let everything under way come to its end."""
         self.run()
         self.advance(60)
-        self.advance(60)
 
     def pay(self, payment: PaymentDetails, amount: str, source: str = WALLET) -> str:
         """A transfer from a wallet outside to the Payment's escrow, not final yet; its hash."""

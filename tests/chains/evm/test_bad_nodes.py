@@ -295,7 +295,7 @@ def test_a_node_that_lost_its_index_makes_nothing_fail(world: AnvilScene, liar: 
     assert world.paid(paid_before.payment.id).status == "executing"
     liar.honest()
     until_it_answers(world.service.chains[BASE])
-    world.advance(60)
+    world.advance(120)
     world.finish()
     assert world.paid(paid_before.payment.id).status == "succeeded"
     assert world.sent() == 3

@@ -80,6 +80,7 @@ def test_what_is_short_stays_processing_while_another_attempt_lives(world: World
     assert (short.status, short.labels) == ("processing", ("underpaid",))
     assert world.told(short.id)[-1] == ("payment.underpaid", "processing", 3)
     world.finish()
+    world.advance(60)
     done = world.paid(short.id)
     assert done.status == "succeeded"
     assert done.labels == ("underpaid", "overpaid")
