@@ -218,9 +218,9 @@ class Throttle:
             return _do_nothing
         policy = ROUTE_POLICIES[route.creation_policy]
         policy_check = self._policy_check(policy, environment.id, own=environment.rate_limits)
-        counted_at = self._clock.real_now()
-        give_back = partial(self._give_back, policy_check, counted_at)
-        [policy_state] = self._check_policies(rate_context, (policy,), [policy_check])
+        now = self._clock.real_now()  # of the window in which it counts, and is given back
+        give_back = partial(self._give_back, policy_check, now)
+        [policy_state] = self._check_policies(rate_context, (policy,), [policy_check], now)
         if not policy_state.admitted:
             give_back()
             raise self._refusal(rate_context, policy, policy_state, "rate_limit_exceeded")
@@ -273,10 +273,11 @@ class Throttle:
         rate_context: RateLimitContext,
         policies: Sequence[RatePolicy | None],
         policy_checks: Sequence[PolicyCheck],
+        now: Instant | None = None,
     ) -> Sequence[PolicyState]:
-        """Where each policy stands; those of rates are kept with the request."""
+        """Where each policy stands at `now`; those of rates are kept with the request."""
         assert self._limiter is not None
-        now = self._clock.real_now()
+        now = self._clock.real_now() if now is None else now
         try:
             policy_states = self._limiter.check(policy_checks, now)
         except Exception as error:  # whatever it is, nobody is admitted by it

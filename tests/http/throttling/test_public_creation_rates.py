@@ -132,6 +132,32 @@ def test_requests_of_one_moment_do_not_pass_the_limit_together(
     assert seen == [201] * 2 + [429] * 4
 
 
+def test_a_refused_creation_is_given_back_in_the_window_in_which_it_counted() -> None:
+    """A window may end between two readings of a clock that does not stand."""
+    gate = ShopGate({"public_creation_minute": 1})
+    at: list[tuple[int, int]] = []
+    check = gate.limiter.check
+
+    def note(policy_checks: Any, now: int) -> Any:
+        at.extend(
+            (one.cost, now) for one in policy_checks if one.key.startswith("public_creation_minute")
+        )
+        return check(policy_checks, now)
+
+    stands = gate.clock.real_now
+
+    def runs() -> int:
+        gate.clock.advance(30)
+        return stands()
+
+    gate.limiter.check = note  # type: ignore[method-assign]
+    gate.clock.real_now = runs  # type: ignore[method-assign]
+    body = {**BODY, "amount": "0.01"}
+    assert gate.create("198.51.100.1", body=body).code == "amount_out_of_range"
+    counted = dict(at)
+    assert counted[1] == counted[-1]
+
+
 class TestNetworksOfIPv6:
     """A /64 counts as one address; a /48 has eight times as much (contract §9)."""
 
