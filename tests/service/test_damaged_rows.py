@@ -9,7 +9,9 @@ from typing import Any
 
 import pytest
 
+from payments_core.accounts.capabilities.record import CapabilityActivation
 from payments_core.accounts.record import Account
+from payments_core.banks.reviews import BankCapability
 from payments_core.engine.events import Event
 from payments_core.maintenance.damaged_rows import DamagedRow, DamagedRows
 from payments_core.payments.options.record import Option
@@ -80,6 +82,57 @@ def test_the_lists_of_an_account_pass_over_a_damaged_row(
         caplog.clear()
         assert find(server, account).records == before[1:]
         assert alarms(caplog) == [f"ALARM: {where} cannot be read and is skipped"]
+
+
+def activate(world: World, *capabilities: BankCapability) -> list[CapabilityActivation]:
+    """Active capabilities of the payer."""
+    service, server, account = world.service, world.server, world.payer.id
+    service.verifications.simulate_decision(server, account, "approved")
+    ids = [
+        service.capabilities.activate(server, account, name).activation.id for name in capabilities
+    ]
+    world.finish()
+    return [world.get(CapabilityActivation, id) for id in ids]
+
+
+def test_the_list_of_capabilities_passes_over_one_whose_activation_is_damaged(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It is not shown as one that nobody has asked for."""
+    payout, funding = activate(world, "us_bank_payout", "us_bank_funding")
+    service, server, account = world.service, world.server, world.payer.id
+    before = service.capabilities.list(server, account)
+    assert {(one.name, one.status) for one in before} == {
+        ("us_bank_payout", "active"),
+        ("us_bank_funding", "active"),
+    }
+    where = spoil(world.storage, world.environment_id, payout)
+    caplog.clear()
+    assert service.capabilities.list(server, account) == before[1:]
+    assert alarms(caplog) == [f"ALARM: {where} cannot be read and is skipped"]
+    again = service.capabilities.activate(server, account, "us_bank_funding")
+    assert again.activation.id == funding.id
+    with pytest.raises(UnreadableDocument):
+        service.capabilities.activate(server, account, "us_bank_payout")
+    assert service.capabilities.list(server, world.merchant.id) != ()
+
+
+def test_requirements_pass_over_a_damaged_activation_and_a_damaged_vault(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    payout, _ = activate(world, "us_bank_payout", "us_bank_funding")
+    service, server, account = world.service, world.server, world.payer.id
+    before = service.onramp_accounts.requirements(server, account)
+    places = [
+        spoil(world.storage, world.environment_id, record) for record in (payout, before.vaults[0])
+    ]
+    caplog.clear()
+    assert service.onramp_accounts.requirements(server, account).vaults == before.vaults[1:]
+    found = service.bank_accounts.requirements(server, account)
+    assert (found.eligible, found.reasons) == (False, ("capability_not_active",))
+    assert sorted(alarms(caplog)) == sorted(
+        f"ALARM: {where} cannot be read and is skipped" for where in places
+    )
 
 
 def test_the_list_of_refunds_passes_over_a_damaged_row(world: World) -> None:

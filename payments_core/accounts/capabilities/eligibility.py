@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import attrs
 
-from payments_core.accounts.capabilities.operations import load_activations
+from payments_core.accounts.capabilities.operations import load_activation
 from payments_core.accounts.capabilities.record import (
     PRODUCT_OF_CAPABILITY,
     CapabilityActivation,
@@ -35,14 +35,16 @@ class Eligibility:
 def load_eligibility(
     snapshot: Snapshot, authority: Authority, account_id: str, capability: BankCapability
 ) -> Eligibility:
-    """Whether the account may use the capability. Raises NotFound."""
+    """Whether the account may use the capability. Raises NotFound.
+
+    It is for showing: an activation that cannot be read is as good as none, and a vault that
+    cannot be read is not listed, each with an alarm.
+    """
     account = snapshot.get(Account, account_id)
     if account is None:
         raise NotFound("account")
-    is_active = any(
-        activation.capability == capability and activation.status == "active"
-        for activation in load_activations(snapshot, account_id)
-    )
+    activation = load_activation(snapshot, account_id, capability, skip_damaged=True)
+    is_active = activation is not None and activation.status == "active"
     is_entitled = PRODUCT_OF_CAPABILITY[capability] in authority.environment.products
     reasons = (
         *(() if account.status == "active" else (f"account_{account.status}",)),
@@ -51,7 +53,7 @@ def load_eligibility(
     )
     if reasons:
         return Eligibility(reasons, ())
-    vaults = snapshot.find(Vault, "by_account", (account_id,), limit=MAX_VAULTS)
+    vaults = snapshot.find(Vault, "by_account", (account_id,), limit=MAX_VAULTS, skip_damaged=True)
     return Eligibility((), tuple(vaults.records))
 
 

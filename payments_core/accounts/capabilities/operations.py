@@ -39,7 +39,8 @@ from payments_core.errors import (
     ResourceConflict,
     ValidationFailed,
 )
-from payments_core.storage.port import ClaimedJob, Snapshot, Transaction
+from payments_core.storage.documents import UnreadableDocument
+from payments_core.storage.port import ClaimedJob, Position, Snapshot, Transaction, Where
 from payments_core.tenants.authorization import Authority, require_product
 
 
@@ -70,15 +71,23 @@ class Capabilities:
         self._funding_banks = funding_banks
 
     def list(self, authority: Authority, account_id: str) -> tuple[Capability, ...]:
-        """Every capability with its requirements. Raises NotFound."""
+        """Every capability with its requirements. Raises NotFound.
+
+        One whose activation cannot be read is passed over with an alarm: it would look as if
+        nobody had asked for it.
+        """
         offered = self._offered_in(authority.mode)
 
         def load(snapshot: Snapshot) -> tuple[Capability, ...]:
             account = snapshot.get(Account, account_id)
             if account is None:
                 raise NotFound("account")
-            activations = load_activations(snapshot, account_id)
-            return capabilities_of(account, activations, offered=offered)
+            try:
+                activations, damaged = load_activations(snapshot, account_id), frozenset[str]()
+            except UnreadableDocument:
+                activations, damaged = _load_readable(snapshot, account_id)
+            found = capabilities_of(account, activations, offered=offered)
+            return tuple(capability for capability in found if capability.name not in damaged)
 
         return self._storage.read(authority.partition, load)
 
@@ -204,19 +213,53 @@ def load_activations(snapshot: Snapshot, account_id: str) -> tuple[CapabilityAct
     return found.records
 
 
+def _load_readable(
+    snapshot: Snapshot, account_id: str
+) -> tuple[tuple[CapabilityActivation, ...], frozenset[str]]:
+    """The activations that can be read, and the capabilities whose activations cannot."""
+    found = snapshot.find(
+        CapabilityActivation,
+        "by_account",
+        (account_id,),
+        limit=len(CAPABILITIES),
+        skip_damaged=True,
+    ).records
+    damaged: set[BankCapability] = set()
+    for name in {*CAPABILITIES} - {activation.capability for activation in found}:
+        try:
+            load_activation(snapshot, account_id, name)
+        except UnreadableDocument:
+            damaged.add(name)
+    return tuple(found), frozenset(damaged)
+
+
+def load_activation(
+    snapshot: Snapshot, account_id: str, capability: BankCapability, *, skip_damaged: bool = False
+) -> CapabilityActivation | None:
+    """What the account has asked for of one capability; as fresh as the snapshot is."""
+    after: Position | None = None
+    while True:
+        page = snapshot.find(
+            CapabilityActivation,
+            "by_account",
+            (account_id,),
+            where=(Where("capability", "=", capability),),
+            after=after,
+            limit=1,
+            skip_damaged=skip_damaged,
+        )
+        if page.records or page.next is None:
+            return next(iter(page.records), None)
+        after = page.next
+
+
 def find_activation_id(
     snapshot: Snapshot, account_id: str, capability: BankCapability
 ) -> str | None:
     """The id of an activation, which never changes; not for a transaction, where an index may be
-    stale."""
-    return next(
-        (
-            activation.id
-            for activation in load_activations(snapshot, account_id)
-            if activation.capability == capability
-        ),
-        None,
-    )
+    stale. An activation of another capability may be damaged."""
+    activation = load_activation(snapshot, account_id, capability)
+    return None if activation is None else activation.id
 
 
 def lock_active_account(tx: Transaction, account_id: str) -> Account:
