@@ -121,10 +121,26 @@ def encode_signed(signed: SignedTransaction) -> str:
 
 def look_up_versions(chain: Chain, versions: Sequence[SignedVersion]) -> NonceView:
     """What the chain knows of the versions, in one question. Raises ChainUnavailable."""
+    (view,) = look_up_many(chain, [versions])
+    return view
+
+
+def look_up_many(chain: Chain, transfers: Sequence[Sequence[SignedVersion]]) -> list[NonceView]:
+    """What the chain knows of the versions of each transfer, in one question.
+
+    Raises ChainUnavailable.
+    """
+    told = chain.transactions([it.signed.hash for versions in transfers for it in versions])
+    return [_view_of(versions, told) for versions in transfers]
+
+
+def _view_of(
+    versions: Sequence[SignedVersion], told: Mapping[str, TransactionView | None]
+) -> NonceView:
     hashes = [version.signed.hash for version in versions]
-    told = chain.transactions(hashes)
-    view = NonceView(versions, {hash: it for hash, it in told.items() if it is not None})
-    if view.included is None and len(told) < len(hashes):
+    known = {hash: found for hash in hashes if (found := told.get(hash)) is not None}
+    view = NonceView(versions, known)
+    if view.included is None and not told.keys() >= set(hashes):
         raise ChainUnavailable("the nodes do not agree on all versions of a transfer")
     return view
 

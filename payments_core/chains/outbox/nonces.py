@@ -24,6 +24,10 @@ class SignerKeyChanged(Exception):
     """Another worker, with another key, was faster; look again."""
 
 
+class NonceContested(Exception):
+    """Another worker is about to sign for the nonce, and this one gives way."""
+
+
 def get_sender_id(authority: WorkerAuthority, chain: Chain) -> str:
     """The id of the environment's sender on a chain, by the key that is configured now."""
     operator = chain.derive(AddressSpec(authority.partition, "operator", "operator"))
@@ -36,7 +40,12 @@ def load_senders(snapshot: Snapshot, chain_id: int) -> Sequence[Sender]:
 
 
 def reserve_nonce(
-    tx: Transaction, chain_id: int, sender_id: str, known: OutboundTransfer
+    tx: Transaction,
+    chain_id: int,
+    sender_id: str,
+    known: OutboundTransfer,
+    *,
+    takes_over: bool = True,
 ) -> Decision[OutboundTransfer]:
     """The transfer with the sender's next slot, if it needs one. Raises SignerKeyChanged.
 
@@ -47,6 +56,9 @@ def reserve_nonce(
     So is the sender's last slot where it has no bytes: its transfer was withdrawn, or its worker
     did not come to sign it. That one gets another slot in its own turn. Signed in this turn it
     would have bytes that no node was offered, and could be neither withdrawn nor left out.
+
+    Unless it `takes_over`, what another worker has reserved is left to it, and NonceContested is
+    raised: two that live would take one slot from each other for ever, and neither sign.
     """
     former_id = known.sender_id if known.sender_id != sender_id else None
     locked = {id: tx.get(Sender, id, for_update=True) for id in _lock_order(sender_id, former_id)}
@@ -55,10 +67,14 @@ def reserve_nonce(
         raise SignerKeyChanged
     if not _needs_nonce(outgoing, sender_id):
         return Decision(outgoing)
+    if outgoing.status == "reserved" and not takes_over:
+        raise NonceContested
     sender, returned = locked[sender_id], Decision(None)
     if sender is not None and sender.last_outgoing_id is not None:
         last = lock_transfer(tx, sender.last_outgoing_id)
         if last.raw is None:
+            if not (takes_over or last.status == "withdrawn"):
+                raise NonceContested
             sender = _return_nonce(sender, last)
             returned = Decision(None, replaces=(_without_slot(last),))
     slot = sender.next_slot if sender else 0

@@ -32,6 +32,7 @@ from payments_core.chains.outbox.inclusion import (
 )
 from payments_core.chains.outbox.lost import LostTransactions
 from payments_core.chains.outbox.nonces import (
+    NonceContested,
     SignerKeyChanged,
     get_sender_id,
     load_senders,
@@ -195,20 +196,24 @@ class Outbox:
     ) -> SignedTransaction | None:
         """The newest signed version of an intent that moves money; None if it was withdrawn.
 
-        Raises ChainUnavailable, SignerRefused.
+        Where another worker took its nonce while it was signed, it takes none that is being signed
+        for: it waits for its next turn. Raises ChainUnavailable, SignerRefused.
         """
         sender_id = get_sender_id(authority, self._chains[chain_id])
+        takes_over = True
         while True:
             known = self._load_transfer(authority, outgoing_id)
             try:
                 outgoing = self._committer.commit(
                     authority,
-                    lambda tx, id_sequence, known=known: reserve_nonce(  # type: ignore[misc]
-                        tx, chain_id, sender_id, known
+                    lambda tx, id_sequence, known=known, takes_over=takes_over: reserve_nonce(  # type: ignore[misc]
+                        tx, chain_id, sender_id, known, takes_over=takes_over
                     ),
                 )
             except SignerKeyChanged:
                 continue
+            except NonceContested as error:
+                raise ChainUnavailable(f"another worker signs for {sender_id}") from error
             if outgoing.status == "withdrawn":
                 return None
             if outgoing.raw is None:
@@ -217,6 +222,7 @@ class Outbox:
                 outgoing = self._sign(authority, outgoing)
             if outgoing.raw is not None:
                 break
+            takes_over = False
         versions = load_signed_versions(self._storage, authority, outgoing)
         return [version for version in versions if version.moves][-1].signed
 

@@ -27,6 +27,7 @@ from payments_core.chains.outbox.inclusion import (
     look_up_versions,
     search_nonce,
 )
+from payments_core.chains.outbox.line import MAX_DROPPED, find_unknown_before
 from payments_core.chains.outbox.nonces import get_sender_id, load_senders
 from payments_core.chains.outbox.record import (
     OutboundTransfer,
@@ -50,8 +51,6 @@ REOFFER_MS = 15 * SECOND
 
 _MIN_BLOCKS_PASSED = 3
 """Fewer blocks than this say nothing: the first after a halt comes late, not expensive."""
-_MAX_DROPPED = 100
-"""So many nonces back a gap is looked for; no reorg reaches further."""
 _MAX_REMEMBERED = 10_000
 
 _log = logging.getLogger(__name__)
@@ -125,14 +124,17 @@ class Rebroadcaster:
             if sender.last_outgoing_id is None:
                 continue
             last = load_transfer(self._storage, authority.partition, sender.last_outgoing_id)
+            missing = self._find_dropped(authority, chain, last)
             newest = self._find_missing(authority, chain, last)
-            missing = [newest] if newest is not None else []
-            missing += self._find_dropped(authority, chain, last)
+            if newest is not None:
+                missing.insert(0, newest)
             if not self._offer_missing(authority, chain, missing):
                 raise ChainUnavailable(
                     f"the nodes refuse a transaction that a reorg dropped; sender {sender.id}"
                 )
             count += len(missing)
+            if len(missing) >= MAX_DROPPED:
+                raise ChainUnavailable(f"there may be more that a reorg dropped of {sender.id}")
         return count
 
     def _offer(
@@ -268,23 +270,17 @@ class Rebroadcaster:
     def _find_dropped(
         self, authority: WorkerAuthority, chain: Chain, outgoing: OutboundTransfer
     ) -> list[Missing]:
-        """What is missing before a transfer, the newest first."""
-        dropped: list[Missing] = []
-        while outgoing.previous_id is not None and len(dropped) < _MAX_DROPPED:
-            outgoing = load_transfer(self._storage, authority.partition, outgoing.previous_id)
-            missing = self._find_missing(authority, chain, outgoing)
-            if missing is None:
-                break
-            dropped.append(missing)
-        return dropped
+        """What is missing before a transfer, the newest first. Raises ChainUnavailable."""
+        unknown = find_unknown_before(self._storage, authority, chain, outgoing)
+        found = [self._choose_version(authority, chain, it.outgoing, it.view) for it in unknown]
+        return [missing for missing in found if missing is not None]
 
     def _find_missing(
         self, authority: WorkerAuthority, chain: Chain, outgoing: OutboundTransfer
     ) -> Missing | None:
         """The version that must use the transfer's nonce, if nothing on the chain does.
 
-        A final transaction that is not ours uses it for good. A transfer that has failed moves
-        nothing any more: a transaction that does nothing takes its nonce.
+        A final transaction that is not ours uses it for good.
         """
         if outgoing.raw is None:
             return None
@@ -293,6 +289,20 @@ class Rebroadcaster:
             return None
         if search_nonce(self._storage, authority, chain, outgoing, view).status != "open":
             return None
+        return self._choose_version(authority, chain, outgoing, view)
+
+    def _choose_version(
+        self,
+        authority: WorkerAuthority,
+        chain: Chain,
+        outgoing: OutboundTransfer,
+        view: NonceView,
+    ) -> Missing | None:
+        """The version that must use a nonce; None where it cannot be signed.
+
+        A transfer that has failed moves nothing any more: a transaction that does nothing takes
+        its nonce.
+        """
         if outgoing.status != "failed" or not view.newest.moves:
             return Missing(outgoing, view.newest)
         assert outgoing.slot is not None

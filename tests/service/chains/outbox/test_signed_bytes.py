@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
 import attrs
 import pytest
@@ -122,6 +124,57 @@ def test_a_nonce_that_was_taken_over_is_not_signed_by_the_worker_that_had_it(
     assert mine is not None
     assert first.transaction_hash == mine.hash
     assert (second.slot, first.slot, first.previous_id) == (0, 1, "out_2")
+
+
+class TakingTurns(Signing):
+    """A chain at which each of two workers signs until the other has begun to, or has ended."""
+
+    MOST = 20
+
+    def __init__(self, stage: Stage) -> None:
+        super().__init__(stage)
+        self._turn = threading.Condition()
+        self.begun = 0
+        self.ended = 0
+
+    def prepare(self, intent: TransferIntent, slot: int) -> SignedTransaction:
+        with self._turn:
+            self.begun += 1
+            number = self.begun
+            self._turn.notify_all()
+            self._turn.wait_for(
+                lambda: self.begun > number or self.ended or number >= self.MOST, timeout=30
+            )
+        return super().prepare(intent, slot)
+
+    def end(self) -> None:
+        with self._turn:
+            self.ended += 1
+            self._turn.notify_all()
+
+
+def test_two_live_workers_do_not_take_one_nonce_from_each_other_for_ever(stage: Stage) -> None:
+    """The one that has lost its nonce gives way, and signs in its next turn."""
+    intend(stage, "out_1", "out_2")
+    chain = TakingTurns(stage)
+
+    def sign(id: str) -> bool:
+        try:
+            return Outbox(stage.ports, {BASE: chain}).ensure_signed(SCOPE, BASE, id) is not None
+        except ChainUnavailable:
+            return False
+        finally:
+            chain.end()
+
+    with ThreadPoolExecutor(2) as pool:
+        signed = list(pool.map(sign, ("out_1", "out_2")))
+    assert sorted(signed) == [False, True]
+    assert chain.begun == 2
+    late = "out_1" if not signed[0] else "out_2"
+    assert sign(late)
+    assert sorted(
+        (stored(stage, id).slot, stored(stage, id).status) for id in ("out_1", "out_2")
+    ) == [(0, "signed"), (1, "signed")]
 
 
 def test_the_bytes_that_another_worker_stored_first_stay(stage: Stage) -> None:

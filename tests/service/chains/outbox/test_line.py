@@ -1,0 +1,116 @@
+"""What a pool has dropped of a sender is offered again, whatever it has kept."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import pytest
+
+from payments_core.assets import asset_of
+from payments_core.chains.outbox.line import LINE_STEP, MAX_DROPPED
+from payments_core.chains.outbox.outbox import Outbox
+from payments_core.chains.outbox.record import new_transfer
+from payments_core.chains.port import (
+    AddressSpec,
+    ChainUnavailable,
+    Contract,
+    SignedTransaction,
+    TransactionView,
+)
+from payments_core.chains.simulated.chain import SimulatedChain
+from payments_core.engine.decision import WorkerAuthority
+from payments_core.storage.memory.adapter import MemoryStorage
+from tests.service.stage import BASE, BOB, Stage
+from tests.service.world import write
+
+SCOPE = WorkerAuthority("env_a", "sandbox")
+
+
+class Pool(SimulatedChain):
+    """A chain that makes no blocks, and whose pool takes what comes after a gap."""
+
+    def __init__(self, stage: Stage) -> None:
+        super().__init__(BASE, stage.ports)
+        self.held: dict[str, None] = {}
+        self.questions = 0
+
+    def broadcast(self, signed: SignedTransaction) -> None:
+        self.held[signed.hash] = None
+
+    def transactions(self, hashes: Sequence[str]) -> Mapping[str, TransactionView | None]:
+        self.questions += 1
+        return {
+            hash: TransactionView(hash, None, True, ()) if hash in self.held else None
+            for hash in hashes
+        }
+
+
+class Line:
+    """Transfers of one sender that are signed, in their order, and in no pool."""
+
+    def __init__(self, count: int) -> None:
+        stage = Stage(MemoryStorage())
+        self.chain = Pool(stage)
+        self.outbox = Outbox(stage.ports, {BASE: self.chain})
+        vault = stage.chain.derive(AddressSpec("env_a", "vault", "acct_a"))
+        self.ids = [f"out_{number:04}" for number in range(count)]
+        transfers = [
+            new_transfer(
+                id, asset_of(BASE, "USDC"), "sweep", f"owner_{id}",
+                source=Contract("vault", "acct_a", vault), recipient=BOB, amount=10,
+                now=stage.clock.now(),
+            )
+            for id in self.ids
+        ]  # fmt: skip
+        write(stage.storage, "env_a", lambda tx: [tx.insert(one) for one in transfers])
+        self.hashes = [self._sign(id) for id in self.ids]
+
+    def _sign(self, id: str) -> str:
+        signed = self.outbox.ensure_signed(SCOPE, BASE, id)
+        assert signed is not None
+        return signed.hash
+
+    def keep(self, *numbers: int) -> None:
+        self.chain.held = dict.fromkeys(self.hashes[number] for number in numbers)
+
+
+@pytest.mark.parametrize("kept", [(3,), (0, 3), (5,), (0, 5), (1, 3, 5), ()])
+def test_all_in_line_are_looked_at_whatever_the_pool_has_kept(kept: tuple[int, ...]) -> None:
+    line = Line(6)
+    line.keep(*kept)
+    assert line.outbox.rebroadcast_dropped(SCOPE, BASE) == 6 - len(kept)
+    assert line.chain.held.keys() == {*line.hashes}
+    offered = [hash for hash in line.chain.held if line.hashes.index(hash) not in kept]
+    assert offered == sorted(offered, key=line.hashes.index)
+    assert line.outbox.rebroadcast_dropped(SCOPE, BASE) == 0
+
+
+def test_what_is_missing_before_a_refused_transaction_is_offered_first() -> None:
+    line = Line(6)
+    line.keep(2)
+    refuse = line.chain.broadcast
+
+    def refuses_after_a_gap(signed: SignedTransaction) -> None:
+        before = line.hashes[: line.hashes.index(signed.hash)]
+        if not line.chain.held.keys() >= {*before}:
+            raise ChainUnavailable("no node takes what comes after a gap")
+        refuse(signed)
+
+    line.chain.broadcast = refuses_after_a_gap  # type: ignore[method-assign]
+    line.outbox.broadcast(SCOPE, line.ids[5])
+    assert line.chain.held.keys() == {*line.hashes}
+
+
+def test_a_long_line_is_offered_in_steps() -> None:
+    """The oldest go first, and a look asks few questions, however long the line is."""
+    line = Line(MAX_DROPPED + 2 * LINE_STEP)
+    line.chain.questions = 0
+    with pytest.raises(ChainUnavailable, match="there may be more"):
+        line.outbox.rebroadcast_dropped(SCOPE, BASE)
+    assert [*line.chain.held][:MAX_DROPPED] == line.hashes[:MAX_DROPPED]
+    assert len(line.chain.held) <= MAX_DROPPED + 1
+    assert line.chain.questions <= len(line.hashes) // LINE_STEP + 2
+    left = len(line.hashes) - len(line.chain.held)
+    assert line.outbox.rebroadcast_dropped(SCOPE, BASE) == left
+    assert line.chain.held.keys() == {*line.hashes}
+    assert line.outbox.rebroadcast_dropped(SCOPE, BASE) == 0
