@@ -228,11 +228,20 @@ class Chain(Protocol):
         Signed again, the bytes may differ, as fees do: those that were stored are the ones.
         """
 
-    def prepare_noop(self, environment_id: str, nonce: int) -> SignedTransaction:
-        """Sign what does nothing, for a slot that nothing else may take any more."""
+    def prepare_noop(
+        self, environment_id: str, nonce: int, sender: str | None = None
+    ) -> SignedTransaction:
+        """Sign what does nothing, for a slot that nothing else may take any more.
+
+        The slot is one of `sender`, an address whose key was in use before; of the present sender
+        unless given. Raises SignerRefused where that key is no longer configured.
+        """
 
     def bump(self, environment_id: str, signed: SignedTransaction) -> SignedTransaction | None:
-        """The same, with fees that let it replace what was signed; None where it cannot be."""
+        """The same, with fees that let it replace what was signed; None where it cannot be.
+
+        The key that signed it signs again. Raises SignerRefused where it is no longer configured.
+        """
 
     def final_nonce(self, sender: str) -> int:
         """How many nonces of a sender (its address) final transactions have used, whosever."""

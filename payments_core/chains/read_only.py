@@ -50,7 +50,9 @@ class ReadOnlyChain:
     def prepare(self, intent: TransferIntent, nonce: int) -> SignedTransaction:
         self._raise_unsupported("transactions cannot be sent on {}")
 
-    def prepare_noop(self, environment_id: str, nonce: int) -> SignedTransaction:
+    def prepare_noop(
+        self, environment_id: str, nonce: int, sender: str | None = None
+    ) -> SignedTransaction:
         self._raise_unsupported("transactions cannot be sent on {}")
 
     def bump(self, environment_id: str, signed: SignedTransaction) -> SignedTransaction | None:

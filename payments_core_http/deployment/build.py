@@ -19,6 +19,7 @@ from payments_core.background_jobs import QUEUES
 from payments_core.banks.loader import open_bank
 from payments_core.chains.loader import Checkable, open_chain, open_signer
 from payments_core.chains.port import Chain, ChainMismatch, ChainUnavailable, SignerRefused
+from payments_core.chains.rotated_signer import RotatedSigner
 from payments_core.clock import DAY, SECOND, HasServerTime, SystemClock, measure_clock_skew_ms
 from payments_core.credentials.keyring import KeyRing
 from payments_core.errors import FieldError
@@ -86,6 +87,12 @@ def build_chains(configuration: Configuration) -> Mapping[int, Chain] | None:
         return None
     url = configuration.signer.url
     signer = None if url is None else _open_setting("signer.url", lambda: open_signer(url))
+    former = tuple(
+        _open_setting("signer.former_urls", partial(open_signer, before))
+        for before in configuration.signer.former_urls
+    )
+    if former and signer is not None:
+        signer = RotatedSigner(signer, former)
 
     return {
         int(number): _open_setting(

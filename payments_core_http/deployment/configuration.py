@@ -134,6 +134,11 @@ class SignerSettings:
     url: Text | None = setting(
         "The URL of a key service, or `file:///path/key`.", None, secret=True
     )
+    former_urls: tuple[Text, ...] = setting(
+        "Signers whose keys were in use before; they finish what they have signed.",
+        (),
+        secret=True,
+    )
     key_file_allowed: bool = setting(
         "Allow a key file in production, although anyone who copies it controls the funds.", False
     )

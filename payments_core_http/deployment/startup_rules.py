@@ -91,7 +91,7 @@ def _prefixes_are_wrong(one: Configuration) -> bool:
 
 
 def _signs_from_a_file(one: Configuration) -> bool:
-    return scheme_of(one.signer.url or "") == "file"
+    return any(scheme_of(url) == "file" for url in (one.signer.url or "", *one.signer.former_urls))
 
 
 def _node_urls(one: Configuration) -> Iterator[str]:

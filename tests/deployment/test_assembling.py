@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from payments_core.chains.evm.signers import LocalSigner
+from payments_core.chains.rotated_signer import find_signer
 from payments_core.clock import SystemClock
 from payments_core.storage.memory.adapter import MemoryStorage
 from payments_core_http.deployment import build as assembling
@@ -92,6 +93,26 @@ def test_chains_open_by_their_numbers_and_no_node_is_asked(tmp_path: Path) -> No
     assert chains is not None
     assert list(chains) == [8453]
     assert chains[8453].chain_id == 8453
+
+
+def test_former_signers_open_beside_the_present_one(tmp_path: Path) -> None:
+    """What their keys have signed, they finish."""
+    before, now = (LocalSigner.open(tmp_path / name) for name in ("before", "now"))
+    settings = {
+        "SIGNER_URL": f"file://{tmp_path}/now",
+        "SIGNER_FORMER_URLS": f"file://{tmp_path}/before",
+        "SIGNER_KEY_FILE_ALLOWED": "true",
+    }
+    chains = assembling.build_chains(configured(PRODUCTION, **settings))
+    assert chains is not None
+    signer = chains[8453]._signer  # type: ignore[attr-defined]
+    assert signer.address("env_a") == now.address("env_a")
+    assert find_signer(signer, "env_a", before.address("env_a")).address("env_b") == (
+        before.address("env_b")
+    )
+    settings["SIGNER_FORMER_URLS"] = f"file://{tmp_path}/hidden"
+    with pytest.raises(ConfigurationRefused, match=r"signer\.former_urls cannot be used"):
+        assembling.build_chains(configured(PRODUCTION, **settings))
 
 
 @pytest.mark.parametrize("admin", [None, "0x1", ADMIN.lower()[:-1] + "g"])

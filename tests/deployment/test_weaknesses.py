@@ -37,6 +37,7 @@ def test_fit_settings_start() -> None:
         ({"CHAINS_8453_URLS": None, "CHAINS_8453_SETTINGS_ADMIN": None}, "chains"),
         ({"SIGNER_URL": None}, "signer.url"),
         ({"SIGNER_URL": "file:///etc/payments/operator.key"}, "signer.url"),
+        ({"SIGNER_FORMER_URLS": "file:///etc/payments/before.key"}, "signer.url"),
         ({"WEBHOOKS_LOCAL_ALLOWED": "true"}, "webhooks.local_allowed"),
         ({"WEBHOOKS_REFUSED_PREFIXES": "10.0.0.0/33"}, "webhooks.refused_prefixes"),
         ({"HTTP_TRUSTED_PROXIES": "proxy.example.com"}, "http.trusted_proxies"),

@@ -241,8 +241,10 @@ class FaultyChain:
     def prepare(self, intent: TransferIntent, slot: int) -> SignedTransaction:
         return self._through(lambda: self._inner.prepare(intent, slot))
 
-    def prepare_noop(self, environment_id: str, slot: int) -> SignedTransaction:
-        return self._through(lambda: self._inner.prepare_noop(environment_id, slot))
+    def prepare_noop(
+        self, environment_id: str, slot: int, sender: str | None = None
+    ) -> SignedTransaction:
+        return self._through(lambda: self._inner.prepare_noop(environment_id, slot, sender))
 
     def bump(self, environment_id: str, signed: SignedTransaction) -> SignedTransaction | None:
         return self._through(lambda: self._inner.bump(environment_id, signed))

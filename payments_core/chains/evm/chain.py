@@ -52,6 +52,7 @@ from payments_core.chains.port import (
     TransferIntent,
 )
 from payments_core.chains.role_modules import AvatarCall, ModuleState
+from payments_core.chains.rotated_signer import OperatorSigner, RotatedSigner, find_signer
 from payments_core.clock import MINUTE, SECOND
 
 
@@ -78,7 +79,7 @@ class EvmChain(EvmReader):
         self,
         endpoints: NodeQuorum,
         deployment: Deployment,
-        signer: Signer,
+        signer: Signer | RotatedSigner,
         *,
         finality: Finality | None = None,
         fees: FeePolicy | None = None,
@@ -145,16 +146,17 @@ class EvmChain(EvmReader):
         """See ModuleChain."""
         return read_module_state(self, self._role_module(environment_id, avatar, tokens))
 
-    def prepare_noop(self, environment_id: str, nonce: int) -> SignedTransaction:
+    def prepare_noop(
+        self, environment_id: str, nonce: int, sender: str | None = None
+    ) -> SignedTransaction:
         """See Chain: nothing, from the operator to itself."""
-        operator = self._signer.address(environment_id)
-        return self._sign(environment_id, nonce, operator, "fill", b"")
+        operator = sender or self._signer.address(environment_id)
+        return self._sign(environment_id, nonce, operator, "fill", b"", sender=operator)
 
     def bump(self, environment_id: str, signed: SignedTransaction) -> SignedTransaction | None:
         """See Chain."""
         before, sender = decode_signed(signed.raw, chain_id=self.chain_id)
-        if sender != self._signer.address(environment_id):
-            raise SignerRefused("its signing key is no longer the operator's key")
+        signer = find_signer(self._signer, environment_id, sender)
         market = self._estimate_fees()
         offered = Fees(before.max_fee, before.max_priority_fee)
         bump = bump_fees(offered, market.base_fee, market.priority, self._fees)
@@ -162,7 +164,7 @@ class EvmChain(EvmReader):
             return None
         fees = bump.fees
         raised = attrs.evolve(before, max_fee=fees.max_fee, max_priority_fee=fees.max_priority_fee)
-        return self._sign_transaction(environment_id, raised)
+        return _sign_transaction(signer, environment_id, raised)
 
     def broadcast(self, signed: SignedTransaction) -> None:
         """See Chain. Every node is told, and none is believed."""
@@ -260,12 +262,21 @@ class EvmChain(EvmReader):
             raise SignerRefused(f"{intent.id}: the contracts would pay another recipient")
 
     def _sign(
-        self, environment_id: str, nonce: int, to: str, action: Action, data: bytes
+        self,
+        environment_id: str,
+        nonce: int,
+        to: str,
+        action: Action,
+        data: bytes,
+        *,
+        sender: str | None = None,
     ) -> SignedTransaction:
-        operator = self._signer.address(environment_id)
+        operator = sender or self._signer.address(environment_id)
+        signer = find_signer(self._signer, environment_id, operator)
         market = self._estimate_fees()
         fees = initial_fees(market.base_fee, market.priority, self._fees)
-        return self._sign_transaction(
+        return _sign_transaction(
+            signer,
             environment_id,
             UnsignedTransaction(
                 chain_id=self.chain_id,
@@ -278,11 +289,6 @@ class EvmChain(EvmReader):
                 max_priority_fee=fees.max_priority_fee,
             ),
         )
-
-    def _sign_transaction(
-        self, environment_id: str, unsigned: UnsignedTransaction
-    ) -> SignedTransaction:
-        return attach_signature(unsigned, self._signer.sign(environment_id, signing_hash(unsigned)))
 
     def _estimate_gas(self, operator: str, to: str, data: bytes) -> int:
         """The gas that nodes estimate; 0 where they say that it would fail, which it may do."""
@@ -314,6 +320,12 @@ class EvmChain(EvmReader):
             _median([market.base_fee for market in told]),
             _median([market.priority for market in told]),
         )
+
+
+def _sign_transaction(
+    signer: OperatorSigner, environment_id: str, unsigned: UnsignedTransaction
+) -> SignedTransaction:
+    return attach_signature(unsigned, signer.sign(environment_id, signing_hash(unsigned)))
 
 
 def _median(numbers: Sequence[int]) -> int:

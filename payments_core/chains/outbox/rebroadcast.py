@@ -235,11 +235,7 @@ class Rebroadcaster:
         try:
             raised = chain.bump(authority.partition, newest.signed)
         except SignerRefused as error:
-            _log.critical(
-                "ALARM: %s is not in a block, and the signer refused the replacement: %s",
-                outgoing.id,
-                error,
-            )
+            self._alarm_refusal(authority, outgoing, "its fees must rise", error)
             return None
         if raised is None:
             _log.info("%s is not in a block, and its fees are at their maximum", outgoing.id)
@@ -248,6 +244,21 @@ class Rebroadcaster:
             authority, outgoing, raised, moves=newest.moves, signed_above=latest
         )
         return raised if is_stored else None
+
+    def _alarm_refusal(
+        self,
+        authority: WorkerAuthority,
+        outgoing: OutboundTransfer,
+        why: str,
+        error: SignerRefused,
+    ) -> None:
+        """Tell an operator, and not at each look, that a sender waits for its signer."""
+        if self._is_time(outgoing.sender_id, "refusal", STALLED_MS):
+            _log.critical(
+                "ALARM: sender %s of %s waits: %s (nonce %s) is in no block, %s, and the signer "
+                "refused: %s (docs/how-to/keys.md)",
+                outgoing.sender_id, authority.partition, outgoing.id, outgoing.slot, why, error,
+            )  # fmt: skip
 
     def _find_block_before(
         self, authority: WorkerAuthority, chain: Chain, outgoing: OutboundTransfer
@@ -306,12 +317,17 @@ class Rebroadcaster:
         if outgoing.status != "failed" or not view.newest.moves:
             return Missing(outgoing, view.newest)
         assert outgoing.slot is not None
-        if outgoing.sender_id != get_sender_id(authority, chain):
-            _log.critical(
-                "ALARM: the nonce of %s is unused, and its key is no longer configured", outgoing.id
-            )
+        assert outgoing.sender_id is not None
+        former = (
+            ()
+            if outgoing.sender_id == get_sender_id(authority, chain)
+            else (outgoing.sender_id.partition(":")[2],)
+        )
+        try:
+            nothing = chain.prepare_noop(authority.partition, outgoing.slot, *former)
+        except SignerRefused as error:
+            self._alarm_refusal(authority, outgoing, "its nonce must be used up", error)
             return None
-        nothing = chain.prepare_noop(authority.partition, outgoing.slot)
         self._store_replacement(
             authority, outgoing, nothing, moves=False, signed_above=chain.heads().latest.number
         )

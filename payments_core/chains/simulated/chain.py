@@ -166,12 +166,12 @@ class SimulatedChain:
 
     def prepare(self, intent: TransferIntent, slot: int) -> SignedTransaction:
         sender = self.derive(AddressSpec(intent.environment_id, "operator", "operator"))
-        call = new_call(self.chain_id, intent, sender, slot, self.find_payer(intent))
-        raw = msgspec.json.encode(call)
-        return SignedTransaction("0x" + hashlib.sha256(raw).hexdigest(), raw)
+        return self._sign(intent, sender, slot)
 
-    def prepare_noop(self, environment_id: str, slot: int) -> SignedTransaction:
-        sender = self.derive(AddressSpec(environment_id, "operator", "operator"))
+    def prepare_noop(
+        self, environment_id: str, slot: int, sender: str | None = None
+    ) -> SignedTransaction:
+        sender = sender or self.derive(AddressSpec(environment_id, "operator", "operator"))
         nothing = TransferIntent(
             f"nothing/{slot}",
             environment_id,
@@ -180,7 +180,12 @@ class SimulatedChain:
             sender,
             0,
         )
-        return self.prepare(nothing, slot)
+        return self._sign(nothing, sender, slot)
+
+    def _sign(self, intent: TransferIntent, sender: str, slot: int) -> SignedTransaction:
+        call = new_call(self.chain_id, intent, sender, slot, self.find_payer(intent))
+        raw = msgspec.json.encode(call)
+        return SignedTransaction("0x" + hashlib.sha256(raw).hexdigest(), raw)
 
     def find_module(self, environment_id: str, avatar: str, tokens: tuple[str, ...]) -> str:
         return module_address(environment_id, avatar, tokens)

@@ -78,11 +78,18 @@ class AnvilChain(EvmChain):
     # The port, with what an operator must have first.
 
     def _sign(
-        self, environment_id: str, nonce: int, to: str, action: Action, data: bytes
+        self,
+        environment_id: str,
+        nonce: int,
+        to: str,
+        action: Action,
+        data: bytes,
+        *,
+        sender: str | None = None,
     ) -> SignedTransaction:
         if environment_id not in self._opened:
             self.open_environment(environment_id)
-        return super()._sign(environment_id, nonce, to, action, data)
+        return super()._sign(environment_id, nonce, to, action, data, sender=sender)
 
     def open_environment(self, environment_id: str) -> None:
         """Give its operator the role, and fees to pay with. Raises ChainUnavailable.

@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 
+import attrs
 import pytest
 
 from payments_core.assets import asset_of
+from payments_core.chains.outbox.inclusion import load_signed_versions
 from payments_core.chains.outbox.line import LINE_STEP, MAX_DROPPED
 from payments_core.chains.outbox.outbox import Outbox
-from payments_core.chains.outbox.record import new_transfer
+from payments_core.chains.outbox.record import load_transfer, lock_transfer, new_transfer
 from payments_core.chains.port import (
     AddressSpec,
     ChainUnavailable,
     Contract,
     SignedTransaction,
+    SignerRefused,
     TransactionView,
 )
+from payments_core.chains.simulated.addresses import contract_address
+from payments_core.chains.simulated.calls import decode_call
 from payments_core.chains.simulated.chain import SimulatedChain
 from payments_core.engine.decision import WorkerAuthority
 from payments_core.storage.memory.adapter import MemoryStorage
+from payments_core.storage.port import Transaction
 from tests.service.stage import BASE, BOB, Stage
 from tests.service.world import write
 
@@ -33,6 +40,23 @@ class Pool(SimulatedChain):
         super().__init__(BASE, stage.ports)
         self.held: dict[str, None] = {}
         self.questions = 0
+        self.key = "operator"
+        self.configured = {"operator"}
+
+    def derive(self, spec: AddressSpec) -> str:
+        owner_id = self.key if spec.kind == "operator" else spec.owner_id
+        return super().derive(AddressSpec(spec.environment_id, spec.kind, owner_id))
+
+    def prepare_noop(
+        self, environment_id: str, slot: int, sender: str | None = None
+    ) -> SignedTransaction:
+        keys = {
+            contract_address(AddressSpec(environment_id, "operator", key))
+            for key in self.configured
+        }
+        if sender is not None and sender not in keys:
+            raise SignerRefused(f"the key of {sender} is not configured")
+        return super().prepare_noop(environment_id, slot, sender)
 
     def broadcast(self, signed: SignedTransaction) -> None:
         self.held[signed.hash] = None
@@ -50,6 +74,7 @@ class Line:
 
     def __init__(self, count: int) -> None:
         stage = Stage(MemoryStorage())
+        self.stage = stage
         self.chain = Pool(stage)
         self.outbox = Outbox(stage.ports, {BASE: self.chain})
         vault = stage.chain.derive(AddressSpec("env_a", "vault", "acct_a"))
@@ -114,3 +139,33 @@ def test_a_long_line_is_offered_in_steps() -> None:
     assert line.outbox.rebroadcast_dropped(SCOPE, BASE) == left
     assert line.chain.held.keys() == {*line.hashes}
     assert line.outbox.rebroadcast_dropped(SCOPE, BASE) == 0
+
+
+def test_a_nonce_of_a_former_key_is_used_up_with_that_key_or_an_alarm_names_it(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """A transfer that has failed must not move anything: nothing may take its nonce but a no-op."""
+    line = Line(3)
+    line.keep(0, 2)
+    write(line.stage.storage, "env_a", lambda tx: _replace_failed(tx, line.ids[1]))
+    former = line.chain.derive(AddressSpec("env_a", "operator", "operator"))
+    line.chain.key, line.chain.configured = "second", {"second"}
+    for _ in range(3):
+        assert line.outbox.rebroadcast_dropped(SCOPE, BASE) == 0
+    [alarm] = [it.getMessage() for it in caplog.records if it.levelno == logging.CRITICAL]
+    assert alarm.startswith(f"ALARM: sender {BASE}:{former} of env_a waits: out_0001 (nonce 1)")
+    assert "its nonce must be used up" in alarm
+    line.chain.configured.add("operator")
+    assert line.outbox.rebroadcast_dropped(SCOPE, BASE) == 1
+    [nothing] = line.chain.held.keys() - {*line.hashes}
+    versions = load_signed_versions(
+        line.stage.storage, SCOPE, load_transfer(line.stage.storage, "env_a", line.ids[1])
+    )
+    assert [(it.moves, it.signed.hash) for it in versions] == [
+        (True, line.hashes[1]), (False, nothing),
+    ]  # fmt: skip
+    assert decode_call(versions[-1].signed.raw).sender == former
+
+
+def _replace_failed(tx: Transaction, id: str) -> None:
+    tx.replace(attrs.evolve(lock_transfer(tx, id), status="failed"))

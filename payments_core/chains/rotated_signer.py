@@ -1,0 +1,54 @@
+"""A key of the operators that was changed: the new one signs, and those before finish their work.
+
+What an earlier key has signed may wait in a pool, and only the same key can raise its fees or use
+up its nonce. So a key stays configured until all that it has signed is final.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import attrs
+
+from payments_core.chains.port import SignerRefused
+
+
+class OperatorSigner(Protocol):
+    """What a chain's adapter asks of whatever signs for the operators."""
+
+    def address(self, environment_id: str) -> str:
+        """The address of the environment's operator. Raises SignerRefused where it has none."""
+
+    def sign(self, environment_id: str, digest: bytes) -> bytes:
+        """A signature by that address. Raises SignerRefused, ChainUnavailable."""
+
+
+@attrs.frozen
+class RotatedSigner:
+    """Signs as `current`. `former` are those whose keys were in use before."""
+
+    current: OperatorSigner
+    former: tuple[OperatorSigner, ...]
+
+    def address(self, environment_id: str) -> str:
+        """See OperatorSigner."""
+        return self.current.address(environment_id)
+
+    def sign(self, environment_id: str, digest: bytes) -> bytes:
+        """See OperatorSigner."""
+        return self.current.sign(environment_id, digest)
+
+
+def find_signer(signer: OperatorSigner, environment_id: str, address: str) -> OperatorSigner:
+    """Who signs for an environment with the key of an address, which may be a former one.
+
+    Raises SignerRefused.
+    """
+    known = (signer.current, *signer.former) if isinstance(signer, RotatedSigner) else (signer,)
+    for one in known:
+        try:
+            if one.address(environment_id) == address:
+                return one
+        except SignerRefused:  # it never signed for this environment
+            continue
+    raise SignerRefused(f"the key of {address} is not configured: give it in signer.former_urls")
