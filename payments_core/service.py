@@ -23,7 +23,6 @@ from payments_core.assets import CHAINS
 from payments_core.background_jobs import BackgroundJobs
 from payments_core.banks.port import Bank
 from payments_core.chains.port import Chain
-from payments_core.chains.read_limit import ReadLimit
 from payments_core.chains.registry import ChainRegistry
 from payments_core.chains.scanner import Scanner
 from payments_core.chains.simulated.chain import SimulatedChain
@@ -34,6 +33,7 @@ from payments_core.deposits.operations import Deposits
 from payments_core.engine.idempotency.record import RETENTION_MS
 from payments_core.engine.jobs.worker import Worker
 from payments_core.engine.ports import Ports
+from payments_core.engine.remote_calls import RemoteCalls
 from payments_core.entropy import Entropy, system_entropy
 from payments_core.errors import NotFound
 from payments_core.legacy.role_modules.operations import RoleModules
@@ -90,15 +90,15 @@ class Settings:
     `public_url` is where payers reach the checkout pages. `service_name` is what wallets show
     their owners, who sign that they hold them. A request with an Idempotency-Key is answered from
     the store for `idempotency_retention_ms` milliseconds, 30 days unless given. At most
-    `max_chain_reads` requests read chains at the same time, so that a node that hangs leaves
-    threads for the others. `webhooks` are the rules of deliveries, and `versions` the dated
-    contracts that are served.
+    `max_remote_calls` requests wait for chains, providers and name servers at the same time, so
+    that what hangs leaves threads for the others. `webhooks` are the rules of deliveries, and
+    `versions` the dated contracts that are served.
     """
 
     public_url: str = "http://127.0.0.1:8080"
     service_name: str = "Payments Core"
     idempotency_retention_ms: int = RETENTION_MS
-    max_chain_reads: int = 4
+    max_remote_calls: int = 4
     webhooks: WebhookSettings = attrs.field(factory=WebhookSettings)
     versions: Versions = attrs.field(factory=Versions)
 
@@ -155,7 +155,7 @@ class PaymentsService:
         )
         self._funding_banks = choose_funding_banks(bank, self.ports, self._sandbox_chains)
         self._destinations = Destinations(self.ports, self.chains)
-        self._chain_reads = ReadLimit(self.settings.max_chain_reads)
+        self._remote_calls = RemoteCalls(self.settings.max_remote_calls)
         self._resolver = resolver or SystemResolver()
         self._transport = transport or SocketTransport()
         for name in _RESOURCES:  # now, and not when two threads first ask at once
@@ -205,17 +205,17 @@ class PaymentsService:
     @cached_property
     def address_balances(self) -> AddressBalances:
         """What any address holds, ours or not."""
-        return AddressBalances(self.chains, self._chain_reads, self._providers.pricing)
+        return AddressBalances(self.chains, self._remote_calls, self._providers.pricing)
 
     @cached_property
     def wallets(self) -> Wallets:
         """The wallets that accounts have proven to hold, and the challenges to prove it."""
-        return Wallets(self.ports, self.chains, self._chain_reads, self.settings.service_name)
+        return Wallets(self.ports, self.chains, self._remote_calls, self.settings.service_name)
 
     @cached_property
     def verifications(self) -> Verifications:
         """The identity checks of accounts, by a KYC provider."""
-        return Verifications(self.ports, self._providers.kyc)
+        return Verifications(self.ports, self._providers.kyc, self._remote_calls)
 
     @cached_property
     def capabilities(self) -> Capabilities:
@@ -241,7 +241,7 @@ class PaymentsService:
     @cached_property
     def vaults(self) -> Vaults:
         """What vaults hold: balances as a chain has them, less what is reserved."""
-        return Vaults(self.ports, self.chains, self._chain_reads)
+        return Vaults(self.ports, self.chains, self._remote_calls)
 
     @cached_property
     def vault_provisioning(self) -> VaultProvisioning:
@@ -266,7 +266,7 @@ class PaymentsService:
     @cached_property
     def deposits(self) -> Deposits:
         """Deposit addresses of accounts, and what arrived there."""
-        return Deposits(self.ports, self.chains, self.scanner)
+        return Deposits(self.ports, self.chains, self.scanner, self._remote_calls)
 
     @cached_property
     def payments(self) -> Payments:
@@ -277,7 +277,9 @@ class PaymentsService:
     def quotes(self) -> Quotes:
         """What transfers will bring, and the Payments that carry them out."""
         pricing, routers = self._providers.pricing, self._providers.routers
-        return Quotes(self.ports, self.payments, self._destinations, pricing, routers)
+        return Quotes(
+            self.ports, self.payments, self._destinations, pricing, routers, self._remote_calls
+        )
 
     @cached_property
     def payment_settings(self) -> PartnerPaymentSettings:
@@ -349,12 +351,14 @@ class PaymentsService:
     @cached_property
     def role_modules(self) -> RoleModules:
         """Role modules of vaults, which their owners let act for them."""
-        return RoleModules(self.ports, self.chains, self._chain_reads)
+        return RoleModules(self.ports, self.chains, self._remote_calls)
 
     @cached_property
     def webhooks(self) -> WebhookEndpoints:
         """Webhook endpoints and their deliveries."""
-        return WebhookEndpoints(self.ports, self._resolver, self.settings.webhooks)
+        return WebhookEndpoints(
+            self.ports, self._resolver, self.settings.webhooks, self._remote_calls
+        )
 
     @cached_property
     def webhook_events(self) -> WebhookEvents:

@@ -118,12 +118,12 @@ MAY_TOUCH_THE_WORLD = {
     "payments_core/chains/http/client.py": {"time"},  # monotonic, as in the next three
     "payments_core/chains/evm/rpc.py": {"time"},
     "payments_core/chains/evm/quorum.py": {"threading", "time"},
-    "payments_core/chains/read_limit.py": {"threading"},
     "payments_core/chains/shared_read.py": {"threading", "time"},  # monotonic: an answer's age
     "payments_core/clock.py": {"time"},
     "payments_core/entropy.py": {"os.urandom"},
     "payments_core/engine/idempotency/single_flight.py": {"threading", "time"},
     "payments_core/engine/jobs/*.py": {"threading", "time"},
+    "payments_core/engine/remote_calls.py": {"threading"},
     "payments_core/http/*.py": {"threading", "time"},
     "payments_core/limiters/*.py": {"threading"},
     "payments_core/limiters/breaker.py": {"time"},  # monotonic: how long a server is left alone

@@ -16,8 +16,8 @@ from payments_core.accounts.operations import AccountDetails
 from payments_core.addresses import AddressError, identify_chain_type, normalize_address
 from payments_core.assets import CHAINS, READABLE_USDC, Asset, ChainType
 from payments_core.chains.port import Chain, ChainUnavailable
-from payments_core.chains.read_limit import ReadLimit
 from payments_core.chains.token_balances import read_token_balances
+from payments_core.engine.remote_calls import RemoteCalls
 from payments_core.errors import (
     CapabilityNotActive,
     DependencyFailed,
@@ -25,6 +25,7 @@ from payments_core.errors import (
     ValidationFailed,
 )
 from payments_core.pricing.port import Pricing, PricingUnavailable
+from payments_core.tenants.authorization import Authority
 
 
 @attrs.frozen
@@ -64,14 +65,16 @@ class AddressBalances:
     """Reads balances of addresses."""
 
     def __init__(
-        self, chains: Mapping[int, Chain], reads: ReadLimit, pricing: Mapping[str, Pricing]
+        self, chains: Mapping[int, Chain], calls: RemoteCalls, pricing: Mapping[str, Pricing]
     ) -> None:
         """`pricing` has the source of prices of each mode that has one."""
         self._chains = chains
-        self._reads = reads
+        self._calls = calls
         self._pricing = pricing
 
-    def read_all(self, mode: str, address: str, *, above: Decimal = Decimal(0)) -> AddressHoldings:
+    def read_all(
+        self, authority: Authority, address: str, *, above: Decimal = Decimal(0)
+    ) -> AddressHoldings:
         """What an address holds of each token on each chain that is served, if more than `above`.
 
         The form of the address tells the chain type. Raises ValidationFailed at `userAddress`,
@@ -82,17 +85,18 @@ class AddressBalances:
             holder = normalize_address(chain_type, address)
         except AddressError as error:
             raise ValidationFailed.at("userAddress", str(error)) from None
-        pricing = self._pricing.get(mode)
+        pricing = self._pricing.get(authority.mode)
         if pricing is None:
             raise CapabilityNotActive("pricing")
         held = [
             found
             for chain, assets in self._list_assets(chain_type)
-            for found in self._ask_all(chain, assets, holder)
+            for found in self._ask_all(authority, chain, assets, holder)
             if _is_above(found, above)
         ]
         try:
-            prices = pricing.usd_prices(tuple(one.asset for one in held))
+            with self._calls.acquire("pricing", authority.partition):
+                prices = pricing.usd_prices(tuple(one.asset for one in held))
         except PricingUnavailable as error:
             raise DependencyFailed("pricing") from error
         values = [_value_of(one, prices.get(one.asset.id)) for one in held]
@@ -116,7 +120,7 @@ class AddressBalances:
             usdc = attrs.evolve(READABLE_USDC[chain_type], chain_id=number)
             yield chain, entry.assets if entry is not None else (usdc,)
 
-    def read(self, chain_type: ChainType, address: str) -> AddressBalance:
+    def read(self, authority: Authority, chain_type: ChainType, address: str) -> AddressBalance:
         """What an address holds.
 
         Raises ValidationFailed at `address`, CapabilityNotActive where no such chain is served,
@@ -127,14 +131,16 @@ class AddressBalances:
             holder = normalize_address(chain_type, address)
         except AddressError as error:
             raise ValidationFailed.at("address", str(error)) from None
-        return self._ask(chain, asset, holder)
+        return self._ask(authority, chain, asset, holder)
 
-    def read_vault(self, chain_type: ChainType, details: AccountDetails) -> AddressBalance:
+    def read_vault(
+        self, authority: Authority, chain_type: ChainType, details: AccountDetails
+    ) -> AddressBalance:
         """What an account's vault on that chain holds. Raises NotFound, and as `read` does."""
         chain, asset = self._find_chain(chain_type)
         for vault in details.vaults:
             if vault.chain_id == chain.chain_id:
-                return self._ask(chain, asset, vault.address)
+                return self._ask(authority, chain, asset, vault.address)
         raise NotFound("vault")
 
     def _find_chain(self, chain_type: ChainType) -> tuple[Chain, Asset]:
@@ -144,16 +150,16 @@ class AddressBalances:
                 return chain, attrs.evolve(known, chain_id=chain.chain_id)
         raise CapabilityNotActive(f"reading balances on {chain_type}")
 
-    def _ask(self, chain: Chain, asset: Asset, holder: str) -> AddressBalance:
-        [found] = self._ask_all(chain, (asset,), holder)
+    def _ask(self, authority: Authority, chain: Chain, asset: Asset, holder: str) -> AddressBalance:
+        [found] = self._ask_all(authority, chain, (asset,), holder)
         return found
 
     def _ask_all(
-        self, chain: Chain, assets: Sequence[Asset], holder: str
+        self, authority: Authority, chain: Chain, assets: Sequence[Asset], holder: str
     ) -> tuple[AddressBalance, ...]:
         """What the holder has of each, in one question where the chain can."""
         try:
-            with self._reads.acquire():
+            with self._calls.acquire("chain", authority.partition):
                 found = read_token_balances(chain, [asset.address for asset in assets], [holder])
         except ChainUnavailable as error:
             raise DependencyFailed("chain") from error

@@ -13,8 +13,8 @@ from collections.abc import Iterator, Mapping
 from payments_core.accounts.wallet_signatures import ContractClaim
 from payments_core.assets import CHAINS
 from payments_core.chains.port import Chain, ChainUnavailable, UnsupportedByChain
-from payments_core.chains.read_limit import ReadLimit
 from payments_core.clock import SECOND, Clock
+from payments_core.engine.remote_calls import RemoteCalls
 from payments_core.errors import DependencyFailed
 
 MAX_CHECK_MS = 10 * SECOND
@@ -24,12 +24,12 @@ MAX_CHECK_MS = 10 * SECOND
 class ContractSignatureChecker:
     """Asks the chains whether a contract accepts a signature."""
 
-    def __init__(self, chains: Mapping[int, Chain], clock: Clock, reads: ReadLimit) -> None:
+    def __init__(self, chains: Mapping[int, Chain], clock: Clock, calls: RemoteCalls) -> None:
         self._chains = chains
-        self._reads = reads
+        self._calls = calls
         self._clock = clock
 
-    def is_accepted(self, claim: ContractClaim) -> bool:
+    def is_accepted(self, claim: ContractClaim, environment_id: str) -> bool:
         """Whether a contract at the address accepts the signature, and on no EVM chain one refuses.
 
         Only chains that are served count. Raises DependencyFailed where one of them did not answer
@@ -41,7 +41,7 @@ class ContractSignatureChecker:
             if self._clock.real_now() >= until:
                 silence = ChainUnavailable("the deadline passed before every chain answered")
                 raise DependencyFailed("chain") from silence
-            answer = self._check_on_chain(chain, claim)
+            answer = self._check_on_chain(chain, claim, environment_id)
             if answer is False:
                 return False  # whatever the others say
             accepted = accepted or answer is True
@@ -54,10 +54,12 @@ class ContractSignatureChecker:
             if self._chains[chain_id].chain_type == "evm":
                 yield self._chains[chain_id]
 
-    def _check_on_chain(self, chain: Chain, claim: ContractClaim) -> bool | None:
+    def _check_on_chain(
+        self, chain: Chain, claim: ContractClaim, environment_id: str
+    ) -> bool | None:
         """What one chain says; None where no contract stands there. Raises DependencyFailed."""
         try:
-            with self._reads.acquire():
+            with self._calls.acquire("chain", environment_id):
                 return chain.check_contract_signature(claim.address, claim.digest, claim.signature)
         except UnsupportedByChain:
             return None

@@ -33,12 +33,12 @@ from payments_core.accounts.wallet_signatures import (
 from payments_core.addresses import AddressError, normalize_wallet_address
 from payments_core.assets import ChainType
 from payments_core.chains.port import Chain
-from payments_core.chains.read_limit import ReadLimit
 from payments_core.clock import DAY, Instant
 from payments_core.engine.decision import Decision, lock_shared
 from payments_core.engine.idempotency.record import IdempotentRequest
 from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
+from payments_core.engine.remote_calls import RemoteCalls
 from payments_core.errors import (
     AccountSuspended,
     ActionAlreadyUsed,
@@ -70,12 +70,12 @@ class Wallets:
     """Links wallets to accounts, and says which are."""
 
     def __init__(
-        self, ports: Ports, chains: Mapping[int, Chain], reads: ReadLimit, service_name: str
+        self, ports: Ports, chains: Mapping[int, Chain], calls: RemoteCalls, service_name: str
     ) -> None:
         self._storage = ports.storage
         self._committer = ports.committer
         self._clock = ports.clock
-        self._contract_wallets = ContractSignatureChecker(chains, ports.clock, reads)
+        self._contract_wallets = ContractSignatureChecker(chains, ports.clock, calls)
         self._entropy = ports.entropy
         self._service_name = service_name
 
@@ -194,7 +194,7 @@ class Wallets:
 
         details, is_used = self._storage.read(authority.partition, load)
         may_ask = details.account.status == "active" and not is_used
-        refusal = self._find_signature_refusal(wallet.signed_text, may_ask=may_ask)
+        refusal = self._find_signature_refusal(authority, wallet.signed_text, may_ask=may_ask)
         now = self._clock.now()
 
         def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[AccountDetails]:
@@ -289,15 +289,17 @@ class Wallets:
             public_key=public_key,
         )
         may_ask = _may_answer(challenge, account_id, self._clock.now())
-        return self._find_signature_refusal(signed, may_ask=may_ask)
+        return self._find_signature_refusal(authority, signed, may_ask=may_ask)
 
-    def _find_signature_refusal(self, signed: SignedText, *, may_ask: bool) -> PaymentsError | None:
+    def _find_signature_refusal(
+        self, authority: Authority, signed: SignedText, *, may_ask: bool
+    ) -> PaymentsError | None:
         """Why a signature proves nothing; chains are asked about contracts where that `may_ask`."""
         faults = find_signature_faults(signed)
         claim = contract_claim(signed) if faults else None
         if claim is not None and may_ask:
             try:
-                if self._contract_wallets.is_accepted(claim):
+                if self._contract_wallets.is_accepted(claim, authority.partition):
                     return None
             except DependencyFailed as error:
                 return error

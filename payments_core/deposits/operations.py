@@ -22,6 +22,7 @@ from payments_core.engine.decision import Decision, lock_shared
 from payments_core.engine.idempotency.record import IdempotentRequest
 from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
+from payments_core.engine.remote_calls import RemoteCalls
 from payments_core.errors import AccountSuspended, DependencyFailed, NotFound, UnsupportedChain
 from payments_core.storage.port import Page, Position, Snapshot, Transaction, Where
 from payments_core.tenants.authorization import Authority
@@ -69,7 +70,11 @@ class Deposits:
     """Issues deposit addresses, and reads what arrived there."""
 
     def __init__(
-        self, ports: Ports, chains: Mapping[int, Chain], scanner: Callable[[str], Scanner]
+        self,
+        ports: Ports,
+        chains: Mapping[int, Chain],
+        scanner: Callable[[str], Scanner],
+        calls: RemoteCalls,
     ) -> None:
         """`scanner` gives the scanner of a mode."""
         self._storage = ports.storage
@@ -77,6 +82,7 @@ class Deposits:
         self._clock = ports.clock
         self._chains = chains
         self._scanner = scanner
+        self._calls = calls
 
     def issue_address(
         self,
@@ -181,7 +187,7 @@ class Deposits:
         if chain_id is not None and chain_id not in self._chains:
             raise UnsupportedChain(chain_id)
         asked = sorted(self._chains) if chain_id is None else [chain_id]
-        self._scan_chains(authority.mode, addresses, asked)
+        self._scan_chains(authority, addresses, asked)
         retries = self._find_retries(authority.partition, account_id, asked)
         now = self._clock.now()
         shown = self._storage.read(
@@ -205,17 +211,18 @@ class Deposits:
         return self._committer.commit(authority, decide, idempotent=idempotent)
 
     def _scan_chains(
-        self, mode: str, addresses: Sequence[DepositAddress], chain_ids: Sequence[int]
+        self, authority: Authority, addresses: Sequence[DepositAddress], chain_ids: Sequence[int]
     ) -> None:
         """Have every one of these chains scanned for the addresses of its type."""
-        scanner = self._scanner(mode)
+        scanner = self._scanner(authority.mode)
         silent: ChainUnavailable | None = None
         for chain_id in chain_ids:
             chain_type = self._chains[chain_id].chain_type
             recipients = {row.address for row in addresses if row.chain_type == chain_type}
             try:
                 if recipients:
-                    scanner.scan_addresses(chain_id, sorted(recipients))
+                    with self._calls.acquire("chain", authority.partition):
+                        scanner.scan_addresses(chain_id, sorted(recipients))
             except ChainUnavailable as error:
                 silent = error
         if silent is not None:
@@ -232,7 +239,8 @@ class Deposits:
         for deposit in failed:
             chain = self._chains[deposit.chain_id]
             try:
-                seen = observe_deposit(chain, deposit)
+                with self._calls.acquire("chain", partition):
+                    seen = observe_deposit(chain, deposit)
             except ChainUnavailable as error:
                 raise DependencyFailed("chain") from error
             if seen.incoming is not None and seen.is_final:

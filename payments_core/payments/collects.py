@@ -96,7 +96,7 @@ class Collects:
         def attempt() -> PaymentDetails:
             # a retry may find the mandate used up: it is answered
             self._committer.replay(authority, idempotent)
-            reading = self._vaults.read_balance(vault, asset)
+            reading = self._vaults.read_balance(authority.partition, vault, asset)
             return self._committer.commit(
                 authority,
                 lambda tx, id_sequence: self._decide(

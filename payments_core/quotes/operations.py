@@ -19,6 +19,7 @@ from payments_core.chains.port import AddressSpec
 from payments_core.deposits.record import Deposit, DepositAddress
 from payments_core.engine.decision import Decision
 from payments_core.engine.ports import Ports
+from payments_core.engine.remote_calls import RemoteCalls
 from payments_core.errors import (
     CapabilityNotActive,
     DependencyFailed,
@@ -92,6 +93,7 @@ class Quotes:
         destinations: Destinations,
         pricing: Mapping[str, Pricing],
         routers: Mapping[str, Router],
+        calls: RemoteCalls,
     ) -> None:
         """`pricing` and `routers` have those of each mode that has some."""
         self._storage = ports.storage
@@ -100,6 +102,7 @@ class Quotes:
         self._destinations = destinations
         self._pricing = pricing
         self._routers = routers
+        self._calls = calls
 
     def create(self, authority: Authority, new: NewQuote) -> QuoteDetails:
         """A quote, good for 15 minutes, with a Payment that waits for its funds.
@@ -215,8 +218,9 @@ class Quotes:
         source, destination = exchange.source, exchange.destination
         paid_on = compute_paid_on(exchange.amount, exchange.fee_bps)
         try:
-            estimate = pricing.estimate(source, destination, paid_on)
-            usd = pricing.usd_prices((source, destination))
+            with self._calls.acquire("pricing", authority.partition):
+                estimate = pricing.estimate(source, destination, paid_on)
+                usd = pricing.usd_prices((source, destination))
         except PricingUnavailable as error:
             raise DependencyFailed("pricing") from error
         except NotPriced as error:
@@ -257,7 +261,8 @@ class Quotes:
             return_to=escrow,
         )
         try:
-            address = router.open(order)
+            with self._calls.acquire("router", authority.partition):
+                address = router.open(order)
         except RouterUnavailable as error:
             raise DependencyFailed("router") from error
         except RouteRefused as error:

@@ -14,6 +14,7 @@ from payments_core.engine.events import BY_NAME
 from payments_core.engine.idempotency.record import IdempotentRequest
 from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
+from payments_core.engine.remote_calls import RemoteCalls
 from payments_core.errors import (
     FieldError,
     NotFound,
@@ -68,12 +69,14 @@ T = TypeVar("T")
 class WebhookEndpoints:
     """Endpoints and their deliveries, in the environment of the authority that asks."""
 
-    def __init__(self, ports: Ports, resolver: Resolver, settings: WebhookSettings) -> None:
+    def __init__(
+        self, ports: Ports, resolver: Resolver, settings: WebhookSettings, calls: RemoteCalls
+    ) -> None:
         self._committer = ports.committer
         self._storage = ports.storage
         self._clock = ports.clock
         self._key_ring = ports.key_ring
-        self._resolver = BoundedResolver(resolver, MAX_RESOLVING_REQUESTS)
+        self._resolver = BoundedResolver(resolver, MAX_RESOLVING_REQUESTS, calls)
         self._settings = settings
         self._entropy = ports.entropy
 

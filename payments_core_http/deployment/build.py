@@ -112,7 +112,7 @@ def build_service(
         public_url=configuration.public_url.rstrip("/"),
         service_name=configuration.service_name,
         idempotency_retention_ms=configuration.idempotency_days * DAY,
-        max_chain_reads=max(1, configuration.http.threads // 2),
+        max_remote_calls=max(1, configuration.http.threads // 2),
         webhooks=WebhookSettings(
             max_active_endpoints=webhooks.max_active_endpoints,
             max_attempts=webhooks.max_attempts,

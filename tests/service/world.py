@@ -84,6 +84,7 @@ class World:
         storage: Storage | None = None,
         chains: Mapping[int, Chain] | None = None,
         settings: Settings | None = None,
+        **providers: Any,
     ) -> PaymentsService:
         """Another process on the same data: it shares nothing but the storage and the clock."""
         return PaymentsService(
@@ -94,6 +95,7 @@ class World:
             sandbox_chains=self._sandbox_chains,
             clock=self.clock,
             transport=NoTransport(),
+            **providers,
         )
 
     # The tenant.

@@ -14,6 +14,7 @@ from payments_core.engine.events import BY_NAME, Event, NewEvent
 from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.jobs.worker import Worker
 from payments_core.engine.ports import Ports
+from payments_core.engine.remote_calls import RemoteCalls
 from payments_core.storage.jobs import Job
 from payments_core.storage.memory.adapter import MemoryStorage
 from payments_core.storage.port import Storage, Transaction
@@ -98,7 +99,7 @@ class Bench:
     def __attrs_post_init__(self) -> None:
         self.ports = Ports.over(self.storage, self.key_ring, self.clock)
         self.committer = self.ports.committer
-        self.endpoints = WebhookEndpoints(self.ports, self.names, self.settings)
+        self.endpoints = WebhookEndpoints(self.ports, self.names, self.settings, RemoteCalls(4))
         self.attempts = AttemptRunner(self.ports, self.wire, self.names, self.settings)
         self.delivery = WebhookJobHandlers(self.ports, self.attempts, "sandbox")
         self.worker = Worker(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 
 import attrs
 
@@ -12,9 +12,9 @@ from payments_core.accounts.vaults.record import Vault, VaultBalance, balance_id
 from payments_core.accounts.vaults.reservations import BalanceReading
 from payments_core.assets import Asset, chain_entry
 from payments_core.chains.port import Chain, ChainUnavailable, FinalBalances
-from payments_core.chains.read_limit import ReadLimit
 from payments_core.chains.token_balances import read_token_balances
 from payments_core.engine.ports import Ports
+from payments_core.engine.remote_calls import RemoteCalls
 from payments_core.errors import DependencyFailed, NotFound
 from payments_core.storage.port import Snapshot
 from payments_core.tenants.authorization import Authority
@@ -41,12 +41,12 @@ class Vaults:
     """Reads vaults' balances."""
 
     def __init__(
-        self, ports: Ports, chains: Mapping[int, Chain], reads: ReadLimit | None = None
+        self, ports: Ports, chains: Mapping[int, Chain], calls: RemoteCalls | None = None
     ) -> None:
-        """`reads` bounds how many threads ask chains at the same time; jobs have no bound."""
+        """`calls` bounds how many threads ask chains at the same time; jobs have no bound."""
         self._storage = ports.storage
         self._chains = chains
-        self._reads = reads.acquire if reads is not None else nullcontext
+        self._calls = calls
 
     def balances(self, authority: Authority, account_id: str) -> tuple[Holding, ...]:
         """Every asset of every vault on a chain that is served. Raises NotFound, DependencyFailed.
@@ -57,7 +57,9 @@ class Vaults:
         vaults = self._storage.read(authority.partition, lambda s: _load_vaults(s, account_id))
         served = [vault for vault in vaults if vault.chain_id in self._chains]
         pairs = [(v, asset) for v in served for asset in chain_entry(v.chain_id).assets]
-        found = {vault.id: self._read_final_balances(vault) for vault in served}
+        found = {
+            vault.id: self._read_final_balances(authority.partition, vault) for vault in served
+        }
         totals = [found[vault.id][asset.address] for vault, asset in pairs]
 
         def load(snapshot: Snapshot) -> tuple[Holding, ...]:
@@ -73,12 +75,14 @@ class Vaults:
 
         return self._storage.read(authority.partition, load)
 
-    def read_balance(self, vault: Vault, asset: Asset, *, min_height: int = 0) -> BalanceReading:
+    def read_balance(
+        self, partition: str, vault: Vault, asset: Asset, *, min_height: int = 0
+    ) -> BalanceReading:
         """The chain's own figure for a vault, at a final height of at least `min_height`.
 
         Raises DependencyFailed, also where a node is behind the one that told of that height.
         """
-        at = self.read_final_balance(vault, asset)
+        at = self.read_final_balance(partition, vault, asset)
         if at.height < min_height:
             raise DependencyFailed("chain")
         return BalanceReading(vault, at)
@@ -89,15 +93,15 @@ class Vaults:
         """`read_balance`, of a vault that is known to exist."""
         vault = self._storage.read(partition, lambda snapshot: snapshot.get(Vault, vault_id))
         assert vault is not None
-        return self.read_balance(vault, asset, min_height=min_height)
+        return self.read_balance(partition, vault, asset, min_height=min_height)
 
-    def read_final_balance(self, vault: Vault, asset: Asset) -> FinalBalances:
+    def read_final_balance(self, partition: str, vault: Vault, asset: Asset) -> FinalBalances:
         """The chain's own figure for a vault. Raises DependencyFailed."""
         chain = self._chains.get(vault.chain_id)
         if chain is None:  # served once, and no longer
             raise DependencyFailed("chain")
         try:
-            with self._reads():
+            with self._ask(partition):
                 at = chain.balances(asset.address, [vault.address])
                 newest = chain.heads().latest.number
         except ChainUnavailable as error:
@@ -107,7 +111,7 @@ class Vaults:
             raise DependencyFailed("chain")
         return at
 
-    def _read_final_balances(self, vault: Vault) -> Mapping[str, FinalBalances]:
+    def _read_final_balances(self, partition: str, vault: Vault) -> Mapping[str, FinalBalances]:
         """What a vault holds of every token of its chain, for people to read; nothing keeps it.
 
         Raises DependencyFailed.
@@ -115,10 +119,14 @@ class Vaults:
         chain = self._chains[vault.chain_id]
         tokens = [asset.address for asset in chain_entry(vault.chain_id).assets]
         try:
-            with self._reads():
+            with self._ask(partition):
                 return read_token_balances(chain, tokens, [vault.address])
         except ChainUnavailable as error:
             raise DependencyFailed("chain") from error
+
+    def _ask(self, partition: str) -> AbstractContextManager[None]:
+        calls = self._calls
+        return nullcontext() if calls is None else calls.acquire("chain", partition)
 
 
 def _load_vaults(snapshot: Snapshot, account_id: str) -> tuple[Vault, ...]:

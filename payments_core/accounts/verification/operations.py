@@ -33,6 +33,7 @@ from payments_core.engine.decision import Decision
 from payments_core.engine.idempotency.record import IdempotentRequest
 from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
+from payments_core.engine.remote_calls import RemoteCalls
 from payments_core.engine.step import Step
 from payments_core.errors import (
     AccountSuspended,
@@ -60,11 +61,14 @@ class Verifications:
     `providers` has the provider of each mode that has one.
     """
 
-    def __init__(self, ports: Ports, providers: Mapping[str, KycProvider]) -> None:
+    def __init__(
+        self, ports: Ports, providers: Mapping[str, KycProvider], calls: RemoteCalls
+    ) -> None:
         self._storage = ports.storage
         self._committer = ports.committer
         self._clock = ports.clock
         self._providers = providers
+        self._calls = calls
 
     def start(
         self,
@@ -94,7 +98,8 @@ class Verifications:
             return_url=return_url,
         )
         try:
-            case = provider.start(request)
+            with self._calls.acquire("kyc", authority.partition):
+                case = provider.start(request)
         except KycUnavailable as error:
             raise DependencyFailed("kyc") from error
         return self._store_case(authority, reserved, case, idempotent)

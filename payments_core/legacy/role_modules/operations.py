@@ -15,7 +15,6 @@ from payments_core.accounts.record import Account, Wallet
 from payments_core.accounts.vaults.record import Vault
 from payments_core.assets import DEFAULT_CHAIN_ID, chain_entry
 from payments_core.chains.port import AddressSpec, Chain, ChainUnavailable
-from payments_core.chains.read_limit import ReadLimit
 from payments_core.chains.role_modules import (
     AvatarCall,
     ModuleChain,
@@ -29,6 +28,7 @@ from payments_core.engine.decision import Decision, lock_shared
 from payments_core.engine.idempotency.record import IdempotentRequest
 from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
+from payments_core.engine.remote_calls import RemoteCalls
 from payments_core.errors import (
     AccountSuspended,
     CapabilityNotActive,
@@ -69,12 +69,12 @@ class _SignedRequest:
 class RoleModules:
     """Puts role modules of vaults in place."""
 
-    def __init__(self, ports: Ports, chains: Mapping[int, Chain], reads: ReadLimit) -> None:
+    def __init__(self, ports: Ports, chains: Mapping[int, Chain], calls: RemoteCalls) -> None:
         self._storage = ports.storage
         self._committer = ports.committer
         self._clock = ports.clock
         self._chains = chains
-        self._reads = reads
+        self._calls = calls
 
     def deploy(
         self,
@@ -173,7 +173,7 @@ class RoleModules:
             return bool(served.check_contract_signature(address, digest, signature))
 
         try:
-            with self._reads.acquire():
+            with self._calls.acquire("chain", authority.partition):
                 state = chain.read_module(authority.partition, vault.address, tokens)
                 if state is None:
                     raise InvalidState("vault", "counterfactual", "deploy a role module")

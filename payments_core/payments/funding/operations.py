@@ -108,7 +108,7 @@ class Funding:
             return payment, vault
 
         payment, vault = self._storage.read(authority.partition, load)
-        return self._vaults.read_balance(vault, payment.asset)
+        return self._vaults.read_balance(authority.partition, vault, payment.asset)
 
     def _decide(
         self,

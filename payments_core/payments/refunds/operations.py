@@ -210,7 +210,7 @@ class Refunds:
         vault = self._storage.read(
             authority.partition, lambda snapshot: load_vault(snapshot, account_id, payment.asset)
         )
-        return self._vaults.read_balance(vault, payment.asset)
+        return self._vaults.read_balance(authority.partition, vault, payment.asset)
 
     def _decide(
         self,

@@ -16,6 +16,8 @@ from collections.abc import Sequence
 
 import attrs
 
+from payments_core.engine.remote_calls import RemoteCalls
+from payments_core.errors import DependencyFailed
 from payments_core.webhooks.destinations import ResolutionFailed, Resolver, ResolverOverloaded
 
 MAX_CONCURRENT_LOOKUPS = 64
@@ -136,8 +138,9 @@ class SystemResolver:
 class BoundedResolver:
     """A resolver that few may wait for at the same time; the others are refused at once."""
 
-    def __init__(self, resolver: Resolver, limit: int) -> None:
+    def __init__(self, resolver: Resolver, limit: int, calls: RemoteCalls) -> None:
         self._resolver = resolver
+        self._calls = calls
         self._room = threading.Semaphore(limit)
 
     def resolve(
@@ -147,6 +150,9 @@ class BoundedResolver:
         if not self._room.acquire(blocking=False):
             raise ResolverOverloaded("too many requests wait for names")
         try:
-            return self._resolver.resolve(host, port, timeout_s, environment_id=environment_id)
+            with self._calls.acquire("names", environment_id, wait_s=0):
+                return self._resolver.resolve(host, port, timeout_s, environment_id=environment_id)
+        except DependencyFailed as error:
+            raise ResolverOverloaded("too many requests wait for others") from error
         finally:
             self._room.release()

@@ -29,10 +29,10 @@ def read_balance(service: PaymentsService, call: ApiCall[bodies.ReadBalance, Non
     """What an account's vault, or any address, holds of USDC."""
     body = call.body
     if body.address is not None:
-        found = service.address_balances.read(body.chainType, body.address)
+        found = service.address_balances.read(call.authority, body.chainType, body.address)
     else:
         details = find_user(service, call, body.userId, None, body.paymentAddress)
-        found = service.address_balances.read_vault(body.chainType, details)
+        found = service.address_balances.read_vault(call.authority, body.chainType, details)
     data = views.address_balance(found)
     return call.answer(views.AddressBalanceAnswer(data=data, requestId=call.request_id))
 
@@ -40,6 +40,6 @@ def read_balance(service: PaymentsService, call: ApiCall[bodies.ReadBalance, Non
 def read_balances(service: PaymentsService, call: ApiCall[None, bodies.ReadBalances]) -> Response:
     """What an address holds on every chain of its type."""
     query = call.query
-    found = service.address_balances.read_all(call.mode, query.userAddress, above=query.amount)
+    found = service.address_balances.read_all(call.authority, query.userAddress, above=query.amount)
     data = views.address_holdings(found)
     return call.answer(views.AddressHoldingsAnswer(data=data, requestId=call.request_id))

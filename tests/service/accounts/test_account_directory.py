@@ -105,4 +105,4 @@ def test_half_a_preference_leaves_the_other_half(world: World) -> None:
 
 def test_what_no_chain_serves_cannot_be_read(world: World) -> None:
     with pytest.raises(CapabilityNotActive):
-        world.service.address_balances.read("solana", SOLANA)
+        world.service.address_balances.read(world.server, "solana", SOLANA)

@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from payments_core.engine.remote_calls import RemoteCalls
 from payments_core.webhooks.destinations import (
     Destination,
     DestinationForbidden,
@@ -183,7 +184,7 @@ def test_an_address_is_not_looked_up(server: NameServer, host: str) -> None:
 
 
 def test_few_requests_wait_for_names_and_the_others_not_at_all(server: NameServer) -> None:
-    bounded = BoundedResolver(SystemResolver(), 2)
+    bounded = BoundedResolver(SystemResolver(), 2, RemoteCalls(4))
     with ThreadPoolExecutor(8) as pool:
         waiting = [
             pool.submit(bounded.resolve, f"hang{n}.example", 443, 30, environment_id=ENV)

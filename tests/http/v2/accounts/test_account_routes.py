@@ -8,6 +8,7 @@ import pytest
 
 from payments_core.accounts.verification.operations import Verifications
 from payments_core.accounts.verification.simulated import SimulatedKyc
+from payments_core.engine.remote_calls import RemoteCalls
 from payments_core.storage.memory.adapter import MemoryStorage
 from tests.http.checkout import Checkout
 from tests.http.door import Seen
@@ -285,6 +286,7 @@ class TestVerifications:
         service.verifications = Verifications(
             service.ports,
             {"sandbox": provider},
+            RemoteCalls(1),
         )
         seen = payer.call("POST", "/verifications", {}, key="v")
         assert (seen.status, seen.code) == (424, "dependency_failed")

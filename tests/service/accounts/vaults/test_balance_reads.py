@@ -41,7 +41,7 @@ def test_few_requests_wait_for_a_node_that_hangs_and_the_others_are_told(
     light_world: World,
 ) -> None:
     chain = HangingChain(light_world.chain)
-    service = light_world.restarted(chains={BASE: chain}, settings=Settings(max_chain_reads=2))
+    service = light_world.restarted(chains={BASE: chain}, settings=Settings(max_remote_calls=4))
     server, account_id = light_world.server, light_world.payer.id
     with ThreadPoolExecutor(2) as pool:
         waiting = [pool.submit(service.vaults.balances, server, account_id) for _ in range(2)]

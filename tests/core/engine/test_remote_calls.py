@@ -1,0 +1,77 @@
+"""How many requests wait for others at the same time."""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+
+import pytest
+
+from payments_core.engine.remote_calls import MAX_WAITING, Dependency, RemoteCalls, TooManyCalls
+from payments_core.errors import DependencyFailed
+
+
+def enter(calls: RemoteCalls, stack: ExitStack, dependency: Dependency, environment: str) -> None:
+    stack.enter_context(calls.acquire(dependency, environment, wait_s=0))
+
+
+def test_at_least_one_request_must_be_able_to_call() -> None:
+    with pytest.raises(ValueError, match="at least one"):
+        RemoteCalls(0)
+
+
+@pytest.mark.parametrize("limit", [1, 2])
+def test_a_small_limit_still_lets_one_call(limit: int) -> None:
+    with RemoteCalls(limit).acquire("kyc", "env_a"):
+        pass
+
+
+def test_an_environment_leaves_a_place_to_others_and_a_dependency_one_to_others() -> None:
+    calls = RemoteCalls(4)
+    with ExitStack() as stack:
+        for _ in range(2):
+            enter(calls, stack, "kyc", "env_a")
+        with pytest.raises(DependencyFailed) as refused:
+            enter(calls, stack, "kyc", "env_a")
+        assert (refused.value.dependency, refused.value.retryable) == ("kyc", True)
+        assert isinstance(refused.value.__cause__, TooManyCalls)
+        enter(calls, stack, "kyc", "env_b")
+        with pytest.raises(DependencyFailed):
+            enter(calls, stack, "kyc", "env_c")
+        enter(calls, stack, "chain", "env_a")
+        with pytest.raises(DependencyFailed):  # all of them together
+            enter(calls, stack, "router", "env_d")
+    with calls.acquire("router", "env_d", wait_s=0):
+        pass
+
+
+def test_a_call_that_failed_gives_its_place_back() -> None:
+    calls = RemoteCalls(1)
+    for _ in range(2):
+        with pytest.raises(RuntimeError), calls.acquire("kyc", "env_a", wait_s=0):
+            raise RuntimeError
+
+
+def test_a_request_waits_a_moment_for_its_turn() -> None:
+    calls, inside, leave = RemoteCalls(1), threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with calls.acquire("pricing", "env_a"):
+            inside.set()
+            assert leave.wait(30)
+
+    def follow() -> str:
+        with calls.acquire("pricing", "env_b", wait_s=30):
+            return "served"
+
+    with ThreadPoolExecutor(1 + MAX_WAITING) as pool:
+        pool.submit(hold)
+        assert inside.wait(30)
+        waiting = [pool.submit(follow) for _ in range(MAX_WAITING)]
+        while calls.waiting < MAX_WAITING:
+            threading.Event().wait(0.001)
+        with pytest.raises(DependencyFailed), calls.acquire("pricing", "env_c", wait_s=30):
+            pass
+        leave.set()
+        assert [one.result(30) for one in waiting] == ["served"] * MAX_WAITING
