@@ -175,7 +175,7 @@ class Pipeline:
             caller.bound_versions,
         )
         rates = context.rate_context
-        self._throttle.check_route(rates, route, path)
+        self._throttle.check_route(rates, route, path, caller.environment)
         if caller.environment is not None:
             self._throttle.check_app(context.rate_context, route, caller.environment)
             self._throttle.check_creations(context.rate_context, route, caller.environment)

@@ -130,7 +130,11 @@ class Throttle:
                 self._log_limiter_error(error)
 
     def check_route(
-        self, rate_context: RateLimitContext, route: Route, subjects: Mapping[str, str]
+        self,
+        rate_context: RateLimitContext,
+        route: Route,
+        subjects: Mapping[str, str],
+        environment: Environment | None,
     ) -> None:
         """Count the request for its route's own policy, if it has one. Raises RateLimited."""
         if self._limiter is None or route.policy is None:
@@ -141,7 +145,8 @@ class Throttle:
         elif policy.subject == "link":
             policy_checks = [self._policy_check(policy, _hash_code(subjects["code"]))]
         else:
-            app = f" {subjects['appId']}" if policy.subject == "address_and_app" else ""
+            of_app = environment is not None and policy.subject == "address_and_app"
+            app = f" {environment.app_id}" if environment is not None and of_app else ""
             policy_checks = self._address_checks(rate_context, policy, app)
         policies = [policy] * len(policy_checks)
         self._check_policies(rate_context, policies, policy_checks)

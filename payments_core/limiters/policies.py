@@ -103,6 +103,9 @@ ROUTE_POLICIES: Mapping[str, RatePolicy] = {
             where="that exchanges a payment link, or opens the page of an unknown one",
         ),
         RatePolicy("legacy_chain_reads", "address", 30, MINUTE, where="for `get-balances` of v1"),
+        RatePolicy(
+            "legacy_quotes", "address_and_app", 60, MINUTE, where="for a quote of v1"
+        ),
         RatePolicy("public_creation", "address_and_app", 10, MINUTE, where="with an app id alone"),
         PUBLIC_CREATION_MINUTE,
         RatePolicy("operator_login", "address", 10, MINUTE, where="to log in to the dashboard"),

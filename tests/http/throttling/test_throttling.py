@@ -136,6 +136,7 @@ class TestPolicies:
             "payment_page": (120, 60),
             "payment_link": (30, 60),
             "legacy_chain_reads": (30, 60),
+            "legacy_quotes": (60, 60),
             "public_creation": (10, 60),
             "public_creation_minute": (600, 60),
             "operator_login": (10, 60),
