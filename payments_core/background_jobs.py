@@ -55,9 +55,12 @@ from payments_core.webhooks.dispatch.job_handlers import (
 from payments_core.webhooks.dispatch.recovery import WebhookRecovery
 from payments_core.webhooks.lifecycle import RECOVER
 
+TIMER_THREADS = 2
+"""Half of a worker's threads. What asks banks is here: while one hangs, chains are looked at."""
+
 QUEUES = (
     Queue("chain", lane_concurrency=1),
-    Queue("timers", lane_concurrency=16),
+    Queue("timers", lane_concurrency=16, threads=TIMER_THREADS),
     FAN_OUT_QUEUE,
     DELIVERY_QUEUE,
     TASK_QUEUE,
