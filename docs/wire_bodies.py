@@ -106,7 +106,9 @@ def unwrapped(kind: Any) -> tuple[Any, list[str]]:
             if NoneType in get_args(kind) and msgspec.UnsetType in get_args(kind):
                 words.append("null clears it")
             if len(left) > 1:
-                return kind, words
+                scalars = [unwrapped(it) for it in left if not attrs.has(it)]
+                told = [f"{type_of(it)}: {word}" for it, rules in scalars for word in rules]
+                return kind, [*words, *told]
             kind = left[0]
         elif get_origin(kind) is tuple:
             words += [f"each {word}" for word in unwrapped(get_args(kind)[0])[1]]
@@ -151,6 +153,8 @@ def type_of(kind: Any) -> str:
         )
     if kinds or kind is Metadata:
         return "object"
+    if get_origin(kind) in (Union, UnionType):
+        return " or ".join(type_of(unwrapped(part)[0]) for part in get_args(kind))
     return {str: "string", int: "integer", bool: "boolean", Decimal: "number"}[kind]
 
 

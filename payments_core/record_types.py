@@ -40,6 +40,7 @@ from payments_core.deposits.record import Deposit, DepositAddress
 from payments_core.engine.events import Event
 from payments_core.engine.idempotency.record import StoredResponse
 from payments_core.legacy.role_modules.record import RoleModuleInstallation
+from payments_core.legacy.settlements.record import QuoteSettlement
 from payments_core.maintenance.record import CopyMark, RowRepair
 from payments_core.onramps.record import (
     BankTransaction,
@@ -129,6 +130,7 @@ RECORD_TYPES: tuple[type[Record], ...] = (
     ReturnAddress,
     Sender,
     RoleModuleInstallation,
+    QuoteSettlement,
     Event,
     Endpoint,
     Delivery,

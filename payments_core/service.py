@@ -37,6 +37,7 @@ from payments_core.engine.remote_calls import RemoteCalls
 from payments_core.entropy import Entropy, system_entropy
 from payments_core.errors import NotFound
 from payments_core.legacy.role_modules.operations import RoleModules
+from payments_core.legacy.settlements.operations import Settlements
 from payments_core.legacy.transactions.operations import LegacyTransactions
 from payments_core.onramps.operations import OnrampAccounts
 from payments_core.payment_settings.operations import PartnerPaymentSettings
@@ -352,6 +353,11 @@ class PaymentsService:
     def role_modules(self) -> RoleModules:
         """Role modules of vaults, which their owners let act for them."""
         return RoleModules(self.ports, self.chains, self._remote_calls)
+
+    @cached_property
+    def settlements(self) -> Settlements:
+        """Quotes that are paid from the vaults of their payers, by a signature."""
+        return Settlements(self.ports, self.chains, self._chain_reads, self.vaults)
 
     @cached_property
     def webhooks(self) -> WebhookEndpoints:

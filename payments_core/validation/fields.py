@@ -50,5 +50,9 @@ WireMessage = Annotated[str, Meta(min_length=1, max_length=140)]
 Note = Annotated[str, Meta(min_length=1, max_length=512)]
 # Contract wallets' signatures have any length: 0x and 4,096 bytes in hex are the most.
 Signature = Annotated[str, Meta(min_length=1, max_length=8_194)]
+Uint256Text = Annotated[
+    str,
+    Meta(pattern=r"^(0|[1-9][0-9]*)$", max_length=78, extra={"rule": "a digit string such as 0"}),
+]
 PublicKey = Annotated[str, Meta(min_length=1, max_length=128)]
 MetadataInput = Annotated[Mapping[str, Any], Metadata]

@@ -18,3 +18,4 @@ VAULTS_KEY = Requirement(
 ANYBODY = Requirement("public", products=("legacy_sdk", "accounts"))
 ANYBODY_DEPOSITS = Requirement("public", products=("legacy_sdk", "deposit_addresses"))
 ANYBODY_PAYMENTS = Requirement("public", products=("legacy_sdk", "payments"))
+ANYBODY_VAULTS = Requirement("public", products=("legacy_sdk", "payments", "vaults"))

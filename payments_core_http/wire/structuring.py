@@ -5,8 +5,8 @@ Nothing is coerced. What a field may hold is said once, in its annotation: its t
 a pattern for people; `values` in it lists all that a text may be, with the sentence of its `fault`,
 and `format` names one of `FORMATS`. A class may have a method `faults` that tells what an
 annotation cannot, by paths relative to it. A union of objects is told apart by the field that is a
-`Literal` in all of them. The optional class attribute `exactly_one_of` lists groups of fields that
-exclude each other.
+`Literal` in all of them, and one of an integer and a string by the value. The optional class
+attribute `exactly_one_of` lists groups of fields that exclude each other.
 
 A body is read fast first; only one that fails is read again, slowly, to collect all its faults.
 """
@@ -289,6 +289,8 @@ def _make_union_hook(kind: Any, converter: Converter) -> StructureHook:
     if len(kinds) == 1:
         only = kinds[0]
         inner = converter.get_structure_hook(only)
+    elif all(_scalar_of(part) for part in kinds):
+        only, inner = kind, _make_scalar_choice_hook(kinds, converter)
     else:
         only, inner = kind, _make_choice_hook(kinds, converter)
 
@@ -296,6 +298,28 @@ def _make_union_hook(kind: Any, converter: Converter) -> StructureHook:
         return None if nullable and value is None else inner(value, only)
 
     return structure
+
+
+def _scalar_of(kind: Any) -> Any:
+    """The plain type of a text or a number, whatever its constraints; None for all else."""
+    plain = get_args(kind)[0] if _is_annotated(kind) else kind
+    return plain if plain in _SCALARS else None
+
+
+def _make_scalar_choice_hook(kinds: list[Any], converter: Converter) -> StructureHook:
+    hooks = {_scalar_of(kind): (kind, converter.get_structure_hook(kind)) for kind in kinds}
+    sentence = "must be " + " or ".join(_SCALARS[plain] for plain in hooks)
+
+    def structure(value: Any, _: Any) -> Any:
+        if type(value) not in hooks:
+            raise InvalidValue.of(sentence)
+        kind, hook = hooks[type(value)]
+        return hook(value, kind)
+
+    return structure
+
+
+_SCALARS: Mapping[Any, str] = {int: "an integer", str: "a string"}
 
 
 def _make_choice_hook(kinds: list[Any], converter: Converter) -> StructureHook:
@@ -319,6 +343,8 @@ def _make_choice_hook(kinds: list[Any], converter: Converter) -> StructureHook:
 
 def find_discriminator(kinds: list[Any]) -> tuple[str, dict[str, Any]]:
     """The field that tells the classes apart, and the class for each of its values."""
+    if not all(map(attrs.has, kinds)):
+        raise TypeError(f"no classes: {kinds}")
     for kind in kinds:
         attrs.resolve_types(kind)
     for field in attrs.fields(kinds[0]):

@@ -104,6 +104,8 @@ class Dresser:
         if case.path == "/sdk/v1/add-address" and is_good and dice.roll("sign") < 90:
             case.body = {**case.body, **SIGNED}
             case.body.pop("publicKey", None)
+        if case.path == "/sdk/v1/settle" and is_good and dice.roll("sign") < 90:
+            case.body = self._shop.settlement
         if case.path == "/v2/public/apps/{appId}/payments" and dice.roll("origin") < 90:
             case.headers["Origin"] = ORIGIN
         for name, value in case.headers.items():

@@ -9,9 +9,10 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from payments_core.accounts.operations import NewAccount
+from payments_core.chains.port import AddressSpec
 from payments_core.clock import FixedClock
 from payments_core.credentials.keyring import KeyRing
 from payments_core.credentials.tokens import Claims
@@ -24,10 +25,11 @@ from payments_core.versions import FIRST_VERSION
 from payments_core.webhooks.settings import WebhookSettings
 from payments_core.webhooks.transports.port import Deadline, TransportResult, WebhookRequest
 from payments_core_http.app import create_app
-from tests.http.authorization.estate import BASE, EVERY_PERMISSION, ORIGIN, Estate, basic
+from tests.http.authorization.estate import BASE, EVERY_PERMISSION, ORIGIN, OWNER, Estate, basic
 from tests.http.authorization.rewinding import RewindableStorage
 from tests.http.authorization.wire import Wire
 from tests.http.console import NEVER, OK
+from tests.quote_payer import ask_to_settle
 from tests.service.world import authority_of
 
 if TYPE_CHECKING:
@@ -121,6 +123,14 @@ class Shop:
     def payment_secret(self, payment_id: str) -> str:
         """The client secret of any Payment of the shop's, there or not."""
         return self.service.ports.tokens.payment_secret(self._claims(payment_id))
+
+    @property
+    def settlement(self) -> dict[str, Any]:
+        """What the buyer has signed for the shop's quote."""
+        estate = self.estate
+        owner = AddressSpec(self.environment_id, "vault", estate.ids["accountId"])
+        vault = self.service.chains[BASE].derive(owner)
+        return ask_to_settle(OWNER, vault, estate.ids["quoteId"], deadline=4_000_000_000)
 
     def session_token(self, account_id: str) -> str:
         """A token of a new session of the account, not exchanged yet."""

@@ -7,7 +7,7 @@ rows of each as it takes, however many there are.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import attrs
 
@@ -35,6 +35,12 @@ CHUNK = 20
 
 AUTHORIZED = Where("authorized_at", ">", 0)
 """An operation is a transaction once the payer has authorized it."""
+
+_SETTLEMENT: Mapping[TransactionType | None, tuple[Where, ...]] = {
+    "settlement": (Where("settlement", "=", 1),),
+    "payment": (Where("settlement", "=", 0),),
+}
+"""Whether an operation settled a quote by its payer's signature, where that is asked for."""
 
 _PREFIX_OF = {kind: prefix for prefix, kind in PREFIXES.items()}
 
@@ -80,11 +86,12 @@ def find_sources(account_id: str, vaults: Sequence[Vault], filters: Filters) -> 
     """
     on_chain = [vault for vault in vaults if filters.chain_id in (None, vault.chain_id)]
     chain = () if filters.chain_id is None else (Where("chain_id", "=", filters.chain_id),)
+    funded = (AUTHORIZED, *_SETTLEMENT.get(filters.type, ()))
     sources = [
         Source(Deposit, "by_account", (account_id,), chain),
         Source(Payment, "by_account", (account_id,), chain),
         Source(Payment, "by_sent_to", (account_id,), chain),
-        *(Source(FundingOperation, "by_vault", (vault.id,), (AUTHORIZED,)) for vault in on_chain),
+        *(Source(FundingOperation, "by_vault", (vault.id,), funded) for vault in on_chain),
         *(
             Source(Refund, "by_destination", (address,), chain)
             for address in sorted({vault.address for vault in on_chain})
@@ -93,7 +100,7 @@ def find_sources(account_id: str, vaults: Sequence[Vault], filters: Filters) -> 
     return tuple(
         narrowed
         for source in sources
-        if filters.type in (None, TYPES[source.kind])
+        if filters.type is None or filters.type in TYPES[source.kind]
         for narrowed in _narrow(source, filters.status)
     )
 

@@ -34,12 +34,13 @@ PREFIXES: Mapping[str, type[Origin]] = {
 }
 """The prefix of the ids of each kind of record."""
 
-TYPES: Mapping[type[Origin], TransactionType] = {
-    Payment: "payment",
-    Deposit: "deposit",
-    FundingOperation: "payment",
-    Refund: "payment",
+TYPES: Mapping[type[Origin], tuple[TransactionType, ...]] = {
+    Payment: ("payment",),
+    Deposit: ("deposit",),
+    FundingOperation: ("payment", "settlement"),
+    Refund: ("payment",),
 }
+"""What types a record of each kind may be."""
 
 STATUSES: Mapping[type[Origin], Mapping[str, TransactionStatus]] = {
     Payment: {
@@ -176,7 +177,7 @@ def translate(record: Origin, related: Related) -> LegacyTransaction:
 def _translate_deposit(deposit: Deposit, related: Related) -> LegacyTransaction:
     return LegacyTransaction(
         id=transaction_id(deposit),
-        type=TYPES[Deposit],
+        type="deposit",
         status=STATUSES[Deposit][deposit.status],
         asset=deposit.asset,
         amount=deposit.amount,
@@ -192,7 +193,7 @@ def _translate_deposit(deposit: Deposit, related: Related) -> LegacyTransaction:
 def _translate_payment(payment: Payment, related: Related) -> LegacyTransaction:
     return LegacyTransaction(
         id=transaction_id(payment),
-        type=TYPES[Payment],
+        type="payment",
         status=STATUSES[Payment][payment.status],
         asset=payment.asset,
         amount=payment.amount,
@@ -213,7 +214,7 @@ def _translate_funding(operation: FundingOperation, related: Related) -> LegacyT
         payer = related.party(option.payer_account_id, option.vault_address)
     return LegacyTransaction(
         id=transaction_id(operation),
-        type=TYPES[FundingOperation],
+        type="settlement" if operation.settlement else "payment",
         status=STATUSES[FundingOperation][operation.status],
         asset=asset_of(operation.chain_id, operation.asset_symbol),
         amount=operation.amount,
@@ -231,7 +232,7 @@ def _translate_refund(refund: Refund, related: Related) -> LegacyTransaction:
     payer = _payer_of(payment, related)
     return LegacyTransaction(
         id=transaction_id(refund),
-        type=TYPES[Refund],
+        type="payment",
         status=STATUSES[Refund][refund.status],
         asset=refund.asset,
         amount=refund.amount,

@@ -130,15 +130,45 @@ class Funding:
         lock_active_account(tx, authority.account_id)
         payments.require_payable(payment, now=now)
         options.require_live_action(option, action_id, now=now)
-        step = payments.authorize(payment, operation.id, now=now)
-        if option.required > payment.remaining.amount_atomic:  # part was paid since: refresh it
-            raise ActionInvalid()
-        consumed = options.consume_action(option, now=now)
-        funded = reserve_and_authorize(
-            tx, id_sequence, authority.partition, step.record, operation, reading, metadata, now=now
+        return authorize_option(
+            tx,
+            id_sequence,
+            authority.partition,
+            payment,
+            option,
+            operation,
+            reading,
+            metadata,
+            now=now,
         )
-        details = OptionDetails(step.record, consumed.record, funded.result)
-        return consumed.as_decision(details).merge(funded, step.as_decision())
+
+
+def authorize_option(
+    tx: Transaction,
+    id_sequence: IdSequence,
+    partition: str,
+    payment: Payment,
+    option: Option,
+    operation: FundingOperation,
+    reading: BalanceReading,
+    metadata: Mapping[str, Any] | None,
+    *,
+    now: int,
+) -> Decision[OptionDetails]:
+    """Consume an option's live action, and authorize its transfer from the vault.
+
+    The Payment is locked, as are the option and the operation unless they were never stored.
+    Raises InvalidState, ActionInvalid, and as `reserve_funds` does.
+    """
+    step = payments.authorize(payment, operation.id, now=now)
+    if option.required > payment.remaining.amount_atomic:  # part was paid since: refresh it
+        raise ActionInvalid()
+    consumed = options.consume_action(option, now=now)
+    funded = reserve_and_authorize(
+        tx, id_sequence, partition, step.record, operation, reading, metadata, now=now
+    )
+    details = OptionDetails(step.record, consumed.record, funded.result)
+    return consumed.as_decision(details).merge(funded, step.as_decision())
 
 
 def reserve_and_authorize(

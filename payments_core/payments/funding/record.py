@@ -17,6 +17,7 @@ class FundingOperation(Record):
     """The transfer that an option's authorization allows, exactly once.
 
     `policy_version` is the version of the vault's policy that the authorization passed.
+    `settles_quote` is the quote that the payer settled by a signature, which authorized this.
     """
 
     collection: ClassVar[Collection] = Collection(
@@ -26,12 +27,16 @@ class FundingOperation(Record):
             "vault_id": str,
             "status": str,
             "authorized_at": int,
+            "settlement": int,
             "created_at": int,
         },
         indexes=(
             Index("by_payment", key=("payment_id",), order=("created_at",)),
             Index("by_vault", key=("vault_id",), order=("created_at",), descending=True),
         ),
+        schema=2,
+        upgrades={1: dict},
+        oldest_reader=1,
     )
 
     payment_id: str
@@ -47,9 +52,15 @@ class FundingOperation(Record):
     policy_version: int | None = None
     metadata: Mapping[str, Any] | None = None
     failure: str | None = None
+    settles_quote: str | None = None
     authorized_at: Instant | None = None
     broadcast_at: Instant | None = None
     confirmed_at: Instant | None = None
     expires_at: Instant | None = None
     created_at: Instant
     updated_at: Instant
+
+    @property
+    def settlement(self) -> int:
+        """1 where a payer's signature settled a quote by it, else 0: a column holds no truth."""
+        return int(self.settles_quote is not None)

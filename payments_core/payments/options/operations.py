@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
 
 import attrs
@@ -9,6 +10,7 @@ import attrs
 from payments_core.accounts.record import Account
 from payments_core.accounts.vaults.record import Vault
 from payments_core.assets import Asset
+from payments_core.clock import Instant
 from payments_core.engine.decision import Decision, lock_shared
 from payments_core.engine.idempotency.record import IdempotentRequest
 from payments_core.engine.identifiers import IdSequence
@@ -30,6 +32,7 @@ from payments_core.payments.details import (
     lock_option,
     lock_payment,
 )
+from payments_core.payments.funding.record import FundingOperation
 from payments_core.payments.lifecycle import require_payable
 from payments_core.payments.machine import OPEN
 from payments_core.payments.options import lifecycle
@@ -80,33 +83,21 @@ class VaultOptions:
 
         def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[OptionDetails]:
             payment = lock_payment(tx, payment_id)
-            require_payable(payment, now=now)
-            if "vault" not in payment.allowed_methods:
-                raise CapabilityNotActive("vault")
-            asset = require_same_asset(payment, chain_id, asset_symbol)
-            if payment.authorized:
-                raise OptionLocked(_own_selected_option_id(tx, payment, authority.account_id))
-            require_no_pending_submission(tx, payment, now=now)
-            if payment.status not in OPEN:
-                raise InvalidState("payment", payment.status, "create option")
-            require_vault_option_capacity(tx, payment, authority.account_id)
-            lock_active_account(tx, authority.account_id)
-            vault = vaults.get(asset.chain_id)
-            if vault is None:  # the account is older than the deployment's service of that chain
-                raise UnsupportedChain(asset.chain_id, "has no vault of this account")
-            option, operation = new_vault_option(payment, vault, id_sequence, now)
-            before = supersede_selected(tx, payment, now)
-            selecting = attrs.evolve(
+            offer = offer_vault(
+                tx,
+                id_sequence,
                 payment,
-                option_ids=(*payment.option_ids, option.id),
-                selected_option_id=option.id,
-                updated_at=now,
+                authority.account_id,
+                vaults,
+                chain_id=chain_id,
+                asset_symbol=asset_symbol,
+                now=now,
             )
             return Decision(
-                OptionDetails(selecting, option, operation),
-                inserts=(option, operation),
-                replaces=(selecting,),
-            ).merge(before)
+                OptionDetails(offer.payment, offer.option, offer.operation),
+                inserts=(offer.option, offer.operation),
+                replaces=(offer.payment,),
+            ).merge(offer.superseded)
 
         return self._committer.commit(authority, decide, idempotent=idempotent)
 
@@ -184,6 +175,59 @@ class VaultOptions:
             lambda snapshot: snapshot.find(Vault, "by_account", (authority.account_id,), limit=100),
         )
         return {vault.chain_id: vault for vault in page.records}
+
+
+@attrs.frozen
+class VaultOffer:
+    """A new Vault option that is selected, the Payment that it changes, and what gives way to it.
+
+    Nothing of it is stored; `superseded` alone is a decision.
+    """
+
+    payment: Payment
+    option: Option
+    operation: FundingOperation
+    superseded: Decision[None]
+
+
+def offer_vault(
+    tx: Transaction,
+    id_sequence: IdSequence,
+    payment: Payment,
+    account_id: str,
+    vaults: Mapping[int, Vault],
+    *,
+    chain_id: int | None = None,
+    asset_symbol: str | None = None,
+    now: Instant,
+) -> VaultOffer:
+    """Offer an account's vault for a Payment that is locked. `vaults` are its own, by chain.
+
+    Raises as `VaultOptions.create` does.
+    """
+    require_payable(payment, now=now)
+    if "vault" not in payment.allowed_methods:
+        raise CapabilityNotActive("vault")
+    asset = require_same_asset(payment, chain_id, asset_symbol)
+    if payment.authorized:
+        raise OptionLocked(_own_selected_option_id(tx, payment, account_id))
+    require_no_pending_submission(tx, payment, now=now)
+    if payment.status not in OPEN:
+        raise InvalidState("payment", payment.status, "create option")
+    require_vault_option_capacity(tx, payment, account_id)
+    lock_active_account(tx, account_id)
+    vault = vaults.get(asset.chain_id)
+    if vault is None:  # the account is older than the deployment's service of that chain
+        raise UnsupportedChain(asset.chain_id, "has no vault of this account")
+    option, operation = new_vault_option(payment, vault, id_sequence, now)
+    superseded = supersede_selected(tx, payment, now)
+    selecting = attrs.evolve(
+        payment,
+        option_ids=(*payment.option_ids, option.id),
+        selected_option_id=option.id,
+        updated_at=now,
+    )
+    return VaultOffer(selecting, option, operation, superseded)
 
 
 def _load_payment(snapshot: Snapshot, payment_id: str) -> Payment:

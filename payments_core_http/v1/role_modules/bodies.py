@@ -8,7 +8,7 @@ import attrs
 from msgspec import Meta
 
 from payments_core.chains.role_modules import TxData
-from payments_core.validation.fields import AccountId, Address, Signature
+from payments_core.validation.fields import AccountId, Address, Signature, Uint256Text
 
 Calldata = Annotated[
     str,
@@ -18,10 +18,6 @@ Calldata = Annotated[
         extra={"rule": "0x and bytes in hex"},
     ),
 ]
-Wei = Annotated[
-    str,
-    Meta(pattern=r"^(0|[1-9][0-9]*)$", max_length=78, extra={"rule": "a digit string such as 0"}),
-]
 
 
 @attrs.frozen(kw_only=True)
@@ -29,7 +25,7 @@ class OwnersCall:
     """The call that the vault shall make of itself: `enableModule` of its role module."""
 
     to: Address
-    value: Wei = "0"
+    value: Uint256Text = "0"
     data: Calldata
     operation: Annotated[int, Meta(ge=0, le=255)] = 0
 

@@ -37,8 +37,12 @@ NO_TRANSACTION = {"awaiting_authorization"}
 def test_every_status_has_its_row(kind: type[Origin]) -> None:
     assert STATUSES[kind].keys() == set(MACHINES[kind].states) - NO_TRANSACTION
     assert set(STATUSES[kind].values()) <= set(get_args(TransactionStatus))
-    assert TYPES[kind] in get_args(TransactionType)
+    assert set(TYPES[kind]) <= set(get_args(TransactionType))
 
 
 def test_every_kind_is_found_by_its_own_prefix() -> None:
     assert set(PREFIXES.values()) == MACHINES.keys() == TYPES.keys() == STATUSES.keys()
+
+
+def test_every_type_has_a_kind_of_record() -> None:
+    assert {type for types in TYPES.values() for type in types} == set(get_args(TransactionType))

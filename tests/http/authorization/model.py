@@ -333,6 +333,7 @@ _LEGACY: tuple[Row, ...] = (
     _anybody("POST", "get-deposit-address", "payments", caller="sdk key"),
     _anybody("POST", "verify-transfer", "payments", outside=True),
     _anybody("GET", "verify-transfer", "payments"),
+    _anybody("POST", "settle", "payments vaults"),
     Row(method="GET", path="/sdk/v1/supported-chains", caller="nobody"),
     _legacy("GET", "get-transaction", "accounts payments"),
     _legacy("GET", "get-transactions", "accounts payments"),

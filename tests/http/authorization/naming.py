@@ -12,6 +12,7 @@ from tests.http.authorization.estate import basic, bearer, listed_address
 from tests.http.authorization.matrix import ALONE, CROWDED, Matrix
 from tests.http.authorization.model import HAS_LEGACY, LEAKED, MISSING, Expected
 from tests.http.authorization.objects import PREFIXES, SIGNER, Owner, transaction_id
+from tests.quote_payer import ask_to_settle
 
 INVALID = Expected(422, "action_invalid")
 FOREIGN: tuple[Owner, ...] = ("production", "stranger", "nobody")
@@ -109,6 +110,10 @@ _LEGACY: tuple[Naming, ...] = (
     Naming(
         "/sdk/v1/verify-transfer?quoteId={id}", None, "quoteId", _QUOTING, method="GET",
         app_id=True,
+    ),
+    Naming(
+        "/sdk/v1/settle", ask_to_settle(SIGNER, SIGNER.address, "{id}", deadline=4_000_000_000),
+        "quoteId", _QUOTING, app_id=True,
     ),
     Naming(
         "/sdk/v1/verify-transfer", {"chainId": 8453, "depositAddress": "{id}"},

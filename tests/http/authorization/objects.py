@@ -23,6 +23,7 @@ from tests.http.authorization.model import HAS_LEGACY, Row
 from tests.http.authorization.rewinding import RewindableStorage
 from tests.http.authorization.wire import Wire
 from tests.http.payment_bodies import BANK_ACCOUNT
+from tests.quote_payer import ask_to_settle
 from tests.signers import EvmWallet
 from tests.vault_owner import ask_for_module
 
@@ -227,6 +228,15 @@ def module_request(world: World, account_id: str) -> Any:
     return {"userId": account_id, **asked}
 
 
+def settlement(world: World, quote_id: str) -> Any:
+    """What our buyer signs for a quote, from its own vault."""
+    own = world.own
+    vault = world.service.chains[BASE].derive(
+        AddressSpec(own.environment_id, "vault", own.ids["accountId"])
+    )
+    return ask_to_settle(OWNER, vault, quote_id, deadline=4_000_000_000)
+
+
 _LEGACY_BODIES: Mapping[str, Callable[[World], Any]] = {
     "POST /sdk/v1/register": lambda w: {"username": "newcomer"},
     "POST /sdk/v1/update-username": lambda w: {
@@ -252,6 +262,7 @@ _LEGACY_BODIES: Mapping[str, Callable[[World], Any]] = {
         "paymentAddress": w.own.neighbours["paymentAddress"], "rawAmount": "1000000",
         "sourceAddress": PAYEE, "sourceChainId": BASE, "sourceChainToken": "USDC",
     },
+    "POST /sdk/v1/settle": lambda w: settlement(w, w.own.ids["quoteId"]),
     "POST /sdk/v1/verify-transfer": lambda w: {"quoteId": w.own.ids["quoteId"]},
 }  # fmt: skip
 

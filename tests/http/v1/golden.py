@@ -19,11 +19,12 @@ from typing import Any
 from payments_core.assets import asset_of
 from tests.http.door import Door
 from tests.http.seen import Seen
+from tests.quote_payer import ask_to_settle
 from tests.signers import EvmWallet
 from tests.vault_owner import BASE, ask_for_module
 
 OWNER = EvmWallet(31)
-"""The wallet that owns vaults in these files."""
+"""The wallet that owns vaults in these files, and signs for their payers."""
 
 FOLDER = Path(__file__).parents[2] / "vectors" / "v1"
 
@@ -91,6 +92,14 @@ class Player:
             getattr(service._providers, exchange["without"]).clear()
         if "unserved" in exchange:
             del service.chains[exchange["unserved"]]  # type: ignore[attr-defined]
+        if "payer of" in exchange:  # signs that the quote shall be paid from the vault
+            self._sign_settlement(**self._filled(exchange["payer of"]))
+        for _ in range(exchange.get("offers", 0)):  # of the vault, by the payer's browser
+            self._offer()
+        if "authorizes" in exchange:
+            self._authorize()
+        if "no vault on" in exchange:
+            self._lose_vault(exchange["no vault on"])
         if "owner of" in exchange:  # signs that the vault shall enable its module
             vault = self._filled(exchange["owner of"])
             tokens = (asset_of(BASE, "USDC").address,)
@@ -100,6 +109,51 @@ class Player:
                 "calldata": asked["txData"]["data"],
                 "signature": asked["signature"],
             }
+
+    def _sign_settlement(self, quote: str, nonce: int = 1, seconds: int = 600) -> None:
+        deadline = self.door.service.ports.clock.now() // 1_000 + seconds
+        asked = ask_to_settle(OWNER, self._bound["vault"], quote, deadline, nonce)
+        self._bound |= {"deadline": str(deadline), "signature": asked["signature"], "signs": quote}
+
+    def _offer(self) -> Any:
+        """An option of the vault for the quote that was signed last, by the client interface."""
+        path = f"/v2/client/me/payments/{self._payment_id}/options"
+        seen = self.door.call("POST", path, auth=self._access, headers=self._payment_secret)
+        assert seen.status == 201, seen.body
+        return seen.json["option"]
+
+    def _authorize(self) -> None:
+        option = self._offer()
+        path = f"/v2/client/me/payments/{self._payment_id}/options/{option['id']}/authorize"
+        proof = {"type": "managed_authorization", "authorization": "approved"}
+        body = {"actionId": option["execution"]["actionId"], "proof": proof}
+        seen = self.door.call(
+            "POST", path, body, auth=self._access, headers=self._payment_secret, key="authorize"
+        )
+        assert seen.status == 200, seen.body
+
+    @property
+    def _payment_id(self) -> str:
+        authority = self.door.service.tenants.system_authority(self.door.partition)
+        return self.door.service.quotes.get(authority, self._bound["signs"]).quote.payment_id
+
+    @property
+    def _access(self) -> str:
+        permissions = ["payments:read", "vault_payments:write"]
+        return "Bearer " + self.door.access_token(permissions=permissions)
+
+    @property
+    def _payment_secret(self) -> dict[str, str]:
+        return {"X-Service-Payment-Secret": self.door.payment_secret(self._payment_id)}
+
+    def _lose_vault(self, chain_id: int) -> None:
+        """As if the account were older than the deployment's service of that chain."""
+        service, partition = self.door.service, self.door.partition
+        details = service.accounts.get(
+            service.tenants.system_authority(partition), self.door.account_id
+        )
+        [vault] = [one for one in details.vaults if one.chain_id == chain_id]
+        service.ports.storage.transact(partition, lambda tx: tx.delete(vault))
 
     def _credential(self, name: str) -> str | None:
         door = self.door
@@ -148,7 +202,7 @@ class Player:
                 yield f"{path}: {len(actual)} items where {len(golden)} are written"
             for place, pair in enumerate(zip(golden, actual, strict=False)):
                 yield from self._compare(*pair, f"{path}.{place}")
-        elif golden != actual:
+        elif self._filled(golden) != actual:
             yield f"{path}: {actual!r} where {golden!r} is written"
 
     def _compare_name(self, name: str, actual: Any, path: str) -> Iterator[str]:

@@ -55,6 +55,23 @@ def test_a_union_at_the_top_is_told_apart_by_its_intent() -> None:
     assert paths(kind, []) == [""]
 
 
+@attrs.frozen(kw_only=True)
+class Counted:
+    """A number, or its digits."""
+
+    nonce: Annotated[int, msgspec.Meta(ge=0)] | Annotated[str, msgspec.Meta(max_length=3)]
+    limit: int | str | None = None
+
+
+def test_a_number_or_a_text_is_told_apart_by_its_type() -> None:
+    reader = Reader()
+    assert reader.read({"nonce": 7}, Counted) == Counted(nonce=7)
+    assert reader.read({"nonce": "007", "limit": None}, Counted) == Counted(nonce="007")
+    for wrong in (-1, "1234", True, None, Decimal(1), [], 2**53):
+        assert paths(Counted, {"nonce": wrong}) == ["nonce"], wrong
+    assert paths(Counted, {"nonce": 1, "limit": {}}) == ["limit"]
+
+
 def test_absent_and_null_can_be_told_apart() -> None:
     reader = Reader()
     assert reader.read({}, Change).label is msgspec.UNSET

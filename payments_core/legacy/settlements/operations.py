@@ -1,0 +1,236 @@
+"""Settle a quote from its payer's vault (interface "settle", contract §10).
+
+The payer's wallet signs quote, nonce and deadline. The signature takes the place of a client token
+and an action: it offers the vault for the quote's Payment, and authorizes the transfer, by the same
+steps as v2. One transaction stores it all, with a record that the quote and the nonce are used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import attrs
+
+from payments_core.accounts.erc1271 import ContractSignatureChecker
+from payments_core.accounts.record import MAX_WALLETS, Account, Wallet
+from payments_core.accounts.vaults.operations import Vaults
+from payments_core.accounts.vaults.record import Vault
+from payments_core.accounts.vaults.reservations import BalanceReading, retry_on_stale_balance
+from payments_core.accounts.wallet_signatures import ContractClaim
+from payments_core.chains.port import Chain, ChainUnavailable, UnsupportedByChain
+from payments_core.chains.read_limit import ReadLimit
+from payments_core.chains.signatures import (
+    SignatureError,
+    parse_contract_signature,
+    recover_signer,
+)
+from payments_core.engine.decision import Decision, lock_shared
+from payments_core.engine.idempotency.record import IdempotentRequest
+from payments_core.engine.identifiers import IdSequence
+from payments_core.engine.ports import Ports
+from payments_core.errors import (
+    ActionAlreadyUsed,
+    CapabilityNotActive,
+    DependencyFailed,
+    NotFound,
+    PaymentsError,
+    UnsupportedChain,
+    ValidationFailed,
+)
+from payments_core.legacy.settlements.record import QuoteSettlement
+from payments_core.legacy.settlements.request import (
+    SettlementRequest,
+    build_digest,
+    require_before_deadline,
+)
+from payments_core.payments.details import lock_payment
+from payments_core.payments.funding.operations import authorize_option
+from payments_core.payments.funding.record import FundingOperation
+from payments_core.payments.lifecycle import require_payable
+from payments_core.payments.options.operations import offer_vault, require_active
+from payments_core.payments.record import Payment
+from payments_core.quotes.record import Quote
+from payments_core.storage.port import Snapshot, Transaction
+from payments_core.tenants.authorization import Authority
+from payments_core.validation.inputs import validate_input
+
+MAX_VAULTS_READ = 100
+
+NOT_THE_PAYERS = "is not a signature of this settlement by a verified wallet of the quote's payer"
+
+
+@attrs.frozen
+class _Desk:
+    """A quote of an account's, with the vault that pays it and the wallets that may sign."""
+
+    quote: Quote
+    payment: Payment
+    vaults: Mapping[int, Vault]
+    wallets: tuple[Wallet, ...]
+
+    @property
+    def vault(self) -> Vault:
+        return self.vaults[self.quote.source_chain_id]
+
+
+class Settlements:
+    """Pays quotes from the vaults of their payers, who sign for it."""
+
+    def __init__(
+        self, ports: Ports, chains: Mapping[int, Chain], reads: ReadLimit, vaults: Vaults
+    ) -> None:
+        self._storage = ports.storage
+        self._committer = ports.committer
+        self._clock = ports.clock
+        self._chains = chains
+        self._reads = reads
+        self._vaults = vaults
+        self._contract_wallets = ContractSignatureChecker(chains, ports.clock, reads)
+
+    def settle(
+        self,
+        authority: Authority,
+        request: SettlementRequest,
+        *,
+        idempotent: IdempotentRequest | None = None,
+    ) -> FundingOperation:
+        """The authorization of the transfer from the payer's vault; the worker sends it.
+
+        The signer is a verified wallet of the account that the quote names as its payer. Quote and
+        nonce work once. Raises ValidationFailed, NotFound, ActionExpired, ActionAlreadyUsed,
+        CapabilityNotActive for a quote that names no account, PaymentExpired, InvalidState,
+        OptionLocked, PaymentOptionLimitReached, UnsupportedChain, AccountSuspended,
+        PolicyInactive, PolicyDenied, InsufficientBalance, DependencyFailed.
+        """
+        request = validate_input(request)
+
+        def attempt() -> FundingOperation:
+            try:
+                desk = self._load(authority, request)
+                wallet = self._find_signer(desk, request)
+                reading = self._vaults.read_balance(desk.vault, desk.payment.asset)
+            except PaymentsError:
+                # a retry finds its own quote used: it is answered
+                self._committer.replay(authority, idempotent)
+                raise
+            return self._committer.commit(
+                authority,
+                lambda tx, id_sequence: self._decide(
+                    tx, id_sequence, authority, request, desk, wallet, reading
+                ),
+                idempotent=idempotent,
+            )
+
+        return retry_on_stale_balance(attempt)
+
+    def _load(self, authority: Authority, request: SettlementRequest) -> _Desk:
+        """What a signature is judged by. What is cheap to refuse is refused here."""
+        now = self._clock.now()
+
+        def load(snapshot: Snapshot) -> _Desk:
+            quote = snapshot.get(Quote, request.payload.quote_id)
+            payment = snapshot.get(Payment, quote.payment_id) if quote else None
+            if quote is None or payment is None:
+                raise NotFound("quote")
+            require_before_deadline(request.payload, now=now)
+            if snapshot.get(QuoteSettlement, quote.id) is not None:
+                raise ActionAlreadyUsed("quote")
+            payer_id = quote.payer_account_id
+            if payer_id is None:
+                raise CapabilityNotActive("Settling a quote without the payer's userId")
+            require_payable(payment, now=now)
+            require_active(snapshot.get(Account, payer_id))
+            found = snapshot.find(Vault, "by_account", (payer_id,), limit=MAX_VAULTS_READ).records
+            vaults = {vault.chain_id: vault for vault in found}
+            if quote.source_chain_id not in vaults:
+                raise UnsupportedChain(quote.source_chain_id, "has no vault of this account")
+            wallets = snapshot.find(Wallet, "by_account", (payer_id,), limit=MAX_WALLETS).records
+            proven = (one for one in wallets if one.verified and one.chain_type == "evm")
+            return _Desk(quote, payment, vaults, tuple(proven))
+
+        return self._storage.read(authority.partition, load)
+
+    def _find_signer(self, desk: _Desk, request: SettlementRequest) -> Wallet:
+        """The payer's wallet that signed. It asks the chain only where no key of them did."""
+        digest = build_digest(request, desk.quote.source_chain_id, desk.vault.address)
+        try:
+            signer = recover_signer(digest, request.signature)
+        except SignatureError as error:
+            signer, fault = None, str(error)
+        else:
+            fault = NOT_THE_PAYERS
+        for wallet in desk.wallets:
+            if wallet.address == signer:
+                return wallet
+        contract = self._find_contract(desk, digest, request.signature)
+        if contract is None:
+            raise ValidationFailed.at("signature", fault)
+        return contract
+
+    def _find_contract(self, desk: _Desk, digest: bytes, signature: str) -> Wallet | None:
+        """The payer's contract wallet that accepts the signature on the quote's chain, and that no
+        other chain refuses (`erc1271.py`). Raises DependencyFailed."""
+        raw = parse_contract_signature(signature)
+        if raw is None:
+            return None
+        chain = self._chains[desk.quote.source_chain_id]
+        for wallet in desk.wallets:
+            try:
+                with self._reads.acquire():
+                    accepts = chain.check_contract_signature(wallet.address, digest, raw)
+            except UnsupportedByChain:
+                return None
+            except ChainUnavailable as error:
+                raise DependencyFailed("chain") from error
+            if accepts:
+                claim = ContractClaim(wallet.address, digest, raw)
+                return wallet if self._contract_wallets.is_accepted(claim) else None
+        return None
+
+    def _decide(
+        self,
+        tx: Transaction,
+        id_sequence: IdSequence,
+        authority: Authority,
+        request: SettlementRequest,
+        desk: _Desk,
+        wallet: Wallet,
+        reading: BalanceReading,
+    ) -> Decision[FundingOperation]:
+        now, payload = self._clock.now(), request.payload
+        payment = lock_payment(tx, desk.payment.id)
+        require_before_deadline(payload, now=now)
+        if tx.get(QuoteSettlement, desk.quote.id, for_update=True) is not None:
+            raise ActionAlreadyUsed("quote")
+        offer = offer_vault(tx, id_sequence, payment, wallet.account_id, desk.vaults, now=now)
+        signing = lock_shared(tx, Wallet, wallet.id)
+        if signing is None or not signing.verified:  # it was unlinked since
+            raise ValidationFailed.at("signature", NOT_THE_PAYERS)
+        authorized = authorize_option(
+            tx,
+            id_sequence,
+            authority.partition,
+            offer.payment,
+            offer.option,
+            attrs.evolve(offer.operation, settles_quote=desk.quote.id),
+            reading,
+            None,
+            now=now,
+        )
+        settlement = QuoteSettlement(
+            id=desk.quote.id,
+            account_id=wallet.account_id,
+            nonce=payload.nonce,
+            deadline=payload.deadline,
+            wallet_id=wallet.id,
+            signer=wallet.address,
+            signature=request.signature,
+            payment_id=payment.id,
+            operation_id=offer.operation.id,
+            created_at=now,
+        )
+        return Decision(
+            authorized.result.operation,
+            inserts=(settlement,),
+            refusals={"id": ActionAlreadyUsed("quote"), "nonce": ActionAlreadyUsed("nonce")},
+        ).merge(offer.superseded, authorized)

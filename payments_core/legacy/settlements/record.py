@@ -1,0 +1,36 @@
+"""A quote that its payer settled by a signature, as it is stored (contract §10)."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import attrs
+
+from payments_core.clock import Instant
+from payments_core.storage.records import Collection, Record, Unique
+
+
+@attrs.frozen(kw_only=True)
+class QuoteSettlement(Record):
+    """What a payer signed, once for a quote; each nonce of an account works once.
+
+    The id is that of the quote. `nonce` and `deadline` are decimal text, of up to 256 bits; the
+    deadline is in Unix seconds. `wallet_id` and `signer` are of the wallet that signed, and
+    `operation_id` of the funding operation that the signature authorized.
+    """
+
+    collection: ClassVar[Collection] = Collection(
+        "quote_settlements",
+        columns={"account_id": str, "nonce": str},
+        uniques=(Unique("nonce", ("account_id", "nonce")),),
+    )
+
+    account_id: str
+    nonce: str
+    deadline: str
+    wallet_id: str
+    signer: str
+    signature: str = attrs.field(repr=False)
+    payment_id: str
+    operation_id: str
+    created_at: Instant

@@ -1,0 +1,1 @@
+"""Settlements of quotes: a row, a body, a handler, a view."""

@@ -1,0 +1,74 @@
+"""What the route of settlements takes in."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import attrs
+from msgspec import Meta
+
+from payments_core.legacy.settlements import request as core
+from payments_core.legacy.settlements.request import TypedFields, TypedName
+from payments_core.validation.fields import Address, Id, Signature, Uint256Text
+
+Uint256 = Annotated[int, Meta(ge=0)] | Uint256Text
+"""Libraries write a uint256 as a number or, since many numbers are too large, as a digit string."""
+
+
+@attrs.frozen(kw_only=True)
+class SettlementPayload:
+    """The message that was signed; `deadline` is in Unix seconds."""
+
+    quoteId: Id
+    nonce: Uint256
+    deadline: Uint256
+
+
+@attrs.frozen(kw_only=True)
+class SettlementDomain:
+    """The domain of the typed data: `Money Accounts`, version 1, and the payer's vault."""
+
+    name: TypedName
+    version: TypedName
+    chainId: Uint256
+    verifyingContract: Address
+
+
+@attrs.frozen(kw_only=True)
+class SettlementTypes:
+    """The types of the typed data; libraries add `EIP712Domain` themselves."""
+
+    Settlement: TypedFields
+    EIP712Domain: TypedFields | None = None
+
+
+@attrs.frozen(kw_only=True)
+class SettleQuote:
+    """What the payer of a quote has signed (EIP-712, or ERC-1271), and the signature in hex."""
+
+    payload: SettlementPayload
+    signature: Signature = attrs.field(repr=False)
+    domain: SettlementDomain
+    types: SettlementTypes
+
+    @property
+    def request(self) -> core.SettlementRequest:
+        """The same as the core takes it."""
+        payload, domain = self.payload, self.domain
+        return core.SettlementRequest(
+            payload=core.SettlementPayload(
+                quote_id=payload.quoteId,
+                nonce=str(payload.nonce),
+                deadline=str(payload.deadline),
+            ),
+            signature=self.signature,
+            domain=core.SettlementDomain(
+                name=domain.name,
+                version=domain.version,
+                chain_id=str(domain.chainId),
+                verifying_contract=domain.verifyingContract,
+            ),
+            types=core.SettlementTypes(
+                settlement=self.types.Settlement, domain=self.types.EIP712Domain
+            ),
+        )

@@ -1,0 +1,34 @@
+"""Settlements as v1 gives them out (contract §10)."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import attrs
+
+from payments_core.legacy.transactions.translation import transaction_id
+from payments_core.payments.funding.record import FundingOperation
+from payments_core_http.v1.envelope import Success
+
+MESSAGE = "The settlement is accepted; the transfer from the vault follows."
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class SettlementView:
+    """A settlement that was accepted; `get-transaction` tells how far it is."""
+
+    message: str
+    transactionId: str
+    status: Literal["pending"] = "pending"
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class SettlementAnswer(Success):
+    """A settlement that was accepted."""
+
+    data: SettlementView
+
+
+def settlement(operation: FundingOperation) -> SettlementView:
+    """The transaction that an authorization is."""
+    return SettlementView(message=MESSAGE, transactionId=transaction_id(operation))

@@ -1,0 +1,96 @@
+"""A payer with a linked wallet and a funded vault, whose quotes are settled by a signature."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from payments_core.accounts.wallet_signatures import MessageSignature
+from payments_core.legacy.settlements.record import QuoteSettlement
+from payments_core.payments.destinations import ToAccount
+from payments_core.payments.funding.record import FundingOperation
+from payments_core.payments.record import Payment
+from payments_core.quotes.record import Quote
+from payments_core.quotes.request import NewQuote
+from payments_core.service import PaymentsService
+from payments_core.storage.port import Snapshot
+from payments_core_http.v1.settlements.bodies import SettleQuote
+from payments_core_http.wire.structuring import Reader
+from tests.quote_payer import ask_to_settle
+from tests.service.world import BASE, World
+from tests.signers import EvmWallet
+
+SIGNER = EvmWallet(41)
+_READER = Reader()
+
+
+class Till:
+    """Settles quotes; what is signed, and what is sent, can be changed apart."""
+
+    def __init__(self, world: World, funds: str = "100.00") -> None:
+        self.world, self.service = world, world.service
+        if funds:
+            world.fund(funds)
+        world.advance(5)
+        self.link(SIGNER)
+
+    def link(self, wallet: EvmWallet, account: Any = None) -> None:
+        text = f"Link my wallet {wallet.number}."
+        owner = account or self.world.payer
+        self.service.wallets.add_by_message(
+            self.world.server,
+            owner.id,
+            MessageSignature(
+                chain_type="evm", address=wallet.address, message=text, signature=wallet.sign(text)
+            ),
+        )
+
+    def quote(self, amount: str = "25.00", **more: Any) -> Quote:
+        more.setdefault("destination", ToAccount(account_id=self.world.merchant.id))
+        if "source_address" not in more:
+            more.setdefault("user_id", self.world.payer.id)
+        more.setdefault("source_chain_id", BASE)
+        more.setdefault("destination_chain_id", BASE)
+        new = NewQuote(amount=amount, **more)
+        return self.service.quotes.create(self.world.server, new).quote
+
+    @property
+    def deadline(self) -> int:
+        """Ten minutes from now, in Unix seconds."""
+        return self.world.clock.now() // 1_000 + 600
+
+    def body(self, quote: Quote, signer: EvmWallet = SIGNER, **signed: Any) -> dict[str, Any]:
+        """The body of `settle`, as a client sends it."""
+        signed.setdefault("vault", self.world.vault_address())
+        signed.setdefault("deadline", self.deadline)
+        return ask_to_settle(signer, quote_id=quote.id, **signed)
+
+    def settle(
+        self,
+        quote: Quote,
+        signer: EvmWallet = SIGNER,
+        *,
+        service: PaymentsService | None = None,
+        idempotent: Any = None,
+        **signed: Any,
+    ) -> FundingOperation:
+        return self.send(self.body(quote, signer, **signed), service, idempotent)
+
+    def send(
+        self, body: Any, service: PaymentsService | None = None, idempotent: Any = None
+    ) -> FundingOperation:
+        settlements = (service or self.service).settlements
+        request = _READER.read(body, SettleQuote).request
+        return settlements.settle(self.world.server, request, idempotent=idempotent)
+
+    def payment(self, quote: Quote) -> Payment:
+        return self.world.paid(quote.payment_id)
+
+    def settled(self) -> list[QuoteSettlement]:
+        """The records of this world's quotes that were settled."""
+
+        def load(snapshot: Snapshot) -> list[QuoteSettlement]:
+            quotes = snapshot.find(Quote, "by_created", limit=100).records
+            found = [snapshot.get(QuoteSettlement, quote.id) for quote in quotes]
+            return [one for one in found if one is not None]
+
+        return self.world.storage.read(self.world.environment_id, load)
