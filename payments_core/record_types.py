@@ -57,7 +57,7 @@ from payments_core.payments.options.record import DirectOption, Option
 from payments_core.payments.receipts.record import Receipt, TrackedTransaction
 from payments_core.payments.record import Payment, PaymentLink, PurgedPayment
 from payments_core.payments.refunds.record import Refund
-from payments_core.quotes.record import Quote, RouteDelivery
+from payments_core.quotes.record import DeliveryClaim, Quote, RouteDelivery
 from payments_core.routers.simulated.records import SimulatedExchange, SimulatedRoute
 from payments_core.storage.jobs import Job
 from payments_core.storage.records import Record
@@ -85,6 +85,7 @@ RECORD_TYPES: tuple[type[Record], ...] = (
     ScanCursor,
     ScanRequest,
     NoticeReaderState,
+    DeliveryClaim,
     # Each environment
     Environment,
     KeyUse,

@@ -21,9 +21,9 @@ from payments_core.engine.ports import Ports
 from payments_core.payments import routing
 from payments_core.payments.details import lock_payment
 from payments_core.payments.record import Payment, PaymentRoute
-from payments_core.quotes.record import RouteDelivery
+from payments_core.quotes.record import DeliveryClaim, RouteDelivery
 from payments_core.routers.port import RouteProgress, Router, RouteRefused, RouterUnavailable
-from payments_core.storage.port import ClaimedJob, Transaction
+from payments_core.storage.port import DIRECTORY, ClaimedJob, Transaction
 
 MAX_POLL_MS = 1 * MINUTE
 
@@ -77,7 +77,7 @@ class RouteJobs:
             _log.critical("ALARM: the router does not know the order of %s", payment.id)
             self._committer.finish(claimed, back_off(claimed.job, self._clock.now(), "router"))
             return
-        if proof is None:
+        if proof is None or (proof.is_delivery and not self._claim(authority, payment, proof)):
             self._committer.finish(claimed, _ask_again(payment, self._clock.now()))
             return
 
@@ -85,6 +85,24 @@ class RouteJobs:
             return self._decide(tx, payment, proof)
 
         self._committer.commit(authority, decide, claimed=claimed)
+
+    def _claim(self, authority: WorkerAuthority, payment: Payment, proof: _Proof) -> bool:
+        """Whether the transfer is the Payment's: it is whose claim was first, in the deployment.
+
+        It is a commit of its own, since the row is the directory's. A process that dies after it
+        leaves a claim that the Payment finds again.
+        """
+
+        def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[bool]:
+            held = tx.get(DeliveryClaim, proof.transfer_id, for_update=True)
+            if held is not None:
+                return Decision(held.payment_id == payment.id)
+            claim = DeliveryClaim(
+                id=proof.transfer_id, payment_id=payment.id, created_at=self._clock.now()
+            )
+            return Decision(True, inserts=(claim,))
+
+        return self._committer.commit(WorkerAuthority(DIRECTORY, authority.mode), decide)
 
     def _decide(self, tx: Transaction, seen: Payment, proof: _Proof) -> Decision[None]:
         now = self._clock.now()
@@ -127,7 +145,7 @@ class RouteJobs:
         # One transaction may pay several orders: the least that is enough leaves the rest to them.
         for log in sorted(logs, key=lambda it: it.amount_atomic):
             proof = _Proof(True, asset.chain_id, progress.transaction_hash, log)
-            if log.amount_atomic >= minimum and not self._is_counted(proof):
+            if log.amount_atomic >= minimum and not self._is_counted(proof, payment):
                 return proof
         if logs:
             _log.critical(
@@ -172,11 +190,14 @@ class RouteJobs:
         verdicts = judge(wanted, wanted.chain_id, view, heads, consumed=frozenset())
         return [one.log for one in verdicts if one.log is not None and one.reason is None]
 
-    def _is_counted(self, proof: _Proof) -> bool:
-        """Whether the transfer was counted for a Payment before, of whatever environment."""
-        return bool(
-            self._storage.locate(RouteDelivery, "by_transfer", [(proof.transfer_id,)], limit=1)
-        )
+    def _is_counted(self, proof: _Proof, payment: Payment) -> bool:
+        """Whether the transfer was counted before, or another Payment has claimed it, of whatever
+        environment. This only chooses among transfers; `_claim` decides."""
+        id = proof.transfer_id
+        claim = self._storage.read(DIRECTORY, lambda snapshot: snapshot.get(DeliveryClaim, id))
+        if claim is not None and claim.payment_id != payment.id:
+            return True
+        return bool(self._storage.locate(RouteDelivery, "by_transfer", [(id,)], limit=1))
 
 
 def _ask_again(payment: Payment, now: Instant) -> Decision[None]:

@@ -69,7 +69,8 @@ class Quote(Record):
 class RouteDelivery(Record):
     """A transfer of a router that counts as the delivery of a Payment, once in a deployment.
 
-    The id is `chainId:hash:position`; `transfer` is the same, to be found in any partition.
+    The id is `chainId:hash:position`; `transfer` is the same, to be found in any partition. A
+    `DeliveryClaim` came before it, except where an earlier release counted it.
     """
 
     collection: ClassVar[Collection] = Collection(
@@ -79,5 +80,19 @@ class RouteDelivery(Record):
     )
 
     transfer: str
+    payment_id: str
+    created_at: Instant
+
+
+@attrs.frozen(kw_only=True)
+class DeliveryClaim(Record):
+    """A directory row: which Payment, of whatever environment, may count a router's transfer.
+
+    The id is `chainId:hash:position`, and so it is unique in a deployment. It is stored before the
+    delivery and stays for ever: a Payment finds its own claim again after a crash.
+    """
+
+    collection: ClassVar[Collection] = Collection("delivery_claims")
+
     payment_id: str
     created_at: Instant

@@ -24,8 +24,8 @@ _names = count()
 class QuoteShop:
     """One app whose merchant is paid by quotes."""
 
-    def __init__(self, storage: Storage) -> None:
-        self.world = World(storage).open()
+    def __init__(self, storage: Storage, partner_id: str = "acme") -> None:
+        self.world = World(storage).open(partner_id)
 
     @property
     def service(self) -> Any:

@@ -1,0 +1,107 @@
+"""A transfer of a router counts once in a deployment, whichever environments look at it at once."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+
+from payments_core.assets import asset_of
+from payments_core.payments.destinations import ToWallet
+from payments_core.quotes.operations import QuoteDetails
+from payments_core.quotes.record import RouteDelivery
+from payments_core.routers.port import RouteProgress
+from payments_core.storage.memory.adapter import MemoryStorage
+from payments_core.storage.port import Storage
+from tests.service.faults import Crashed, FaultyStorage, commit_failed, commit_lost, crash
+from tests.service.quotes.shop import POLYGON, QuoteShop
+from tests.service.quotes.test_trouble import lie
+from tests.service.world import OTHER_WALLET
+
+
+class StaleLook(FaultyStorage):
+    """A storage on which another process works between a look at the deliveries and its answer."""
+
+    def __init__(self, inner: Storage, meanwhile: Callable[[], object]) -> None:
+        super().__init__(inner, 0, lambda call: call())
+        self._meanwhile: Callable[[], object] | None = meanwhile
+
+    def locate(self, kind: Any, *given: Any, **more: Any) -> Sequence[Any]:
+        found = super().locate(kind, *given, **more)
+        meanwhile = self._meanwhile
+        if kind is RouteDelivery and meanwhile is not None:
+            self._meanwhile = None
+            meanwhile()
+        return found
+
+
+class Street:
+    """Two apps of one deployment that pay the same wallet, and a router that pays it once."""
+
+    def __init__(self, storage: Storage) -> None:
+        self.storage = storage
+        self.shops = (QuoteShop(storage, "acme"), QuoteShop(storage, "other"))
+        to = ToWallet(address=OTHER_WALLET)
+        self.quotes = [shop.routed(destination=to) for shop in self.shops]
+        lie(self.first, RouteProgress(state="waiting"))
+        for shop, quoted in zip(self.shops, self.quotes, strict=True):
+            shop.pay(quoted)
+        self.first.world.advance(30)
+        assert [self.status(n) for n in (0, 1)] == ["executing", "executing"]
+        self.hash = str(
+            self.first.service.chains[POLYGON].transfer(
+                asset_of(POLYGON, "USDC").address, None, OTHER_WALLET, self.quote.output, "one"
+            )
+        )
+
+    @property
+    def first(self) -> QuoteShop:
+        return self.shops[0]
+
+    @property
+    def quote(self) -> Any:
+        return self.quotes[0].quote
+
+    def status(self, number: int) -> str:
+        quoted: QuoteDetails = self.quotes[number]
+        return self.shops[number].payment(quoted).status
+
+    def told(self, service: Any) -> Any:
+        """A process whose router says that this one transfer delivers every order."""
+        answer = RouteProgress(state="delivered", transaction_hash=self.hash)
+        self.first.world.service = service
+        lie(self.first, answer)
+        return service
+
+    def work(self, service: Any, seconds: int = 60) -> None:
+        clock = self.first.world.clock
+        service.worker("sandbox").run_through(clock.now() + seconds * 1_000, clock.advance_to)
+
+    def check(self) -> None:
+        assert sorted([self.status(0), self.status(1)]) == ["executing", "succeeded"]
+
+
+def test_two_environments_that_look_at_one_moment_count_it_once(storage: Storage) -> None:
+    street = Street(storage)
+    other = street.told(street.first.world.restarted())
+    stale = StaleLook(storage, lambda: street.work(other, 4))
+    street.work(street.told(street.first.world.restarted(stale)))
+    assert stale._meanwhile is None
+    street.work(other)
+    street.check()
+
+
+@pytest.mark.parametrize("fault", [crash, commit_lost, commit_failed])
+def test_a_process_that_dies_with_a_claim_loses_no_delivery(fault: Any) -> None:
+    for at in range(1, 100):
+        street = Street(MemoryStorage())
+        storage = FaultyStorage(street.storage, at, fault, ("transact",))
+        with contextlib.suppress(Crashed):
+            street.work(street.told(street.first.world.restarted(storage)), 10)
+        street.work(street.told(street.first.world.restarted()), 120)
+        street.check()
+        if not storage.had_its_fault:
+            return
+    raise AssertionError("the flow never came to its end")
