@@ -26,4 +26,4 @@ def test_a_quote_is_paid_and_arrives_on_the_other_chain(tmp_path: Path) -> None:
     assert re.fullmatch(r"pay 25\.00 to 0x[0-9a-fA-F]{40}", pay)
     assert get == "get 24.9775 in 20 s"
     # half of the slippage that the quote allows was used
-    assert end == "done succeeded settled 24.940034 on Polygon"
+    assert end == "done succeeded settled 24.940034 on chain 137"
