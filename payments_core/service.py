@@ -357,7 +357,7 @@ class PaymentsService:
     @cached_property
     def settlements(self) -> Settlements:
         """Quotes that are paid from the vaults of their payers, by a signature."""
-        return Settlements(self.ports, self.chains, self._chain_reads, self.vaults)
+        return Settlements(self.ports, self.chains, self._remote_calls, self.vaults)
 
     @cached_property
     def webhooks(self) -> WebhookEndpoints:

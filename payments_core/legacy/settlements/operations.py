@@ -18,7 +18,6 @@ from payments_core.accounts.vaults.record import Vault
 from payments_core.accounts.vaults.reservations import BalanceReading, retry_on_stale_balance
 from payments_core.accounts.wallet_signatures import ContractClaim
 from payments_core.chains.port import Chain, ChainUnavailable, UnsupportedByChain
-from payments_core.chains.read_limit import ReadLimit
 from payments_core.chains.signatures import (
     SignatureError,
     parse_contract_signature,
@@ -28,6 +27,7 @@ from payments_core.engine.decision import Decision, lock_shared
 from payments_core.engine.idempotency.record import IdempotentRequest
 from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
+from payments_core.engine.remote_calls import RemoteCalls
 from payments_core.errors import (
     ActionAlreadyUsed,
     CapabilityNotActive,
@@ -77,15 +77,15 @@ class Settlements:
     """Pays quotes from the vaults of their payers, who sign for it."""
 
     def __init__(
-        self, ports: Ports, chains: Mapping[int, Chain], reads: ReadLimit, vaults: Vaults
+        self, ports: Ports, chains: Mapping[int, Chain], calls: RemoteCalls, vaults: Vaults
     ) -> None:
         self._storage = ports.storage
         self._committer = ports.committer
         self._clock = ports.clock
         self._chains = chains
-        self._reads = reads
+        self._calls = calls
         self._vaults = vaults
-        self._contract_wallets = ContractSignatureChecker(chains, ports.clock, reads)
+        self._contract_wallets = ContractSignatureChecker(chains, ports.clock, calls)
 
     def settle(
         self,
@@ -107,8 +107,10 @@ class Settlements:
         def attempt() -> FundingOperation:
             try:
                 desk = self._load(authority, request)
-                wallet = self._find_signer(desk, request)
-                reading = self._vaults.read_balance(desk.vault, desk.payment.asset)
+                wallet = self._find_signer(authority.partition, desk, request)
+                reading = self._vaults.read_balance(
+                    authority.partition, desk.vault, desk.payment.asset
+                )
             except PaymentsError:
                 # a retry finds its own quote used: it is answered
                 self._committer.replay(authority, idempotent)
@@ -150,7 +152,7 @@ class Settlements:
 
         return self._storage.read(authority.partition, load)
 
-    def _find_signer(self, desk: _Desk, request: SettlementRequest) -> Wallet:
+    def _find_signer(self, partition: str, desk: _Desk, request: SettlementRequest) -> Wallet:
         """The payer's wallet that signed. It asks the chain only where no key of them did."""
         digest = build_digest(request, desk.quote.source_chain_id, desk.vault.address)
         try:
@@ -162,12 +164,14 @@ class Settlements:
         for wallet in desk.wallets:
             if wallet.address == signer:
                 return wallet
-        contract = self._find_contract(desk, digest, request.signature)
+        contract = self._find_contract(partition, desk, digest, request.signature)
         if contract is None:
             raise ValidationFailed.at("signature", fault)
         return contract
 
-    def _find_contract(self, desk: _Desk, digest: bytes, signature: str) -> Wallet | None:
+    def _find_contract(
+        self, partition: str, desk: _Desk, digest: bytes, signature: str
+    ) -> Wallet | None:
         """The payer's contract wallet that accepts the signature on the quote's chain, and that no
         other chain refuses (`erc1271.py`). Raises DependencyFailed."""
         raw = parse_contract_signature(signature)
@@ -176,7 +180,7 @@ class Settlements:
         chain = self._chains[desk.quote.source_chain_id]
         for wallet in desk.wallets:
             try:
-                with self._reads.acquire():
+                with self._calls.acquire("chain", partition):
                     accepts = chain.check_contract_signature(wallet.address, digest, raw)
             except UnsupportedByChain:
                 return None
@@ -184,7 +188,8 @@ class Settlements:
                 raise DependencyFailed("chain") from error
             if accepts:
                 claim = ContractClaim(wallet.address, digest, raw)
-                return wallet if self._contract_wallets.is_accepted(claim) else None
+                is_accepted = self._contract_wallets.is_accepted(claim, partition)
+                return wallet if is_accepted else None
         return None
 
     def _decide(
