@@ -374,6 +374,7 @@ SUBJECTS: dict[Subject, str] = {
     "payment": "Payment",
     "link": "checkout link",
     "address_and_app": "client's address and app",
+    "address_and_operator": "client's address and operator's name",
     "operator": "operator's name",
 }
 

@@ -11,11 +11,13 @@ import base64
 import re
 from collections.abc import Mapping
 from typing import Any
+from urllib.parse import urlsplit
 
 import attrs
 
 from payments_core.credentials.keyring import KeyRing
 from payments_core.entropy import Entropy
+from payments_core_http.client_address import is_loopback_host
 from payments_core_http.errors import FormRefused
 
 _PURPOSE = "dashboard form"
@@ -57,13 +59,22 @@ def build_login_cookie(number: str, public_url: str) -> str:
 
 
 def _build_cookie(name: str, value: str, public_url: str) -> str:
-    """With https it is bound to this very host: no other name of the domain can set it."""
+    """A cookie that leaves this machine only under TLS (contract §2).
+
+    With https it is bound to this very host too: no other name of the domain can set it. From
+    http:// outside loopback, where anyone could read it, browsers do not keep it.
+    """
     attributes = ["Path=/", "HttpOnly", "SameSite=Strict"]
-    if _is_secure(public_url):
+    if not _is_local(public_url):
         attributes.append("Secure")
     if not value:
         attributes.append("Max-Age=0")
     return "; ".join((f"{_full_name(name, public_url)}={value}", *attributes))
+
+
+def keeps_sessions(public_url: str) -> bool:
+    """Whether browsers keep the cookies there: with https, or on this very machine."""
+    return _is_secure(public_url) or _is_local(public_url)
 
 
 def choose_login_number(known: str | None, entropy: Entropy) -> str:
@@ -98,6 +109,10 @@ def _full_name(name: str, public_url: str) -> str:
 
 def _is_secure(public_url: str) -> bool:
     return public_url.startswith("https://")
+
+
+def _is_local(public_url: str) -> bool:
+    return not _is_secure(public_url) and is_loopback_host(urlsplit(public_url).hostname or "")
 
 
 def _pack(cookie: str, action: str) -> bytes:

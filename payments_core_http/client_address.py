@@ -37,6 +37,16 @@ def parse_networks(texts: Iterable[str]) -> tuple[Network, ...]:
     return tuple(ipaddress.ip_network(text) for text in texts)
 
 
+def is_loopback_host(name: str) -> bool:
+    """Whether a host is this machine: `localhost`, below it, 127.0.0.0/8 or `::1`."""
+    if name == "localhost" or name.endswith(".localhost"):
+        return True
+    try:
+        return ipaddress.ip_address(name).is_loopback
+    except ValueError:
+        return False
+
+
 def identify_client(
     environ: Mapping[str, Any], trusted: tuple[Network, ...]
 ) -> tuple[CountedNetwork, ...]:

@@ -169,14 +169,18 @@ class Throttle:
     def check_name(self, rate_context: RateLimitContext, route: Route, username: str) -> None:
         """Count a log-in for the operator that it names, as it is looked up, whether there is one.
 
-        Raises RateLimited.
+        It counts for the name at this address: nobody elsewhere can keep the operator out with
+        wrong passwords. Passwords are random, 144 bits of them, so that to try from many addresses
+        finds none. Raises RateLimited.
         """
         if self._limiter is None or route.name_policy is None:
             return
         policy = ROUTE_POLICIES[route.name_policy]
         name = hashlib.sha256(username.encode()).hexdigest()
-        self._check_policies(rate_context, (policy,), [self._policy_check(policy, name)])
-        self._require_admitted(rate_context, (policy,))
+        policy_checks = self._address_checks(rate_context, policy, f" {name}")
+        policies = [policy] * len(policy_checks)
+        self._check_policies(rate_context, policies, policy_checks)
+        self._require_admitted(rate_context, policies)
 
     def check_app(
         self, rate_context: RateLimitContext, route: Route, environment: Environment

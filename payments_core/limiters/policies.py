@@ -12,9 +12,11 @@ import attrs
 
 from payments_core.clock import HOUR, MINUTE, SECOND
 
-Subject = Literal["address", "environment", "app", "payment", "link", "address_and_app", "operator"]
+Subject = Literal[
+    "address", "environment", "app", "payment", "link", "address_and_app", "address_and_operator"
+]
 """What is counted together. An address is a client's; an app has an environment per mode; a link is
-a checkout link, whoever opens it; an operator is counted by the name in a log-in."""
+a checkout link, whoever opens it; an operator is the name in a log-in."""
 
 Kind = Literal["any", "read", "write", "post", "created"]
 
@@ -110,7 +112,8 @@ ROUTE_POLICIES: Mapping[str, RatePolicy] = {
         PUBLIC_CREATION_MINUTE,
         RatePolicy("operator_login", "address", 10, MINUTE, where="to log in to the dashboard"),
         RatePolicy(
-            "operator_name", "operator", 30, 15 * MINUTE, where="to log in with one operator's name"
+            "operator_name", "address_and_operator", 30, 15 * MINUTE,
+            where="to log in with one operator's name",
         ),
     )
 }  # fmt: skip

@@ -12,6 +12,7 @@ from payments_core_http.browser_sessions import (
     build_login_cookie,
     build_session_cookie,
     choose_login_number,
+    keeps_sessions,
 )
 from payments_core_http.dashboard.rendering import (
     HOME,
@@ -79,6 +80,7 @@ def _render_login(
         wanted=wanted if is_own_path(wanted) else "",
         username=username[:64],
         is_wrong=is_wrong,
+        keeps_sessions=keeps_sessions(service.settings.public_url),
     )
     headers = {"Set-Cookie": build_login_cookie(number, service.settings.public_url)}
     return attrs.evolve(page, headers=headers)

@@ -223,6 +223,10 @@ def test_on_a_terminal_the_demo_ends_with_a_page_to_open_until_enter(tmp_path: P
     os.close(its)
     try:
         told = _read_until(ours, b"Press Enter")
+        dashboard = re.search(rb"log in as operator with \S+\s+(http://\S+/dashboard)", told)
+        assert dashboard is not None, told
+        with urlopen(dashboard[1].decode() + "/login", timeout=30) as answer:
+            assert b"Log in" in answer.read()
         found = re.search(rb"play the payer:\s+(http://127\.0\.0\.1:[0-9]+/pay/[\w-]{48})", told)
         assert found is not None
         with urlopen(found[1].decode(), timeout=30) as answer:

@@ -320,6 +320,9 @@ def test_the_banner_says_what_a_newcomer_needs(data: Path) -> None:
     keys = json.loads((data / "sandbox.json").read_text())
     assert f"curl -u {keys['appId']}:{keys['appSecret']} http://127.0.0.1:" in banner
     assert "Rate policies are not enforced." in banner
+    assert f"log in as operator with {keys['operator']['password']}" in banner
+    links = banner.partition("  Open in a browser:\n")[2]
+    assert re.findall(r"http://127\.0\.0\.1:[0-9]+(/\w+)", links) == ["/pay", "/dashboard", "/docs"]
     assert rest.strip() == ""
 
 

@@ -9,9 +9,9 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import click
 
@@ -29,7 +29,8 @@ All {count} steps succeeded, in {seconds:.1f} s. What to try next:
 
   A service of your own, which keeps its data in ./sandbox-data:
     {program} sandbox
-  It prints the address of a checkout page, and a command that creates further Payments.
+  It prints the addresses of a checkout page and of its dashboard, and a command that creates
+  further Payments.
 
   In another terminal, with the app id and secret that it prints:
     curl -u APP_ID:APP_SECRET http://127.0.0.1:8080/v2/partners/config
@@ -62,8 +63,8 @@ def command(anvil: bool, as_json: bool) -> None:
 
     It starts a sandbox with a new database and a webhook receiver, each in its own process, and
     shows every request with its response; secrets are shortened. On a terminal it ends with a
-    checkout page to open, and waits for Enter. Nothing is left behind. The exit code is 0 only if
-    every step succeeds.
+    checkout page and a dashboard to open, and waits for Enter. Nothing is left behind. The exit
+    code is 0 only if every step succeeds.
     """
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _interrupt)
@@ -71,23 +72,27 @@ def command(anvil: bool, as_json: bool) -> None:
     if anvil:
         _ensure_anvil()
     is_watched = not as_json and sys.stdin.isatty() and sys.stdout.isatty()
-    show_more = show_checkout if is_watched else None
+    show_more = show_pages if is_watched else None
     if not run_steps(STEPS, output, *(("--anvil",) if anvil else ()), show_more=show_more):
         sys.exit(1)
 
 
-ShowMore = Callable[[ApiClient, DemoState], None]
-"""Shows what the sandbox of the demo has besides, before that ends."""
+ShowMore = Callable[[ApiClient, DemoState, Mapping[str, Any]], None]
+"""Shows what the sandbox of the demo has besides, before that ends; with its line of `--json`."""
 
 
-def show_checkout(client: ApiClient, state: DemoState) -> None:
-    """The page of a Payment that waits, to open and to play with, until Enter is pressed."""
+def show_pages(client: ApiClient, state: DemoState, facts: Mapping[str, Any]) -> None:
+    """A Payment that waits, and the dashboard, to open and to play with until Enter is pressed."""
     try:
-        url = create_example(client, state)
+        checkout_url = create_example(client, state)
     except (StepFailed, NoResponse):
         return  # all steps were seen; this was more than was asked for
+    operator = facts["operator"]
     click.echo(
-        f"\nIts sandbox still runs. A checkout page, with buttons that play the payer:\n  {url}\n\n"
+        "\nIts sandbox still runs. A checkout page, with buttons that play the payer:\n"
+        f"  {checkout_url}\n\n"
+        f"Its dashboard; log in as {operator['username']} with {operator['password']}\n"
+        f"  {facts['dashboardUrl']}\n\n"
         "Press Enter to end the demo."
     )
     with contextlib.suppress(KeyboardInterrupt, EOFError):
@@ -135,7 +140,7 @@ def run_steps(
                 return False
         output.print_end(_describe_next_steps(of, _seconds_since(began)), True)
         if show_more is not None:
-            show_more(context.client, state)
+            show_more(context.client, state, sandbox.facts)
         return True
 
 

@@ -267,7 +267,6 @@ class StartedSandbox:
             f"  app secret   {keys.app_secret}",
             f"  environment  {keys.environment_id}",
             f"  partner id   {keys.partner_id}",
-            f"  dashboard    {self.url}/dashboard",
             *self._describe_operator(),
             f"  data         {folder.path}  (the keys are in {folder.keys_file.name})",
             "",
@@ -290,11 +289,13 @@ class StartedSandbox:
             f"  curl -u {keys.app_id}:{keys.app_secret} {self.url}/v2/payments \\",
             f"    -H 'Idempotency-Key: try-1' --json '{TRY_PAYMENT}'",
             "",
+            "  Open in a browser:",
             *(
                 [f"  A checkout page, with buttons that play the payer: {checkout_url}"]
                 if checkout_url
                 else []
             ),
+            f"  The dashboard, with the log-in above: {self.url}/dashboard",
             f"  The reference of the API: {self.url}/docs",
             "",
             "  Press Ctrl-C to stop.",
@@ -303,7 +304,7 @@ class StartedSandbox:
 
     def _describe_operator(self) -> list[str]:
         password = self.keys.operator_password
-        return [f"  log in as    {OPERATOR}  {password}"] if password else []
+        return [f"  dashboard    log in as {OPERATOR} with {password}"] if password else []
 
     def _describe_chains(self) -> list[str]:
         if self.node_url is None:

@@ -7,7 +7,6 @@ header tells: it has the page's name.
 
 from __future__ import annotations
 
-import ipaddress
 import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
@@ -17,6 +16,7 @@ import attrs
 from payments_core.engine.identifiers import Identifiers
 from payments_core.errors import BadInput
 from payments_core.versions import FIRST_VERSION
+from payments_core_http.client_address import is_loopback_host
 from payments_core_http.errors import encode_error
 
 if TYPE_CHECKING:
@@ -70,10 +70,4 @@ def is_name_of_loopback(host: str) -> bool:
     match = _HOST.fullmatch(host.lower())
     if match is None:
         return False
-    name = match[1] or match[2].removesuffix(".")
-    if name == "localhost" or name.endswith(".localhost"):
-        return True
-    try:
-        return ipaddress.ip_address(name).is_loopback
-    except ValueError:
-        return False
+    return is_loopback_host(match[1] or match[2].removesuffix("."))

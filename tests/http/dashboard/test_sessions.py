@@ -130,22 +130,40 @@ class TestLogIn:
         door = office.door
         throttle = Throttle(MemoryLimiter(), clock=office.clock)
         door.validated = create_app(door.service, mode="sandbox", throttle=throttle)  # type: ignore[arg-type]
-        statuses = [Desk(door).log_in("olivia", "wrong").status for _ in range(11)]
+        office.clock.advance(900 - office.clock.now() // SECOND % 900)  # a window begins
+        statuses = [self._try_from(door).status for _ in range(11)]
         assert statuses == [401] * 10 + [429]
-        for turn in range(20):  # from other addresses, under the same name
-            assert self._try_from(door, f"10.0.0.{turn}").status == 401
-        seen = self._try_from(door, "10.0.1.1")
+        for _ in range(2):  # later, from the same address
+            office.clock.advance(60)
+            assert [self._try_from(door).status for _ in range(10)] == [401] * 10
+        office.clock.advance(60)
+        seen = self._try_from(door)
         assert seen.status == 429
-        for disguised in ("olivia ", "\tolivia", "\u3000olivia"):
-            assert self._try_from(door, "10.0.1.3", username=disguised).status == 429
         assert int(seen.headers["retry-after"]) > 60
         assert b"Too many requests" in seen.body
-        assert self._try_from(door, "10.0.1.2", username="someone").status == 401
+        for disguised in ("olivia ", "\tolivia", "\u3000olivia"):
+            assert self._try_from(door, username=disguised).status == 429
+        assert self._try_from(door, username="someone").status == 401
 
-    def _try_from(self, door: Door, address: str, username: str = "olivia") -> Seen:
+    def test_a_stranger_keeps_nobody_out(self, office: Office) -> None:
+        door = office.door
+        throttle = Throttle(MemoryLimiter(), clock=office.clock)
+        door.validated = create_app(door.service, mode="sandbox", throttle=throttle)  # type: ignore[arg-type]
+        for turn in range(60):
+            assert self._try_from(door, f"10.0.0.{turn % 6}").status == 401
+        assert self._try_from(door, "10.0.0.1").status == 429
+        assert self._try_from(door, "10.0.1.1", password=office.password).status == 303
+
+    def _try_from(
+        self,
+        door: Door,
+        address: str = "127.0.0.1",
+        username: str = "olivia",
+        password: str = "wrong",
+    ) -> Seen:
         desk = Desk(door)
         form = desk.forms("/dashboard/login")["/dashboard/login"]
-        fields = {**form, "username": username, "password": "wrong"}
+        fields = {**form, "username": username, "password": password}
         desk.environ = {"REMOTE_ADDR": address}
         return desk.post("/dashboard/login", fields)
 
@@ -183,6 +201,26 @@ class TestCookie:
             for name in (COOKIE, "__Host-payments_operator")
         }
         assert opened == {COOKIE: 401, "__Host-payments_operator": 200}
+
+    @pytest.mark.parametrize(
+        ("public_url", "is_kept"),
+        [
+            ("http://127.0.0.1:8080", True), ("http://localhost:8080", True),
+            ("http://[::1]:8080", True), ("http://pay.localhost", True),
+            ("http://192.168.1.5:8080", False), ("http://pay.example", False),
+            ("http://localhost.evil.example", False), ("http://127.0.0.1.evil.example", False),
+        ],
+    )  # fmt: skip
+    def test_without_https_it_is_secure_outside_loopback(
+        self, office: Office, public_url: str, is_kept: bool
+    ) -> None:
+        service = office.door.service
+        service.settings = attrs.evolve(service.settings, public_url=public_url)
+        seen = Desk(office.door).get("/dashboard/login")
+        name, *flags = seen.headers["set-cookie"].split("; ")
+        assert name.startswith("payments_login=")
+        assert ("Secure" not in flags) == is_kept
+        assert (b"Nobody can log in at this address" not in seen.body) == is_kept
 
     def test_two_of_one_name_are_none(self, office: Office) -> None:
         token = office.desk().cookie
