@@ -7,7 +7,7 @@ one environment cannot even name another.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 
 import attrs
@@ -65,10 +65,6 @@ class OperatorSessions:
         known = self._storage.read(partition, _find_sessions)
         now = self._clock.real_now()
         gone = {session.id for session in known if is_over(session, now)}
-        living = [
-            session.id for session in known if session.id not in gone and session.id != before
-        ]
-        gone.update(living[: max(0, len(living) - MAX_SESSIONS + 1)])
         if before is not None:
             gone.add(before)
 
@@ -87,14 +83,13 @@ class OperatorSessions:
             )
             claims = Claims(partition, session.id, environment.api_version, session.ends_at)
             token = self._tokens.mint(OPERATOR_PREFIX, claims)
-            ended = (tx.get(OperatorSession, id, for_update=True) for id in sorted(gone))
             return Decision(
-                BegunSession(session, token),
-                inserts=(session,),
-                deletes=tuple(one for one in ended if one is not None),
+                BegunSession(session, token), inserts=(session,), deletes=_lock_all(tx, gone)
             )
 
-        return self._committer.commit(WorkerAuthority(partition, mode), decide)
+        begun = self._committer.commit(WorkerAuthority(partition, mode), decide)
+        self._end_excess(WorkerAuthority(partition, mode), begun.session.id)
+        return begun
 
     def authenticate(self, token: str, *, mode: str) -> tuple[Environment, OperatorSession]:
         """Whose token this is. Raises Unauthorized, and does not say why."""
@@ -129,6 +124,21 @@ class OperatorSessions:
             return Decision(None, deletes=() if stored is None else (stored,))
 
         self._committer.commit(WorkerAuthority(authority.partition, authority.mode), decide)
+
+    def _end_excess(self, authority: WorkerAuthority, newest_id: str) -> None:
+        """End the oldest sessions that are too many now.
+
+        It looks after the commit: of log-ins at the same moment, the last to look sees them all.
+        After a crash in between, the next log-in ends them.
+        """
+        known = self._storage.read(authority.partition, _find_sessions)
+        older = [session.id for session in known if session.id != newest_id]
+        excess = older[: max(0, len(older) - MAX_SESSIONS + 1)]
+        if excess:
+            self._committer.commit(
+                authority,
+                lambda tx, id_sequence: Decision(None, deletes=_lock_all(tx, excess)),
+            )
 
     def _find_session_id(self, token: str | None, partition: str) -> str | None:
         """The session of a token of this environment, or None."""
@@ -171,6 +181,12 @@ def _has_operator(
         and operator.environment_id == environment.id
         and operator.password_set_at == session.password_set_at
     )
+
+
+def _lock_all(tx: Transaction, ids: Iterable[str]) -> tuple[OperatorSession, ...]:
+    """Those of the sessions that are still there, locked."""
+    found = (tx.get(OperatorSession, id, for_update=True) for id in sorted(ids))
+    return tuple(session for session in found if session is not None)
 
 
 def _find_sessions(snapshot: Snapshot) -> Sequence[OperatorSession]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 from urllib.parse import urlsplit
 
 import attrs
@@ -316,6 +317,25 @@ class TestTheEndOfASession:
             desks.append(office.desk())
         assert [is_out(desk) for desk in desks] == [True] + [False] * MAX_SESSIONS
         assert len(office.sessions()) == MAX_SESSIONS
+
+    def test_log_ins_of_one_moment_are_bounded_too(
+        self, office: Office, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        for _ in range(MAX_SESSIONS):
+            office.clock.advance(1)
+            office.desk()
+        committer = office.door.service.ports.committer
+        commit, desks = committer.commit, []
+
+        def commit_behind_another(*given: Any, **more: Any) -> Any:
+            monkeypatch.setattr(committer, "commit", commit)
+            desks.append(office.desk())
+            return commit(*given, **more)
+
+        monkeypatch.setattr(committer, "commit", commit_behind_another)
+        desks.append(office.desk())
+        assert len(office.sessions()) == MAX_SESSIONS
+        assert [is_out(desk) for desk in desks] == [False, False]
 
     def test_what_is_over_is_removed_with_the_next_log_in(self, office: Office) -> None:
         office.desk()
