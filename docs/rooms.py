@@ -68,6 +68,7 @@ ROOMS: dict[str, dict[str, str]] = {
         "v2": "The routes of v2, a folder for each resource.",
         "v1": "The routes of the legacy interface, a folder for each resource.",
         "routes": "The routes of both generations.",
+        "request_recorder": "What programs ask of the API, recorded off the path of requests.",
         "openapi": "The OpenAPI document, made from the routes.",
         "reference": "The reference pages, made from the same.",
         "pages": "What a payer sees in a browser: the page of a checkout link.",

@@ -72,6 +72,7 @@ from payments_core.tenants.record import (
     OperatorSession,
     PartnerName,
 )
+from payments_core.tenants.request_log import RequestLogPage
 from payments_core.webhooks.record import ConsoleAction, Delivery, Endpoint
 
 RECORD_TYPES: tuple[type[Record], ...] = (
@@ -92,6 +93,7 @@ RECORD_TYPES: tuple[type[Record], ...] = (
     ClientSession,
     SessionExchange,
     OperatorSession,
+    RequestLogPage,
     Account,
     Wallet,
     WalletChallenge,

@@ -73,6 +73,7 @@ from payments_core.tenants.operations import Tenants
 from payments_core.tenants.operator_sessions import OperatorSessions
 from payments_core.tenants.operators import Operators
 from payments_core.tenants.record import App
+from payments_core.tenants.request_log import RequestLog
 from payments_core.versions import Versions
 from payments_core.webhooks.destinations import Resolver
 from payments_core.webhooks.dispatch.attempt import AttemptRunner
@@ -192,6 +193,11 @@ class PaymentsService:
     def operator_sessions(self) -> OperatorSessions:
         """The log-ins of operators."""
         return OperatorSessions(self.ports, self.operators)
+
+    @cached_property
+    def request_log(self) -> RequestLog:
+        """What was asked of the API lately, as far as it is recorded."""
+        return RequestLog(self.ports)
 
     @cached_property
     def accounts(self) -> Accounts:

@@ -51,7 +51,7 @@ from payments_core_http.routing import RenderError, Route, group_by_path, has_en
 from payments_core_http.throttling import RateLimitContext, Throttle
 from payments_core_http.versions import require_version_agreement
 from payments_core_http.wire.query import read_page_query, read_query
-from payments_core_http.wire.request_body import read_body
+from payments_core_http.wire.request_body import read_body, read_document
 
 if TYPE_CHECKING:
     from payments_core.service import PaymentsService
@@ -169,6 +169,7 @@ class Pipeline:
         context.version, context.origin = caller.api_version, caller.admitted_origin
         if caller.environment is not None:
             context.request.environment_id = caller.environment.id
+            context.request.credential = route.credential
         require_version_agreement(
             self._service.settings.versions,
             environ.get("HTTP_SERVICE_VERSION"),
@@ -191,7 +192,8 @@ class Pipeline:
             form = read_form(self._service, self._throttle, rates, route, environ, path)
             key, document, body = form.key, form.fields, form.fields
         else:
-            document, body = read_body(route, environ)
+            document = context.request.document = read_document(route, environ)
+            body = read_body(route, document)
         if authority is not None and route.product_of is not None:
             require_product(authority, route.product_of(body))
         retention_ms = self._service.settings.idempotency_retention_ms
@@ -345,9 +347,8 @@ class Pipeline:
     ) -> ResponseParts:
         request = context.request
         try:
-            if (
-                req.path not in health.PATHS
-            ):  # whether the process lives is not the limiter's matter
+            # Whether the process lives is not the limiter's matter.
+            if req.path not in health.PATHS:
                 self._throttle.check_address(context.rate_context, req.env)
             if has_encoded_slash(req.env):
                 raise RouteNotFound()
@@ -356,6 +357,7 @@ class Pipeline:
             if isinstance(error, RouteNotFound):
                 self._throttle.count_unknown_path(context.rate_context, req.env)
             told = to_payments_error(error, request.id, place)
+            request.error_code = told.code
             if isinstance(told, RateLimited):
                 request.rate_limit_reason = told.reason
             headers = headers_of(told, context.challenge)

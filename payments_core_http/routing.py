@@ -78,6 +78,7 @@ PATH_IDS: Mapping[str, PathId] = {
     "mandateId": PathId("mandate", "mandate"),
     "optionId": PathId("pay_option", "payment option"),
     "paymentId": PathId("payment", "payment"),
+    "requestId": PathId("req", "request"),
     "sessionId": PathId("ses", "session"),
     "vaultId": PathId("vault", "vault"),
     "walletId": PathId("wallet", "wallet"),

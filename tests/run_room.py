@@ -33,6 +33,7 @@ TESTS: Mapping[str, tuple[str, ...]] = {
     "addresses": ("tests/core/test_values.py", "tests/core/accounts"),
     "amounts": ("tests/core/test_values.py", SELF),
     "assets": ("tests/core/test_values.py", "tests/core/accounts"),
+    "request_recorder": ("tests/http/dashboard/test_request_pages.py",),
     "client_address": ("tests/http/throttling", "tests/http/hostile/test_proxies.py"),
     "clock": ("tests/core/test_values.py", "tests/service/sandbox/test_one_clock.py"),
     "browser_sessions": ("tests/http/dashboard/test_sessions.py",),

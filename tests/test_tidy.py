@@ -133,6 +133,7 @@ MAY_TOUCH_THE_WORLD = {
     "payments_core/webhooks/transports/*.py": {"threading", "time"},
     "payments_core/conformance/**": {"threading", "time", "random"},
     "payments_core/tenants/operators.py": {"threading"},  # how many passwords are hashed at once
+    "payments_core_http/request_recorder.py": {"threading"},
     "payments_core_http/server/server.py": {"threading", "time"},
     "payments_core_http/server/thread_pool.py": {"threading", "time"},
     "payments_core_http/server/connection.py": {"time"},

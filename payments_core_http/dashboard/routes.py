@@ -129,6 +129,8 @@ ROUTES: tuple[Route, ...] = (
     _page("GET", "/events", "events.list_events", _WEBHOOKS, "List the events."),
     _page("GET", "/events/{eventId}", "events.show_event", _WEBHOOKS, "Show an event."),
     _page("POST", "/events/{eventId}/resend", "events.resend", _WEBHOOKS, "Send an event again."),
+    _page("GET", "/requests", "requests.list_requests", _ANY, "List the API requests."),
+    _page("GET", "/requests/{requestId}", "requests.show_request", _ANY, "Show an API request."),
     _page("GET", "/keys", "keys.list_keys", _ANY, "List the keys."),
 )  # fmt: skip
 """They are pages and not part of the API, so the OpenAPI document does not have them."""

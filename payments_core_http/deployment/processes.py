@@ -34,6 +34,7 @@ from payments_core_http.observability import logs
 from payments_core_http.observability.management import ManagementServer
 from payments_core_http.observability.metrics import Metrics
 from payments_core_http.observability.tracing import TracedMetrics, add_tracing
+from payments_core_http.request_recorder import RequestRecorder
 from payments_core_http.server.server import SWITCH_INTERVAL_S, Server
 
 OnReady = Callable[["RunningProcess"], None]
@@ -54,12 +55,13 @@ def serve(configuration: Configuration, ready: OnReady) -> None:
     """Answer requests until a signal comes. Raises ConfigurationRefused, StorageError, OSError."""
     with _start_deployment(configuration) as (service, metrics, observer):
         http = configuration.http
+        recorder = RequestRecorder.over(service, configuration.mode, observer)
         app = create_app(
             service,
             mode=configuration.mode,
             threads=http.threads,
             throttle=assembling.build_throttle(configuration),
-            observer=observer,
+            observer=recorder,
         )
         with assembling.report_listen_failure("http.port", http.host, http.port):
             server = Server(
@@ -72,8 +74,12 @@ def serve(configuration: Configuration, ready: OnReady) -> None:
             )
         is_stopping = _stop_on_signals(server.stop)
         with _run_management(configuration, service, metrics, is_stopping) as management_url:
+            recorder.start()
             _announce_ready(ready, RunningProcess(server.url, management_url))
-            server.run(http.drain_s)
+            try:
+                server.run(http.drain_s)
+            finally:
+                recorder.stop()
 
 
 def work(configuration: Configuration, ready: OnReady) -> None:

@@ -27,7 +27,10 @@ _log = logging.getLogger("payments_core_http.access")
 
 @attrs.define
 class ObservedRequest:
-    """One request, of which more is known as it goes on; `status` is set when it has ended."""
+    """One request, of which more is known as it goes on; `status` is set when it has ended.
+
+    `credential` is the kind that its route takes, and `document` the body as it was parsed.
+    """
 
     id: str
     method: str
@@ -37,6 +40,9 @@ class ObservedRequest:
     environment_id: str | None = None
     is_replay: bool = False
     rate_limit_reason: RateLimitReason | None = None
+    credential: str | None = None
+    error_code: str | None = None
+    document: Any = attrs.field(default=None, repr=False)
 
 
 class RequestObserver(Protocol):

@@ -23,22 +23,31 @@ _CREDENTIAL_HINT = re.compile(rb"[srp]k_|cst_|cat_|ops_|whsec_|_secret_|\\u")
 _BODY_READER = Reader()
 
 
-def read_body(route: Route, environ: Mapping[str, Any]) -> tuple[Any, Any]:
-    """The parsed document (None where the body is empty) and the wire object.
+def read_document(route: Route, environ: Mapping[str, Any]) -> Any:
+    """The parsed document, which holds no credential; None where the body is empty.
 
     Raises UnsupportedMediaType, PayloadTooLarge, InvalidJson, ValidationFailed.
     """
     if route.method == "GET":
-        return None, None
+        return None
     raw = _read_whole(environ)
     if not raw:
         if not route.body_may_be_empty:
             raise InvalidJson("the body is empty")
-        return None, _BODY_READER.read({}, route.body)
+        return None
     document = json_text.parse(raw)
     if _CREDENTIAL_HINT.search(raw):
         _refuse_credentials(document)
-    return document, _BODY_READER.read(document, route.body)
+    if document is None:  # `null` is refused as it is elsewhere, and is no empty body
+        _BODY_READER.read(None, route.body)
+    return document
+
+
+def read_body(route: Route, document: Any) -> Any:
+    """The wire object of a document. Raises ValidationFailed."""
+    if route.method == "GET":
+        return None
+    return _BODY_READER.read({} if document is None else document, route.body)
 
 
 def _read_whole(environ: Mapping[str, Any]) -> bytes:

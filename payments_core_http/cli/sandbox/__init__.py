@@ -43,6 +43,8 @@ from payments_core_http.cli.sandbox.data_folder import (
 )
 from payments_core_http.cli.sandbox.example_payment import open_example
 from payments_core_http.cli.sandbox.host_check import LoopbackHosts
+from payments_core_http.observability.requests import NOOP_OBSERVER
+from payments_core_http.request_recorder import RequestRecorder
 from payments_core_http.server.server import Server
 from payments_core_http.throttling import Throttle
 
@@ -137,12 +139,14 @@ def _serve(
         if node is not None:
             node.prepare(keys.environment_id)
         throttle = Throttle(MemoryLimiter()) if rate_limits else None
-        app = create_app(service, mode=MODE, throttle=throttle)
+        recorder = RequestRecorder.over(service, MODE, NOOP_OBSERVER)
+        app = create_app(service, mode=MODE, throttle=throttle, observer=recorder)
         door.application = LoopbackHosts(app, service.ports.identifiers) if loopback else app
         worker = service.worker(MODE)
         worker.take_over("sandbox")  # the lock of the folder says that the last one is dead
         _stop_on_signals(server)
         worker.start(WORKER_THREADS)
+        recorder.start()
         # The socket listens already: what arrives before `run` waits in its queue.
         with publish_address(folder.path, url), node.keep_ticking() if node else nullcontext():
             started = StartedSandbox(
@@ -153,6 +157,7 @@ def _serve(
             else:  # a script's sandbox begins with no Payment
                 click.echo(started.render_banner(open_example(service, keys.environment_id)))
             server.run()
+        recorder.stop()
         worker.stop()
     finally:
         service.close()

@@ -19,6 +19,7 @@ from payments_core.onramps.record import (
 from payments_core.payments.destinations import ToAccount
 from payments_core.quotes.request import NewQuote
 from payments_core.storage.records import Record
+from payments_core.tenants.request_log import LoggedRequest
 from payments_core.versions import FIRST_VERSION
 from tests.http.authorization.wire import Wire
 from tests.signers import EvmWallet
@@ -305,6 +306,17 @@ class Estate:
             self.work()
             found = self.call("GET", f"/v2/console/webhooks/{endpoint}/deliveries")["deliveries"]
             ids["deliveryId"], ids["eventId"] = found[0]["id"], found[0]["outboxEventId"]
+            ids["requestId"] = self._log_request()
+
+    def _log_request(self) -> str:
+        """A recorded request: its id."""
+        service = self.wire.service
+        request = LoggedRequest(
+            id=service.ports.identifiers.new("req"), at=service.ports.clock.now(), method="GET",
+            path="/v2/accounts", credential="server_key", status=200,
+        )  # fmt: skip
+        service.request_log.append(self.environment_id, self.wire.mode, [request])
+        return request.id
 
     def go_through(self, advance: Any) -> None:
         """Bring Payments to where money has moved: settled ones, and one that came too late."""

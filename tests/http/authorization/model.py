@@ -203,6 +203,8 @@ _TABLE: tuple[Row, ...] = (
     _operator("GET", "/events", _CONSOLE),
     _operator("GET", "/events/{eventId}", _CONSOLE),
     _operator("POST", "/events/{eventId}/resend", _CONSOLE),
+    _operator("GET", "/requests"),
+    _operator("GET", "/requests/{requestId}"),
     # The partner.
     _keyed("GET", "/v2/partners/config", ""),
     _standard("GET", "/v2/partners/payment-settings"),

@@ -34,7 +34,7 @@ PREFIXES = {
     "accountId": "acct_", "appId": "app_", "clientSessionId": "client_session_",
     "deliveryId": "delivery_", "environmentId": "env_", "eventId": "evt_",
     "mandateId": "mandate_", "optionId": "pay_option_", "paymentId": "payment_",
-    "onrampBankAccountId": "onramp_account_",
+    "onrampBankAccountId": "onramp_account_", "requestId": "req_",
     "sessionId": "ses_", "vaultId": "vault_", "walletId": "wallet_", "webhookId": "webhook_",
     "code": "A" * 24, "quoteId": "quote_",
 }  # fmt: skip

@@ -9,6 +9,9 @@ from typing import Any
 import attrs
 from playwright.sync_api import Page
 
+from payments_core_http.app import create_app
+from payments_core_http.observability.requests import NOOP_OBSERVER
+from payments_core_http.request_recorder import RequestRecorder
 from tests.http.console import LATER, NEVER, OK, Console
 from tests.http.dashboard.desk import CHEAP
 from tests.http.pages.browser import serve
@@ -30,6 +33,8 @@ PAGES = (
     "recover",
     "events",
     "event",
+    "requests",
+    "request",
     "keys",
 )
 """The names of all pages that a link leads to."""
@@ -51,6 +56,7 @@ class Stage:
     endpoint: str
     failed: str
     event: str
+    request: str
 
     @property
     def pages(self) -> Mapping[str, str]:
@@ -71,6 +77,8 @@ class Stage:
             "recover": f"{self.endpoint}/recover",
             "events": "/dashboard/events",
             "event": self.event,
+            "requests": "/dashboard/requests",
+            "request": f"/dashboard/requests/{self.request}",
             "keys": "/dashboard/keys",
         }
 
@@ -101,6 +109,7 @@ def set_stage() -> Iterator[Stage]:
         console.run()
         by_answer[answer.status] = console.delivery(endpoint, event_id)
     console.receiver.answer = OK
+    request_id = _log_requests(console)
     hook = f"/dashboard/webhooks/{endpoint['id']}"
     with serve(console.door.app) as url:
         yield Stage(
@@ -112,8 +121,24 @@ def set_stage() -> Iterator[Stage]:
             waiting=f"{HOME}/{waiting['id']}",
             endpoint=hook,
             failed=f"{hook}/deliveries/{by_answer[503]['id']}",
+            request=request_id,
             event=f"/dashboard/events/{by_answer[400]['outboxEventId']}",
         )
+
+
+def _log_requests(console: Console) -> str:
+    """Recorded requests, good ones and a bad one, and the id of that."""
+    door = console.door
+    recorder = RequestRecorder.over(door.service, "sandbox", NOOP_OBSERVER)  # type: ignore[arg-type]
+    plain = door.validated
+    door.validated = create_app(door.service, mode="sandbox", observer=recorder)  # type: ignore[arg-type]
+    door.call("GET", "/v2/accounts?limit=2")
+    body = {"intent": "receive", "amount": "a lot", "reference": LONG[:60], "metadata": {"t": LONG}}
+    seen = door.call("POST", "/v2/payments", body, key="log")
+    door.call("GET", f"/v2/accounts/{door.account_id}")
+    recorder.flush()
+    door.validated = plain
+    return seen.headers["x-request-id"]
 
 
 def _create(console: Console, key: str, amount: str = "25.00", **more: Any) -> Any:

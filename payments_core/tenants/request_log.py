@@ -1,0 +1,116 @@
+"""What an environment's programs asked of the API lately, for the dashboard to show.
+
+It is bounded, redacted before it comes here, and not exact: requests are added in batches and off
+their own path, so that a process that is killed loses those of its last seconds. Nothing decides
+by it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+import attrs
+
+from payments_core.clock import Instant
+from payments_core.engine.decision import Decision, WorkerAuthority
+from payments_core.engine.identifiers import IdSequence
+from payments_core.engine.ports import Ports
+from payments_core.errors import NotFound
+from payments_core.storage.port import Snapshot, Transaction
+from payments_core.storage.records import Collection, Index, Record
+from payments_core.tenants.authorization import Authority
+
+PAGE_REQUESTS = 20
+"""So many requests lie in one record."""
+
+MAX_PAGES = 25
+"""So many records an environment keeps: its newest 500 requests, 2 MB at the most."""
+
+
+@attrs.frozen(kw_only=True)
+class LoggedRequest:
+    """One request and how it ended. No credential is part of it.
+
+    `path` has its ids in it, and `body` is JSON; `body` is None where there was none, and
+    `body_bytes` then says how long one was that is not kept. `credential` is the kind that the
+    route takes.
+    """
+
+    id: str
+    at: Instant
+    method: str
+    path: str
+    query: str = ""
+    credential: str
+    has_payment_secret: bool = False
+    has_idempotency_key: bool = False
+    body: str | None = None
+    body_bytes: int = 0
+    status: int
+    error_code: str | None = None
+    duration_ms: int = 0
+
+
+@attrs.frozen(kw_only=True)
+class RequestLogPage(Record):
+    """Requests of an environment, in the order in which they were added."""
+
+    collection: ClassVar[Collection] = Collection(
+        "request_log",
+        columns={"created_at": int},
+        indexes=(Index("newest", order=("created_at",), descending=True),),
+    )
+
+    created_at: Instant
+    requests: tuple[LoggedRequest, ...]
+
+
+class RequestLog:
+    """The log of each environment."""
+
+    def __init__(self, ports: Ports) -> None:
+        self._storage = ports.storage
+        self._committer = ports.committer
+        self._clock = ports.clock
+
+    def append(self, partition: str, mode: str, requests: Sequence[LoggedRequest]) -> None:
+        """Add up to PAGE_REQUESTS requests, and drop the oldest. One commit. Raises Unavailable."""
+        known = self._storage.read(partition, _find_pages)
+        now = self._clock.now()
+
+        def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[None]:
+            newest = tx.get(RequestLogPage, known[0].id, for_update=True) if known else None
+            joined = None if newest is None else (*newest.requests, *requests)
+            if newest is not None and joined is not None and len(joined) <= PAGE_REQUESTS:
+                return Decision(None, replaces=(attrs.evolve(newest, requests=joined),))
+            page = RequestLogPage(
+                id=id_sequence.issue("request_log"), created_at=now, requests=tuple(requests)
+            )
+            excess = sorted(one.id for one in known[MAX_PAGES - 1 :])
+            dropped = (tx.get(RequestLogPage, id, for_update=True) for id in excess)
+            return Decision(
+                None,
+                inserts=(page,),
+                deletes=tuple(one for one in dropped if one is not None),
+            )
+
+        self._committer.commit(WorkerAuthority(partition, mode), decide)
+
+    def list(self, authority: Authority) -> Sequence[LoggedRequest]:
+        """All requests that are kept, newest first."""
+        pages = self._storage.read(authority.partition, _find_pages)
+        requests = [request for page in pages for request in page.requests]
+        return sorted(requests, key=lambda request: (request.at, request.id), reverse=True)
+
+    def get(self, authority: Authority, request_id: str) -> LoggedRequest:
+        """One request, by the id that its answer had. Raises NotFound, also once it is dropped."""
+        for request in self.list(authority):
+            if request.id == request_id:
+                return request
+        raise NotFound("request")
+
+
+def _find_pages(snapshot: Snapshot) -> Sequence[RequestLogPage]:
+    """The pages, newest first; a few more than MAX_PAGES where processes added at once."""
+    return snapshot.find(RequestLogPage, "newest", limit=2 * MAX_PAGES, skip_damaged=True).records

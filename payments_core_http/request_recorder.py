@@ -1,0 +1,220 @@
+"""Records what programs ask of the API, for the dashboard, off the path of the requests.
+
+A request leaves a few references in memory as it ends. A thread of the process writes them, every
+FLUSH_S seconds: one commit for each environment that was called, of a bounded number of requests,
+and of a bounded number of environments, which take turns. So what an answer waits for does not
+change, one environment's calls keep no other's out of the log, and a process that is killed loses
+what it had not written yet, which nothing rests on.
+
+Headers are never recorded, and so no credential; what looks like one elsewhere is taken out.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import threading
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from functools import cache
+from typing import TYPE_CHECKING, Any, get_args
+
+import attrs
+
+from payments_core.clock import Clock, Instant
+from payments_core.tenants.request_log import PAGE_REQUESTS, LoggedRequest, RequestLog
+from payments_core_http.observability.requests import ObservedRequest, RequestObserver
+from payments_core_http.redaction import REDACTED, redact, redact_value
+from payments_core_http.routes import ROUTES
+from payments_core_http.throttling import APP_CREDENTIALS
+
+if TYPE_CHECKING:
+    from payments_core.service import PaymentsService
+
+FLUSH_S = 2.0
+FLUSHED_ENVIRONMENTS = 20
+"""So many environments are written in one turn; the others come first in the next."""
+
+MAX_ENVIRONMENTS = 500
+"""So many wait at the most; requests of further ones are not recorded."""
+
+MAX_BODY_BYTES = 2_000
+MAX_QUERY_CHARACTERS = 1_000
+MAX_PATH_CHARACTERS = 500
+STOP_S = 5.0
+
+_log = logging.getLogger(__name__)
+
+
+@attrs.frozen
+class _EndedRequest:
+    """What is kept of a request until it is written. Its body is not redacted yet."""
+
+    request: ObservedRequest = attrs.field(repr=False)
+    at: Instant
+    duration_ms: int
+    path: str = attrs.field(repr=False)
+    query: str = attrs.field(repr=False)
+    body_bytes: int
+    has_payment_secret: bool
+    has_idempotency_key: bool
+
+
+class RequestRecorder:
+    """Observes requests for another observer and for the log of each environment."""
+
+    def __init__(self, log: RequestLog, clock: Clock, mode: str, inner: RequestObserver) -> None:
+        self._request_log = log
+        self._clock = clock
+        self._mode = mode
+        self._inner = inner
+        self._lock = threading.Lock()
+        self._waiting: dict[str, deque[_EndedRequest]] = {}
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="request-log", daemon=True)
+        self._is_failing = False
+
+    @classmethod
+    def over(cls, service: PaymentsService, mode: str, inner: RequestObserver) -> RequestRecorder:
+        """The recorder of a service's requests."""
+        return cls(service.request_log, service.ports.clock, mode, inner)
+
+    # What requests meet.
+
+    @contextmanager
+    def observe_request(
+        self, request: ObservedRequest, environ: Mapping[str, Any]
+    ) -> Iterator[AbstractContextManager[object]]:
+        """Observe it for the inner observer, and keep it where a program made it."""
+        began = self._clock.real_now()
+        with self._inner.observe_request(request, environ) as observed:
+            yield observed  # type: ignore[misc]
+        if request.environment_id is not None and request.credential in APP_CREDENTIALS:
+            self._keep(request, environ, began)
+
+    def _keep(self, request: ObservedRequest, environ: Mapping[str, Any], began: Instant) -> None:
+        declared = str(environ.get("CONTENT_LENGTH") or "")
+        body_bytes = int(declared) if declared.isascii() and declared.isdigit() else 0
+        if body_bytes > MAX_BODY_BYTES:
+            request.document = None
+        ended = _EndedRequest(
+            request,
+            self._clock.now(),
+            self._clock.real_now() - began,
+            str(environ.get("PATH_INFO", "")),
+            str(environ.get("QUERY_STRING", "")),
+            body_bytes,
+            "HTTP_X_SERVICE_PAYMENT_SECRET" in environ,
+            "HTTP_IDEMPOTENCY_KEY" in environ,
+        )
+        partition = str(request.environment_id)
+        with self._lock:
+            waiting = self._waiting.get(partition)
+            if waiting is None:
+                if len(self._waiting) >= MAX_ENVIRONMENTS:
+                    return
+                waiting = self._waiting[partition] = deque(maxlen=PAGE_REQUESTS)
+            waiting.append(ended)
+
+    # What the thread does.
+
+    def start(self) -> None:
+        """Write from now on, in a thread."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Write what waits, for STOP_S at the most, and end."""
+        self._stopping.set()
+        self._thread.join(STOP_S)
+
+    def _run(self) -> None:
+        while not self._stopping.wait(FLUSH_S):
+            self.flush()
+        while self._waiting:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write what waits of the environments whose turn it is. Raises nothing."""
+        with self._lock:
+            turn = list(self._waiting)[:FLUSHED_ENVIRONMENTS]
+            batches = [(partition, self._waiting.pop(partition)) for partition in turn]
+        for partition, ended in batches:
+            try:
+                self._request_log.append(partition, self._mode, [_describe(one) for one in ended])
+                self._is_failing = False
+            except Exception as error:  # the next ones may be written; these are not worth more
+                if not self._is_failing:
+                    _log.warning("the request log cannot be written: %s", type(error).__name__)
+                self._is_failing = True
+
+
+def _describe(ended: _EndedRequest) -> LoggedRequest:
+    """The request as it is stored, redacted and cut."""
+    request = ended.request
+    return LoggedRequest(
+        id=request.id,
+        at=ended.at,
+        method=request.method,
+        path=redact(_cut(_decode(ended.path), MAX_PATH_CHARACTERS)),
+        query=redact(_cut(_decode(ended.query), MAX_QUERY_CHARACTERS)),
+        credential=str(request.credential),
+        has_payment_secret=ended.has_payment_secret,
+        has_idempotency_key=ended.has_idempotency_key,
+        body=_write_body(request.document),
+        body_bytes=ended.body_bytes,
+        status=request.status,
+        error_code=request.error_code,
+        duration_ms=max(0, ended.duration_ms),
+    )
+
+
+def _write_body(document: Any) -> str | None:
+    """The body as JSON, without what is secret; None where there is none, or too much."""
+    if document is None:
+        return None
+    safe = redact_value(_hide(document, list_hidden_names()))
+    body = json.dumps(safe, ensure_ascii=False).encode("utf-8", "replace")
+    return body.decode() if len(body) <= MAX_BODY_BYTES else None
+
+
+def _hide(value: Any, names: frozenset[str]) -> Any:
+    if isinstance(value, dict):
+        return {
+            name: REDACTED if name in names else _hide(one, names) for name, one in value.items()
+        }
+    return [_hide(one, names) for one in value] if isinstance(value, list) else value
+
+
+@cache
+def list_hidden_names() -> frozenset[str]:
+    """The fields of bodies that no log shows: those that are left out of their `repr`."""
+    return frozenset(
+        field.name
+        for route in ROUTES
+        for wire_class in _list_classes(route.body)
+        for field in attrs.fields(wire_class)
+        if not field.repr
+    )
+
+
+def _list_classes(kind: Any, known: Sequence[Any] = ()) -> Iterator[Any]:
+    """The wire classes in a type, those inside them too."""
+    if isinstance(kind, type) and attrs.has(kind):
+        if kind in known:
+            return
+        attrs.resolve_types(kind)
+        yield kind
+        for field in attrs.fields(kind):
+            yield from _list_classes(field.type, (*known, kind))
+    for part in get_args(kind):
+        yield from _list_classes(part, known)
+
+
+def _decode(text: str) -> str:
+    """A text of WSGI, which carries bytes as latin-1 characters."""
+    return text.encode("latin-1", "replace").decode("utf-8", "replace")
+
+
+def _cut(text: str, limit: int) -> str:
+    return text if len(text) <= limit else f"{text[:limit]}…"

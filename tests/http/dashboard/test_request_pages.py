@@ -1,0 +1,336 @@
+"""API requests on the dashboard: what is recorded, what never is, and copies that run."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from html import unescape
+from pathlib import Path
+from typing import Any
+
+import attrs
+import pytest
+
+from payments_core.errors import Unavailable
+from payments_core.tenants.request_log import PAGE_REQUESTS, RequestLogPage
+from payments_core_http import request_recorder
+from payments_core_http.app import create_app
+from payments_core_http.observability.requests import NOOP_OBSERVER
+from payments_core_http.request_recorder import RequestRecorder, list_hidden_names
+from tests.http.checkout import Checkout
+from tests.http.dashboard.desk import Desk, open_desk
+from tests.http.door import Door
+from tests.http.pages.browser import serve
+from tests.http.pages.test_checkout_page import ATTACKS
+
+LIST = "/dashboard/requests"
+ACCOUNT = {"externalUserId": "mine", "subjectType": "individual"}
+PAYMENT = {
+    "intent": "receive",
+    "amount": "4.50",
+    "destination": {"type": "wallet", "address": "0x" + "5e" * 20},
+    "description": 'it\'s "mine" $HOME `id` \\n é',
+    "metadata": {"a": [True, None, 1]},
+}
+
+
+@attrs.define
+class Recorded:
+    """A door whose requests are recorded, and an operator's desk at it."""
+
+    checkout: Checkout
+    door: Door
+    desk: Desk
+    recorder: RequestRecorder
+    app: Any
+
+    def call(self, *given: Any, **more: Any) -> Any:
+        self.checkout.system.advance(0.01)
+        seen = self.door.call(*given, **more)
+        self.recorder.flush()
+        return seen
+
+    def read(self) -> Any:
+        tenants = self.door.service.tenants
+        return self.door.service.request_log.list(tenants.system_authority(self.door.partition))
+
+
+def read_copies(page: str) -> tuple[str, str]:
+    """What stands in the page's last two boxes."""
+    *_, curl, test = re.findall(r"<pre[^>]*>(.*?)</pre>", page, re.DOTALL)
+    return unescape(curl), unescape(test)
+
+
+def record(checkout: Checkout) -> Recorded:
+    door = checkout.door
+    desk = open_desk(checkout)
+    recorder = RequestRecorder.over(door.service, "sandbox", NOOP_OBSERVER)  # type: ignore[arg-type]
+    app = create_app(door.service, mode="sandbox", observer=recorder)  # type: ignore[arg-type]
+    door.validated = app
+    return Recorded(checkout, door, desk, recorder, app)
+
+
+@pytest.fixture
+def recorded(checkout: Checkout) -> Recorded:
+    return record(checkout)
+
+
+class TestWhatIsRecorded:
+    def test_a_request_and_how_it_ended(self, recorded: Recorded) -> None:
+        seen = recorded.call("POST", "/v2/accounts?x=1", ACCOUNT)
+        assert seen.status == 400
+        recorded.call("GET", "/v2/accounts?limit=2")
+        found, failed = recorded.read()
+        assert (failed.id, failed.method, failed.path, failed.query) == (
+            seen.headers["x-request-id"], "POST", "/v2/accounts", "x=1",
+        )  # fmt: skip
+        assert (failed.status, failed.error_code) == (400, "validation_error")
+        assert (found.method, found.status, found.error_code) == ("GET", 200, None)
+        text = recorded.desk.open(LIST).text
+        assert "POST /v2/accounts" in text
+        assert "validation_error" in text
+        text = recorded.desk.open(f"{LIST}/{failed.id}").text
+        assert "server key" in text
+        assert "x=1" in text
+
+    def test_a_body_that_was_refused_is_shown(self, recorded: Recorded) -> None:
+        recorded.call("POST", "/v2/accounts", {"subjectType": "alien"})
+        [failed] = recorded.read()
+        assert failed.body == '{"subjectType": "alien"}'
+
+    def test_pages_and_strangers_are_not_recorded(self, recorded: Recorded) -> None:
+        recorded.call("GET", "/v2/accounts", auth="Basic eDp5")
+        recorded.call("GET", "/nothing")
+        recorded.desk.get(LIST)
+        recorded.recorder.flush()
+        assert recorded.read() == []
+
+    def test_it_is_found_by_its_id_its_path_and_its_outcome(self, recorded: Recorded) -> None:
+        good = recorded.call("GET", "/v2/accounts").headers["x-request-id"]
+        bad = recorded.call("GET", "/v2/payments?limit=0").headers["x-request-id"]
+        desk = recorded.desk
+        assert desk.get(f"{LIST}?search={good}").headers["location"] == f"{LIST}/{good}"
+        for query, found in (
+            ("outcome=failed", [bad]), ("outcome=succeeded", [good]), ("search=accou", [good]),
+            ("search=nothing", []), ("outcome=other", [bad, good]),
+        ):  # fmt: skip
+            links = [str(one["href"]) for one in desk.open(f"{LIST}?{query}").all("a")]
+            assert [one for one in links if "/req_" in one] == [f"{LIST}/{id}" for id in found]
+
+    def test_the_list_has_pages(self, recorded: Recorded) -> None:
+        for _ in range(5):
+            for _ in range(PAGE_REQUESTS):
+                recorded.door.call("GET", "/v2/accounts")
+            recorded.recorder.flush()
+        following: str | None = ""
+        seen: list[str] = []
+        while following is not None:
+            links = list(recorded.desk.open(LIST + following).all("a"))
+            seen += [str(one["href"]) for one in links if "/req_" in str(one["href"])]
+            following = next((str(a["href"]) for a in links if a.get("rel") == "next"), None)
+        assert len(seen) == len(set(seen)) == 5 * PAGE_REQUESTS
+
+    def test_another_environment_sees_nothing_of_it(self, recorded: Recorded) -> None:
+        id = recorded.call("GET", "/v2/accounts").headers["x-request-id"]
+        service = recorded.door.service
+        other = service.tenants.create_app("Other", "other").environments["sandbox"]
+        made = service.operators.create(other, "oscar")
+        theirs = Desk(recorded.door)
+        theirs.log_in("oscar", made.password)
+        assert theirs.get(f"{LIST}/{id}").status == 404
+        assert id not in theirs.get(LIST).body.decode()
+
+
+class TestWhatNeverIs:
+    def test_no_credential_reaches_the_log(self, recorded: Recorded) -> None:
+        door = recorded.door
+        key = door.secret
+        for path in (f"/v2/payments/{key}", f"/v2/accounts?cursor={key}"):
+            recorded.call("GET", path)
+        recorded.call("POST", "/v2/accounts", {**ACCOUNT, "email": key})
+        recorded.call("POST", "/v2/accounts", {**ACCOUNT, "password": "hunter22"})
+        recorded.call("GET", "/v2/accounts", headers={"X-Service-Payment-Secret": "p_secret_abcd"})
+        assert len(recorded.read()) == 5
+        stored = str(
+            door.service.ports.storage.read(
+                door.partition, lambda snapshot: snapshot.find(RequestLogPage, "newest")
+            )
+        )
+        for secret in (key, key[3:], "hunter22", "secret_abcd", "Basic"):
+            assert secret not in stored
+
+    def test_account_numbers_are_hidden(self, recorded: Recorded) -> None:
+        assert {"accountNumber", "signature"} <= list_hidden_names()
+        path = f"/v2/accounts/{recorded.door.account_id}/bank-accounts"
+        recorded.call("POST", path, {"accountNumber": "123456789", "a": [{"line1": "Main St"}]})
+        [request] = recorded.read()
+        assert request.body == '{"accountNumber": "[redacted]", "a": [{"line1": "[redacted]"}]}'
+
+    def test_a_long_body_is_not_kept(self, recorded: Recorded) -> None:
+        body = {"externalUserId": "é" * 1_500, "subjectType": "individual"}
+        recorded.call("POST", "/v2/accounts", body)
+        [request] = recorded.read()
+        assert request.body is None
+        assert request.body_bytes > 2_000
+        assert "bytes are not kept" in recorded.desk.open(f"{LIST}/{request.id}").text
+
+    @pytest.mark.parametrize("attack", ATTACKS)
+    def test_what_programs_send_appears_as_text(self, recorded: Recorded, attack: str) -> None:
+        recorded.call("POST", "/v2/accounts", {"externalUserId": attack, attack: 1})
+        [request] = recorded.read()
+        for path in (LIST, f"{LIST}/{request.id}"):
+            html = recorded.desk.open(path)
+            assert not [tag for tag, _ in html.elements if tag in ("script", "img", "svg")]
+
+
+class TestCost:
+    def test_a_request_commits_nothing_more(
+        self, recorded: Recorded, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        recorded.door.call("GET", "/v2/accounts")  # which writes that the key is used
+        storage = recorded.door.service.ports.storage
+        transact, commits = storage.transact, []
+
+        def count(partition: str, work: Any) -> Any:
+            commits.append(partition)
+            return transact(partition, work)
+
+        monkeypatch.setattr(storage, "transact", count)
+        for _ in range(100):
+            recorded.door.call("GET", "/v2/accounts")
+        assert commits == []
+        recorded.recorder.flush()
+        assert commits == [recorded.door.partition]
+        assert len(recorded.read()) == PAGE_REQUESTS  # the newest of them
+
+    def test_environments_take_turns(
+        self, recorded: Recorded, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(request_recorder, "FLUSHED_ENVIRONMENTS", 1)
+        service = recorded.door.service
+        other = service.tenants.create_app("Other", "other")
+        _, secret = service.tenants.create_key(other.environments["sandbox"], "standard", "k")
+        for _ in range(30):
+            recorded.door.call("GET", "/v2/accounts")
+        recorded.door.call("GET", "/v2/accounts", auth=recorded.door.basic(secret, other.id))
+        recorded.door.call("GET", "/v2/accounts")
+        recorded.recorder.flush()
+        assert len(recorded.read()) == PAGE_REQUESTS
+        for _ in range(30):
+            recorded.door.call("GET", "/v2/accounts")
+        recorded.recorder.flush()
+        authority = service.tenants.system_authority(other.environments["sandbox"])
+        assert len(service.request_log.list(authority)) == 1
+
+    def test_what_waits_is_bounded(
+        self, recorded: Recorded, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(request_recorder, "MAX_ENVIRONMENTS", 0)
+        recorded.call("GET", "/v2/accounts")
+        assert recorded.read() == []
+
+    def test_a_storage_that_refuses_stops_nothing(
+        self, recorded: Recorded, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def refuse(*_: object) -> None:
+            raise Unavailable()
+
+        log = recorded.door.service.request_log
+        with monkeypatch.context() as patched:
+            patched.setattr(log, "append", refuse)
+            assert recorded.call("GET", "/v2/accounts").status == 200
+        recorded.call("GET", "/v2/accounts")
+        assert len(recorded.read()) == 1
+
+    def test_the_thread_writes_what_waits_when_it_ends(self, recorded: Recorded) -> None:
+        recorded.recorder.start()
+        recorded.door.call("GET", "/v2/accounts")
+        recorded.recorder.stop()
+        assert len(recorded.read()) == 1
+
+
+class TestCopies:
+    @pytest.fixture
+    def url(self, recorded: Recorded) -> Iterator[str]:
+        with serve(recorded.app) as url:
+            service = recorded.door.service
+            service.settings = attrs.evolve(service.settings, public_url=url)
+            yield url
+
+    def copies(self, recorded: Recorded) -> tuple[str, str]:
+        """The newest request as curl and as pytest."""
+        [request, *_] = recorded.read()
+        page = recorded.desk.get(f"{LIST}/{request.id}").body.decode()
+        assert recorded.door.secret not in page
+        curl, test = read_copies(page)
+        return curl, test
+
+    def environ(self, recorded: Recorded, url: str) -> dict[str, str]:
+        door = recorded.door
+        return {
+            **os.environ, "PAYMENTS_URL": url, "PAYMENTS_APP_ID": door.app_row.id,
+            "PAYMENTS_APP_SECRET": door.secret,
+        }  # fmt: skip
+
+    @pytest.mark.parametrize(
+        ("path", "body"),
+        [
+            ("/v2/accounts?limit=2", None),
+            ("/v2/accounts/caf%C3%A9", None),
+            ("/v2/payments", PAYMENT),
+        ],
+    )
+    def test_they_send_the_same_again(
+        self, recorded: Recorded, url: str, tmp_path: Path, path: str, body: Any
+    ) -> None:
+        method = "GET" if body is None else "POST"
+        first = recorded.call(method, path, body, key=body and "k")
+        curl, test = self.copies(recorded)
+        environ = self.environ(recorded, url)
+        (tmp_path / "test_copy.py").write_text(test)
+        run = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_copy.py"]
+        told = subprocess.run(run, cwd=tmp_path, env=environ, capture_output=True, text=True)
+        assert "1 passed" in told.stdout, told.stdout
+        if shutil.which("curl") is None:
+            pytest.skip("needs curl")
+        command = f"{curl} -s -o out -w '%{{http_code}}'"
+        sent = subprocess.run(
+            ["sh", "-c", command], cwd=tmp_path, env=environ, capture_output=True, text=True
+        )
+        assert sent.stdout == str(first.status), (sent, (tmp_path / "out").read_text())
+        recorded.recorder.flush()
+        mine, _, original = recorded.read()
+        assert attrs.evolve(mine, id="", at=0, duration_ms=0, body_bytes=0) == attrs.evolve(
+            original, id="", at=0, duration_ms=0, body_bytes=0
+        )
+
+    @pytest.mark.parametrize(
+        ("credential", "expects"),
+        [
+            ("bearer_key", "Authorization: Bearer $PAYMENTS_APP_SECRET"),
+            ("client_token", "Authorization: Bearer $PAYMENTS_ACCESS_TOKEN"),
+            ("session_token", "Authorization: Bearer $PAYMENTS_SESSION_TOKEN"),
+        ],
+    )
+    def test_each_kind_of_credential_has_its_variable(
+        self, recorded: Recorded, credential: str, expects: str
+    ) -> None:
+        recorded.call("GET", "/v2/accounts")
+        [request] = recorded.read()
+        changed = attrs.evolve(
+            request, id=request.id[:-1] + "X", credential=credential, has_payment_secret=True,
+            method="POST", body_bytes=3_000,
+        )  # fmt: skip
+        door = recorded.door
+        door.service.request_log.append(door.partition, "sandbox", [changed])
+        page = recorded.desk.get(f"{LIST}/{changed.id}").body.decode()
+        curl, test = read_copies(page)
+        assert expects in curl
+        assert "X-Service-Payment-Secret: $PAYMENTS_PAYMENT_SECRET" in curl
+        assert "@body.json" in curl
+        compile(test, "test_copy.py", "exec")
+        assert f"os.environ['{expects.rpartition('$')[2]}']" in test
