@@ -200,6 +200,7 @@ bench: $(READY) ## Measure the pipeline, storages, servers, webhooks, limiters a
 	@$(PY) -m benchmarks.claims
 	@$(PY) -m benchmarks.webhook_transports
 	@$(PY) -m benchmarks.webhook_verify
+	@$(PY) -m benchmarks.dashboard
 	@$(PY) -m benchmarks.limiter
 	@$(PY) -m benchmarks.fairness
 	@$(PY) -m benchmarks.evm

@@ -207,13 +207,9 @@ class Payments:
         limit: int = 50,
     ) -> Page[PaymentDetails]:
         """Payments, newest first, of one account or of all; `where` filters by their columns."""
-        index = "by_created" if account_id is None else "by_account"
-        key = () if account_id is None else (account_id,)
 
         def load(snapshot: Snapshot) -> Page[PaymentDetails]:
-            page = snapshot.find(
-                Payment, index, key, where=where, after=after, limit=limit, skip_damaged=True
-            )
+            page = _find_payments(snapshot, account_id, where, after, limit)
             found = {payment.id: payment for payment in page.records}
             details = load_listed(
                 authority.partition, Payment, found, lambda id: load_details(snapshot, found[id])
@@ -221,6 +217,21 @@ class Payments:
             return Page(details, page.next)
 
         return self._storage.read(authority.partition, load)
+
+    def list_briefly(
+        self,
+        authority: Authority,
+        *,
+        account_id: str | None = None,
+        where: Sequence[Where] = (),
+        after: Position | None = None,
+        limit: int = 50,
+    ) -> Page[Payment]:
+        """The same without options, receipts and refunds: one question, however many there are."""
+        return self._storage.read(
+            authority.partition,
+            lambda snapshot: _find_payments(snapshot, account_id, where, after, limit),
+        )
 
     def list_receipts(
         self,
@@ -349,3 +360,17 @@ def _require_valid_expiry(expires_in_s: int) -> None:
     minimum, maximum = EXPIRY_RANGE_S
     if not minimum <= expires_in_s <= maximum:
         raise ValidationFailed.at("expiresInSeconds", f"must be {minimum} to {maximum}")
+
+
+def _find_payments(
+    snapshot: Snapshot,
+    account_id: str | None,
+    where: Sequence[Where],
+    after: Position | None,
+    limit: int,
+) -> Page[Payment]:
+    index = "by_created" if account_id is None else "by_account"
+    key = () if account_id is None else (account_id,)
+    return snapshot.find(
+        Payment, index, key, where=where, after=after, limit=limit, skip_damaged=True
+    )

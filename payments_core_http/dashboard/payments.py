@@ -42,7 +42,7 @@ def list_payments(service: PaymentsService, call: PageCall) -> Response:
     if is_identifier(search, "payment"):
         return redirect(call, f"/dashboard/payments/{search}")
     listed = List(call, filters)
-    page = service.payments.list(
+    page = service.payments.list_briefly(
         call.authority,
         account_id=search if is_identifier(search, "acct") else None,
         where=_build_where(filters),
@@ -53,7 +53,7 @@ def list_payments(service: PaymentsService, call: PageCall) -> Response:
         call,
         "payments.html",
         section="payments",
-        payments=[details.payment for details in page.records],
+        payments=page.records,
         filters={name: filters.get(name, "") for name in _FILTERS},
         is_filtered=bool(filters),
         is_first=listed.is_first,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from html import unescape
 from typing import Any
 
 import attrs
@@ -14,6 +15,7 @@ from payments_core.payments.receipts.record import Receipt
 from payments_core.payments.refunds.lifecycle import REFUND
 from payments_core.payments.refunds.operations import NewRefund
 from payments_core.payments.refunds.reconciliation import RECONCILIATION_ACTIONS
+from payments_core.storage.memory.transaction import MemorySnapshot
 from payments_core.tenants.record import PRODUCTS
 from payments_core.webhooks.lifecycle import DELIVERY, ENDPOINT
 from payments_core_http.dashboard.words import ACTION_WORDS, STATUS_WORDS
@@ -47,6 +49,30 @@ def pay(checkout: Checkout, payment: Any, amount: str = "25") -> None:
 
 
 class TestList:
+    def test_a_page_asks_for_its_rows_and_for_nothing_more(
+        self, checkout: Checkout, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        for number in range(60):
+            make(checkout, f"k-{number}")
+        desk = open_desk(checkout)
+        first = re.findall(r'rel="next" href="([^"]+)"', desk.get(LIST).body.decode())
+        deep = re.findall(
+            r'rel="next" href="([^"]+)"', desk.get(LIST + unescape(first[0])).body.decode()
+        )
+        asked: list[tuple[str, int]] = []
+        find = MemorySnapshot.find
+
+        def note(snapshot: Any, kind: Any, index: str, *given: Any, **more: Any) -> Any:
+            page = find(snapshot, kind, index, *given, **more)
+            asked.append((f"{kind.__name__} {index}", len(page.records)))
+            return page
+
+        monkeypatch.setattr(MemorySnapshot, "find", note)
+        for path, count in ((LIST, 25), (LIST + unescape(deep[0]), 10)):
+            asked.clear()
+            assert len(links(desk, path)) == count
+            assert asked == [("Payment by_created", count)]
+
     def test_newest_first_by_pages(self, checkout: Checkout) -> None:
         desk = open_desk(checkout)
         made = [make(checkout, f"k-{number}") for number in range(27)]
