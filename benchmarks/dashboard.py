@@ -51,6 +51,7 @@ def main() -> None:
                 ("deep page", deep),
                 ("rare state", f"{LIST}?status=failed"),
                 ("reference of the oldest", f"{LIST}?search=order-0"),
+                ("the chart of the newest 500", "/dashboard/activity"),
                 ("a state and days that nothing has", f"{LIST}?status=refunded&to=2020-01-01"),
             ):
                 took = [_time(desk, path) for _ in range(given.rounds)]

@@ -21,6 +21,7 @@ from payments_core.money import format_amount
 from payments_core.storage.port import Position
 from payments_core_http.browser_sessions import make_form_token
 from payments_core_http.calls import ApiCall
+from payments_core_http.dashboard import charts
 from payments_core_http.dashboard.words import DONE, STATUS_WORDS, find_error_words
 from payments_core_http.errors import status_of
 from payments_core_http.forms import KEY_FIELD, TOKEN_FIELD
@@ -226,7 +227,11 @@ def _make_templates() -> jinja2.Environment:
         "indented": indent_json,
         "chain": _name_chain,
     }
-    templates.globals["statuses"] = STATUS_WORDS
+    templates.globals |= {
+        "statuses": STATUS_WORDS,
+        "chart_width": charts.WIDTH,
+        "chart_height": charts.HEIGHT,
+    }
     return templates
 
 

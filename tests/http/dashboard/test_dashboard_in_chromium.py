@@ -102,7 +102,7 @@ class TestEveryPage:
     def test_an_error_has_the_sections(self, stage: Stage, page: Page, name: str) -> None:
         path = {"missing": MISSING, "too much": f"{stage.paid}/refund?amount=999"}[name]
         page.goto(stage.url + path)
-        assert page.locator("nav a").count() == 5
+        assert page.locator("nav a").count() == 6
         require_accessible(page, *WIDTHS)
 
     def test_a_long_reference_squeezes_nothing_else(self, stage: Stage, page: Page) -> None:

@@ -1,0 +1,87 @@
+"""Charts: what the newest Payments and the newest deliveries of an endpoint came to."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from payments_core.engine.idempotency.record import Response
+from payments_core.money import format_amount
+from payments_core.payments.record import Payment
+from payments_core.webhooks.record import DeliveryStatus
+from payments_core_http.dashboard.charts import make_chart
+from payments_core_http.dashboard.rendering import PageCall, render_page
+from payments_core_http.dashboard.words import STATUS_WORDS, Tone
+
+if TYPE_CHECKING:
+    from payments_core.service import PaymentsService
+
+MAX_PAYMENTS = 500
+"""So many Payments are read for one chart."""
+
+MAX_DELIVERIES = 200
+"""So many deliveries are read for one chart: each has the body that is sent."""
+
+PAYMENT_TONES: Mapping[Tone, str] = {
+    "good": "Succeeded",
+    "wait": "Under way",
+    "warn": "To decide, or failed",
+    "end": "Ended without payment, or refunded",
+}
+DELIVERY_TONES: Mapping[Tone, str] = {
+    "good": "Delivered",
+    "wait": "To be tried, or tried again",
+    "warn": "Abandoned",
+}
+_TONE_OF_DELIVERY: Mapping[DeliveryStatus, Tone] = {
+    "delivered": "good",
+    "pending": "wait",
+    "failed": "wait",
+    "abandoned": "warn",
+}
+
+
+def show_activity(service: PaymentsService, call: PageCall) -> Response:
+    """The volume of Payments over time, by when they were created."""
+    page = service.payments.list_briefly(call.authority, limit=MAX_PAYMENTS)
+    chart = make_chart(
+        PAYMENT_TONES,
+        ((payment.created_at, STATUS_WORDS[payment.status].tone) for payment in page.records),
+        now=service.ports.clock.now(),
+        is_cut=page.next is not None,
+    )
+    return render_page(
+        call,
+        "activity.html",
+        section="activity",
+        chart=chart,
+        volumes=_sum_volumes(page.records),
+    )
+
+
+def show_health(service: PaymentsService, call: PageCall) -> Response:
+    """What an endpoint's deliveries came to over time, by when they last changed."""
+    endpoint, page = service.webhooks.list_deliveries(
+        call.authority, call.path["webhookId"], limit=MAX_DELIVERIES
+    )
+    chart = make_chart(
+        DELIVERY_TONES,
+        ((one.updated_at, _TONE_OF_DELIVERY[one.status]) for one in page.records),
+        now=service.ports.clock.now(),
+        is_cut=page.next is not None,
+    )
+    return render_page(call, "health.html", section="webhooks", endpoint=endpoint, chart=chart)
+
+
+def _sum_volumes(payments: Sequence[Payment]) -> Sequence[str]:
+    """What was released to recipients, by token, in words; later refunds are not taken off."""
+    sums: Counter[tuple[str, int]] = Counter()
+    for payment in payments:
+        asset = payment.asset
+        sums[asset.symbol, asset.decimals] += payment.settled
+    return [
+        f"{format_amount(total, decimals)} {symbol}"
+        for (symbol, decimals), total in sorted(sums.items())
+        if total
+    ]
