@@ -158,6 +158,11 @@ payout-kills: $(READY) ## Kill -9 workers between any two calls to a bank; SEED=
 	@$(PY) -m tests.service.payments.payouts.kills \
 		$(if $(SEED),--seed $(SEED)) $(if $(PAYMENTS),--payments $(PAYMENTS))
 
+.PHONY: onramp-kills
+onramp-kills: $(READY) ## The same for transfers to on-ramps; SEED= PAYMENTS=25
+	@$(PY) -m tests.service.onramps.kills \
+		$(if $(SEED),--seed $(SEED)) $(if $(PAYMENTS),--payments $(PAYMENTS))
+
 .PHONY: soak-payouts
 soak-payouts: $(READY) ## Play EXAMPLES=500 random lives of payouts, and a fault at every call
 	@PAYOUT_EXAMPLES=$(or $(EXAMPLES),500) $(PY) -m pytest -q --timeout=0 \
