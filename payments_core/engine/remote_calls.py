@@ -7,7 +7,7 @@ to ask, one tenant's requests would stop the requests of all.
 from __future__ import annotations
 
 import threading
-from collections import Counter
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Literal
@@ -19,8 +19,13 @@ Dependency = Literal["chain", "kyc", "pricing", "router", "names"]
 WAIT_S = 0.1
 """So long a request waits for its turn: what is well answers sooner."""
 
+SLOW_S = 0.1
+"""Behind calls that have all taken so long, a wait for a turn is hardly worth it."""
+
 MAX_WAITING = 2
-"""So many requests wait for a turn; the others are refused at once."""
+"""So many requests wait behind slow calls; the others are refused at once."""
+
+_Key = tuple[str, ...]
 
 
 class TooManyCalls(Exception):
@@ -38,11 +43,10 @@ class RemoteCalls:
         """Raises ValueError for a limit below 1."""
         if limit < 1:
             raise ValueError("at least one request must be able to call others")
-        self._limit = limit
-        self._limit_of_dependency = max(1, limit - 1)
-        self._limit_of_environment = max(1, limit - 2)
+        # Of all calls, of those to one dependency, and of those of one environment to it.
+        self._limits = (limit, max(1, limit - 1), max(1, limit - 2))
         self._changed = threading.Condition()
-        self._running: Counter[tuple[str, ...]] = Counter()
+        self._running: dict[object, tuple[tuple[_Key, ...], float]] = {}
         self.waiting = 0
         """How many requests wait for a turn."""
 
@@ -51,34 +55,37 @@ class RemoteCalls:
         self, dependency: Dependency, environment_id: str, *, wait_s: float = WAIT_S
     ) -> Iterator[None]:
         """Take a place for the time of the block. Raises DependencyFailed where there is none."""
-        keys = ((), (dependency,), (dependency, environment_id))
+        keys: tuple[_Key, ...] = ((), (dependency,), (dependency, environment_id))
+        call = object()
         with self._changed:
-            if not self._has_room(*keys) and not self._wait_for_room(keys, wait_s):
+            if not self._has_room(keys) and not self._wait_for_room(keys, wait_s):
                 busy = TooManyCalls(f"too many requests wait for {dependency} at this time")
                 raise DependencyFailed(dependency) from busy
-            self._running.update(keys)
+            self._running[call] = (keys, time.monotonic())
         try:
             yield
         finally:
             with self._changed:
-                self._running.subtract(keys)
-                self._running += Counter()  # without those that have none
+                del self._running[call]
                 self._changed.notify_all()
 
-    def _has_room(
-        self, everybody: tuple[str, ...], dependency: tuple[str, ...], share: tuple[str, ...]
-    ) -> bool:
-        return (
-            self._running[everybody] < self._limit
-            and self._running[dependency] < self._limit_of_dependency
-            and self._running[share] < self._limit_of_environment
-        )
+    def _has_room(self, keys: tuple[_Key, ...]) -> bool:
+        return not any(True for _ in self._iter_full(keys))
 
-    def _wait_for_room(self, keys: tuple[tuple[str, ...], ...], wait_s: float) -> bool:
-        if wait_s <= 0 or self.waiting >= MAX_WAITING:
+    def _iter_full(self, keys: tuple[_Key, ...]) -> Iterator[list[float]]:
+        """When the calls began that hold each place which is missing."""
+        for key, limit in zip(keys, self._limits, strict=True):
+            began = [began for held, began in self._running.values() if key in held]
+            if len(began) >= limit:
+                yield began
+
+    def _wait_for_room(self, keys: tuple[_Key, ...], wait_s: float) -> bool:
+        slow = time.monotonic() - SLOW_S
+        is_stuck = any(max(began) <= slow for began in self._iter_full(keys))
+        if wait_s <= 0 or (is_stuck and self.waiting >= MAX_WAITING):
             return False
         self.waiting += 1
         try:
-            return self._changed.wait_for(lambda: self._has_room(*keys), wait_s)
+            return self._changed.wait_for(lambda: self._has_room(keys), wait_s)
         finally:
             self.waiting -= 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from http import HTTPStatus
 from typing import Any, NoReturn, get_args, get_origin
 
@@ -38,6 +38,7 @@ class Operations:
     def __init__(self, schemas: Schemas, failures: ErrorResponses) -> None:
         self._schemas = schemas
         self._failures = failures
+        self._path_names: set[str] = set()
 
     def add_operation(self, route: Route, tag: str) -> Schema:
         """The operation of a row; `tag` is its resource."""
@@ -62,6 +63,7 @@ class Operations:
         return found
 
     def _list_parameters(self, route: Route) -> list[Schema]:
+        self._path_names.update(route.path_names)
         names = [*route.path_names, "Service-Version"]
         if route.idempotency != "ignored":
             required = route.idempotency == "required"
@@ -116,10 +118,14 @@ class Operations:
         return found
 
     def make_shared_parameters(self, versions: tuple[str, ...]) -> dict[str, Schema]:
-        """The parameters that many rows have."""
+        """The parameters that the rows which were added may share."""
         attrs.resolve_types(PageQuery)
         paged = {field.name: self._make_parameter(field) for field in attrs.fields(PageQuery)}
-        return {**_make_path_parameters(), **_make_header_parameters(versions), **paged}
+        return {
+            **_make_path_parameters(self._path_names),
+            **_make_header_parameters(versions),
+            **paged,
+        }
 
 
 def security_of(route: Route) -> list[Schema]:
@@ -160,7 +166,7 @@ def _describe_answer(kind: Any) -> str:
     return " Or: ".join(describe(one) for one in kinds) or HTTPStatus.OK.phrase
 
 
-def _make_path_parameters() -> dict[str, Schema]:
+def _make_path_parameters(names: Collection[str]) -> dict[str, Schema]:
     return {
         name: {
             "name": name,
@@ -170,6 +176,7 @@ def _make_path_parameters() -> dict[str, Schema]:
             "schema": {"type": "string", "pattern": shape.pattern},
         }
         for name, shape in PATH_IDS.items()
+        if name in names
     }
 
 

@@ -254,13 +254,17 @@ class Bench(PaymentsService):
     the made-up resource."""
 
     def __init__(
-        self, clock: Clock | None = None, storage: Storage | None = None, **ports: Any
+        self,
+        clock: Clock | None = None,
+        storage: Storage | None = None,
+        threads: int = 8,
+        **ports: Any,
     ) -> None:
         storage = storage or MemoryStorage()
         super().__init__(
             storage,
             KeyRing.parse(KeyRing.generate()),
-            settings=Settings(versions=VERSIONS),
+            settings=Settings(versions=VERSIONS, max_remote_calls=threads // 2),
             clock=clock or FixedClock(),
             **({"transport": SocketTransport(authorities())} | ports),
         )
@@ -294,7 +298,7 @@ class Door:
         **ports: Any,
     ) -> None:
         """`ports` are further arguments of the service, such as `telemetry`."""
-        self.service = Bench(clock, storage, **ports)
+        self.service = Bench(clock, storage, threads, **ports)
         tenants = self.service.tenants
         self.app_row = tenants.create_app("Shop", "shop")
         environment_id = self.app_row.environments["sandbox"]

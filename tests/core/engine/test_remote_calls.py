@@ -8,7 +8,13 @@ from contextlib import ExitStack
 
 import pytest
 
-from payments_core.engine.remote_calls import MAX_WAITING, Dependency, RemoteCalls, TooManyCalls
+from payments_core.engine.remote_calls import (
+    MAX_WAITING,
+    SLOW_S,
+    Dependency,
+    RemoteCalls,
+    TooManyCalls,
+)
 from payments_core.errors import DependencyFailed
 
 
@@ -53,7 +59,7 @@ def test_a_call_that_failed_gives_its_place_back() -> None:
             raise RuntimeError
 
 
-def test_a_request_waits_a_moment_for_its_turn() -> None:
+def test_requests_wait_a_moment_for_their_turn_and_few_of_them_behind_what_is_slow() -> None:
     calls, inside, leave = RemoteCalls(1), threading.Event(), threading.Event()
 
     def hold() -> None:
@@ -65,13 +71,15 @@ def test_a_request_waits_a_moment_for_its_turn() -> None:
         with calls.acquire("pricing", "env_b", wait_s=30):
             return "served"
 
-    with ThreadPoolExecutor(1 + MAX_WAITING) as pool:
+    count = MAX_WAITING + 1  # as many as come while the call is still quick
+    with ThreadPoolExecutor(1 + count) as pool:
         pool.submit(hold)
         assert inside.wait(30)
-        waiting = [pool.submit(follow) for _ in range(MAX_WAITING)]
-        while calls.waiting < MAX_WAITING:
+        waiting = [pool.submit(follow) for _ in range(count)]
+        while calls.waiting < count:
             threading.Event().wait(0.001)
+        threading.Event().wait(SLOW_S)
         with pytest.raises(DependencyFailed), calls.acquire("pricing", "env_c", wait_s=30):
             pass
         leave.set()
-        assert [one.result(30) for one in waiting] == ["served"] * MAX_WAITING
+        assert [one.result(30) for one in waiting] == ["served"] * count
