@@ -14,6 +14,7 @@ from payments_core.banks.port import Bank
 from payments_core.chains.outbox.jobs import TransferJobs
 from payments_core.chains.outbox.outbox import Outbox
 from payments_core.chains.outbox.reorg_recovery import RESEND, ReorgRecovery
+from payments_core.chains.outbox.stray_transfers import StrayTransfers
 from payments_core.chains.port import Chain
 from payments_core.chains.scanner import SCAN, Scanner
 from payments_core.clock import MINUTE
@@ -139,6 +140,7 @@ class BackgroundJobs:
             receipts = ReceiptDiscovery(self._ports, mode)
             purged = PurgedEscrows(self._ports, mode)
             deposits = DepositDiscovery(self._ports, self._chains, mode)
+            strays = StrayTransfers(self._ports, self._chains, mode)
             self._scanners[mode] = Scanner(
                 self._ports,
                 self._chains,
@@ -147,11 +149,13 @@ class BackgroundJobs:
                     receipts.filter_known,
                     purged.filter_known,
                     deposits.filter_known,
+                    strays.filter_known,
                 ),
                 on_transfers=(
                     receipts.on_transfers,
                     purged.on_transfers,
                     deposits.on_transfers,
+                    strays.on_transfers,
                 ),
                 on_reorg=(
                     self._reorg_recovery(mode).on_reorg,

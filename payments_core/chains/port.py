@@ -7,7 +7,7 @@ Unknown is not failed: what a chain does not answer stays open until it does.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Literal, Protocol
+from typing import Literal, Protocol, runtime_checkable
 
 import attrs
 
@@ -254,3 +254,11 @@ class Chain(Protocol):
 
     def broadcast(self, signed: SignedTransaction) -> None:
         """Send signed bytes; sending them again is harmless. The answer proves nothing."""
+
+
+@runtime_checkable
+class HasContracts(Protocol):
+    """A chain with contracts of ours that are called and hold no money."""
+
+    def contracts(self) -> Mapping[str, str]:
+        """Their addresses, by what they are. Pure: no I/O."""

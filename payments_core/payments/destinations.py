@@ -10,6 +10,8 @@ from payments_core.accounts.record import Account
 from payments_core.addresses import AddressError, normalize_address, normalize_wallet_address
 from payments_core.assets import Asset
 from payments_core.banks.rails import Rail
+from payments_core.chains.outbox.record import ReturnAddress, Sender
+from payments_core.chains.outbox.stray_transfers import find_contracts
 from payments_core.chains.port import AddressSpec, Chain
 from payments_core.deposits.record import DepositAddress
 from payments_core.engine.decision import lock_shared
@@ -115,7 +117,8 @@ class Destinations:
         )
 
     def reject_own_address(self, partition: str, address: str) -> None:
-        """Raise DestinationNotAllowed for an escrow or a deposit address of this deployment, and
+        """Raise DestinationNotAllowed for an escrow or a deposit address of this deployment, an
+        address that has paid out of a vault, an operator that has sent, a contract of ours, and
         for the environment's off-ramp address."""
         try:
             key = (normalize_address("evm", address),)
@@ -124,12 +127,15 @@ class Destinations:
         escrows = self._storage.locate(Payment, "by_escrow", [key], limit=1)
         purged = self._storage.locate(PurgedPayment, "by_escrow", [key], limit=1)
         deposits = self._storage.locate(DepositAddress, "by_address", [key], limit=1)
+        payers = self._storage.locate(ReturnAddress, "by_address", [key], limit=1)
+        operators = self._storage.locate(Sender, "by_address", [key], limit=1)
         offramp = AddressSpec(partition, "escrow", OFFRAMP_OWNER)
         is_offramp = any(
             chain.chain_type == "evm" and chain.derive(offramp) == key[0]
             for chain in self._chains.values()
         )
-        if escrows or purged or deposits or is_offramp:
+        is_contract = key[0] in find_contracts(self._chains)
+        if escrows or purged or deposits or payers or operators or is_offramp or is_contract:
             raise DestinationNotAllowed("it is an address of this service")
 
     def lock_recipient(

@@ -7,7 +7,7 @@ from logs. Besides there are the two calls that put a user's role module in plac
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import attrs
 
@@ -114,6 +114,15 @@ class EvmChain(EvmReader):
         if spec.kind == "operator":
             return self._signer.address(spec.environment_id)
         return self._deployment.address(spec.environment_id, spec.kind, spec.owner_id)
+
+    def contracts(self) -> Mapping[str, str]:
+        """See HasContracts."""
+        deployment = self._deployment
+        return {
+            "factory": deployment.factory,
+            "vault implementation": deployment.vault_implementation,
+            "purse implementation": deployment.purse_implementation,
+        }
 
     def prepare(self, intent: TransferIntent, nonce: int) -> SignedTransaction:
         """See Chain."""

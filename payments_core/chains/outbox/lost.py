@@ -69,7 +69,7 @@ class LostTransactions:
         """
         assert outgoing.slot is not None
         sender = self._load_sender(authority, outgoing)
-        used = chain.pending_nonce(_address(sender))
+        used = chain.pending_nonce(sender.address)
         if max(used, sender.seen_nonce) > outgoing.slot:
             # Bytes are stored before they are sent: they may be another worker's.
             current = load_transfer(self._storage, authority.partition, outgoing.id)
@@ -95,7 +95,7 @@ class LostTransactions:
             sender = self._change_sender(authority, sender, seen, None)
         if sender.lost is not None and sender.lost.nonce >= seen:
             return sender
-        final = chain.final_nonce(_address(sender))
+        final = chain.final_nonce(sender.address)
         self._alarm(authority, sender, outgoing, final)
         if final < seen:
             raise ChainUnavailable(f"transactions of {sender.id} are not final and not known here")
@@ -281,7 +281,3 @@ def _lock_sender(tx: Transaction, outgoing: OutboundTransfer) -> Sender:
     sender = tx.get(Sender, str(outgoing.sender_id), for_update=True)
     assert sender is not None, f"no sender {outgoing.sender_id}"
     return sender
-
-
-def _address(sender: Sender) -> str:
-    return sender.id.partition(":")[2]

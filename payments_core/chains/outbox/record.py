@@ -162,9 +162,9 @@ class Sender(Record):
 
     collection: ClassVar[Collection] = Collection(
         "senders",
-        columns={"chain_id": int},
+        columns={"chain_id": int, "address": str},
         indexes=(Index("of_chain", key=("chain_id",)),),
-        lookups=(Lookup("by_chain", ("chain_id",)),),
+        lookups=(Lookup("by_chain", ("chain_id",)), Lookup("by_address", ("address",))),
         schema=2,
         upgrades={1: dict},
         oldest_reader=1,
@@ -175,6 +175,11 @@ class Sender(Record):
     last_outgoing_id: str | None = None
     seen_nonce: int = 0
     lost: LostBlocks | None = None
+
+    @property
+    def address(self) -> str:
+        """The address that sends."""
+        return self.id.partition(":")[2]
 
 
 @attrs.frozen
