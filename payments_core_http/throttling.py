@@ -144,6 +144,9 @@ class Throttle:
             policy_checks = [self._policy_check(policy, subjects["paymentId"])]
         elif policy.subject == "link":
             policy_checks = [self._policy_check(policy, _hash_code(subjects["code"]))]
+        elif policy.subject == "environment" and environment is not None:
+            own = environment.rate_limits
+            policy_checks = [self._policy_check(policy, environment.id, own=own)]
         else:
             of_app = environment is not None and policy.subject == "address_and_app"
             app = f" {environment.app_id}" if environment is not None and of_app else ""

@@ -110,6 +110,9 @@ ROUTE_POLICIES: Mapping[str, RatePolicy] = {
         ),
         RatePolicy("public_creation", "address_and_app", 10, MINUTE, where="with an app id alone"),
         PUBLIC_CREATION_MINUTE,
+        RatePolicy(
+            "operator_minute", "environment", 240, MINUTE, where="for a page of the dashboard"
+        ),
         RatePolicy("operator_login", "address", 10, MINUTE, where="to log in to the dashboard"),
         RatePolicy(
             "operator_name", "address_and_operator", 30, 15 * MINUTE,

@@ -69,6 +69,7 @@ def _page(
         **{
             "idempotency": "required" if is_action else "ignored",
             "errors": own_errors if method == "GET" else (*own_errors, FormRefused),
+            "policy": None if needs is None else "operator_minute",
             "render_error": _show_error,
             "complete": _complete,
             **more,

@@ -12,6 +12,7 @@ import pytest
 from payments_core.clock import SECOND, FixedClock
 from payments_core.errors import Unauthorized, Unavailable
 from payments_core.limiters.memory import MemoryLimiter
+from payments_core.limiters.policies import RateLimits
 from payments_core.tenants.operator_sessions import IDLE_MS, LIFETIME_MS, MAX_SESSIONS
 from payments_core.tenants.record import OperatorSession
 from payments_core_http.app import create_app
@@ -167,6 +168,19 @@ class TestLogIn:
         fields = {**form, "username": username, "password": password}
         desk.environ = {"REMOTE_ADDR": address}
         return desk.post("/dashboard/login", fields)
+
+    def test_pages_count_for_the_environment_from_whatever_address(self, office: Office) -> None:
+        door, desk = office.door, office.desk()
+        limits = RateLimits({"operator_minute": 3})
+        throttle = Throttle(MemoryLimiter(), limits, clock=office.clock)
+        door.validated = create_app(door.service, mode="sandbox", throttle=throttle)  # type: ignore[arg-type]
+        seen = []
+        for turn in range(4):
+            desk.environ = {"REMOTE_ADDR": f"10.0.0.{turn}"}
+            seen.append(desk.get("/dashboard/keys").status)
+        assert seen == [200, 200, 200, 429]
+        assert door.call("GET", "/v2/partners/config").status == 200
+        assert Desk(door).get("/dashboard/login").status == 200
 
     def test_only_a_few_passwords_are_hashed_at_the_same_time(self, office: Office) -> None:
         operators = office.door.service.operators

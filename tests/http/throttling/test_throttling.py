@@ -139,6 +139,7 @@ class TestPolicies:
             "legacy_quotes": (60, 60),
             "public_creation": (10, 60),
             "public_creation_minute": (600, 60),
+            "operator_minute": (240, 60),
             "operator_login": (10, 60),
             "operator_name": (30, 900),
         }
