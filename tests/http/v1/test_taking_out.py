@@ -15,10 +15,14 @@ import pytest
 
 ROOT = Path(__file__).parents[3]
 LEFT_OUT = ("payments_core_http/v1", "tests/http/v1", "tests/vectors/v1")
+"""The legacy interface, and what is about it alone. So are the example `legacy_quote.py` with its
+tests, and the page on serving its clients."""
 REST = (
     "tests/http/app/test_pipeline.py",
     "tests/http/authorization/test_matrix.py::test_the_model_has_every_route_and_no_other",
     "tests/http/v2/wallets",
+    "tests/core/legacy",
+    "tests/service/legacy/test_settlements.py::test_domain_types_and_message_are_compared",
     "tests/http/openapi/test_openapi.py::TestTheDocument",
 )
 """The pipeline, the table of routes, the document, and one resource for all: the others import
@@ -50,6 +54,11 @@ def test_the_rest_stands_without_it(tmp_path: Path) -> None:
         cwd=copy, capture_output=True, text=True,
     )  # fmt: skip
     assert found.stdout == "", "imported somewhere else"
+    found = subprocess.run(
+        ["grep", "-rlE", r"^\s*(from|import) payments_core_http[.]v1", "tests", "docs"],
+        cwd=copy, capture_output=True, text=True,
+    )  # fmt: skip
+    assert found.stdout == "", "imported by what is left of the tests"
     options = ("-q", "-p", "no:cacheprovider", "-k", "not committed")
     done = subprocess.run(
         [sys.executable, "-m", "pytest", *options, *REST],

@@ -97,6 +97,24 @@ def test_the_events_are_those_of_a_payment_that_a_vault_funds(memory_till: Till)
     assert names == world.event_names(option.payment.id)
 
 
+def test_a_transfer_that_fails_gives_the_funds_back_and_the_quote_stays_used(
+    memory_till: Till,
+) -> None:
+    """The quote can be paid otherwise: by a transfer, or by v2."""
+    till, world = memory_till, memory_till.world
+    quote = till.quote()
+    world.fail("transfer")
+    till.settle(quote)
+    world.advance(60)
+    assert till.payment(quote).status == "awaiting_payment"
+    assert world.held() == (100_000_000, 0, 100_000_000)
+    with pytest.raises(ActionAlreadyUsed):
+        till.settle(quote, nonce=2)
+    world.authorize(world.option(till.service.payments.get(world.server, quote.payment_id)))
+    world.finish()
+    assert (till.payment(quote).status, world.held()[0]) == ("succeeded", 75_000_000)
+
+
 def test_a_quote_across_chains_is_settled_on_its_source(memory_till: Till) -> None:
     quote = memory_till.quote(destination_chain_id=POLYGON)
     memory_till.settle(quote)
@@ -158,8 +176,6 @@ def test_a_nonce_has_256_bits(memory_till: Till) -> None:
     larger = till.body(till.quote())
     larger["payload"]["nonce"] = str(most + 1)
     assert faults_of(till, larger) == ["payload.nonce"]
-    larger["payload"]["nonce"] = most
-    assert faults_of(till, larger) == ["payload.nonce"]  # a number is exact up to 2^53
 
 
 def test_a_key_is_answered_again(memory_till: Till) -> None:
@@ -221,13 +237,10 @@ CHANGES: tuple[tuple[str, tuple[str, ...], Any], ...] = (
     ("types.Settlement", ("types", "Settlement", "1", "type"), "uint128"),
     ("types.Settlement", ("types", "Settlement", "0", "name"), "quote"),
     ("types.EIP712Domain", ("types", "EIP712Domain"), []),
-    ("types.Order", ("types", "Order"), []),
-    ("domain.salt", ("domain", "salt"), "0x00"),
     ("signature", ("payload", "nonce"), 2),
     ("signature", ("payload", "deadline"), 4_000_000_000),
     ("payload.nonce", ("payload", "nonce"), -1),
     ("payload.nonce", ("payload", "nonce"), "0x1"),
-    ("payload.nonce", ("payload", "nonce"), True),
     ("payload.deadline", ("payload", "deadline"), "9" * 78),
 )
 

@@ -6,6 +6,13 @@ from typing import Any
 
 from payments_core.accounts.wallet_signatures import MessageSignature
 from payments_core.legacy.settlements.record import QuoteSettlement
+from payments_core.legacy.settlements.request import (
+    SettlementDomain,
+    SettlementPayload,
+    SettlementRequest,
+    SettlementTypes,
+    TypedField,
+)
 from payments_core.payments.destinations import ToAccount
 from payments_core.payments.funding.record import FundingOperation
 from payments_core.payments.record import Payment
@@ -13,14 +20,35 @@ from payments_core.quotes.record import Quote
 from payments_core.quotes.request import NewQuote
 from payments_core.service import PaymentsService
 from payments_core.storage.port import Snapshot
-from payments_core_http.v1.settlements.bodies import SettleQuote
-from payments_core_http.wire.structuring import Reader
 from tests.quote_payer import ask_to_settle
 from tests.service.world import BASE, World
 from tests.signers import EvmWallet
 
 SIGNER = EvmWallet(41)
-_READER = Reader()
+
+
+def request_of(body: Any) -> SettlementRequest:
+    """What a client sends, as the library takes it."""
+    payload, domain, types = body["payload"], body["domain"], body["types"]
+    fields = {
+        name: tuple(TypedField(name=one["name"], type=one["type"]) for one in listed)
+        for name, listed in types.items()
+    }
+    return SettlementRequest(
+        payload=SettlementPayload(
+            quote_id=payload["quoteId"],
+            nonce=str(payload["nonce"]),
+            deadline=str(payload["deadline"]),
+        ),
+        signature=body["signature"],
+        domain=SettlementDomain(
+            name=domain["name"],
+            version=domain["version"],
+            chain_id=str(domain["chainId"]),
+            verifying_contract=domain["verifyingContract"],
+        ),
+        types=SettlementTypes(settlement=fields["Settlement"], domain=fields.get("EIP712Domain")),
+    )
 
 
 class Till:
@@ -79,7 +107,7 @@ class Till:
         self, body: Any, service: PaymentsService | None = None, idempotent: Any = None
     ) -> FundingOperation:
         settlements = (service or self.service).settlements
-        request = _READER.read(body, SettleQuote).request
+        request = request_of(body)
         return settlements.settle(self.world.server, request, idempotent=idempotent)
 
     def payment(self, quote: Quote) -> Payment:
