@@ -36,7 +36,7 @@ ROOMS: dict[str, dict[str, str]] = {
         "payment_settings": "What a partner allows its public Payments.",
         "payments": "The Payment and all that belongs to it: options, receipts, refunds, journal.",
         "quotes": "What a transfer will bring, frozen; the job that follows a router.",
-        "legacy": "What the legacy interface alone needs: Payments and deposits as transactions.",
+        "legacy": "What the legacy interface alone needs: transactions, settlements, role modules.",
         "onramps": "Reusable on-ramps: bank transfers to an account, credited as stablecoins.",
         "webhooks": "Endpoints, deliveries, signatures, replays; the dispatcher.",
         "maintenance": "What an operator does with a deployment: copy, reseal, purge, repair.",

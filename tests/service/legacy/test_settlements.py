@@ -402,6 +402,24 @@ def test_the_rest_of_a_short_quote_is_settled(memory_till: Till) -> None:
     assert (till.payment(quote).status, world.held()[0]) == ("succeeded", 85_000_000)
 
 
+def test_a_wallet_that_pays_while_the_vault_does_is_paid_back(memory_till: Till) -> None:
+    """Both transfers are under way at once: the second is excess, and goes back to its sender."""
+    till, world = memory_till, memory_till.world
+    quote = till.quote()
+    details = till.service.payments.get(world.server, quote.payment_id)
+    till.settle(quote)
+    world.pay(details, "25.00")
+    world.finish()
+    payment = till.payment(quote)
+    assert payment.status == "succeeded"
+    assert (payment.received, payment.excess) == (50_000_000, 25_000_000)
+    world.reconcile(details, "refund_excess")
+    world.finish()
+    assert till.payment(quote).excess == 0
+    assert world.held()[0] + world.on_chain(WALLET) == 100_000_000
+    assert world.held(world.merchant)[0] == 25_000_000
+
+
 def test_a_chain_without_the_payers_vault(memory_till: Till) -> None:
     till = memory_till
     quote = till.quote()
