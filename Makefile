@@ -163,10 +163,10 @@ onramp-kills: $(READY) ## The same for transfers to on-ramps; SEED= PAYMENTS=25
 	@$(PY) -m tests.service.onramps.kills \
 		$(if $(SEED),--seed $(SEED)) $(if $(PAYMENTS),--payments $(PAYMENTS))
 
-.PHONY: soak-payouts
-soak-payouts: $(READY) ## Play EXAMPLES=500 random lives of payouts, and a fault at every call
-	@PAYOUT_EXAMPLES=$(or $(EXAMPLES),500) $(PY) -m pytest -q --timeout=0 \
-		tests/service/payments/payouts/test_machine.py tests/service/payments/payouts/test_crashes.py
+.PHONY: bank-faults
+bank-faults: $(READY) ## Let the storage fail at every call of payouts and on-ramps
+	@EVERY_CALL=1 $(PY) -m pytest -q --timeout=0 \
+		tests/service/payments/payouts/test_crashes.py tests/service/onramps/test_onramp_crashes.py
 
 .PHONY: fuzz
 fuzz: $(READY) ## Send made-up requests to every route for MINUTES=20; SEED= plays one again

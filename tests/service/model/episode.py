@@ -20,6 +20,7 @@ from payments_core.clock import SECOND, Instant
 from payments_core.deposits.record import Deposit
 from payments_core.engine.events import Event
 from payments_core.engine.jobs.parking import describe_error
+from payments_core.onramps.record import BankTransaction
 from payments_core.payments.funding.record import FundingOperation
 from payments_core.payments.options.record import DirectOption, Option
 from payments_core.payments.receipts.record import Receipt
@@ -27,6 +28,13 @@ from payments_core.payments.record import Payment
 from payments_core.payments.refunds.record import Refund
 from payments_core.storage.port import SIMULATED
 from payments_core.storage.records import Record
+from tests.service.model.banks_books import (
+    BANK_ENDINGS,
+    BANK_INVARIANTS,
+    BankIndex,
+    plans_end_at,
+    rows_of,
+)
 from tests.service.model.index import Index
 from tests.service.model.invariants import INVARIANTS
 from tests.service.model.mirror import Circling, Commit
@@ -42,7 +50,13 @@ from tests.service.model.stage import Stage
 
 T = TypeVar("T")
 
-_AS_IT_SHOULD_BE = ("did not answer", "are sent again", "will be retried when its lease expires")
+_AS_IT_SHOULD_BE = (
+    "did not answer",
+    "are sent again",
+    "will be retried when its lease expires",
+    "ALARM: the credit of",
+    "matches no on-ramp and was sent back",
+)
 
 _PARTICULARS = re.compile(r"0x\w+|\w+_[-\w]{24}|\d+")
 
@@ -79,7 +93,7 @@ class Episode:
 
     def __init__(self, seed: int) -> None:
         self.seed = seed
-        self._index, self._chain = Index(), ChainIndex()
+        self._index, self._chain, self._bank = Index(), ChainIndex(), BankIndex()
         self._rule = "open"
         self._step: int | None = 0
         self.stage = Stage(seed, self._look)
@@ -111,23 +125,30 @@ class Episode:
                 if waits is not None:
                     stage.true.advance((waits - stage.chain_clock.now()) // SECOND + 1)
                 stage.processes[0].advance(60)
-                if waits is None and not any(nothing_is_under_way(stage, self._chain)):
+                if waits is None and not self._is_under_way():
                     break
             stage.processes[0].advance(60 + stage.furthest_skew_s)  # what a fast clock put off
         self._check()
-        for invariant in ENDINGS:
+        for invariant in (*ENDINGS, *BANK_ENDINGS):
             for detail in invariant(stage, self._chain):
                 stage.report(invariant.__name__, detail)
         self._check()
         self._count()
 
+    def _is_under_way(self) -> bool:
+        """Whether something still goes on; a bank's notices are read once in an hour at least."""
+        unended = (nothing_is_under_way, *BANK_ENDINGS)
+        return any(any(invariant(self.stage, self._chain)) for invariant in unended)
+
     def _waits_until(self) -> Instant | None:
-        """When the last of the Payments and options expires that wait for funds."""
+        """When the last of the Payments and options expires that wait for funds, and the bank has
+        done all that it plans."""
         payments = self.stage.all(Payment).values()
         waiting = [p.expires_at for p in payments if p.status == "awaiting_payment"]
         options = (*self.stage.all(Option).values(), *self.stage.all(DirectOption).values())
         waiting += [option.expires_at for option in options if option.status == "pending"]
         now = self.stage.chain_clock.now()
+        waiting.append(plans_end_at(self.stage))
         return max((instant for instant in waiting if instant > now), default=None)
 
     def _rest(self) -> None:
@@ -139,18 +160,24 @@ class Episode:
         """No clock differs, and nothing is armed to fail."""
         for process in self.stage.processes:
             process.system.ahead_ms = 0
+        self.stage.bank.refusals_left = 0
         self.stage.restart()
         self.stage.disarm()
 
     def _look(self, stage: Stage, commit: Commit) -> None:
         if commit.partition != SIMULATED:
             self._index.keep_up(commit)
-        self._chain.keep_up(commit)
+        self._chain.keep_up(stage, commit)
+        self._bank.keep_up(commit)
+        for row in rows_of(commit):
+            self.tally[row] += 1
         if commit.partition == SIMULATED:
             _ask(stage, CHAIN_INVARIANTS, self._chain, commit)
+            _ask(stage, BANK_INVARIANTS, self._bank, commit)
         elif commit.partition == stage.environment_id:
             _ask(stage, INVARIANTS, self._index, commit)
             _ask(stage, CHAIN_INVARIANTS, self._chain, commit)
+            _ask(stage, BANK_INVARIANTS, self._bank, commit)
 
     def _check(self) -> None:
         if self.stage.faults:
@@ -178,7 +205,14 @@ class Episode:
             logger.propagate = propagate
 
     def _count(self) -> None:
-        kinds: tuple[type[Record], ...] = (Payment, Receipt, Refund, FundingOperation, Deposit)
+        kinds: tuple[type[Record], ...] = (
+            Payment,
+            Receipt,
+            Refund,
+            FundingOperation,
+            Deposit,
+            BankTransaction,
+        )
         for kind in kinds:
             for record in self.stage.all(kind).values():
                 self.tally[f"{kind.__name__} ends {getattr(record, 'status', None)}"] += 1

@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable
 
+from payments_core.accounts.bank_accounts.record import BankAccount
 from payments_core.deposits.record import Deposit
 from payments_core.engine.events import Event
+from payments_core.onramps.record import BankTransaction, FundingEntry
 from payments_core.payments.funding.record import FundingOperation
 from payments_core.payments.journal.record import JOURNAL_ACCOUNTS, JournalEntry
 from payments_core.payments.options.record import DirectOption, Option
@@ -24,6 +26,9 @@ from tests.service.model.index import LIVE_REFUND, Index, Wrong
 from tests.service.model.mirror import Commit
 from tests.service.model.stage import Stage
 
+_KEPT = (Receipt, JournalEntry, Refund, Event, BankTransaction, FundingEntry)
+"""What is never deleted."""
+
 # The books.
 
 
@@ -31,7 +36,7 @@ def versions_only_rise(stage: Stage, index: Index, commit: Commit) -> Wrong:
     """Storage's version by one, the status's version never back, and no record of money goes."""
     for before, after in commit.changes:
         if before is None or after is None:
-            if after is None and isinstance(before, Receipt | JournalEntry | Refund | Event):
+            if after is None and isinstance(before, _KEPT):
                 yield f"{before.id} is gone"
             continue
         if after.version != before.version + 1:
@@ -68,7 +73,7 @@ def only_empty_payments_are_purged(stage: Stage, index: Index, commit: Commit) -
 
 def entries_are_never_changed(stage: Stage, index: Index, commit: Commit) -> Wrong:
     """What the journal and the outbox say once they say for ever."""
-    for kind in (JournalEntry, Event):
+    for kind in (JournalEntry, Event, FundingEntry):
         for before, _ in commit.replaced(kind):
             yield f"{before.id} was changed"
 
@@ -90,13 +95,14 @@ def journals_balance(stage: Stage, index: Index, commit: Commit) -> Wrong:
 
 def what_was_received_is_somewhere(stage: Stage, index: Index, commit: Commit) -> Wrong:
     """received = verified receipts = released (recipient, fees, what vaults gave back) + refunded
-    from escrow + refunded from the excess + held (escrow, excess)."""
+    from escrow + refunded from the excess + held (escrow, excess). What a payout drew of its vault
+    is with the recipient, the bank, or at the off-ramp address, or went back from there."""
     for payment in _payments(stage, commit):
         receipts = [r for r in index.receipts[payment.id].values() if r.status == "verified"]
         done = [r for r in index.refunds[payment.id].values() if r.status == "succeeded"]
         books = payment.books
         released = books.recipient + books.fees + sum(refund.from_recipient for refund in done)
-        went_back = sum(refund.from_escrow + refund.from_excess for refund in done)
+        went_back = sum(r.from_escrow + r.from_excess + r.from_offramp for r in done)
         if payment.received != sum(receipt.amount for receipt in receipts):
             yield f"{payment.id} received {payment.received}, and its receipts differ"
         if payment.counted != sum(receipt.counted for receipt in receipts):
@@ -104,17 +110,25 @@ def what_was_received_is_somewhere(stage: Stage, index: Index, commit: Commit) -
         if payment.refunded != sum(refund.amount for refund in done):
             yield f"{payment.id} refunded {payment.refunded}, and its refunds differ"
         drawn = released if payment.intent == "send" else payment.received
-        if drawn != released + went_back + books.escrow + books.excess:
+        if payment.payout is not None:
+            sent = [e for e in index.entries[payment.id].values() if e.cause in _SENT]
+            drawn = sum(entry.postings["offramp"] for entry in sent)
+        held = books.escrow + books.excess + books.offramp + books.bank
+        if drawn != released + went_back + held:
             yield f"{payment.id}: {drawn} came, {books}, {went_back} went back"
         if books.payer != -drawn + payment.refunded:
             yield f"{payment.id}: {books}, {drawn} came, {payment.refunded} went back"
+
+
+_SENT = ("send", "send_reorged")
 
 
 def nothing_is_below_zero(stage: Stage, index: Index, commit: Commit) -> Wrong:
     """No account but the payer's is overdrawn, unless the chain undid what was final."""
     for payment in _payments(stage, commit):
         books = payment.books
-        short = min(books.escrow, books.excess, books.recipient, books.fees, payment.received)
+        ours = (getattr(books, name) for name in JOURNAL_ACCOUNTS if name != "payer")
+        short = min(*ours, payment.received)
         if short < 0 and payment.chain_id not in stage.reorged_deeply:
             yield f"{payment.id} has {books}"
 
@@ -132,6 +146,8 @@ def no_refund_exceeds_what_is_there(stage: Stage, index: Index, commit: Commit) 
             yield f"{payment.id}: refunds take more than the excess of {books}"
         if sum(r.from_recipient for r in live) > books.recipient:
             yield f"{payment.id}: refunds take more than the recipient of {books}"
+        if sum(r.from_offramp for r in live) > books.offramp:
+            yield f"{payment.id}: refunds take more than the off-ramp address of {books}"
         if sum(r.from_escrow for r in live) and payment.release_id:
             yield f"{payment.id}: a refund from escrow beside a release"
 
@@ -196,6 +212,8 @@ _SUBJECTS = {
     "vault_funding": ("fundingOperationId",),
     "deposit": ("depositId",),
     "account": ("accountId",),
+    "bank_account": ("bankAccountId",),
+    "bank_funding": ("transactionId",),
 }
 _TABLES: dict[type[Record], tuple[set[tables.Row], str]] = {
     Payment: (tables.PAYMENT, "payment."),
@@ -203,6 +221,8 @@ _TABLES: dict[type[Record], tuple[set[tables.Row], str]] = {
     FundingOperation: (tables.FUNDING_OPERATION, "vault_funding."),
     Deposit: (tables.DEPOSIT, "deposit."),
     Receipt: (tables.RECEIPT, "receipt."),
+    BankAccount: (tables.BANK_ACCOUNT, "bank_account."),
+    BankTransaction: (tables.BANK_TRANSACTION, "bank_funding."),
     Option: (tables.OPTION, "option."),
     DirectOption: (tables.OPTION, "option."),
 }

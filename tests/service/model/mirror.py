@@ -31,9 +31,9 @@ from payments_core.storage.records import R, Record, Value
 T = TypeVar("T")
 Fault = Callable[[Callable[[], Any]], Any]
 Key = tuple[type[Record], str]
-Calls = Literal["all", "writes", "chain", "amid"]
-"""All calls of a process, or its transactions alone, or its calls to the chains; or amid its
-transactions, between their work and their commit."""
+Calls = Literal["all", "writes", "chain", "bank", "amid"]
+"""All calls of a process, or its transactions alone, or its calls to the chains or to the bank; or
+amid its transactions, between their work and their commit."""
 
 MOST_CALLS = 60_000
 """So many calls of a process in one step: then it goes round in circles."""

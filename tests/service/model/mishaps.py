@@ -24,6 +24,7 @@ from tests.service.faults import (
     crash,
     storage_away,
 )
+from tests.service.model.banking import BANK_HAPPENINGS, BANK_MOVES
 from tests.service.model.rules import CALLERS, Act, an_account, an_asset, check_out, refund, send
 from tests.service.model.stage import ASSETS, BASE, ETHEREUM, WALLETS, Process, Stage
 
@@ -372,7 +373,7 @@ def crash_after(call: Callable[[], Any]) -> Any:
     raise Crashed
 
 
-WORLD: tuple[Act, ...] = (pay, deposit, mine, reorg, fail)
+WORLD: tuple[Act, ...] = (pay, deposit, mine, reorg, fail, *BANK_MOVES)
 
 HAPPENINGS: tuple[tuple[int, Act], ...] = (
     (26, pay),
@@ -398,6 +399,7 @@ HAPPENINGS: tuple[tuple[int, Act], ...] = (
     (8, meanwhile),
     (5, two_callers),
     (3, caller_cut_off),
+    *BANK_HAPPENINGS,
 )
 """How often each of them, among all rules."""
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from payments_core.accounts.vaults.record import VaultBalance
 from payments_core.assets import CHAINS
 from payments_core.chains.outbox.record import OutboundTransfer
+from payments_core.chains.port import AddressSpec
 from payments_core.chains.simulated.records import (
     SimulatedBalance,
     SimulatedLog,
@@ -15,6 +16,7 @@ from payments_core.chains.simulated.records import (
 )
 from payments_core.chains.simulated.transfers import FAUCET
 from payments_core.deposits.record import Deposit
+from payments_core.onramps.record import BankTransaction
 from payments_core.payments.funding.record import FundingOperation
 from payments_core.payments.options.record import DirectOption, Option
 from payments_core.payments.receipts.record import Receipt
@@ -22,7 +24,7 @@ from payments_core.payments.record import Payment, PurgedPayment
 from payments_core.payments.refunds.record import Refund
 from payments_core.storage.port import SIMULATED
 from payments_core.storage.records import Record
-from tests.service.model.index import LIVE_OPERATION, LIVE_REFUND, Wrong
+from tests.service.model.index import LIVE_OPERATION, LIVE_REFUND, Wrong, reservations
 from tests.service.model.mirror import Commit
 from tests.service.model.stage import Stage
 
@@ -38,11 +40,16 @@ class ChainIndex:
         self.purposes: dict[str, Purpose] = {}
         self.sent_for: dict[Purpose, list[str]] = defaultdict(list)
         self.escrows: dict[str, str] = {}
+        self.onramp_escrows: dict[str, str] = {}
         self.paid_in: Counter[Holder] = Counter()
         self.paid_out: Counter[Holder] = Counter()
 
-    def keep_up(self, commit: Commit) -> None:
+    def keep_up(self, stage: Stage, commit: Commit) -> None:
         """Take in a commit."""
+        for transaction in commit.inserted(BankTransaction):
+            spec = AddressSpec(stage.environment_id, "escrow", transaction.id)
+            escrow = stage.chains[transaction.destination.chain_id].derive(spec)
+            self.onramp_escrows[escrow] = transaction.id
         for payment in commit.inserted(Payment):
             if payment.escrow_address is not None:
                 self.escrows[payment.escrow_address] = payment.id
@@ -82,6 +89,8 @@ def _purposes(commit: Commit, outgoing_id: str) -> Iterator[Purpose]:
             yield "release", record.id
         if isinstance(record, Deposit) and record.sweep_id == outgoing_id:
             yield "sweep", record.id
+        if isinstance(record, BankTransaction) and record.credit_id == outgoing_id:
+            yield "credit", record.id
 
 
 def on_chain(stage: Stage, chain_id: int, hash: str | None) -> SimulatedTransaction | None:
@@ -135,6 +144,20 @@ def escrows_pay_out_what_is_proven(stage: Stage, index: ChainIndex, commit: Comm
                 yield f"{payment.id} received {payment.received} and paid out {paid_out}"
 
 
+def on_ramps_deliver_and_credit_once(stage: Stage, index: ChainIndex, commit: Commit) -> Wrong:
+    """The escrow of a bank transfer gets the transfer's amount once, and pays it out once."""
+    for row in commit.inserted(SimulatedTransaction):
+        for log in row.logs:
+            for address, paid in ((log.recipient, index.paid_in), (log.sender, index.paid_out)):
+                id = index.onramp_escrows.get(address)
+                if id is None or row.chain_id in stage.reorged_deeply:
+                    continue
+                transaction = stage.all(BankTransaction)[id]
+                moved = paid[row.chain_id, log.token_address, address]
+                if moved > transaction.amount_cents * 10_000:
+                    yield f"{id} of {transaction.amount_cents} moved {moved}"
+
+
 def verified_is_final(stage: Stage, index: ChainIndex, commit: Commit) -> Wrong:
     """A receipt that counts is a log of the right kind, in a block that is final."""
     for receipt in commit.after(Receipt):
@@ -170,7 +193,7 @@ def _is_live(stage: Stage, index: ChainIndex, outgoing_id: str) -> bool:
         return stage.all(FundingOperation)[id].status in LIVE_OPERATION
     if family == "refund":
         return stage.all(Refund)[id].status in LIVE_REFUND
-    return family == "release" and stage.all(Payment)[id].status in ("processing", "executing")
+    return family == "release" and bool(list(reservations(stage.all(Payment)[id])))
 
 
 def _proof(stage: Stage, receipt: Receipt) -> Wrong:
@@ -199,6 +222,7 @@ CHAIN_INVARIANTS: tuple[Callable[[Stage, ChainIndex, Commit], Wrong], ...] = (
     no_second_transfer_beside_a_first,
     bytes_are_stored_before_they_are_sent,
     escrows_pay_out_what_is_proven,
+    on_ramps_deliver_and_credit_once,
     verified_is_final,
     reservations_are_covered,
 )
@@ -216,6 +240,10 @@ def nothing_is_under_way(stage: Stage, index: ChainIndex) -> Wrong:
     for payment in stage.all(Payment).values():
         if payment.authorized or payment.sighted:
             yield f"{payment.id} still waits for {payment.authorized} {payment.sighted}"
+    for transaction in stage.all(BankTransaction).values():
+        is_kept = transaction.type == "micro_deposit" and transaction.status == "received"
+        if transaction.status not in ("settled", "refunded", "failed") and not is_kept:
+            yield f"{transaction.id} is still {transaction.status}"
     for balance in stage.all(VaultBalance).values():
         if balance.reserved:
             yield f"{balance.id} still reserves {balance.reserved}"
@@ -320,7 +348,14 @@ def _wanted(stage: Stage, family: str, id: str) -> list[tuple[str, int]]:
         account = next(a for a in stage.accounts if a.id == deposit.account_id)
         done = deposit.status == "settled"
         return [(stage.vault_address(account), int(deposit.amount))] if done else []
+    if family == "credit":
+        transaction = stage.all(BankTransaction)[id]
+        done = transaction.status == "settled"
+        return [(transaction.destination.address, transaction.amount_atomic)] if done else []
     payment = stage.all(Payment)[id]
+    if payment.payout is not None:  # to the off-ramp address, whatever the bank did
+        drawn = payment.refunded - payment.books.payer
+        return [(payment.destination.address, int(drawn))] if drawn else []
     return [(payment.destination.address, int(payment.settled))] if payment.settled else []
 
 

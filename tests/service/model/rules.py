@@ -21,6 +21,7 @@ from payments_core.payments.record import Payment
 from payments_core.payments.refunds.operations import NewRefund
 from payments_core.payments.refunds.reconciliation import ReconciliationAction
 from payments_core.payments.sends import NewSend
+from tests.service.model.banking import BANK_CALLERS
 from tests.service.model.paying import PAYERS
 from tests.service.model.stage import ASSETS, BASE, ETHEREUM, WALLETS, Stage
 
@@ -381,5 +382,6 @@ CALLERS: tuple[tuple[int, Act], ...] = (
     (2, deposit_address),
     (4, check_deposits),
     *PAYERS,
+    *BANK_CALLERS,
 )
 """How often each of them, among all rules."""

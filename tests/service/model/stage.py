@@ -23,6 +23,7 @@ from payments_core.credentials.keyring import KeyRing
 from payments_core.engine.idempotency.record import AlreadyResponded, IdempotentRequest
 from payments_core.engine.ports import Ports
 from payments_core.errors import PaymentsError
+from payments_core.onramps.fields import NewOnrampAccount, NewOnrampDestination
 from payments_core.payments.mandates.operations import NewMandate
 from payments_core.payments.record import Payment
 from payments_core.sandbox.clock import SandboxClock
@@ -33,6 +34,7 @@ from payments_core.storage.port import SIMULATED
 from payments_core.storage.records import R
 from payments_core.tenants.authorization import Authority, Requirement
 from tests.service.faults import Crashed, FaultyChain
+from tests.service.model.bank import ACCOUNT_NUMBERS, NEW_ACCOUNT, BankLine, StageBank
 from tests.service.model.mirror import Commit, Gate, Mirror
 from tests.service.world import PAYER_PERMISSIONS, RING, NoTransport, authority_of, once, write
 
@@ -92,6 +94,7 @@ class Process:
             clock=self.clock,
             entropy=self._stage.entropy.randbytes,
             transport=NoTransport(),
+            bank=BankLine(self._stage.bank, self.gate),
         )
         self.worker = self.service.worker("sandbox")
 
@@ -128,6 +131,9 @@ class Stage:
         )
         self.committer = self.ports.committer
         self.chains = {id: SimulatedChain(id, self.ports) for id in (BASE, ETHEREUM)}
+        self.bank = StageBank(self.ports, self.chains)
+        self.bank_accounts: list[tuple[Account, str]] = []
+        self.onramp_ids: list[str] = []
         self._ordered = 0
         self._failures = Failures(self.ports)
         self.options: list[tuple[int, Any]] = []
@@ -164,6 +170,7 @@ class Stage:
             standing = NewMandate(vault_id=vault.id, amount_per_period="30", period="day")
             service.mandates.create(self.server, account.id, standing)
         self.processes[0].worker.run_until_idle()  # the first scan: what comes is found from here
+        self._open_bank()
         if self.has_limit:
             vault = self.vault(self.accounts[1], BASE)
             terms = PolicyTerms(daily_limit="20")
@@ -176,6 +183,46 @@ class Stage:
             username=name if name == "merchant" else None,
         )
         return self.processes[0].service.accounts.create(self.server, new).account
+
+    def _open_bank(self) -> None:
+        """Bank accounts and on-ramps of the payers, which the bank has approved."""
+        service = self.processes[0].service
+        payers = self.accounts[1:]
+        for account in payers:
+            service.verifications.simulate_decision(self.server, account.id, "approved")
+            for capability in ("us_bank_payout", "us_bank_funding"):
+                service.capabilities.activate(self.server, account.id, capability)
+        self._wait_for_bank()
+        for account in payers:
+            for number in ACCOUNT_NUMBERS[: 3 if account is payers[0] else 1]:
+                new = attrs.evolve(NEW_ACCOUNT, account_number=number)
+                made = service.bank_accounts.add(self.server, account.id, new)
+                self.bank_accounts.append((account, made.id))
+        for account, destination in zip(
+            (payers[0], *payers),
+            (
+                NewOnrampDestination(type="vault", chain_id=BASE, asset_symbol="USDC"),
+                NewOnrampDestination(type="vault", chain_id=ETHEREUM, asset_symbol="USDC"),
+                NewOnrampDestination(
+                    type="wallet", chain_id=BASE, asset_symbol="USDC", address=WALLETS[0]
+                ),
+            ),
+            strict=True,
+        ):
+            onramp = NewOnrampAccount(currency="usd", destination=destination)
+            self.onramp_ids.append(service.onramp_accounts.add(self.server, account.id, onramp).id)
+        self._wait_for_bank()
+
+    def _wait_for_bank(self) -> None:
+        self.processes[0].worker.run_until_idle()
+        self.true.advance(60)
+        self.processes[0].worker.run_until_idle()
+
+    def renew_clients(self) -> None:
+        """Sessions that have not expired, of the accounts that can have one."""
+        for place, account in enumerate(self.accounts):
+            if self.all(Account)[account.id].status != "closed":
+                self.clients[place] = self._client(account)
 
     def _client(self, account: Account) -> Authority:
         sessions = self.processes[0].service.client_sessions
@@ -263,6 +310,10 @@ class Stage:
         self._ordered += 1
         self._failures.arm("chain", operation, times, chain_id)
 
+    def order_bank_failures(self, call: str, times: int) -> None:
+        """Let the next calls to the bank fail."""
+        self._failures.arm("bank", call, times)
+
     def disarm(self) -> None:
         """Nothing is ordered to fail any more; the sandbox has no door for that."""
 
@@ -296,6 +347,10 @@ class Stage:
         if not payments:
             return None
         return rng.choice(payments[-3:] if rng.random() < 0.6 else payments)
+
+    def bank_now(self) -> Instant:
+        """The bank's time, and the chains'."""
+        return self.chain_clock.now()
 
     def vault_address(self, account: Account) -> str:
         """Where an account's vaults are, on all chains."""

@@ -26,8 +26,8 @@ from tests.service.world import World, atomic
 
 CHANGING_CALLS = ("transact", "claim")
 AMOUNT = "0.25"
-STRIDE = 1 if "PAYOUT_EXAMPLES" in os.environ else 8
-"""Every eighth call; together the faults meet most of them, and `make soak-payouts` all."""
+STRIDE = 1 if "EVERY_CALL" in os.environ else 8
+"""Every eighth call; together the faults meet most of them, and `make bank-faults` all."""
 
 
 def work(world: World, service: PaymentsService) -> None:
