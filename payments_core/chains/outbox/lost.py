@@ -14,14 +14,18 @@ anything is signed, the sender's nonces are compared with the chain, the pool in
    there gets the next nonce that is free on the chain.
 4. What is created within `LOST_TTL_MS` is looked for in the same blocks: a receipt that is found
    again after a restore is released again, by another transfer than before.
+5. Before a key signs for the first time, the senders with the keys before it are compared in the
+   same way: their lost transactions may have moved what the new key is to move.
 """
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 
 import attrs
 
+from payments_core.chains.outbox.nonces import load_senders
 from payments_core.chains.outbox.record import (
     LostBlocks,
     OutboundTransfer,
@@ -68,40 +72,58 @@ class LostTransactions:
         It has a nonce reserved. Raises ChainUnavailable while it cannot be told.
         """
         assert outgoing.slot is not None
-        sender = self._load_sender(authority, outgoing)
+        sender, former = self._load_senders(authority, outgoing)
+        if outgoing.previous_id is None:
+            former = [self._compare_former(authority, chain, one) for one in former]
         used = chain.pending_nonce(sender.address)
         if max(used, sender.seen_nonce) > outgoing.slot:
             # Bytes are stored before they are sent: they may be another worker's.
             current = load_transfer(self._storage, authority.partition, outgoing.id)
             if current.status != "reserved" or current.slot != outgoing.slot:
                 return current
-            sender = self._find_lost_blocks(authority, chain, sender, outgoing, used)
-        lost = sender.lost
-        if lost is None or (outgoing.slot >= lost.nonce and outgoing.created_at >= lost.until):
-            return outgoing
-        return self._search(authority, chain, lost, outgoing)
+            sender = self._find_lost_blocks(
+                authority, chain, sender, used, outgoing.slot, outgoing.previous_id
+            )
+        lost = _find_blocks_to_search(outgoing, outgoing.slot, sender, former)
+        return outgoing if lost is None else self._search(authority, chain, lost, outgoing)
+
+    def _compare_former(self, authority: WorkerAuthority, chain: Chain, sender: Sender) -> Sender:
+        """A sender whose key was in use before, with the blocks of its lost transactions."""
+        last_id, known = sender.last_outgoing_id, sender.next_slot
+        if last_id is not None:
+            last = load_transfer(self._storage, authority.partition, last_id)
+            if last.raw is None:
+                last_id, known = last.previous_id, known - 1
+        used = chain.pending_nonce(sender.address)
+        if max(used, sender.seen_nonce) <= known:
+            return sender
+        return self._find_lost_blocks(authority, chain, sender, used, known, last_id)
 
     def _find_lost_blocks(
         self,
         authority: WorkerAuthority,
         chain: Chain,
         sender: Sender,
-        outgoing: OutboundTransfer,
         used: int,
+        known: int,
+        last_id: str | None,
     ) -> Sender:
-        """The sender with the blocks that its lost transactions are in, once they are final."""
+        """The sender with the blocks that its lost transactions are in, once they are final.
+
+        The storage knows `known` of its nonces, and `last_id` is the transfer of the last of them.
+        """
         seen = max(used, sender.seen_nonce)
         if seen > sender.seen_nonce:
             sender = self._change_sender(authority, sender, seen, None)
         if sender.lost is not None and sender.lost.nonce >= seen:
             return sender
         final = chain.final_nonce(sender.address)
-        self._alarm(authority, sender, outgoing, final)
+        self._alarm(authority, sender, known, final)
         if final < seen:
             raise ChainUnavailable(f"transactions of {sender.id} are not final and not known here")
         lost = LostBlocks(
             nonce=seen,
-            first=self._find_block_before(authority, outgoing),
+            first=self._find_block_before(authority, last_id),
             last=chain.heads().final.number,
             until=self._clock.now() + LOST_TTL_MS,
         )
@@ -214,17 +236,15 @@ class LostTransactions:
 
         return self._committer.commit(authority, decide)
 
-    def _find_block_before(self, authority: WorkerAuthority, outgoing: OutboundTransfer) -> int:
+    def _find_block_before(self, authority: WorkerAuthority, last_id: str | None) -> int:
         """A block that all lost transactions are after: the newest one when the last bytes that
         are known were signed; 0 where no bytes are known.
         """
-        if outgoing.previous_id is None:
+        if last_id is None:
             return 0
-        return load_transfer(self._storage, authority.partition, outgoing.previous_id).signed_above
+        return load_transfer(self._storage, authority.partition, last_id).signed_above
 
-    def _alarm(
-        self, authority: WorkerAuthority, sender: Sender, outgoing: OutboundTransfer, final: int
-    ) -> None:
+    def _alarm(self, authority: WorkerAuthority, sender: Sender, known: int, final: int) -> None:
         now = self._clock.now()
         last = self._alarmed_at.get(sender.id)
         if last is not None and 0 <= now - last < _ALARM_INTERVAL_MS:
@@ -234,15 +254,22 @@ class LostTransactions:
             "ALARM: sender %s of %s has used %d nonces, %d of them final, and the storage knows "
             "%d: it was restored to an older state, or the key is used elsewhere. Nothing is "
             "signed until all are final and compared (docs/how-to/back-up-and-restore.md)",
-            sender.id, authority.partition, sender.seen_nonce, final, outgoing.slot,
+            sender.id, authority.partition, sender.seen_nonce, final, known,
         )  # fmt: skip
 
-    def _load_sender(self, authority: WorkerAuthority, outgoing: OutboundTransfer) -> Sender:
-        sender = self._storage.read(
-            authority.partition, lambda snapshot: snapshot.get(Sender, str(outgoing.sender_id))
+    def _load_senders(
+        self, authority: WorkerAuthority, outgoing: OutboundTransfer
+    ) -> tuple[Sender, Sequence[Sender]]:
+        """The transfer's sender, and those of the environment with other keys."""
+        sender, found = self._storage.read(
+            authority.partition,
+            lambda snapshot: (
+                snapshot.get(Sender, str(outgoing.sender_id)),
+                load_senders(snapshot, outgoing.chain_id),
+            ),
         )
         assert sender is not None, f"no sender {outgoing.sender_id}"
-        return sender
+        return sender, [one for one in found if one.id != sender.id]
 
 
 def find_moved(
@@ -267,6 +294,31 @@ def find_moved(
     ]
     known = find_own_hashes(storage, {transfer.transaction_hash for transfer in alike})
     return next((it for it in alike if it.transaction_hash not in known), None)
+
+
+def _find_blocks_to_search(
+    outgoing: OutboundTransfer, slot: int, sender: Sender, former: Sequence[Sender]
+) -> LostBlocks | None:
+    """The blocks that a transfer is looked for in; None where all that is lost came before it.
+
+    What was lost of former senders has used no nonce of this one.
+    """
+    found = [
+        attrs.evolve(one.lost, nonce=0)
+        for one in former
+        if one.lost is not None and outgoing.created_at < one.lost.until
+    ]
+    own = sender.lost
+    if own is not None and (slot < own.nonce or outgoing.created_at < own.until):
+        found.append(own)
+    if not found:
+        return None
+    return LostBlocks(
+        nonce=max(one.nonce for one in found),
+        first=min(one.first for one in found),
+        last=max(one.last for one in found),
+        until=max(one.until for one in found),
+    )
 
 
 def _merge(before: LostBlocks | None, lost: LostBlocks | None, now: Instant) -> LostBlocks | None:
