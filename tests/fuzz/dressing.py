@@ -106,6 +106,8 @@ class Dresser:
             case.body.pop("publicKey", None)
         if case.path == "/sdk/v1/settle" and is_good and dice.roll("sign") < 90:
             case.body = self._shop.settlement
+        if case.path == "/sdk/v1/deploy-role-module" and is_good and dice.roll("sign") < 90:
+            case.body = self._shop.role_module
         if case.path == "/v2/public/apps/{appId}/payments" and dice.roll("origin") < 90:
             case.headers["Origin"] = ORIGIN
         for name, value in case.headers.items():
@@ -156,6 +158,8 @@ class Dresser:
             return corner[name]
         if name in ("userId", "destinationUserId"):
             return corner["accountId"]
+        if name == "transactionId":
+            return corner["paymentId"].replace("payment_", "tx_")
         if name in QUOTED:
             return self._shop.estate.ids[QUOTED[name]]
         if name == "amount" and not isinstance(value, str):

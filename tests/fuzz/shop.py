@@ -25,12 +25,21 @@ from payments_core.versions import FIRST_VERSION
 from payments_core.webhooks.settings import WebhookSettings
 from payments_core.webhooks.transports.port import Deadline, TransportResult, WebhookRequest
 from payments_core_http.app import create_app
-from tests.http.authorization.estate import BASE, EVERY_PERMISSION, ORIGIN, OWNER, Estate, basic
+from tests.http.authorization.estate import (
+    BASE,
+    EVERY_PERMISSION,
+    ORIGIN,
+    OWNER,
+    USDC,
+    Estate,
+    basic,
+)
 from tests.http.authorization.rewinding import RewindableStorage
 from tests.http.authorization.wire import Wire
 from tests.http.console import NEVER, OK
 from tests.quote_payer import ask_to_settle
 from tests.service.world import authority_of
+from tests.vault_owner import ask_for_module
 
 if TYPE_CHECKING:
     from wsgiref.types import StartResponse, WSGIEnvironment
@@ -127,10 +136,23 @@ class Shop:
     @property
     def settlement(self) -> dict[str, Any]:
         """What the buyer has signed for the shop's quote."""
-        estate = self.estate
-        owner = AddressSpec(self.environment_id, "vault", estate.ids["accountId"])
-        vault = self.service.chains[BASE].derive(owner)
-        return ask_to_settle(OWNER, vault, estate.ids["quoteId"], deadline=4_000_000_000)
+        quote_id = self.estate.ids["quoteId"]
+        return ask_to_settle(OWNER, self._buyers_vault, quote_id, deadline=4_000_000_000)
+
+    @property
+    def role_module(self) -> dict[str, Any]:
+        """What the owner of the buyer's vault has signed, for its role module."""
+        chain = self.service.chains[BASE]
+        asked = ask_for_module(
+            chain, self.environment_id, self._buyers_vault, (USDC.address,), OWNER
+        )
+        del asked["module"]
+        return {"userId": self.estate.ids["accountId"], **asked}
+
+    @property
+    def _buyers_vault(self) -> str:
+        owner = AddressSpec(self.environment_id, "vault", self.estate.ids["accountId"])
+        return self.service.chains[BASE].derive(owner)
 
     def session_token(self, account_id: str) -> str:
         """A token of a new session of the account, not exchanged yet."""
