@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import socket
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from payments_core.chains.port import ChainUnavailable, FinalBalances
@@ -38,11 +38,13 @@ def hang_at_names() -> None:
 def hang_at_balances() -> None:
     """Let every node hang that is asked for a balance."""
 
-    def hang(self: SimulatedChain, token_address: str, holders: Sequence[str]) -> FinalBalances:
+    def hang(
+        self: SimulatedChain, token_addresses: Sequence[str], holders: Sequence[str]
+    ) -> Mapping[str, FinalBalances]:
         time.sleep(NODE_S)
         raise ChainUnavailable("the request timed out")
 
-    SimulatedChain.balances = hang  # type: ignore[method-assign]
+    SimulatedChain.token_balances = hang  # type: ignore[method-assign]
 
 
 if __name__ == "__main__":
