@@ -328,7 +328,7 @@ class LanesEmptyInTurn(Wrapped):
         def lane_by_lane(lists: Any, limit: int) -> Any:
             return [item for one in lists for item in one][:limit]
 
-        with mock.patch("payments_core.storage.memory.adapter.interleave", lane_by_lane):
+        with mock.patch("payments_core.storage.memory.claims.interleave", lane_by_lane):
             return super().claim(queue, now, **options)
 
 

@@ -23,6 +23,7 @@ from payments_core.storage import documents
 from payments_core.storage.jobs import NEVER, Job, require_holder
 from payments_core.storage.maintenance import BATCH, ExclusiveAccess, RecordRow
 from payments_core.storage.memory import maintenance as memory_wholesale
+from payments_core.storage.memory.claims import choose_jobs, ready_at
 from payments_core.storage.memory.transaction import (
     MemorySnapshot,
     MemoryTransaction,
@@ -48,7 +49,6 @@ from payments_core.storage.port import (
 from payments_core.storage.query_semantics import (
     PrimaryKey,
     find_primary_keys,
-    interleave,
     valid_lookup_keys,
 )
 from payments_core.storage.records import R, Record, Value
@@ -158,19 +158,15 @@ class MemoryStorage:
                 now += self._weakness.clock_ahead_ms
             if self._weakness and self._should_occur(self._weakness.short_claim):
                 limit = self._random.randrange(limit + 1)
-            lanes: dict[str, list[tuple[str, StoredRow]]] = defaultdict(list)
-            for partition, row in self._iter_jobs(queue):
-                lanes[str(row.columns["lane"])].append((partition, row))
-            last = self._rings.get(queue, "")
-            offered: list[list[tuple[str, StoredRow]]] = []
-            for lane in sorted(lanes, key=lambda lane: (lane <= last, lane)):
-                live = sum(_int_column(row, "lease_until") > now for _, row in lanes[lane])
-                room = max(0, lane_overrides.get(lane, lane_concurrency) - live)
-                ready = [(p, row) for p, row in lanes[lane] if _ready_at(row) <= now]
-                ready.sort(key=lambda item: _order_in_lane(item[1]))
-                offered.append(ready[:room])
+            chosen = choose_jobs(
+                self._iter_jobs(queue),
+                now,
+                self._rings.get(queue, ""),
+                lambda lane: lane_overrides.get(lane, lane_concurrency),
+                limit,
+            )
             until = now + lease_ms
-            claimed = [self._lease(*item, until, holder) for item in interleave(offered, limit)]
+            claimed = [self._lease(*item, until, holder) for item in chosen]
             if claimed:
                 self._rings[queue] = claimed[-1].job.lane
             return claimed
@@ -203,7 +199,7 @@ class MemoryStorage:
     def next_due(self, queue: str, after: Instant | None = None) -> Instant | None:
         with self._lock:
             self._require_open()
-            instants = [_ready_at(row) for _, row in self._iter_jobs(queue)]
+            instants = [ready_at(row) for _, row in self._iter_jobs(queue)]
         return min((due for due in instants if after is None or due > after), default=None)
 
     def migrate(self) -> None:
@@ -364,20 +360,6 @@ class MemoryStorage:
                         if before is not None:
                             rows[id] = before
             return rows
-
-
-def _int_column(row: StoredRow, column: str) -> int:
-    value = row.columns[column]
-    assert isinstance(value, int)
-    return value
-
-
-def _ready_at(row: StoredRow) -> Instant:
-    return max(_int_column(row, "due_at"), _int_column(row, "lease_until"))
-
-
-def _order_in_lane(row: StoredRow) -> tuple[int, int, str]:
-    return _int_column(row, "due_at"), _int_column(row, "ordinal"), row.id
 
 
 def open_url(url: str, record_types: Sequence[type[Record]]) -> MemoryStorage:
