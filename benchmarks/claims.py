@@ -1,19 +1,25 @@
-"""Claims of jobs by many workers on PostgreSQL: in batches, and one at a time.
+"""Claims of jobs by many workers on PostgreSQL: in batches and one at a time, beside a release.
 
-    python -m benchmarks.claims
+    python -m benchmarks.claims [--before CHECKOUT]
 
 Eight processes lease the due jobs of one queue, which are of two environments and each of a lane
-of its own, until none is left. What counts is how many jobs are leased in a second by all of them:
-one at a time, as worker threads claimed before, and in the batches of now, over the same ring.
+of its own, until none is left. What counts is how many jobs are leased in a second by all of them,
+one at a time and in batches. With a checkout of another release its claims are measured in turn
+with these, in a database of their own on the same server.
 """
 
 from __future__ import annotations
 
+import argparse
 import subprocess
 import sys
 import time
 from collections.abc import Sequence
 from contextlib import closing
+from pathlib import Path
+
+import attrs
+import psycopg
 
 from payments_core.engine.jobs.batches import MAX_BATCH
 from payments_core.storage import bulk
@@ -29,45 +35,100 @@ SIZES = {1: 400, MAX_BATCH: 3_200}
 """How many jobs there are, by how many of them a claim takes."""
 
 ROUNDS = 3
+ROOT = Path(__file__).resolve().parent.parent
+
+
+@attrs.define
+class Release:
+    """A checkout, its database, its workers, and how many jobs a second they leased by size."""
+
+    name: str
+    checkout: Path
+    url: str
+    workers: list[subprocess.Popen[str]] = attrs.field(factory=list)
+    rates: dict[int, list[float]] = attrs.field(factory=lambda: {size: [] for size in SIZES})
+
+    def start(self) -> None:
+        """Start the workers, each with a connection."""
+        self.fill("warm-up", WORKERS)
+        self.workers = [self._run("work", self.url) for _ in range(WORKERS)]
+        self.lease_all("warm-up", 1)
+
+    def fill(self, queue: str, jobs: int) -> None:
+        """Add due jobs."""
+        filling = self._run("_fill", self.url, queue, jobs)
+        filling.communicate()
+        assert filling.returncode == 0
+
+    def lease_all(self, queue: str, size: int) -> int:
+        """Have all workers lease the jobs of a queue; how many they got."""
+        for worker in self.workers:
+            assert worker.stdin is not None
+            worker.stdin.write(f"{queue} {size}\n")
+            worker.stdin.flush()
+        return sum(int(worker.stdout.readline()) for worker in self.workers if worker.stdout)
+
+    def measure(self, turn: int, size: int) -> None:
+        """Lease the jobs of a round."""
+        queue, jobs = f"bench-{turn}-{size}", SIZES[size]
+        self.fill(queue, jobs)
+        began = time.perf_counter()
+        leased = self.lease_all(queue, size)
+        self.rates[size].append(leased / (time.perf_counter() - began))
+        assert leased == jobs, (self.name, leased, jobs)
+
+    def median(self, size: int) -> float:
+        """The middle of the rates."""
+        return sorted(self.rates[size])[ROUNDS // 2]
+
+    def _run(self, function: str, *arguments: object) -> subprocess.Popen[str]:
+        given = ", ".join(repr(argument) for argument in arguments)
+        code = f"import benchmarks.claims as claims; claims.{function}({given})"
+        pipe = subprocess.PIPE
+        return subprocess.Popen(
+            [sys.executable, "-c", code], cwd=self.checkout, stdin=pipe, stdout=pipe, text=True
+        )
 
 
 def main() -> None:
-    """Print jobs leased a second, for each size of batch in turn."""
-    rates: dict[int, list[float]] = {size: [] for size in SIZES}
+    """Print jobs leased a second, for each release and size of batch in turn."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--before", type=Path, help="a checkout of the release to compare with")
+    before: Path | None = parser.parse_args().before
     with Cluster() as cluster:
-        _fill(cluster.url(), "warm-up", WORKERS)
-        command = [sys.executable, "-m", "benchmarks.claims", cluster.url()]
-        workers = [
-            subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-            for _ in range(WORKERS)
-        ]
-        _lease_all(workers, "warm-up", 1)
+        releases = [Release("now", ROOT, cluster.url())]
+        if before is not None:
+            with psycopg.connect(cluster.url(), autocommit=True) as connection:
+                connection.execute("CREATE DATABASE before")
+            releases.append(Release("before", before.resolve(), cluster.url("before")))
+        for release in releases:
+            release.start()
         for turn in range(ROUNDS):
-            for size, jobs in SIZES.items():
-                queue = f"bench-{turn}-{size}"
-                _fill(cluster.url(), queue, jobs)
-                began = time.perf_counter()
-                leased = _lease_all(workers, queue, size)
-                rates[size].append(leased / (time.perf_counter() - began))
-                assert leased == jobs, (leased, jobs)
-        for worker in workers:
-            worker.communicate()
-    for size, found in rates.items():
-        told = ", ".join(f"{rate:,.0f}" for rate in found)
-        print(
-            f"{size:2} at a time, {WORKERS} workers, {len(ENVIRONMENTS)} environments: {told} a s"
-        )
-    medians = {size: sorted(found)[ROUNDS // 2] for size, found in rates.items()}
-    print(f"in batches {medians[MAX_BATCH] / medians[1]:.1f} times as many")
+            for size in SIZES:
+                for release in releases:
+                    release.measure(turn, size)
+        for release in releases:
+            for worker in release.workers:
+                worker.communicate()
+    for release in releases:
+        for size, found in release.rates.items():
+            told = ", ".join(f"{rate:,.0f}" for rate in found)
+            print(
+                f"{release.name}: {size:2} at a time, {WORKERS} workers, "
+                f"{len(ENVIRONMENTS)} environments: {told} a s"
+            )
+    _compare(releases)
 
 
-def _lease_all(workers: Sequence[subprocess.Popen[str]], queue: str, size: int) -> int:
-    """Have all workers lease the jobs of a queue; how many they got."""
-    for worker in workers:
-        assert worker.stdin is not None
-        worker.stdin.write(f"{queue} {size}\n")
-        worker.stdin.flush()
-    return sum(int(worker.stdout.readline()) for worker in workers if worker.stdout is not None)
+def _compare(releases: Sequence[Release]) -> None:
+    now = releases[0]
+    for other in releases:
+        for size in SIZES:
+            for theirs in SIZES:
+                if (other is now) and size <= theirs:
+                    continue
+                ratio = now.median(size) / other.median(theirs)
+                print(f"now {size} at a time: {ratio:.1f} times {theirs} at a time {other.name}")
 
 
 def _fill(url: str, queue: str, jobs: int) -> None:
@@ -104,7 +165,4 @@ def work(url: str) -> None:
 
 
 if __name__ == "__main__":
-    if len(sys.argv) > 1:
-        work(sys.argv[1])
-    else:
-        main()
+    main()

@@ -204,22 +204,32 @@ class LmdbStorage:
               lane_overrides: Mapping[str, int] = port.NO_LANE_OVERRIDES, holder: str = ""
               ) -> list[port.ClaimedJob]:  # fmt: skip
         with self._begin(write=True) as rows:
-            live = Counter(row.record.lane for row in rows.scan(Job, LEASES, (queue,), (now + 1,)))
+            live = Counter((row.partition, row.record.lane)
+                           for row in rows.scan(Job, LEASES, (queue,), (now + 1,)))  # fmt: skip
             ready = takewhile(lambda row: row.ready_at <= now, rows.scan(Job, READY, (queue,)))
-            lanes, claimed = dict[str, list[Row[Job]]](), list[port.ClaimedJob]()
+            lanes, claimed = dict[tuple[str, str], list[Row[Job]]](), list[port.ClaimedJob]()
             for row in sorted(ready, key=lambda row: row.at(["due_at", "ordinal", "id"])):
-                if live[row.record.lane] < lane_overrides.get(row.record.lane, lane_concurrency):
-                    live[row.record.lane] += 1
-                    lanes.setdefault(row.record.lane, []).append(row)
-            last_lane = (rows.txn.get(turn := b"turn" + _key(Job, READY, (queue,))) or b"").decode()
-            ring = sorted(lanes, key=lambda lane: (lane <= last_lane, lane))
-            for row in query_semantics.interleave([lanes[lane] for lane in ring], limit):
-                job = documents.stamp(row.record, row.record.version + 1)
-                job = attrs.evolve(job, claims=job.claims + 1, holder=holder,
-                                   lease_until=now + lease_ms)  # fmt: skip
-                Rows(rows.txn, row.partition).put(job, row.entries)
-                rows.txn.put(turn, job.lane.encode())
-                claimed.append(port.ClaimedJob(row.partition, job))
+                lane = row.partition, row.record.lane
+                if live[lane] < lane_overrides.get(lane[1], lane_concurrency):
+                    live[lane] += 1
+                    lanes.setdefault(lane, []).append(row)
+            turn = b"turn" + _key(Job, READY, (queue,))  # of partitions; those of lanes behind it
+            last = (rows.txn.get(turn) or b"").decode()
+            partitions = {partition for partition, _ in lanes}
+            for partition in sorted(partitions, key=lambda name: (name <= last, name)):
+                place = turn + b" " + partition.encode()
+                lane_last = (partition, (rows.txn.get(place) or b"").decode())
+                ring = sorted(lane for lane in lanes if lane[0] == partition)
+                ring.sort(key=lambda lane: lane <= lane_last)
+                room = limit - len(claimed)
+                for row in query_semantics.interleave([lanes[lane] for lane in ring], room):
+                    job = documents.stamp(row.record, row.record.version + 1)
+                    job = attrs.evolve(job, claims=job.claims + 1, holder=holder,
+                                       lease_until=now + lease_ms)  # fmt: skip
+                    Rows(rows.txn, partition).put(job, row.entries)
+                    rows.txn.put(turn, partition.encode())
+                    rows.txn.put(place, job.lane.encode())
+                    claimed.append(port.ClaimedJob(partition, job))
             return claimed
 
     def renew(self, claimed: Sequence[port.ClaimedJob], until: Instant) -> list[port.ClaimedJob]:

@@ -247,7 +247,16 @@ class Storage(Protocol):
         (due_at, ordinal, id); a lane whose slots have live leases (`lease_until > now`, due or
         not) gives none. Lanes take turns in a ring, one job each, so that neither a full nor a
         long lane starves another: a claim goes on where the one before it ended, of this handle
-        at least. The ring's order is the adapter's choice. A lane is one lane in all partitions.
+        at least. The ring's order is the adapter's choice.
+
+        A lane belongs to its partition: lanes of one name in two partitions share nothing.
+        Partitions take turns too, in a ring of this handle at least; each gives as many jobs as
+        the claim has room for, and the next claim begins with the next partition. The leases of
+        each partition may be a transaction of their own.
+
+        What this handle committed is found at once, however many lanes have nothing due. All
+        else, be it committed by another handle, loaded, or written by the release before, is
+        found within a few seconds, and most often at once too.
         The jobs are `payments_core.storage.jobs.Job`.
         Raises as `transact` does; what a claim leased whose answer was lost comes back in time.
         """

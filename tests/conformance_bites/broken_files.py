@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any, TypeVar
 from unittest import mock
 
+from payments_core.storage.port import Transaction
 from payments_core.storage.records import Record
 from payments_core.storage.sqlite import schema as sqlite_schema
 from payments_core.storage.sqlite.adapter import SqliteStorage
 
+T = TypeVar("T")
 Kinds = Sequence[type[Record]]
 
 
@@ -72,6 +75,19 @@ class NothingOutlivesTheHandle(SqliteStorage):
             connection.execute("ROLLBACK")
             for table in ("suite_marks", "suite_notes", "suite_counters"):
                 connection.execute(f"DELETE FROM {table}")
+
+
+class OthersJobsAreNotFound(SqliteStorage):
+    """Claims look where this handle has written, and nowhere else."""
+
+    written = 0
+
+    def transact(self, partition: str, work: Callable[[Transaction], T]) -> T:
+        self.written += 1
+        return super().transact(partition, work)
+
+    def claim(self, queue: str, now: int, **options: Any) -> Any:
+        return super().claim(queue, now, **options) if self.written else []
 
 
 def open_commit_forgotten(url: str, record_types: Kinds) -> CommitForgotten:

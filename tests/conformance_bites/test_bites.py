@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from payments_core.conformance.storage import AdapterLocation, StorageConformance
+from payments_core.conformance.storage import AdapterLocation, StorageConformance, job_partitions
 from payments_core.storage.port import Storage
 from payments_core.storage.records import Record
 from payments_core.storage.sqlite.adapter import SqliteStorage
@@ -17,6 +17,7 @@ from tests.conformance_bites import (
     broken_files,
     broken_lookups,
     broken_reads,
+    broken_turns,
     broken_wholes,
 )
 from tests.conformance_bites.biting import failures
@@ -116,6 +117,23 @@ IN_MEMORY: dict[type[broken.Wrapped], str] = {
     broken_lookups.NextDueIgnoresAfter: "next_due_after_an_instant_is_later_than_it",
     broken_lookups.NextDueIsNotLater: "next_due_after_an_instant_is_later_than_it",
     broken_lookups.NextDueOfTheFirstAlone: "next_due_after_an_instant_is_later_than_it",
+    broken_turns.LanesSpanPartitions: "a_lane_belongs_to_its_partition",
+    broken_turns.FirstPartitionStarvesTheOthers: (
+        "a_partition_with_many_lanes_starves_none_with_few"
+    ),
+    broken_turns.FullClaimKeepsTheTurn: "a_partition_that_fills_a_claim_lets_the_others_go_first",
+    broken_turns.LanesBeginAnewWithEachTurn: (
+        "lanes_go_on_where_they_stood_when_their_partition_has_its_turn"
+    ),
+    broken_turns.FullPartitionHoldsUpTheOthers: (
+        "a_partition_whose_lanes_are_full_holds_up_no_other"
+    ),
+    broken_turns.LanesWithNothingDueAreCounted: (
+        "a_due_job_behind_many_lanes_with_nothing_due_is_found_at_once"
+    ),
+    broken_turns.LanesWithoutRoomAreCounted: ("a_lane_behind_many_without_room_is_found_at_once"),
+    broken_turns.OldestJobsHideTheOthers: "a_lane_among_long_ones_has_its_turn",
+    broken_turns.HintsAreTrusted: "jobs_that_were_loaded_are_found",
     broken_wholes.WalksOnePartition: "a_scan_visits_every_partition_in_order_a_batch_at_a_time",
     broken_wholes.WalksById: "a_scan_visits_every_partition_in_order_a_batch_at_a_time",
     broken_wholes.WalkStopsAtAnId: "a_scan_visits_every_partition_in_order_a_batch_at_a_time",
@@ -141,8 +159,15 @@ ON_FILE: dict[type[SqliteStorage], str] = {
     broken_files.UniqueIndexesForgotten: "a_unique_key_is_taken_once_by_two_handles",
     broken_files.MigrationRaces: "two_handles_migrate_at_once",
     broken_files.MigrationFillsNothing: "columns_indexes_and_unique_keys_can_come_later",
+    broken_files.OthersJobsAreNotFound: "jobs_of_another_handle_are_found",
     broken_files.NothingOutlivesTheHandle: "what_was_committed_is_there_after_closing",
 }
+
+
+@pytest.fixture(autouse=True)
+def _no_patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a broken adapter never finds is not waited for."""
+    monkeypatch.setattr(job_partitions, "FOUND_WITHIN_S", 0.1)
 
 
 class InMemory(StorageConformance):

@@ -27,6 +27,7 @@ from payments_core.conformance.storage.bulk import BulkChecks
 from payments_core.conformance.storage.crashes import CrashChecks, MigrationChecks
 from payments_core.conformance.storage.documents import DocumentChecks
 from payments_core.conformance.storage.harness import AdapterLocation, Harness
+from payments_core.conformance.storage.job_partitions import JobPartitionChecks
 from payments_core.conformance.storage.jobs import JobChecks
 from payments_core.conformance.storage.leases import LeaseChecks
 from payments_core.conformance.storage.locks import LockChecks
@@ -50,6 +51,7 @@ class StorageConformance(
     DocumentChecks,
     BulkChecks,
     JobChecks,
+    JobPartitionChecks,
     LeaseChecks,
     CrashChecks,
     MigrationChecks,

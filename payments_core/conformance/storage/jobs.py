@@ -174,13 +174,6 @@ class JobChecks(Harness):
         assert fetch(storage, Job, "j", PARTITION) is not None
         assert fetch(storage, Job, "j", OTHER_PARTITION) is None
 
-    def test_a_lane_of_two_partitions_shares_its_concurrency(self) -> None:
-        storage = self.open_handle()
-        self.insert(storage, job("j"), partition=PARTITION)
-        self.insert(storage, job("k"), partition=OTHER_PARTITION)
-        assert len(claim(storage, lane_concurrency=1)) == 1
-        assert len(claim(storage, lane_concurrency=1)) == 0
-
     def test_next_due_is_the_earliest_that_can_be_claimed(self) -> None:
         storage = self.open_handle()
         assert storage.next_due(QUEUE) is None

@@ -84,7 +84,10 @@ class MemoryStorage:
         self._lock = threading.RLock()
         self._tables: Tables = defaultdict(dict)
         self._uniques: dict[UniqueKey, str] = {}
-        self._rings: dict[str, str] = {}
+        self._turns: dict[str, str] = {}
+        """Where the ring of partitions of each queue stands."""
+        self._rings: dict[tuple[str, str], str] = {}
+        """Where the ring of lanes of each queue and partition stands."""
         self._recent: list[tuple[str, str, str, StoredRow | None]] = []
         self._weakness = weakness
         self._random = random.Random(weakness.seed if weakness else 0)
@@ -158,17 +161,24 @@ class MemoryStorage:
                 now += self._weakness.clock_ahead_ms
             if self._weakness and self._should_occur(self._weakness.short_claim):
                 limit = self._random.randrange(limit + 1)
-            chosen = choose_jobs(
-                self._iter_jobs(queue),
-                now,
-                self._rings.get(queue, ""),
-                lambda lane: lane_overrides.get(lane, lane_concurrency),
-                limit,
-            )
-            until = now + lease_ms
-            claimed = [self._lease(*item, until, holder) for item in chosen]
-            if claimed:
-                self._rings[queue] = claimed[-1].job.lane
+            found: dict[str, list[StoredRow]] = defaultdict(list)
+            for partition, row in self._iter_jobs(queue):
+                found[partition].append(row)
+            last = self._turns.get(queue, "")
+            claimed: list[ClaimedJob] = []
+            for partition in sorted(found, key=lambda name: (name <= last, name)):
+                lane = self._rings.get((queue, partition), "")
+                rest = limit - len(claimed)
+                for row in choose_jobs(
+                    found[partition],
+                    now,
+                    lane,
+                    lambda lane: lane_overrides.get(lane, lane_concurrency),
+                    rest,
+                ):
+                    claimed.append(self._lease(partition, row, now + lease_ms, holder))
+                    self._turns[queue] = partition
+                    self._rings[queue, partition] = claimed[-1].job.lane
             return claimed
 
     def renew(self, claimed: Sequence[ClaimedJob], until: Instant) -> Sequence[ClaimedJob]:

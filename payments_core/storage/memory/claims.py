@@ -1,4 +1,4 @@
-"""Which jobs a claim leases, in memory."""
+"""Which jobs of a partition a claim leases, in memory."""
 
 from __future__ import annotations
 
@@ -9,27 +9,23 @@ from payments_core.clock import Instant
 from payments_core.storage.memory.transaction import StoredRow
 from payments_core.storage.query_semantics import interleave
 
-JobRow = tuple[str, StoredRow]
-"""A job at rest, and its partition."""
-
 
 def choose_jobs(
-    rows: Iterable[JobRow],
+    rows: Iterable[StoredRow],
     now: Instant,
     last: str,
     concurrency_of: Callable[[str], int],
     limit: int,
-) -> list[JobRow]:
-    """The due jobs of the lanes behind `last` in the ring, one of each lane in turn."""
-    lanes: dict[str, list[JobRow]] = defaultdict(list)
-    for partition, row in rows:
-        lanes[str(row.columns["lane"])].append((partition, row))
-    offered: list[list[JobRow]] = []
+) -> list[StoredRow]:
+    """The due jobs of a partition: of the lanes behind `last` in the ring, one of each in turn."""
+    lanes: dict[str, list[StoredRow]] = defaultdict(list)
+    for row in rows:
+        lanes[str(row.columns["lane"])].append(row)
+    offered: list[list[StoredRow]] = []
     for lane in sorted(lanes, key=lambda lane: (lane <= last, lane)):
-        live = sum(_int_column(row, "lease_until") > now for _, row in lanes[lane])
+        live = sum(_int_column(row, "lease_until") > now for row in lanes[lane])
         room = max(0, concurrency_of(lane) - live)
-        ready = [(partition, row) for partition, row in lanes[lane] if ready_at(row) <= now]
-        ready.sort(key=lambda item: _order_in_lane(item[1]))
+        ready = sorted((row for row in lanes[lane] if ready_at(row) <= now), key=_order_in_lane)
         offered.append(ready[:room])
     return interleave(offered, limit)
 

@@ -35,11 +35,12 @@ from payments_core.storage.port import (
     Transaction,
     Where,
 )
-from payments_core.storage.postgres import claims as postgres_claims
 from payments_core.storage.postgres import config_checks as postgres_soundness
 from payments_core.storage.postgres import leases as postgres_leases
 from payments_core.storage.postgres import maintenance as postgres_wholesale
 from payments_core.storage.postgres import schema as postgres_schema
+from payments_core.storage.postgres.due_jobs import ClaimRequest
+from payments_core.storage.postgres.due_partitions import DuePartitions, next_due
 from payments_core.storage.postgres.errors import (
     INSUFFICIENT_PRIVILEGE,
     commit_error,
@@ -48,6 +49,7 @@ from payments_core.storage.postgres.errors import (
     redact_error,
     storage_error,
 )
+from payments_core.storage.postgres.hints import QueueKey
 from payments_core.storage.postgres.lock_retry import DISABLE_TIMEOUTS
 from payments_core.storage.postgres.pending_transaction import (
     BEGIN_SNAPSHOT,
@@ -81,13 +83,26 @@ class PostgresStorage:
         )
         self._address = parse_url(url, defaults)
         self._pool = ConnectionPool(self._address)
+        self._claims = DuePartitions(self._run_read, self._run_write)
 
     # The port.
 
     def transact(self, partition: str, work: Callable[[Transaction], T]) -> T:
-        return self._run_write(
-            lambda transaction: work(PostgresTransaction(transaction, partition))
-        )
+        due: dict[QueueKey, Instant] = {}
+
+        def run(transaction: PendingTransaction) -> T:
+            tx = PostgresTransaction(transaction, partition)
+            result = work(tx)
+            due.clear()
+            due.update(tx.move_hints(self._claims.hinted))
+            return result
+
+        try:
+            result = self._run_write(run)
+        finally:
+            self._claims.note_changed(due)
+        self._claims.note_hinted(due)
+        return result
 
     def read(self, partition: str, work: Callable[[Snapshot], T]) -> T:
         return self._run_read(lambda transaction: work(PostgresSnapshot(transaction, partition)))
@@ -117,21 +132,19 @@ class PostgresStorage:
         lane_overrides: Mapping[str, int] = NO_LANE_OVERRIDES,
         holder: str = "",
     ) -> Sequence[ClaimedJob]:
-        request = postgres_claims.ClaimRequest(
+        request = ClaimRequest(
             queue, now, lease_ms, limit, lane_concurrency, lane_overrides, holder
         )
-        return postgres_claims.claim(self._run_read, self._run_write, request)
+        return self._claims.claim(request)
 
     def renew(self, claimed: Sequence[ClaimedJob], until: Instant) -> Sequence[ClaimedJob]:
         return postgres_leases.renew(self._run_write, claimed, until)
 
     def end_leases(self, queue: str, holder: str, now: Instant) -> int:
-        return postgres_leases.end_leases(self._run_read, self._run_write, queue, holder, now)
+        return postgres_leases.end_leases(self._run_read, self.transact, queue, holder, now)
 
     def next_due(self, queue: str, after: Instant | None = None) -> Instant | None:
-        return self._run_read(
-            lambda transaction: postgres_claims.next_due(transaction, queue, after)
-        )
+        return self._run_read(lambda transaction: next_due(transaction, queue, after))
 
     def migrate(self) -> None:
         with self._open_snapshot() as connection:

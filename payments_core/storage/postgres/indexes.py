@@ -15,8 +15,8 @@ import psycopg
 from psycopg import errors
 
 from payments_core.storage.port import StorageError
-from payments_core.storage.postgres.claims import BUCKET, READY
 from payments_core.storage.postgres.errors import redact_error
+from payments_core.storage.postgres.hints import LEASED, READY
 from payments_core.storage.postgres.lock_retry import DDL_LOCK_MS, retry_on_lock
 from payments_core.storage.postgres.snapshot import index_name
 from payments_core.storage.records import Collection, Record
@@ -24,10 +24,10 @@ from payments_core.storage.records import Collection, Record
 Connection = psycopg.Connection[tuple[Any, ...]]
 
 CLAIM_INDEXES = {
-    "jobs__claim_lanes": "queue, lane, due_at, ordinal, id",
-    "jobs__claim_leased": "queue, lane, lease_until",
-    "jobs__claim_ready": f"queue, ({READY})",
-    "jobs__claim_buckets": f"queue, ({BUCKET}), lane",
+    "jobs__lane_order": "partition, queue, lane, due_at, ordinal, id",
+    "jobs__lane_leases": f"partition, queue, lane, lease_until WHERE {LEASED}",
+    "jobs__partition_ready": f"partition, queue, ({READY})",
+    "jobs__queue_ready": f"queue, ({READY}), partition",
 }
 _NEXT = "__next"
 """What an index is called while it is built that takes another's place."""
@@ -51,17 +51,24 @@ class IndexSpec:
     unique: str | None
     """The collection's name for a unique key."""
     columns: str
+    condition: str = ""
 
     @property
     def definition(self) -> str:
         """What its comment says."""
-        return f"UNIQUE {self.columns}" if self.unique else self.columns
+        return f"UNIQUE {self.columns}" if self.unique else self.columns + self._where
+
+    @property
+    def _where(self) -> str:
+        return self.condition and f" WHERE {self.condition}"
 
     def create_statement(self, name: str, *, concurrently: bool) -> bytes:
         """The statement that builds it under a name."""
         kind = "UNIQUE INDEX" if self.unique else "INDEX"
         how = "CONCURRENTLY " * concurrently
-        return f'CREATE {kind} {how}"{name}" ON "{self.table}" ({self.columns})'.encode()
+        return (
+            f'CREATE {kind} {how}"{name}" ON "{self.table}" ({self.columns}){self._where}'.encode()
+        )
 
     def comment_statement(self, name: str) -> bytes:
         """The statement that says what it was made of."""
@@ -83,7 +90,9 @@ def indexes_of(collection: Collection) -> list[IndexSpec]:
     for lookup in collection.lookups:
         add_spec(lookup.name, None, *lookup.columns, "partition", "id")
     if collection.name == "jobs":
-        found += [IndexSpec("jobs", name, None, columns) for name, columns in CLAIM_INDEXES.items()]
+        for name, definition in CLAIM_INDEXES.items():
+            columns, _, condition = definition.partition(" WHERE ")
+            found.append(IndexSpec("jobs", name, None, columns, condition))
     return found
 
 

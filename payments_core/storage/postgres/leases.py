@@ -9,19 +9,19 @@ finds out whether its last COMMIT took place.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 
 import attrs
 
 from payments_core.clock import MINUTE, Instant
-from payments_core.storage import documents
+from payments_core.storage import bulk, documents
 from payments_core.storage.damaged_records import try_decode
 from payments_core.storage.jobs import Job, require_holder
-from payments_core.storage.port import ClaimedJob
-from payments_core.storage.postgres.claims import READY, RunInTransaction
+from payments_core.storage.port import ClaimedJob, Transaction
+from payments_core.storage.postgres.claims import RunInTransaction
+from payments_core.storage.postgres.hints import READY
 from payments_core.storage.postgres.pending_transaction import PendingTransaction
-from payments_core.storage.postgres.transaction import PostgresTransaction
 
 _ASYNCHRONOUS = "SET LOCAL synchronous_commit = off"
 
@@ -47,6 +47,9 @@ _FIND_HELD = """
     JOIN jobs ON jobs.partition = held.partition AND jobs.id = held.id
     WHERE jobs.version = held.version
 """
+Transact = Callable[[str, Callable[[Transaction], int]], int]
+"""Runs a work in a partition, as `Storage.transact`."""
+
 LONGEST_LEASE_MS = 10 * MINUTE
 
 # Behind the leases lie all jobs of the queue that are due later, perhaps millions.
@@ -83,7 +86,7 @@ def _renew_all(
 
 
 def end_leases(
-    look_in: RunInTransaction, write_in: RunInTransaction, queue: str, holder: str, now: Instant
+    look_in: RunInTransaction, transact: Transact, queue: str, holder: str, now: Instant
 ) -> int:
     """Make due again what a holder has leased; how many jobs it was."""
     require_holder(holder)
@@ -95,15 +98,12 @@ def end_leases(
             by_partition[(partition or b"").decode()].append((id or b"").decode())
     ended = 0
     for partition, found in by_partition.items():
-        ended += write_in(partial(_end_in, partition=partition, ids=found, holder=holder, now=now))
+        ended += transact(partition, partial(_end_in, ids=found, holder=holder, now=now))
     return ended
 
 
-def _end_in(
-    transaction: PendingTransaction, partition: str, ids: Sequence[str], holder: str, now: Instant
-) -> int:
-    tx = PostgresTransaction(transaction, partition)
-    jobs = tx.get_many(Job, ids, for_update=True)
+def _end_in(tx: Transaction, ids: Sequence[str], holder: str, now: Instant) -> int:
+    jobs = bulk.lock_many(tx, Job, ids)
     leased = [job for job in jobs.values() if job.holder == holder and job.lease_until > now]
     for job in leased:
         tx.replace(attrs.evolve(job, lease_until=0, holder=""))

@@ -63,6 +63,12 @@ class PendingTransaction:
         self.enqueue(sql, values)
         return self._run()[-1]
 
+    def query_many(self, *statements: tuple[str, Sequence[Param]]) -> list[list[ResultRow]]:
+        """Run what is queued and these, waiting once, and return the rows of each of these."""
+        for sql, values in statements:
+            self.enqueue(sql, values)
+        return self._run()[-len(statements) :]
+
     def fail(self, failure: StorageError) -> StorageError:
         """Take note of why nothing of this transaction will be committed."""
         self._failure = failure

@@ -16,7 +16,7 @@ from typing import Any
 import psycopg
 
 from payments_core.storage.postgres.backfill import backfill_columns
-from payments_core.storage.postgres.claims import RING_TABLE
+from payments_core.storage.postgres.hints import HINTS
 from payments_core.storage.postgres.indexes import (
     CLAIM_INDEXES,
     create_indexes,
@@ -39,6 +39,9 @@ _TYPES = {str: 'text COLLATE "C"', int: "bigint"}
 
 _NOT_BACKFILLED = "not filled yet"
 """The comment of a column from its making until its rows have their values."""
+
+_RINGS_BEFORE = "storage_rings"
+"""Of the claims of releases that knew no hints."""
 
 _COLUMNS = """
     SELECT relname, attname, col_description(attrelid, attnum)
@@ -89,11 +92,7 @@ def migrate_schema(connection: Connection, record_types: Sequence[type[Record]])
     """Add what is missing, on a connection of its own in no transaction, while locked."""
     _limit_lock_waits(connection)
     present = _read_columns(connection)
-    rings = (
-        f"CREATE TABLE IF NOT EXISTS {RING_TABLE} "
-        f"(queue {_TYPES[str]} PRIMARY KEY, lane {_TYPES[str]} NOT NULL)"
-    )
-    connection.execute(rings.encode())
+    _create_hints(connection)
     for kind in record_types:
         if kind.collection.name in present:
             _add_columns(connection, kind.collection, present[kind.collection.name])
@@ -123,6 +122,7 @@ def backfill_all(connection: Connection, record_types: Sequence[type[Record]]) -
         backfill_columns(connection, kind) for kind in record_types if kind.collection.columns
     )
     drop_undeclared(connection, record_types)
+    retry_on_lock(lambda: connection.execute(f"DROP TABLE IF EXISTS {_RINGS_BEFORE}".encode()))
     return corrected
 
 
@@ -138,6 +138,17 @@ def _read_columns(connection: Connection) -> dict[str, dict[str, str | None]]:
     for table, column, comment in connection.execute(_COLUMNS.encode()).fetchall():
         found[table][column] = comment
     return dict(found)
+
+
+def _create_hints(connection: Connection) -> None:
+    text = f"{_TYPES[str]} NOT NULL"
+    with connection.transaction():
+        connection.execute(
+            f"CREATE TABLE IF NOT EXISTS {HINTS} (partition {text}, queue {text}, "
+            f"due_at bigint NOT NULL, lane {text}, PRIMARY KEY (partition, queue))".encode()
+        )
+        due = f"{HINTS}__due ON {HINTS} (queue, due_at, partition)"
+        connection.execute(f"CREATE INDEX IF NOT EXISTS {due}".encode())
 
 
 def _create_table(connection: Connection, collection: Collection) -> None:

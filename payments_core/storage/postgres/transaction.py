@@ -16,9 +16,12 @@ from functools import lru_cache, partial
 import attrs
 import psycopg
 
+from payments_core.clock import Instant
 from payments_core.storage import documents
+from payments_core.storage.jobs import Job
 from payments_core.storage.port import Conflict, StorageError, UniqueConflict, VersionConflict
 from payments_core.storage.postgres.errors import DIVISION_BY_ZERO, UNIQUE_VIOLATION, storage_error
+from payments_core.storage.postgres.hints import FOREVER, QueueKey, move_earlier
 from payments_core.storage.postgres.pending_transaction import PendingTransaction
 from payments_core.storage.postgres.pipeline import Param
 from payments_core.storage.postgres.snapshot import PostgresSnapshot, index_name
@@ -75,6 +78,8 @@ class PostgresTransaction(PostgresSnapshot):
         self._held: dict[RecordKey, int] = {}
         self._read: dict[RecordKey, Record] = {}
         """Records that are locked, as long as this transaction has not written them."""
+        self._due: dict[str, Instant] = {}
+        """When each queue may first have a job of those that were written."""
 
     def get(self, kind: type[R], id: str, *, for_update: bool = False) -> R | None:
         known = self._read.get((kind.collection.name, id))
@@ -110,6 +115,7 @@ class PostgresTransaction(PostgresSnapshot):
         values = self._values(documents.stamp(record, 1))
         self._transaction.enqueue(sql, values, partial(_translate_unique_error, collection))
         self._note_written(record, 1)
+        self._note_job(record)
 
     def replace(self, record: Record) -> None:
         collection = type(record).collection
@@ -118,12 +124,15 @@ class PostgresTransaction(PostgresSnapshot):
         sql = statements_of(collection).update
         self._transaction.enqueue(sql, values, partial(_translate_unique_error, collection))
         self._note_written(record, record.version + 1)
+        self._note_job(record)
 
     def delete(self, record: Record) -> None:
         self._lock(record)
         sql = statements_of(type(record).collection).delete
         self._transaction.enqueue(sql, (self._partition, record.id, record.version))
         self._note_written(record, None)
+        if isinstance(record, Job):  # its lane may have room for another
+            self._due.setdefault(record.queue, FOREVER)
 
     def write(
         self, inserts: Sequence[Record], replaces: Sequence[Record], deletes: Sequence[Record]
@@ -134,6 +143,22 @@ class PostgresTransaction(PostgresSnapshot):
             self.delete(record)
         for record in inserts:
             self.insert(record)
+
+    def move_hints(self, known: Ids[QueueKey]) -> dict[QueueKey, Instant]:
+        """Let claims look for the jobs that were written; the last thing before COMMIT.
+
+        When each queue that changed may first have a job of those, FOREVER where it lost some.
+        """
+        due = {(self._partition, queue): self._due[queue] for queue in sorted(self._due)}
+        for key, at in due.items():
+            if at < FOREVER:
+                move_earlier(self._transaction, key, at, known)
+        return due
+
+    def _note_job(self, record: Record) -> None:
+        if isinstance(record, Job):
+            ready = max(record.due_at, record.lease_until)
+            self._due[record.queue] = min(ready, self._due.get(record.queue, FOREVER))
 
     def _note_locked(self, record: Record) -> None:
         self._locked[_record_key(record)] = record.version

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import TypeVar
 
 from payments_core.clock import Instant
-from payments_core.storage.damaged_records import log_damaged_jobs
 from payments_core.storage.jobs import Job, require_holder
 from payments_core.storage.maintenance import BATCH, ExclusiveAccess, PrimaryKey, RecordRow
 from payments_core.storage.port import (
@@ -32,17 +31,8 @@ from payments_core.storage.port import (
 from payments_core.storage.records import R, Record, Value
 from payments_core.storage.sqlite import maintenance as sqlite_wholesale
 from payments_core.storage.sqlite import schema as sqlite_schema
-from payments_core.storage.sqlite.claims import (
-    ClaimRequest,
-    UnreadableJobs,
-    end_leases,
-    find_lanes_with_work,
-    lease_jobs,
-    next_due,
-    next_ring_position,
-    renew,
-    set_aside,
-)
+from payments_core.storage.sqlite.claims import ClaimRequest, end_leases, renew
+from payments_core.storage.sqlite.due_partitions import Claims, next_due
 from payments_core.storage.sqlite.group_commit import GROUP_LIMIT, GroupCommit
 from payments_core.storage.sqlite.transaction import (
     SqliteSnapshot,
@@ -90,7 +80,7 @@ class SqliteStorage:
         self._writing_thread: int | None = None
         self._waits_for_disk: bool | None = True
         self._idle_readers: list[sqlite3.Connection] = []
-        self._rings: dict[str, str] = {}
+        self._claims = Claims(self._open_snapshot, self._write)
         self._process = os.getpid()
         self._closed = False
 
@@ -136,22 +126,7 @@ class SqliteStorage:
         request = ClaimRequest(
             queue, now, lease_ms, limit, lane_concurrency, lane_overrides, holder
         )
-        while True:
-            with self._open_snapshot() as connection:
-                lanes = find_lanes_with_work(connection, request, self._rings.get(queue, ""))
-            if not lanes:
-                return []
-            try:
-                # A power cut ends whoever holds the lease: it need not outlast one.
-                claimed = self._write(
-                    partial(lease_jobs, request=request, lanes=lanes), durable=False
-                )
-            except UnreadableJobs as error:
-                self._set_aside(error)
-                continue
-            if claimed:
-                self._rings[queue] = next_ring_position(request, claimed, lanes)
-                return claimed
+        return self._claims.claim(request)
 
     def renew(self, claimed: Sequence[ClaimedJob], until: Instant) -> Sequence[ClaimedJob]:
         return self._write(partial(renew, claimed=claimed, until=until), durable=False)
@@ -274,12 +249,6 @@ class SqliteStorage:
                 finally:
                     self._writing_thread = None
                     _roll_back(self._writer)
-
-    def _set_aside(self, unreadable: UnreadableJobs) -> None:
-        jobs = self._write(partial(set_aside, rows=unreadable.rows))
-        log_damaged_jobs(jobs)
-        if not jobs:  # they can be read after all
-            raise StorageUnavailable("SQLite: jobs could not be leased") from unreadable
 
     def _migrate(self, connection: sqlite3.Connection) -> None:
         # Another process may have done it while this one waited for the lock.

@@ -1,4 +1,4 @@
-"""Claiming jobs in SQLite: which lanes have due work, and the leases.
+"""Claiming jobs in one partition of SQLite: which lanes have due work, and the leases.
 
 Lanes that may have work are found in a snapshot, without the lock; each is then looked at again
 by the writer. So a wrong guess costs a look and never a lease too many. Lanes are looked at, and
@@ -22,7 +22,9 @@ from payments_core.storage.port import ClaimedJob
 from payments_core.storage.query_semantics import interleave
 from payments_core.storage.sqlite.schema import BUCKET, FREE, LEASED, bucket_of
 
-_FREE = f"FROM jobs INDEXED BY jobs__claim_free WHERE queue = :queue AND {FREE}"
+_HERE = "queue = :queue AND partition = :partition"
+
+_FREE = f"FROM jobs INDEXED BY jobs__free_lanes WHERE {_HERE} AND {FREE}"
 
 _NEXT_BUCKET = f"SELECT {BUCKET} {_FREE} AND {BUCKET} > :bucket ORDER BY {BUCKET} LIMIT 1"
 
@@ -39,17 +41,17 @@ _LANES_OF_BUCKET = f"""
     SELECT lane FROM lanes WHERE lane IS NOT NULL
 """
 
-_LEASED = f"FROM jobs INDEXED BY jobs__claim_leased WHERE queue = :queue AND {LEASED}"
+_LEASED = f"FROM jobs INDEXED BY jobs__lane_leases WHERE {_HERE} AND {LEASED}"
 
 _LANES_OF_ENDED_LEASES = f"""
     SELECT DISTINCT lane {_LEASED} AND lane > :after AND lease_until <= :now AND due_at <= :now
     ORDER BY lane LIMIT :lanes
 """
 
-_DUE = """
-    FROM jobs INDEXED BY jobs__claim_order
-    WHERE queue = :queue AND lane = {} AND due_at <= :now AND lease_until <= :now
-    ORDER BY due_at, ordinal, id LIMIT {}
+_DUE = f"""
+    FROM jobs INDEXED BY jobs__lane_order
+    WHERE {_HERE} AND lane = {{}} AND due_at <= :now AND lease_until <= :now
+    ORDER BY due_at, ordinal, id LIMIT {{}}
 """
 _DUE_OF_LANE = (
     f"SELECT * FROM (SELECT {{place}}, rowid {_DUE.format(':lane{place}', ':room{place}')})"
@@ -82,7 +84,7 @@ _END_LEASES = f"""
     UPDATE jobs SET version = version + 1, lease_until = 0,
         body = json_set(body, '$.version', version + 1, '$.lease_until', 0, '$.holder', '')
     WHERE rowid IN (
-        SELECT rowid FROM jobs INDEXED BY jobs__claim_leased
+        SELECT rowid FROM jobs INDEXED BY jobs__lane_leases
         WHERE queue = :queue AND {LEASED} AND lease_until > :now AND lease_until < :never
     )
     AND json_valid(body) AND json_extract(body, '$.holder') = :holder
@@ -96,17 +98,6 @@ _SET_ASIDE = "UPDATE jobs SET lease_until = ? WHERE rowid = ?"
 MAX_LANES = 96
 SPARE_LANES = 32
 """So many more lanes than jobs are looked at, since some will have no room."""
-
-_NEXT_DUE = f"""
-    SELECT min(at) FROM (
-        SELECT * FROM (
-            SELECT due_at AS at FROM jobs INDEXED BY jobs__claim_due
-            WHERE queue = :queue AND {FREE} AND due_at > :after ORDER BY due_at LIMIT 1
-        )
-        UNION ALL
-        SELECT min(max(due_at, lease_until)) {_LEASED} AND max(due_at, lease_until) > :after
-    )
-"""
 
 
 class UnreadableJobs(Exception):
@@ -128,6 +119,8 @@ class ClaimRequest:
     lane_concurrency: int
     lane_overrides: Mapping[str, int]
     holder: str
+    partition: str = ""
+    """Where a step of it looks; of a whole claim it says nothing."""
 
     @property
     def lane_batch(self) -> int:
@@ -142,13 +135,6 @@ class _Lane:
     name: str
     room: int
     first: int
-
-
-def next_due(connection: sqlite3.Connection, queue: str, after: Instant | None) -> Instant | None:
-    """The earliest instant at which a job of the queue can be claimed, later than `after`."""
-    at = {"queue": queue, "after": -(2**63) if after is None else after}
-    row: tuple[Instant | None] = connection.execute(_NEXT_DUE, at).fetchone()
-    return row[0]
 
 
 def find_lanes_with_work(
@@ -198,6 +184,7 @@ def _find_lanes_after(
     """The next lanes with jobs in the due buckets or with leases that ended, by dozens."""
     at: dict[str, str | int] = {
         "queue": request.queue,
+        "partition": request.partition,
         "bucket": -(2**63),
         "after": after,
         "lanes": request.lane_batch,
@@ -217,7 +204,12 @@ def _check_lanes(
     connection: sqlite3.Connection, request: ClaimRequest, lanes: Sequence[str]
 ) -> Iterator[_Lane]:
     """Those of the lanes that have due jobs and room for them."""
-    at = {"queue": request.queue, "now": request.now, "lanes": json.dumps(lanes)}
+    at = {
+        "queue": request.queue,
+        "partition": request.partition,
+        "now": request.now,
+        "lanes": json.dumps(lanes),
+    }
     cursor = connection.execute(_FIND_LANES, at)
     try:
         for lane, taken, first in cursor:
@@ -287,7 +279,11 @@ def _select_due_jobs(
     """The due jobs of a few lanes in turn, as far as the limit goes."""
     if not lanes:
         return []
-    at: dict[str, str | int] = {"queue": request.queue, "now": request.now}
+    at: dict[str, str | int] = {
+        "queue": request.queue,
+        "partition": request.partition,
+        "now": request.now,
+    }
     for place, lane in enumerate(lanes):
         at[f"lane{place}"], at[f"room{place}"] = lane.name, min(lane.room, request.limit)
     rows: list[list[int]] = [[] for _ in lanes]

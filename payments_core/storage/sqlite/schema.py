@@ -29,12 +29,11 @@ BUCKET = f"due_at >> {BUCKET_BITS}"
 """When a job is due, in steps of 17 minutes: a claim finds the due lanes by these, and so passes
 over neither the rows of a long queue one by one, nor the many lanes whose jobs come later."""
 
-CLAIM_PREFIX = "jobs__claim_"
 _CLAIM_INDEXES = {
-    "jobs__claim_order": "(queue, lane, due_at, ordinal, id)",
-    "jobs__claim_free": f"(queue, {BUCKET}, lane) WHERE {FREE}",
-    "jobs__claim_due": f"(queue, due_at) WHERE {FREE}",
-    "jobs__claim_leased": f"(queue, lane, lease_until, due_at) WHERE {LEASED}",
+    "jobs__lane_order": "(queue, partition, lane, due_at, ordinal, id)",
+    "jobs__free_lanes": f"(queue, partition, {BUCKET}, lane) WHERE {FREE}",
+    "jobs__free_due": f"(queue, due_at, partition) WHERE {FREE}",
+    "jobs__lane_leases": f"(queue, partition, lane, lease_until, due_at) WHERE {LEASED}",
 }
 """What a lease costs is what it changes here: it takes the job out of two and into the third, which
 is small, so that it may be walked through for leases that have ended."""
@@ -120,11 +119,10 @@ def drop_undeclared(connection: sqlite3.Connection, record_types: Sequence[type[
     """
     for kind in record_types:
         collection = kind.collection
-        declared = indexes_of(collection)
+        declared = {*indexes_of(collection), *_CLAIM_INDEXES}
         asked = "SELECT name FROM sqlite_master WHERE type = 'index' AND tbl_name = ?"
         for (name,) in connection.execute(asked, (collection.name,)).fetchall():
-            ours = name.startswith(f"{collection.name}__") and not name.startswith(CLAIM_PREFIX)
-            if ours and name not in declared:
+            if name.startswith(f"{collection.name}__") and name not in declared:
                 connection.execute(f'DROP INDEX "{name}"')
 
 

@@ -22,7 +22,8 @@ class Mark:
 
     rows: Rows
     uniques: Mapping[UniqueKey, str]
-    rings: Mapping[str, str]
+    rings: Mapping[tuple[str, str], str]
+    turns: Mapping[str, str]
 
 
 class RewindableStorage(MemoryStorage):
@@ -45,7 +46,7 @@ class RewindableStorage(MemoryStorage):
     def mark(self) -> Mark:
         """All that is stored now."""
         rows = {place: dict(table) for place, table in self._tables.items()}
-        return Mark(rows, dict(self._uniques), dict(self._rings))
+        return Mark(rows, dict(self._uniques), dict(self._rings), dict(self._turns))
 
     def rewind(self, mark: Mark) -> None:
         """Store what was stored at the mark, and nothing else."""
@@ -53,6 +54,7 @@ class RewindableStorage(MemoryStorage):
         self._tables.clear()
         self._tables.update({place: dict(table) for place, table in mark.rows.items()})
         self._uniques, self._rings = dict(mark.uniques), dict(mark.rings)
+        self._turns = dict(mark.turns)
 
     def changed_since(self, mark: Mark) -> set[str]:
         """What differs from the mark, by collection and id; when keys were used does not count."""

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Sequence
+
 import psycopg
 import pytest
 
@@ -12,13 +15,21 @@ from payments_core.conformance.storage.harness import (
     fetch_existing,
     lock_existing,
 )
+from payments_core.conformance.storage.job_partitions import FOUND_WITHIN_S
 from payments_core.conformance.storage.jobs import LEASE_MS, NOW, QUEUE, claim, ids, job
 from payments_core.conformance.storage.records import RECORD_TYPES
 from payments_core.storage import bulk, documents
 from payments_core.storage.jobs import Job
 from payments_core.storage.port import Transaction
 from payments_core.storage.postgres.adapter import PostgresStorage
-from payments_core.storage.postgres.claims import _FIND_LANES, _SELECT_DUE
+from payments_core.storage.postgres.due_jobs import (
+    _COUNT_DUE,
+    _NEXT_CHANGE,
+    _SELECT_DUE,
+    _SELECT_OF_LANES,
+    _WALK,
+)
+from payments_core.storage.postgres.due_partitions import _FIND, _SWEEP, MAX_PARTITIONS
 from payments_core.storage.postgres.leases import _FIND_LEASED
 
 pytestmark = pytest.mark.postgres
@@ -31,11 +42,13 @@ def insert(storage: PostgresStorage, *jobs: Job) -> None:
 def test_a_lane_behind_hundreds_without_room_is_found(storage: PostgresStorage) -> None:
     insert(storage, *(job(f"a{n:03d}", lane=f"lane {n:03d}") for n in range(300)))
     insert(storage, *(job(f"b{n:03d}", lane=f"lane {n:03d}", ordinal=1) for n in range(300)))
-    assert len(claim(storage, limit=1000)) == 160  # as many lanes as are looked at together
-    assert len(claim(storage, limit=1000)) == 140
+    taken = 0
+    while batch := claim(storage, limit=1000):
+        taken += len(batch)
+    assert taken == 300
     insert(storage, job("z", lane="lane z"), job("between", lane="lane 150x"))
     assert sorted(ids(claim(storage, limit=5)) + ids(claim(storage, limit=5))) == ["between", "z"]
-    assert claim(storage, limit=5) == ()
+    assert ids(claim(storage, limit=5)) == []
 
 
 def test_lanes_whose_first_jobs_are_being_changed_do_not_hold_up_the_others(
@@ -111,17 +124,22 @@ def test_a_long_queue_behind_one_lane_is_not_read_through(
         "claims, body) SELECT %s, 'j' || n, 1, %s, CASE WHEN n > 1000 THEN 'big' ELSE 'lane ' || n "
         "END, %s - n, 0, 0, 0, %s FROM generate_series(1, 20000) AS n"
     )
-    look, take = _FIND_LANES, _SELECT_DUE
     lanes = [f"lane {n}" for n in range(1, 73)]
-    for place, text in ((5, "40"), (4, str(NOW)), (3, f"ARRAY[{','.join(['1'] * 72)}]")):
-        take = take.replace(f"${place}", text)
-    take = take.replace("$2", f"ARRAY{lanes}").replace("$1", f"'{QUEUE}'")
-    for place, text in ((4, "72"), (3, "NULL"), (2, str(NOW)), (1, f"'{QUEUE}'")):
-        look = look.replace(f"${place}", text)
+    here = (OTHER_PARTITION, QUEUE, NOW)
+    choice = (*here, 40, 1, [], [], [])
+    statements = [
+        _with_values(_COUNT_DUE, here),
+        _with_values(_NEXT_CHANGE, here),
+        _with_values(_SELECT_DUE, choice),
+        _with_values(_SELECT_OF_LANES, (*choice, lanes)),
+        _with_values(_WALK, (*here, 72)),
+        _with_values(_FIND, (QUEUE, NOW, [OTHER_PARTITION], [], "")),
+    ]
+    sweep = _with_values(_SWEEP, (QUEUE, 0, "", NOW))
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute(fill, (OTHER_PARTITION, QUEUE, NOW, body))
         for _ in range(2):
-            for sql in (look, take):
+            for sql in statements:
                 rows = connection.execute(f"EXPLAIN (ANALYZE, BUFFERS) {sql}".encode()).fetchall()
                 plan = "\n".join(line for (line,) in rows)
                 assert "Seq Scan" not in plan
@@ -130,6 +148,20 @@ def test_a_long_queue_behind_one_lane_is_not_read_through(
                 pages = sum(int(part.split("=")[1]) for part in read.split() if part[:4] == "hit=")
                 assert pages < 2_000, plan
             connection.execute("ANALYZE jobs")
+            statements.append(sweep)  # every two seconds it may be slow until there are statistics
+
+
+def _with_values(sql: str, values: Sequence[str | int | Sequence[str]]) -> str:
+    """A statement with its values written into it."""
+    for place, value in reversed(list(enumerate(values, 1))):
+        if isinstance(value, int):
+            text = str(value)
+        elif isinstance(value, str):
+            text = f"'{value}'"
+        else:
+            text = "ARRAY[" + ", ".join(f"'{item}'" for item in value) + "]"
+        sql = sql.replace(f"${place}", text)
+    return sql
 
 
 def test_the_leases_of_the_dead_are_found_among_many_jobs_of_later(
@@ -152,6 +184,102 @@ def test_the_leases_of_the_dead_are_found_among_many_jobs_of_later(
         pages = sum(int(part.split("=")[1]) for part in read.split() if part[:4] == "hit=")
         assert pages < 50, rows
     assert storage.end_leases(QUEUE, "me", NOW) == 1
+
+
+def test_what_the_release_before_left_is_claimed(storage: PostgresStorage, url: str) -> None:
+    """It wrote no hints, and goes on writing none while this one runs beside it."""
+    before = documents.encode(documents.stamp(job("x"), 1)).decode()
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("DELETE FROM storage_hints")
+        connection.execute(
+            "CREATE TABLE storage_rings (queue text PRIMARY KEY, lane text NOT NULL)"
+        )
+        connection.execute("CREATE INDEX jobs__claim_lanes ON jobs (queue, lane)")
+        connection.execute("UPDATE storage_schema SET fingerprint = 'before'")
+
+        def write(partition: str, id: str, due_at: int) -> None:
+            columns = "partition, id, version, queue, lane, due_at, ordinal, lease_until, claims"
+            values = "%s, %s, 1, %s, %s, %s, 0, 0, 0, %s"
+            connection.execute(
+                f"INSERT INTO jobs ({columns}, body) VALUES ({values})".encode(),
+                (partition, id, QUEUE, id, due_at, before.replace('"x"', f'"{id}"')),
+            )
+
+        for number in range(3):
+            write(f"env_{number}", f"j{number}", NOW - 1)
+        write("env_later", "later", NOW + 5)
+        storage.migrate()
+        assert sorted(ids(claim(storage))) == ["j0", "j1", "j2"]
+        write("env_new", "new", NOW - 1)
+        assert await_claim(storage, NOW) == ["new"]
+        assert await_claim(storage, NOW + 5) == ["later"]
+        hints = connection.execute("SELECT partition FROM storage_hints ORDER BY 1").fetchall()
+        assert [name for (name,) in hints] == ["env_0", "env_1", "env_2", "env_later", "env_new"]
+        names = "('storage_rings', 'jobs__claim_lanes')"
+        kept = f"SELECT count(*) FROM pg_class WHERE relname IN {names}"
+        assert connection.execute(kept.encode()).fetchone() == (2,)
+        storage.finish_migration()
+        assert connection.execute(kept.encode()).fetchone() == (0,)
+
+
+def test_a_commit_that_a_hint_crossed_is_found(storage: PostgresStorage, url: str) -> None:
+    """A claim finds nothing and moves the hint later while a transaction finds it early enough."""
+    insert(storage, job("first"))
+    other = PostgresStorage(url, RECORD_TYPES)
+    assert ids(claim(other)) == ["first"]
+    storage.transact(PARTITION, lambda tx: tx.delete(lock_existing(tx, Job, "first")))
+    insert(storage, job("second", lane="b"))
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("UPDATE storage_hints SET due_at = 2 ^ 62")
+    assert await_claim(other, NOW) == ["second"]
+    other.close()
+
+
+def await_claim(storage: PostgresStorage, now: int) -> list[str]:
+    """What a claim finds within a few seconds."""
+    until = time.monotonic() + FOUND_WITHIN_S
+    while time.monotonic() < until:
+        if claimed := claim(storage, now=now):
+            return ids(claimed)
+        time.sleep(0.05)
+    return []
+
+
+def test_a_claim_in_one_partition_does_not_wait_for_another(
+    storage: PostgresStorage, url: str
+) -> None:
+    """No row is shared by all: who has a partition's hint locked holds up no other partition."""
+    insert(storage, job("here"))
+    storage.transact(OTHER_PARTITION, lambda tx: tx.insert(job("there")))
+    with psycopg.connect(url) as connection:
+        lock = "SELECT 1 FROM storage_hints WHERE partition = %s FOR UPDATE"
+        connection.execute(lock, (PARTITION,))
+        assert ids(claim(storage)) == ["there"]
+        connection.rollback()
+    assert ids(claim(storage)) == ["here"]
+
+
+def test_partitions_beyond_those_found_together_are_reached(storage: PostgresStorage) -> None:
+    claim(storage)  # and no sweep comes for two seconds
+    for number in range(MAX_PARTITIONS + 6):
+        jobs = [job("j"), job("behind", ordinal=1)]
+        storage.transact(f"env_{number:03d}", lambda tx, jobs=jobs: bulk.write(tx, jobs))  # type: ignore[misc]
+    assert len(claim(storage, limit=1_000)) == MAX_PARTITIONS
+    assert len(claim(storage, limit=1_000)) == 6
+    assert ids(claim(storage)) == []
+
+
+def test_a_partition_that_waits_for_room_is_looked_at_again(
+    storage: PostgresStorage, url: str
+) -> None:
+    """Its room comes from another handle, which this one does not see commit."""
+    insert(storage, job("a"), job("b", ordinal=1))
+    assert ids(claim(storage)) == ["a"]
+    assert ids(claim(storage)) == []
+    other = PostgresStorage(url, RECORD_TYPES)
+    other.transact(PARTITION, lambda tx: tx.delete(lock_existing(tx, Job, "a")))
+    assert await_claim(storage, NOW) == ["b"]
+    other.close()
 
 
 def test_next_due_of_a_queue(storage: PostgresStorage) -> None:

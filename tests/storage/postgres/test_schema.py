@@ -47,7 +47,7 @@ from payments_core.storage.records import Collection, Index, Record
 
 pytestmark = pytest.mark.postgres
 
-OWN_TABLES = ("storage_schema", "storage_rings")
+OWN_TABLES = ("storage_schema", "storage_hints")
 """Those without a partition: what a migration locks, and where each queue's ring stands."""
 
 

@@ -50,7 +50,7 @@ def damage(path: Path) -> None:
         connection.execute("PRAGMA writable_schema = ON")
         connection.execute(
             "UPDATE sqlite_master SET rootpage = (SELECT rootpage FROM sqlite_master WHERE name = "
-            "'jobs__claim_order') WHERE name = 'operators__environment'"
+            "'jobs__lane_order') WHERE name = 'operators__environment'"
         )
         connection.commit()
 

@@ -199,7 +199,7 @@ def test_a_claim_that_finds_its_jobs_taken_looks_again(
 ) -> None:
     """Between the look without the lock and the lease with it, another claims."""
     insert(storage, job("j"))
-    write = storage._write
+    write = storage._claims._write
     others = iter([True])
 
     def after_another(run: Any, **how: bool) -> object:
@@ -207,7 +207,7 @@ def test_a_claim_that_finds_its_jobs_taken_looks_again(
             assert len(claim(storage)) == 1
         return write(run, **how)
 
-    monkeypatch.setattr(storage, "_write", after_another)
+    monkeypatch.setattr(storage._claims, "_write", after_another)
     assert claim(storage) == []
 
 
@@ -327,13 +327,13 @@ def test_a_migration_that_another_has_just_made_is_not_made_again(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     storage, other = SqliteStorage(path, RECORD_TYPES), SqliteStorage(path, RECORD_TYPES)
-    write = storage._write
+    write = storage._claims._write
 
     def after_another(run: Any, **how: bool) -> object:
         other.migrate()
         return write(run, **how)
 
-    monkeypatch.setattr(storage, "_write", after_another)
+    monkeypatch.setattr(storage._claims, "_write", after_another)
     storage.migrate()
     insert(other, Mark(id="m"))
     storage.close()

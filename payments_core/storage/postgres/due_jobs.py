@@ -1,0 +1,321 @@
+"""Which due jobs of a partition of PostgreSQL a claim takes: of each lane with room one in turn.
+
+Usually the first due jobs are all there are, and their lanes are the due lanes. Of a longer
+backlog the ring is walked as well, a page of lanes at a time, so that a long lane starves no other.
+All of it is for a transaction that has the ring locked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+
+import attrs
+
+from payments_core.clock import Instant
+from payments_core.storage.damaged_records import try_decode
+from payments_core.storage.jobs import Job
+from payments_core.storage.postgres.hints import FOREVER, HINTS, LEASED, READY
+from payments_core.storage.postgres.pending_transaction import PendingTransaction
+from payments_core.storage.postgres.pipeline import Param, ResultRow
+
+MAX_DUE = 128
+"""So many due jobs are looked at together."""
+MORE_LANES = 64
+"""So many lanes are looked at together in place of those whose jobs are locked."""
+MAX_OVERRIDES = 128
+"""Of more lanes with slots of their own, those that are due are found out first."""
+SPARE_LANES = 32
+"""So many more lanes than jobs of the ring are walked together where there are more due jobs."""
+MAX_WALK = 256
+
+_OF_QUEUE = "jobs.partition = $1 AND jobs.queue = $2"
+_LIVE = f"{_OF_QUEUE} AND {LEASED} AND lease_until > $3::bigint"
+_DUE = "due_at <= $3::bigint AND lease_until <= $3::bigint"
+_RING = f"SELECT lane FROM {HINTS} WHERE partition = $1 AND queue = $2"
+
+_LOCK = f"SELECT due_at FROM {HINTS} WHERE partition = $1 AND queue = $2 FOR UPDATE"
+_TRY_LOCK = f"{_LOCK} SKIP LOCKED"
+
+_FIRST_DUE = f"FROM jobs WHERE {_OF_QUEUE} AND {READY} <= $3::bigint ORDER BY {READY}"
+_COUNT_DUE = f"""
+    SELECT lane, count(*) FROM (SELECT lane {_FIRST_DUE} LIMIT {MAX_DUE}) AS first GROUP BY lane
+"""
+
+_NEXT_CHANGE = f"""
+    SELECT LEAST(
+        (SELECT {READY} FROM jobs WHERE {_OF_QUEUE} AND {READY} > $3::bigint
+         ORDER BY {READY} LIMIT 1),
+        (SELECT min(lease_until) FROM jobs WHERE {_LIVE})
+    )
+"""
+"""When the next job is due, or the next lease ends and its lane may give another."""
+
+_DUE_LANES = f"SELECT DISTINCT lane FROM (SELECT lane {_FIRST_DUE} LIMIT {MAX_DUE}) AS first"
+
+_NEXT_LANE = f"SELECT lane FROM jobs WHERE {_OF_QUEUE} AND lane > {{}} ORDER BY lane LIMIT 1"
+_WALK = f"""
+    WITH RECURSIVE ring (lane, place) AS (
+        SELECT ({_NEXT_LANE.format(f"({_RING})")}), 1
+        UNION ALL
+        SELECT ({_NEXT_LANE.format("ring.lane")}), place + 1 FROM ring
+        WHERE lane IS NOT NULL AND place < $4::bigint
+    )
+    SELECT lane, (
+        SELECT 1 FROM jobs WHERE {_OF_QUEUE} AND jobs.lane = ring.lane AND {_DUE}
+        ORDER BY due_at, ordinal, id LIMIT 1
+    ) FROM ring WHERE lane IS NOT NULL ORDER BY lane
+"""
+
+# What was chosen is looked at again once it is locked; a job without a body is another's. `+ 0`
+# keeps the planner from reading the whole partition's index for each of them.
+_SELECT = f"""
+    WITH due AS MATERIALIZED (
+        SELECT lane, COALESCE(slots, $5::bigint) - (
+            SELECT count(*) FROM jobs WHERE {_LIVE} AND jobs.lane = found.lane
+        ) AS room
+        FROM ({{lanes}}) AS found
+        LEFT JOIN unnest($6::text[], $7::bigint[]) AS own (lane, slots) USING (lane)
+        WHERE lane <> ALL ($8::text[])
+    ),
+    lanes AS MATERIALIZED (
+        SELECT lane, room, row_number() OVER (ORDER BY lane <= ({_RING}), lane) AS turn
+        FROM due WHERE room > 0 ORDER BY turn LIMIT $4::bigint
+    ),
+    chosen AS MATERIALIZED (
+        SELECT place, turn, lane, id FROM lanes CROSS JOIN LATERAL (
+            SELECT id, row_number() OVER (ORDER BY due_at, ordinal, id) AS place FROM (
+                SELECT id, due_at, ordinal FROM jobs
+                WHERE {_OF_QUEUE} AND jobs.lane = lanes.lane AND {_DUE}
+                ORDER BY due_at, ordinal, id LIMIT LEAST(lanes.room, $4::bigint)
+            ) AS first
+        ) AS jobs
+        ORDER BY place, turn LIMIT $4::bigint
+    )
+    SELECT chosen.lane, chosen.id, locked.body FROM chosen LEFT JOIN LATERAL (
+        SELECT body FROM jobs WHERE jobs.partition = $1 AND jobs.id = chosen.id
+        AND due_at + 0 <= $3::bigint AND lease_until + 0 <= $3::bigint FOR UPDATE SKIP LOCKED
+    ) AS locked ON true
+    ORDER BY place, turn
+"""
+_SELECT_DUE = _SELECT.format(lanes=_DUE_LANES)
+_SELECT_OF_LANES = _SELECT.format(lanes="SELECT unnest($9::text[]) AS lane")
+
+
+_Statement = tuple[str, Sequence[Param]]
+
+
+@attrs.frozen
+class ClaimRequest:
+    """What a claim asks for."""
+
+    queue: str
+    now: Instant
+    lease_ms: int
+    limit: int
+    lane_concurrency: int
+    lane_overrides: Mapping[str, int]
+    holder: str
+
+    def concurrency_of(self, lane: str) -> int:
+        """How many jobs of the lane may be leased at once."""
+        return self.lane_overrides.get(lane, self.lane_concurrency)
+
+
+@attrs.define
+class ChosenJobs:
+    """The jobs to lease, in turn; `skipped` are lanes of which another transaction has the next."""
+
+    jobs: list[Job] = attrs.field(factory=list)
+    unreadable: list[str] = attrs.field(factory=list)
+    lanes: list[str] = attrs.field(factory=list)
+    skipped: set[str] = attrs.field(factory=set)
+
+    def add(self, rows: Sequence[ResultRow]) -> None:
+        """Add what a statement found. Of a lane come those before the first that is another's."""
+        for lane, id, body in ((_text(lane), _text(id), body) for lane, id, body in rows):
+            self.lanes.append(lane)
+            if lane in self.skipped:
+                continue
+            job = None if body is None else try_decode(Job, body)
+            if job is not None:
+                self.jobs.append(job)
+            elif body is None:
+                self.skipped.add(lane)
+            elif id not in self.unreadable:
+                self.unreadable.append(id)
+
+    def add_missing(self, first: ChosenJobs, limit: int) -> None:
+        """Add of others those that are not there, up to a limit."""
+        known = {job.id for job in self.jobs}
+        self.jobs += [job for job in first.jobs if job.id not in known]
+        del self.jobs[limit:]
+        known = {*self.unreadable}
+        self.unreadable += [id for id in first.unreadable if id not in known]
+
+
+@attrs.frozen
+class PartitionState:
+    """What a claim saw in a partition.
+
+    `hint` is what the hint says, `next_change` when the next job is due, or the next lease ends,
+    and `due` how many of the first due jobs each lane has, up to MAX_DUE in all.
+    """
+
+    hint: Instant
+    next_change: Instant
+    due: Mapping[str, int]
+
+    @property
+    def due_count(self) -> int:
+        """How many jobs are due, up to MAX_DUE."""
+        return sum(self.due.values())
+
+
+@attrs.frozen
+class DueJobs:
+    """What a claim takes, and the lane after which the next one goes on.
+
+    `walked` says that a page of the ring was gone through, and `at_end` that it was the last one.
+    """
+
+    state: PartitionState
+    chosen: ChosenJobs
+    ring: str
+    walked: bool
+    at_end: bool
+
+    @property
+    def left(self) -> bool:
+        """Whether there are due jobs beside these."""
+        taken = len(self.chosen.jobs) + len(self.chosen.unreadable)
+        return self.walked or self.state.due_count > taken
+
+
+def choose_due_jobs(
+    transaction: PendingTransaction,
+    partition: str,
+    request: ClaimRequest,
+    *,
+    wait: bool,
+    backlog: bool,
+) -> DueJobs | None:
+    """Lock the ring, and choose and lock due jobs; None where another claim has the ring.
+
+    With `wait`, the other claim is waited for. `backlog` is a guess: that more jobs are due than
+    are looked at together. Where it is right the server is waited for once less.
+    """
+    choice = _Choice(transaction, partition, request)
+    statements: list[_Statement] = [
+        (_LOCK if wait else _TRY_LOCK, choice.at[:2]),
+        (_COUNT_DUE, choice.at),
+        (_NEXT_CHANGE, choice.at),
+    ]
+    if backlog:
+        statements.append(choice.walking)
+    elif len(request.lane_overrides) <= MAX_OVERRIDES:
+        statements.append(choice.among_due(request.lane_overrides))
+    locked, counts, [(change,)], *guessed = transaction.query_many(*statements)
+    if not locked:
+        return None
+    due = {_text(lane): int(count or 0) for lane, count in counts}
+    next_change = FOREVER if change is None else int(change)
+    state = PartitionState(int(locked[0][0] or 0), next_change, due)
+    first = None if backlog or not guessed else guessed[0]
+    if state.due_count < MAX_DUE:
+        chosen = choice.choose_first(state, first)
+        return DueJobs(state, chosen, chosen.jobs[-1].lane if chosen.jobs else "", False, True)
+    walked = guessed[0] if backlog else transaction.query(*choice.walking)
+    return choice.choose_in_ring(state, walked, first)
+
+
+@attrs.frozen
+class _Choice:
+    """Chooses jobs for a claim in a partition."""
+
+    transaction: PendingTransaction
+    partition: str
+    request: ClaimRequest
+
+    @property
+    def at(self) -> tuple[Param, ...]:
+        """The first parameters of all statements."""
+        return self.partition, self.request.queue, self.request.now
+
+    @property
+    def page(self) -> int:
+        """How many lanes of the ring are walked together."""
+        return min(self.request.limit + SPARE_LANES, MAX_WALK)
+
+    @property
+    def walking(self) -> _Statement:
+        """The statement that walks the ring."""
+        return _WALK, (*self.at, self.page)
+
+    def among_due(
+        self, own: Mapping[str, int], skip: Sequence[str] = (), limit: int = 0
+    ) -> _Statement:
+        """The statement that chooses among the lanes of the first due jobs."""
+        return _SELECT_DUE, self._parameters(own, skip, limit)
+
+    def among(
+        self, lanes: Sequence[str], own: Mapping[str, int], skip: Sequence[str] = (), limit: int = 0
+    ) -> _Statement:
+        """The statement that chooses among those lanes."""
+        return _SELECT_OF_LANES, (*self._parameters(own, skip, limit), lanes)
+
+    def choose_first(self, state: PartitionState, rows: Sequence[ResultRow] | None) -> ChosenJobs:
+        """Of the first due jobs, of which some may have been chosen already."""
+        own = self._overrides_of(list(state.due))
+        chosen = ChosenJobs()
+        chosen.add(self.transaction.query(*self.among_due(own)) if rows is None else rows)
+        self._choose_others(chosen, partial(self.among_due, own))
+        return chosen
+
+    def choose_in_ring(
+        self,
+        state: PartitionState,
+        walked: Sequence[ResultRow],
+        first: Sequence[ResultRow] | None,
+    ) -> DueJobs:
+        """Of the lanes that were walked; where these give too few, of the first due jobs too."""
+        limit = self.request.limit
+        lanes = [_text(lane) for lane, due in walked if due is not None]
+        own = self._overrides_of(lanes)
+        chosen = ChosenJobs()
+        chosen.add(self.transaction.query(*self.among(lanes, own)))
+        self._choose_others(chosen, partial(self.among, lanes, own))
+        if len(chosen.jobs) == limit:
+            ring = list(dict.fromkeys(job.lane for job in chosen.jobs))[-1]
+            return DueJobs(state, chosen, ring, walked=True, at_end=False)
+        at_end = len(walked) < self.page
+        chosen.add_missing(self.choose_first(state, first), limit)
+        ring = "" if at_end else _text(walked[-1][0])
+        return DueJobs(state, chosen, ring, walked=True, at_end=at_end)
+
+    def _choose_others(self, chosen: ChosenJobs, among: Callable[..., _Statement]) -> None:
+        """In place of jobs that other transactions have locked, some of other lanes."""
+        limit = self.request.limit
+        while chosen.skipped and len(chosen.jobs) < limit:
+            seen = len(chosen.lanes)
+            skip = list(dict.fromkeys(chosen.lanes))
+            chosen.add(self.transaction.query(*among(skip=skip, limit=max(limit, MORE_LANES))))
+            if len(chosen.lanes) == seen:
+                break
+        del chosen.jobs[limit:]
+
+    def _overrides_of(self, lanes: Sequence[str]) -> Mapping[str, int]:
+        """The slots that some lanes have of their own."""
+        overrides = self.request.lane_overrides
+        return {lane: overrides[lane] for lane in lanes if lane in overrides}
+
+    def _parameters(
+        self, own: Mapping[str, int], skip: Sequence[str], limit: int
+    ) -> tuple[Param, ...]:
+        slots = self.request.lane_concurrency
+        several = (list(own), list(own.values()), list(skip))
+        return (*self.at, limit or self.request.limit, slots, *several)
+
+
+def _text(value: bytes | None) -> str:
+    return (value or b"").decode()

@@ -1,0 +1,256 @@
+"""Which partitions a claim in PostgreSQL goes to, and in which order.
+
+A look over all partitions finds those that may have due work: by the hints, by this handle's own
+commits, and every two seconds by the jobs themselves. What it finds may be stale, and leases
+nothing. The claim then takes one partition after another, each in a transaction of its own.
+
+What a handle knows saves claims in vain: a partition whose due jobs wait for room in their lanes
+is left alone for `WAIT_S`, unless the handle itself changes a job there, the next lease ends, or a
+later claim allows its lanes more.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
+
+import attrs
+
+from payments_core.clock import Instant
+from payments_core.storage.damaged_records import log_damaged_jobs
+from payments_core.storage.port import ClaimedJob
+from payments_core.storage.postgres.claims import ClaimResult, RunInTransaction, claim_in
+from payments_core.storage.postgres.due_jobs import ClaimRequest
+from payments_core.storage.postgres.hints import FOREVER, HINTS, READY, QueueKey, make_hint
+from payments_core.storage.postgres.pending_transaction import PendingTransaction
+
+MAX_PARTITIONS = 64
+"""So many partitions are found together."""
+WALKS = 2
+"""The ring of a partition is walked to its end, and once more from its beginning."""
+WAIT_S = 0.5
+"""So long a partition is left alone whose due jobs wait for room."""
+RECHECK_S = 0.25
+"""A hint that was moved later is checked again after so long: a commit may have crossed it."""
+SWEEP_S = 2.0
+SWEEP_JOBS = 1_000
+"""So many due jobs are gone through in one sweep; the next one goes on behind them."""
+
+_FIND = f"""
+    SELECT partition FROM (
+        SELECT partition FROM {HINTS} WHERE queue = $1 AND due_at <= $2::bigint
+        UNION
+        SELECT partition FROM {HINTS} AS hints WHERE queue = $1 AND partition = ANY ($3::text[])
+        AND EXISTS (
+            SELECT FROM jobs WHERE jobs.partition = hints.partition AND jobs.queue = $1
+            AND {READY} < hints.due_at
+        )
+    ) AS found
+    WHERE partition <> ALL ($4::text[])
+    ORDER BY partition <= $5, partition LIMIT {MAX_PARTITIONS}
+"""
+_SWEEP = f"""
+    SELECT partition, {READY} AS ready FROM jobs
+    WHERE queue = $1 AND ({READY}, partition) > ($2::bigint, $3) AND {READY} <= $4::bigint
+    ORDER BY {READY}, partition LIMIT {SWEEP_JOBS}
+"""
+_BEGINNING = (-(2**63), "")
+
+
+@attrs.frozen
+class _Waiting:
+    """A partition whose due jobs wait for room, and how much their lanes had."""
+
+    now: Instant
+    rooms: Mapping[str, int]
+    until: Instant
+    until_s: float
+
+    def is_over(self, request: ClaimRequest, now_s: float) -> bool:
+        """Whether a claim may find something."""
+        if now_s >= self.until_s or not self.now <= request.now < self.until:
+            return True
+        return any(request.concurrency_of(lane) > room for lane, room in self.rooms.items())
+
+
+@attrs.define
+class _Queue:
+    """What a handle knows of a queue: `last` is where its ring of partitions stands."""
+
+    last: str = ""
+    changed: set[str] = attrs.field(factory=set)
+    rechecks: dict[str, float] = attrs.field(factory=dict)
+    waiting: dict[str, _Waiting] = attrs.field(factory=dict)
+    swept: tuple[Instant, str] = _BEGINNING
+    sweep_at: float = 0.0
+
+
+@attrs.frozen
+class _Look:
+    """What a look asks for. `swept` is None, or where the sweep goes on."""
+
+    request: ClaimRequest
+    last: str
+    own: Sequence[str]
+    waiting: Sequence[str]
+    swept: tuple[Instant, str] | None
+
+
+class DuePartitions:
+    """The claims of one handle."""
+
+    def __init__(self, look_in: RunInTransaction, write_in: RunInTransaction) -> None:
+        self._look_in = look_in
+        self._write_in = write_in
+        self._lock = threading.Lock()
+        self._queues: dict[str, _Queue] = defaultdict(_Queue)
+        self._backlogs: set[QueueKey] = set()
+        """Where the last claim found more due jobs than are looked at together."""
+        self.hinted: set[QueueKey] = set()
+        """The partitions and queues that have a row in the table of hints."""
+
+    def note_changed(self, keys: Iterable[QueueKey]) -> None:
+        """This handle has changed jobs there, or may have."""
+        with self._lock:
+            for partition, queue in keys:
+                self._queues[queue].changed.add(partition)
+                self._queues[queue].waiting.pop(partition, None)
+
+    def note_hinted(self, due: Mapping[QueueKey, Instant]) -> None:
+        """The hints were moved to these instants, and that is committed."""
+        self.hinted.update(key for key, at in due.items() if at < FOREVER)
+
+    def claim(self, request: ClaimRequest) -> Sequence[ClaimedJob]:
+        """Lease jobs of the next partitions in the ring that have due work and room."""
+        while True:
+            found = self._find(request)
+            claimed = self._claim_in_turn(found, request)
+            if claimed or len(found) < MAX_PARTITIONS:
+                return claimed
+
+    def _claim_in_turn(
+        self, partitions: Sequence[str], request: ClaimRequest
+    ) -> Sequence[ClaimedJob]:
+        """As much as there is room for of each; where others claim, only if nothing else is."""
+        claimed: list[ClaimedJob] = []
+        busy = []
+        for partition in partitions:
+            if len(claimed) < request.limit:
+                taken = self._claim_in(partition, request, len(claimed), wait=False)
+                claimed += taken or ()
+                busy += [partition] if taken is None else []
+        for partition in busy:
+            if not claimed:
+                claimed += self._claim_in(partition, request, 0, wait=True) or ()
+        return claimed
+
+    def _claim_in(
+        self, partition: str, request: ClaimRequest, taken: int, *, wait: bool
+    ) -> Sequence[ClaimedJob] | None:
+        """Lease jobs of a partition; None where another is at it."""
+        key = (partition, request.queue)
+        if key not in self.hinted:
+            self._write_in(partial(make_hint, key=key))
+            self.hinted.add(key)
+        rest = attrs.evolve(request, limit=request.limit - taken)
+        ends = 0
+        while True:
+            result: ClaimResult | None = self._write_in(
+                partial(
+                    claim_in,
+                    partition=partition,
+                    request=rest,
+                    wait=wait,
+                    backlog=key in self._backlogs,
+                )
+            )
+            if result is None:
+                return None
+            log_damaged_jobs([(partition, id) for id in result.unreadable])
+            ends += result.at_end
+            (self._backlogs.add if result.walked else self._backlogs.discard)(key)
+            if not result.claimed and (result.unreadable or (result.walked and ends < WALKS)):
+                continue  # there may be others behind them
+            self._note_result(partition, request, result)
+            return result.claimed
+
+    def _note_result(self, partition: str, request: ClaimRequest, result: ClaimResult) -> None:
+        now_s = time.monotonic()
+        with self._lock:
+            queue = self._queues[request.queue]
+            if result.claimed:
+                queue.last = partition
+            if result.moved:
+                queue.rechecks[partition] = now_s + RECHECK_S
+            if result.waits_until is not None and partition not in queue.changed:
+                rooms = {lane: request.concurrency_of(lane) for lane in result.lanes}
+                queue.waiting[partition] = _Waiting(
+                    request.now, rooms, result.waits_until, now_s + WAIT_S
+                )
+
+    # The look.
+
+    def _find(self, request: ClaimRequest) -> Sequence[str]:
+        """The partitions that may have due work, in ring order."""
+        look = self._plan_look(request)
+        found: set[str] = set()
+        ring: Sequence[str]
+        swept: tuple[Instant, str] | None
+        ring, found, swept = self._look_in(partial(_look, look=look))
+        if swept is not None:
+            with self._lock:
+                self._queues[request.queue].swept = swept
+        known = {*ring, *look.waiting}
+        unhinted = sorted(found - known, key=lambda name: (name <= look.last, name))
+        if not unhinted:
+            return ring
+        return sorted([*ring, *unhinted], key=lambda name: (name <= look.last, name))
+
+    def _plan_look(self, request: ClaimRequest) -> _Look:
+        now_s = time.monotonic()
+        with self._lock:
+            queue = self._queues[request.queue]
+            for partition in [
+                name for name, item in queue.waiting.items() if item.is_over(request, now_s)
+            ]:
+                del queue.waiting[partition]
+            due = [name for name, at in queue.rechecks.items() if at <= now_s]
+            for partition in due:
+                del queue.rechecks[partition]
+            own = [*queue.changed, *due]
+            queue.changed.clear()
+            swept = None
+            if now_s >= queue.sweep_at:
+                queue.sweep_at = now_s + SWEEP_S
+                swept = queue.swept
+            return _Look(request, queue.last, own, list(queue.waiting), swept)
+
+
+def next_due(transaction: PendingTransaction, queue: str, after: Instant | None) -> Instant | None:
+    """The earliest instant at which a job of the queue can be claimed, later than `after`."""
+    later = "" if after is None else f"AND {READY} > $2"
+    sql = f"SELECT {READY} FROM jobs WHERE queue = $1 {later} ORDER BY {READY} LIMIT 1"
+    rows = transaction.query(sql, (queue,) if after is None else (queue, after))
+    return int(rows[0][0] or 0) if rows else None
+
+
+def _look(
+    transaction: PendingTransaction, look: _Look
+) -> tuple[Sequence[str], set[str], tuple[Instant, str] | None]:
+    """The partitions in ring order, those of a sweep, and where the next sweep goes on."""
+    queue, now = look.request.queue, look.request.now
+    find = (_FIND, (queue, now, look.own, look.waiting, look.last))
+    if look.swept is None:
+        return [_text(name) for (name,) in transaction.query(*find)], set(), None
+    hinted, rows = transaction.query_many(find, (_SWEEP, (queue, *look.swept, now)))
+    swept = _BEGINNING
+    if len(rows) == SWEEP_JOBS:
+        swept = (int(rows[-1][1] or 0), _text(rows[-1][0]))
+    return [_text(name) for (name,) in hinted], {_text(name) for name, _ in rows}, swept
+
+
+def _text(value: bytes | None) -> str:
+    return (value or b"").decode()
