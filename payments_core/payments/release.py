@@ -155,6 +155,8 @@ class ReleaseOwner:
         """
         payment = lock_payment(tx, outgoing.owner_id)
         if payment.release_id == outgoing.id and _has_funded_payout(payment):
+            if not payouts.is_drawn(payment):  # another reorg's job has told of it
+                return Decision(None)
             return payouts.reverse_funding(payment, now=now).as_decision()
         if payment.release_id != outgoing.id:
             return Decision(None)

@@ -93,6 +93,11 @@ def is_funded(payment: Payment) -> bool:
     return payment.books.offramp >= payment.amount
 
 
+def is_drawn(payment: Payment) -> bool:
+    """Whether the vault's funds have reached the off-ramp address, and no reorg took them back."""
+    return payment.refunded - payment.books.payer >= payment.amount
+
+
 # The transfer to the off-ramp address.
 
 

@@ -204,6 +204,8 @@ def test_a_reorg_of_the_funding_is_told_and_stops_no_payout(statuses: tuple[str,
     assert after.books.payer == 0
     assert after.books.offramp == before.books.offramp - DOLLARS
     assert not payouts.is_funded(after)
+    assert payouts.is_drawn(before)
+    assert not payouts.is_drawn(after)
 
 
 def test_another_payout_has_another_key_and_is_otherwise_the_same() -> None:

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import pytest
 
+from payments_core.accounts.vaults.operations import Vaults
+from payments_core.chains.outbox.record import OutboundTransfer
+from payments_core.engine.decision import WorkerAuthority
 from payments_core.errors import (
     CapabilityNotActive,
     InvalidState,
     ReconciliationActionNotAllowed,
 )
 from payments_core.payments.details import PaymentDetails
+from payments_core.payments.release import ReleaseOwner
 from tests.service.payments.payouts.desk import Desk
 from tests.service.world import OTHER_WALLET, atomic
 
@@ -208,3 +212,18 @@ class TestReconciliation:
                 desk.world.reconcile(created, action)
         with pytest.raises(InvalidState):
             desk.world.refund(created, "25.00")
+
+
+def test_a_transfer_that_two_reorgs_undo_is_taken_back_once(memory_desk: Desk) -> None:
+    desk, world = memory_desk, memory_desk.world
+    created = desk.submitted()
+    ports = world.service.ports
+    owner = ReleaseOwner(Vaults(ports, world.service.chains))
+    outgoing = world.get(OutboundTransfer, str(desk.payment(created).release_id))
+    for _ in range(2):  # each reorg has a job of its own that follows the transfer
+        ports.committer.commit(
+            WorkerAuthority(world.environment_id, "sandbox"),
+            lambda tx, ids: owner.on_reversed(tx, outgoing, "reverted", now=ports.clock.now()),
+        )
+    assert desk.causes(created) == ["send", "payout_submitted", "send_reorged"]
+    assert desk.books(created) == {"offramp": -2_500, "bank": 2_500}
