@@ -29,6 +29,7 @@ from payments_core.payments.payouts import lifecycle as payouts
 from payments_core.payments.payouts.jobs import payout_job
 from payments_core.payments.progress import SEND_RELEASE, reservation_of_send
 from payments_core.payments.record import Payment
+from payments_core.payments.refunds.withdrawal import withdraw_unfunded_refunds
 from payments_core.payments.reversals import reverse_release
 from payments_core.storage.jobs import Job
 from payments_core.storage.port import Transaction
@@ -151,13 +152,14 @@ class ReleaseOwner:
     ) -> Decision[None]:
         """The recipient does not have the funds: the partner may send them once more.
 
-        A payout goes on, since nothing stops it; the off-ramp address is short then.
+        A payout goes on, since nothing stops it; the off-ramp address is short then. Its refunds
+        from there do not, while they are not signed.
         """
         payment = lock_payment(tx, outgoing.owner_id)
         if payment.release_id == outgoing.id and _has_funded_payout(payment):
             if not payouts.is_drawn(payment):  # another reorg's job has told of it
                 return Decision(None)
-            return payouts.reverse_funding(payment, now=now).as_decision()
+            return withdraw_unfunded_refunds(tx, payouts.reverse_funding(payment, now=now), now=now)
         if payment.release_id != outgoing.id:
             return Decision(None)
         if payment.status == "executing":

@@ -132,6 +132,7 @@ RECEIPT: set[Row] = {
 REFUND: set[Row] = {
     (NEW, "create", "created", "refund.created", None),
     ("created", "submit", "submitted", None, None),
+    ("created", "withdraw", "failed", "refund.failed", None),
     ("submitted", "confirm", "succeeded", "refund.succeeded", None),
     ("submitted", "fail", "failed", "refund.failed", None),
     ("succeeded", "reorg", "failed", "refund.failed", None),

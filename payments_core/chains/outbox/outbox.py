@@ -3,10 +3,11 @@
 Insert the intent with the decision that needs it; reserve a nonce of the environment's sender;
 sign; store the signed bytes; only then broadcast those bytes, again and again if need be. A crash
 before the bytes are stored signs the same intent again for the same nonce. An intent can be
-withdrawn until a nonce is reserved, and a release whose funds are gone until its bytes are stored;
-not after. Nonce n + 1 is never signed before nonce n has its bytes: a transfer takes the nonce of
+withdrawn until a nonce is reserved, and one whose funds are gone until its bytes are stored; not
+after. Nonce n + 1 is never signed before nonce n has its bytes: a transfer takes the nonce of
 one before it that was never signed. Nothing is signed while the
-chain knows transactions of the sender that the storage does not know (`lost.py`).
+chain knows transactions of the sender that the storage does not know (`lost.py`), or while the
+transfer that brought its funds is not final (`OutboundTransfer.funded_by`).
 
 What is in no block for long is signed again with higher fees, for the same nonce
 (`rebroadcast.py`). Of all versions for a nonce the chain takes one; which one, only the chain can
@@ -203,6 +204,8 @@ class Outbox:
         takes_over = True
         while True:
             known = self._load_transfer(authority, outgoing_id)
+            if known.raw is None and known.funded_by is not None:
+                self._require_final(authority, known.funded_by)
             try:
                 outgoing = self._committer.commit(
                     authority,
@@ -245,6 +248,8 @@ class Outbox:
             if current.status != "reserved" or (current.sender_id, current.slot) != slot:
                 # Another worker was faster, and its bytes are the ones; or it was withdrawn.
                 return Decision(current)
+            if current.funded_by and lock_transfer(tx, current.funded_by).block_number is None:
+                raise ChainUnavailable("a reorg undid the transfer that brought its funds")
             stored = attrs.evolve(
                 current,
                 status="signed",
@@ -262,6 +267,16 @@ class Outbox:
             return Decision(stored, inserts=(watched,) if watched else (), replaces=(stored,))
 
         return self._committer.commit(authority, decide)
+
+    def _require_final(self, authority: WorkerAuthority, outgoing_id: str) -> None:
+        """Raise ChainUnavailable where a transfer is not in a final block, whatever was noted of it
+        before: nobody may have noticed yet that a reorg undid it."""
+        outgoing = self._load_transfer(authority, outgoing_id)
+        chain = self._chains[outgoing.chain_id]
+        final = chain.heads().final.number
+        included = self._look_up(authority, chain, outgoing).included
+        if included is None or included.block_number > final:
+            raise ChainUnavailable("the transfer that brought its funds is not final")
 
     def _look_up(
         self, authority: WorkerAuthority, chain: Chain, outgoing: OutboundTransfer

@@ -39,6 +39,9 @@ class OutboundTransfer(Record):
     undone that it may have been in. `searched_to` is the last final block that was searched for it
     after another transaction had used its nonce.
 
+    `funded_by` is the transfer that brought its funds to an address that holds those of others too:
+    it is signed only while that one is final (`outbox.py`).
+
     A step of a role module (`module`) moves nothing. A release that does not know such steps reads
     a sweep, and refuses to sign for its source, which is the operator.
 
@@ -51,8 +54,8 @@ class OutboundTransfer(Record):
         "outgoing",
         columns={"transaction_hash": str},
         lookups=(Lookup("by_transaction", ("transaction_hash",)),),
-        schema=3,
-        upgrades={1: dict, 2: dict},
+        schema=4,
+        upgrades={1: dict, 2: dict, 3: dict},
         oldest_reader=1,
     )
 
@@ -77,6 +80,7 @@ class OutboundTransfer(Record):
     reorgs: int = 0
     searched_to: int = 0
     module: ModuleIntent | None = None
+    funded_by: str | None = None
     created_at: Instant
 
     @property
@@ -219,6 +223,7 @@ def new_transfer(
     amount: int,
     now: Instant,
     escrow_of: str | None = None,
+    funded_by: str | None = None,
 ) -> OutboundTransfer:
     """The intent of a transfer, to be inserted with the decision that needs it."""
     return OutboundTransfer(
@@ -231,6 +236,7 @@ def new_transfer(
         recipient=recipient,
         escrow_of=escrow_of,
         amount=Atomic(amount),
+        funded_by=funded_by,
         created_at=now,
     )
 

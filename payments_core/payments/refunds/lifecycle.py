@@ -34,6 +34,14 @@ REFUND = StateMachine(
         ),
         Transition("created", "submit", "submitted", why="The transfer back was sent."),
         Transition(
+            "created",
+            "withdraw",
+            "failed",
+            emits="refund.failed",
+            why="A reorg beyond finality undid the transfer that had brought its funds, before its"
+            " own was signed.",
+        ),
+        Transition(
             "submitted",
             "confirm",
             "succeeded",

@@ -294,6 +294,7 @@ def start_refunds(
             recipient=leg.to,
             amount=leg.amount,
             now=now,
+            funded_by=payment.release_id if leg.from_offramp else None,
         )
         draft = Refund(
             id=refund_id,

@@ -34,7 +34,7 @@ _LockedRefund = tuple[Payment, Refund]
 
 
 class RefundOwner:
-    """A refund with its Payment. Nothing withdraws one."""
+    """A refund with its Payment. What withdraws one is in `withdrawal.py`."""
 
     purpose: TransferPurpose = "refund"
     record_type = Refund

@@ -1,0 +1,125 @@
+"""A reorg beyond finality that undoes the transfer to the off-ramp address of a returned payout.
+
+The off-ramp address holds the funds of other payouts too. So the refund of one whose funds never
+came there must not be paid from it.
+"""
+
+from __future__ import annotations
+
+import attrs
+import pytest
+
+from payments_core.chains.outbox.record import OutboundTransfer
+from payments_core.errors import ReconciliationActionNotAllowed
+from payments_core.payments.details import PaymentDetails
+from payments_core.payments.refunds.record import Refund
+from payments_core.storage.port import Transaction
+from tests.service.payments.payouts.desk import Desk
+from tests.service.world import atomic, write
+
+DEPTH = 50
+"""So many blocks hold the vault's funds and the transfer to the off-ramp address."""
+
+
+@pytest.fixture
+def returned(desk: Desk) -> PaymentDetails:
+    """A returned payout whose funds a reorg can undo; 25.00 of another one are beyond its reach."""
+    desk.settled()
+    desk.world.drain()
+    desk.world.chain.mine(60)
+    desk.world.fund("25.00")
+    created = desk.settled()
+    desk.bank.return_payout(desk.payout(created).key, "R03")
+    desk.look(created)
+    assert (desk.payment(created).status, desk.offramp) == ("action_required", 5_000)
+    return created
+
+
+def start_refund(desk: Desk, created: PaymentDetails) -> str:
+    """A refund that was decided on, and not signed."""
+    desk.world.reconcile(created, "refund")
+    [refund] = desk.refunds(created)
+    return refund.id
+
+
+def transfer_of(desk: Desk, refund_id: str) -> OutboundTransfer:
+    return desk.world.get(OutboundTransfer, desk.world.get(Refund, refund_id).outgoing_id)
+
+
+@pytest.mark.parametrize("hold_s", [0, 90], ids=["at once", "after the reorg was dealt with"])
+def test_a_refund_whose_funds_a_reorg_undid_is_not_paid_with_those_of_others(
+    desk: Desk, returned: PaymentDetails, hold_s: int
+) -> None:
+    world = desk.world
+    refund_id = start_refund(desk, returned)
+    world.hold_sends(hold_s)
+    world.reorg(DEPTH)
+    world.finish()
+    world.finish()
+    refund, payment = world.get(Refund, refund_id), desk.payment(returned)
+    assert (refund.status, refund.failure) == ("failed", "funds_reorged")
+    assert transfer_of(desk, refund_id).status == "withdrawn"
+    assert (payment.status, payment.refunding, payment.refunded) == ("action_required", (), 0)
+    assert desk.books(returned) == {}
+    assert (desk.offramp, world.on_chain(world.vault_address())) == (2_500, 0)
+    assert world.event_names(returned.payment.id)["refund.failed"] == 1
+    with pytest.raises(ReconciliationActionNotAllowed):
+        world.reconcile(returned, "refund")
+
+    world.fund("25.00")  # the partner may still pay, from the vault
+    world.reconcile(returned, "retry_execution")
+    world.run()
+    world.advance(60)
+    assert desk.payout(returned).status == "submitted"
+    assert desk.offramp == 5_000
+
+
+def test_a_refund_waits_until_its_funds_are_final_again(
+    desk: Desk, returned: PaymentDetails
+) -> None:
+    world = desk.world
+    refund_id = start_refund(desk, returned)
+    world.reorg(2 * DEPTH // 3, reinclude=True)
+    world.finish()
+    world.finish()
+    assert world.get(Refund, refund_id).status == "succeeded"
+    assert (desk.payment(returned).status, desk.books(returned)) == ("refunded", {})
+    assert (desk.offramp, world.on_chain(world.vault_address())) == (2_500, atomic("25"))
+
+
+def test_a_refund_that_was_signed_goes_on_and_the_books_show_the_shortage(
+    desk: Desk, returned: PaymentDetails
+) -> None:
+    world = desk.world
+    refund_id = start_refund(desk, returned)
+    world.run()
+    assert transfer_of(desk, refund_id).status == "signed"
+    world.reorg(DEPTH)
+    world.finish()
+    world.finish()
+    assert world.get(Refund, refund_id).status == "succeeded"
+    assert desk.books(returned) == {"payer": 2_500, "offramp": -2_500}
+    assert (desk.offramp, world.on_chain(world.vault_address())) == (0, atomic("25"))
+
+
+def test_a_refund_is_not_signed_while_its_funds_are_noted_as_undone(
+    desk: Desk, returned: PaymentDetails
+) -> None:
+    """The chain may show them again before that is noted: the note decides, under its lock."""
+    world = desk.world
+    brought = world.get(OutboundTransfer, str(desk.payment(returned).release_id))
+
+    def note(block_number: int | None) -> None:
+        def work(tx: Transaction) -> None:
+            current = tx.get(OutboundTransfer, brought.id, for_update=True)
+            tx.replace(attrs.evolve(current, block_number=block_number))
+
+        write(world.storage, world.environment_id, work)
+
+    note(None)
+    refund_id = start_refund(desk, returned)
+    world.finish()
+    assert transfer_of(desk, refund_id).raw is None
+    note(brought.block_number)
+    world.finish()
+    assert world.get(Refund, refund_id).status == "succeeded"
