@@ -3,6 +3,9 @@
 A notice is a hint and may come late, twice or out of order. So nothing is decided here: each kind
 of notice stores what must be looked at, one commit for each environment, and only then are the
 notices acknowledged. A crash between the two stores the same again, which changes nothing.
+
+A run reads so many pages, and the next one goes on where it ended. So notices that cannot be stored
+keep no others waiting, however many they are; at the end of the list it begins anew.
 """
 
 from __future__ import annotations
@@ -42,12 +45,19 @@ MAX_PAGES = 5
 
 @attrs.frozen(kw_only=True)
 class NoticeReaderState(Record):
-    """The reader of a mode; the id is the job's. `wakes` counts how often it was woken."""
+    """The reader of a mode; the id is the job's. `wakes` counts how often it was woken.
 
-    collection: ClassVar[Collection] = Collection("notice_readers")
+    `cursors` has, by kind, where the next run begins; those that begin at the beginning are not in
+    it.
+    """
+
+    collection: ClassVar[Collection] = Collection(
+        "notice_readers", schema=2, upgrades={1: dict}, oldest_reader=1
+    )
 
     pause_ms: int = POLL_MS
     wakes: int = 0
+    cursors: Mapping[str, str] = attrs.field(factory=dict)
 
 
 @attrs.frozen
@@ -108,13 +118,19 @@ class NoticeReader:
         state = self._storage.read(
             DIRECTORY, lambda snapshot: snapshot.get(NoticeReaderState, self._id)
         )
+        known = {} if state is None else state.cursors
+        cursors: dict[str, str] = {}
         found_some = is_unavailable = False
-        for kind in self._kinds.values():
+        for name, kind in self._kinds.items():
             try:
-                found_some |= _read_kind(kind)
+                found_some_of_kind, after = _read_kind(name, kind, known.get(name))
             except BankUnavailable:  # the other kinds may have another bank
-                is_unavailable = True
-        if is_unavailable and not found_some:
+                is_unavailable = True  # and where this one has forgotten the page, it begins anew
+                continue
+            found_some |= found_some_of_kind
+            if after is not None:
+                cursors[name] = after
+        if is_unavailable and not found_some and cursors == known:
             self._committer.finish(claimed, back_off(claimed.job, self._clock.now(), "bank"))
             return
         before = POLL_MS if state is None else state.pause_ms
@@ -124,13 +140,13 @@ class NoticeReader:
             current = tx.get(NoticeReaderState, self._id, for_update=True)
             now = self._clock.now()
             if current is None:
-                made = NoticeReaderState(id=self._id, pause_ms=pause_ms)
+                made = NoticeReaderState(id=self._id, pause_ms=pause_ms, cursors=cursors)
                 return Decision(None, inserts=(made,), next_run_at=now + pause_ms)
             was_woken = state is None or current.wakes != state.wakes
             next_run_at = now if was_woken else now + pause_ms
-            if current.pause_ms == pause_ms:
+            if (current.pause_ms, current.cursors) == (pause_ms, cursors):
                 return Decision(None, next_run_at=next_run_at)
-            after = attrs.evolve(current, pause_ms=pause_ms)
+            after = attrs.evolve(current, pause_ms=pause_ms, cursors=cursors)
             return Decision(None, replaces=(after,), next_run_at=next_run_at)
 
         self._committer.commit(WorkerAuthority(DIRECTORY, self._mode), decide, claimed=claimed)
@@ -171,19 +187,22 @@ class NoticeReader:
                 continue  # doing it again changes nothing more
 
 
-def _read_kind(kind: NoticeKind) -> bool:
-    """Store and acknowledge up to MAX_PAGES pages; whether to read again soon."""
-    after: str | None = None
-    found_some = False
+def _read_kind(name: str, kind: NoticeKind, after: str | None) -> tuple[bool, str | None]:
+    """Store and acknowledge up to MAX_PAGES pages; whether to read again soon, and where to begin
+    then."""
+    found_some = stored_some = False
     for _ in range(MAX_PAGES):
         page = kind.store_page(after)
         if page.stored:
             kind.acknowledge(page.stored)
+        stored_some |= bool(page.stored)
         found_some |= bool(page.stored) or page.has_left
         after = page.next
         if after is None:
-            break
-    return found_some
+            return found_some, None
+    if not stored_some:
+        _log.error("ALARM: %d pages of notices of %s could not be stored", MAX_PAGES, name)
+    return True, after
 
 
 NoticeJob = tuple[Job, list[str]]

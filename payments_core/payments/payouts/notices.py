@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 from payments_core.banks.notice_reader import NoticeJob, NoticesPage, store_jobs
-from payments_core.banks.port import Bank, BankNotice
+from payments_core.banks.port import MAX_NOTICES, Bank, BankNotice
 from payments_core.clock import HOUR
 from payments_core.engine.ports import Ports
 from payments_core.payments.payouts.jobs import LOOK_AT_PAYOUT
@@ -15,6 +15,9 @@ from payments_core.payments.payouts.record import parse_payout_key
 from payments_core.storage.jobs import Job
 from payments_core.storage.port import Snapshot
 from payments_core.tenants.record import Environment
+
+MAX_LISTED = 6_400
+"""So many notices are asked for at once, where those before them cannot be stored yet."""
 
 _log = logging.getLogger(__name__)
 
@@ -33,11 +36,20 @@ class PayoutNotices:
         self._mode = mode
 
     def store_page(self, after: str | None) -> NoticesPage:
-        """All that are listed are one page: what is acknowledged makes room for more."""
-        notices = self._bank.list_notices()
+        """What is acknowledged makes room for more. What is not stays listed: so where a whole page
+        stays, the next one is twice as long. `after` is the number of notices to ask for.
+        """
+        limit = MAX_NOTICES if after is None else int(after)
+        notices = self._bank.list_notices(limit)
         jobs, nobodys = self._jobs_of(notices)
         stored, has_left = store_jobs(self._committer, self._clock, self._mode, jobs)
-        return NoticesPage([*stored, *nobodys], has_left, next=None)
+        ended = [*stored, *nobodys]
+        if len(notices) < limit or ended:
+            return NoticesPage(ended, has_left, next=None)
+        if limit >= MAX_LISTED:
+            _log.error("ALARM: %d notices of the bank are left; others are not seen", limit)
+            return NoticesPage(ended, has_left, next=None)
+        return NoticesPage(ended, has_left, next=str(2 * limit))
 
     def acknowledge(self, notice_ids: Sequence[str]) -> None:
         """End these notices at the bank."""

@@ -12,7 +12,7 @@ from payments_core.banks.port import BankNotice
 from payments_core.clock import MINUTE
 from payments_core.payments.details import PaymentDetails
 from payments_core.payments.payouts.jobs import LOOK_AT_PAYOUT
-from payments_core.payments.payouts.notices import PayoutNotices
+from payments_core.payments.payouts.notices import MAX_LISTED, PayoutNotices
 from payments_core.storage.jobs import Job
 from payments_core.storage.port import Transaction
 from tests.service.onramps.test_notices import Refusing
@@ -169,3 +169,33 @@ def test_the_kind_that_waits_least_sets_the_pace(memory_desk: Desk) -> None:
         {"slow": Idle(60 * MINUTE), "fast": Idle(MINUTE)},  # type: ignore[dict-item]
     )
     assert reader.max_pause_ms == MINUTE
+
+
+def test_a_list_full_of_notices_that_stay_is_asked_for_in_a_longer_one(
+    memory_desk: Desk, caplog: pytest.LogCaptureFixture
+) -> None:
+    """With one bank for both modes, those of the other mode stay, however many they are."""
+    desk = memory_desk
+    key, now = desk.payout(desk.submitted()).key, desk.world.clock.now()
+
+    def bank(count: int) -> Repeating:
+        of_others = (
+            BankNotice(id=str(number), payout_key=key, status="settled", occurred_at=now)
+            for number in range(count)
+        )
+        ended = BankNotice(id="last", payout_key="nonsense", status="settled", occurred_at=now)
+        return Repeating(*of_others, ended)
+
+    def read(count: int) -> list[str]:
+        kind = PayoutNotices(desk.world.service.ports, bank(count), "production")  # type: ignore[arg-type]
+        after: str | None = None
+        while True:
+            page = kind.store_page(after)
+            if page.next is None:
+                return list(page.stored)
+            after = page.next
+
+    assert read(350) == ["last"]
+    assert "ALARM: 6400" not in caplog.text
+    assert read(MAX_LISTED) == []
+    assert "ALARM: 6400 notices of the bank are left" in caplog.text
