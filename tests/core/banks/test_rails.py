@@ -166,7 +166,7 @@ class TestReturns:
             ("R04", "business", "2026-07-02", "2026-07-06T12:30:00.000Z"),
             ("R10", "individual", "2026-06-10", "2026-08-10T12:30:00.000Z"),
             ("R10", "business", "2026-06-10", "2026-06-12T12:30:00.000Z"),
-            ("R29", "individual", "2026-06-10", "2026-08-10T12:30:00.000Z"),
+            ("R29", "individual", "2026-06-10", "2026-06-12T12:30:00.000Z"),
             ("R29", "business", "2026-06-10", "2026-06-12T12:30:00.000Z"),
             ("R07", "individual", "2026-09-11", "2026-11-12T13:30:00.000Z"),
             ("R13", "individual", "2026-06-10", "2026-06-10T12:30:00.000Z"),
@@ -188,4 +188,4 @@ class TestReturns:
             "two_banking_days", "operator", "by_agreement", "on_refusal",
         }  # fmt: skip
         long = {code for code, row in RETURN_CODES.items() if row.individual == "sixty_days"}
-        assert long == {"R05", "R07", "R10", "R11", "R29"}
+        assert long == {"R05", "R07", "R10", "R11"}
