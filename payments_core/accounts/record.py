@@ -18,6 +18,9 @@ KycStatus = Literal["not_started", "pending", "approved", "rejected"]
 MAX_WALLETS = 50
 """How many wallets an account has at most."""
 
+MAX_ONRAMPS = 50
+"""How many on-ramps an account has at most: each is a number that the bank makes and keeps."""
+
 
 @attrs.frozen(kw_only=True)
 class Settlement:
@@ -31,7 +34,8 @@ class Settlement:
 class Account(Record):
     """One user of a partner. `username_key` is the username in lower case, for uniqueness.
 
-    `wallet_count` is how many wallets there are: rows cannot be counted under a lock.
+    `wallet_count` is how many wallets there are, and `onramp_count` how many on-ramps were added:
+    rows cannot be counted under a lock.
     `verification_id` is the newest verification, also one that the provider has not begun.
     """
 
@@ -47,6 +51,9 @@ class Account(Record):
             Unique("external_user", ("external_user_id",)),
             Unique("username", ("username_key",)),
         ),
+        schema=2,
+        upgrades={1: dict},
+        oldest_reader=1,
     )
 
     external_user_id: str
@@ -60,6 +67,7 @@ class Account(Record):
     kyc_status: KycStatus = "not_started"
     verification_id: str | None = None
     wallet_count: int = 0
+    onramp_count: int = 0
     metadata: Mapping[str, Any] | None = None
     created_at: Instant
     updated_at: Instant

@@ -12,11 +12,15 @@ from collections.abc import Mapping
 import attrs
 
 from payments_core.accounts.bank_accounts.fields import FieldRequirement
-from payments_core.accounts.capabilities.eligibility import load_eligibility, lock_capability
+from payments_core.accounts.capabilities.eligibility import (
+    Eligibility,
+    load_eligibility,
+    lock_capability,
+)
 from payments_core.accounts.capabilities.operations import find_activation_id, lock_active_account
 from payments_core.accounts.capabilities.record import PRODUCT_OF_CAPABILITY
 from payments_core.accounts.queries import list_for_account
-from payments_core.accounts.record import Account
+from payments_core.accounts.record import MAX_ONRAMPS, Account
 from payments_core.accounts.vaults.record import Vault
 from payments_core.addresses import AddressError, normalize_wallet_address
 from payments_core.assets import asset_of
@@ -34,7 +38,7 @@ from payments_core.engine.decision import Decision, NewJob, WorkerAuthority
 from payments_core.engine.idempotency.record import IdempotentRequest
 from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
-from payments_core.errors import InvalidState, NotFound, ValidationFailed
+from payments_core.errors import InvalidState, NotFound, ResourceConflict, ValidationFailed
 from payments_core.onramps.fields import (
     NewOnrampAccount,
     NewOnrampDestination,
@@ -61,8 +65,8 @@ OPEN_ONRAMP_ACCOUNT = "onramps.open_account"
 class OnrampRequirements:
     """Whether an account can add on-ramps and, if not, why; what to give, what can be credited.
 
-    A reason is `account_suspended`, `account_closed`, `entitlement_required` or
-    `capability_not_active`.
+    A reason is `account_suspended`, `account_closed`, `entitlement_required`,
+    `capability_not_active` or `onramp_limit_reached`.
     """
 
     eligible: bool
@@ -96,10 +100,14 @@ class OnrampAccounts:
     def requirements(self, authority: Authority, account_id: str) -> OnrampRequirements:
         """What a new on-ramp needs. Raises NotFound."""
 
-        found = self._storage.read(
-            authority.partition,
-            lambda snapshot: load_eligibility(snapshot, authority, account_id, FUNDING),
-        )
+        def load(snapshot: Snapshot) -> Eligibility:
+            found = load_eligibility(snapshot, authority, account_id, FUNDING)
+            account = snapshot.get(Account, account_id)
+            if account is not None and account.onramp_count >= MAX_ONRAMPS:
+                return Eligibility((*found.reasons, "onramp_limit_reached"), ())
+            return found
+
+        found = self._storage.read(authority.partition, load)
         return OnrampRequirements(
             eligible=not found.reasons,
             reasons=found.reasons,
@@ -120,7 +128,8 @@ class OnrampAccounts:
 
         Raises ValidationFailed with every fault, NotFound, AccountSuspended, EntitlementRequired,
         UnsupportedChain, UnsupportedAsset, DestinationNotAllowed for an address of this service,
-        and CapabilityNotActive until the account's capability us_bank_funding is active.
+        CapabilityNotActive until the account's capability us_bank_funding is active, and
+        ResourceConflict where the account has MAX_ONRAMPS on-ramps.
         """
         new = validate_input(new)
         if faults := find_onramp_faults(new.destination.type, new.destination.address):
@@ -136,6 +145,9 @@ class OnrampAccounts:
         def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[OnrampAccount]:
             account = lock_active_account(tx, account_id)
             lock_capability(tx, activation_id, FUNDING)
+            if account.onramp_count >= MAX_ONRAMPS:
+                raise ResourceConflict(f"An account has at most {MAX_ONRAMPS} on-ramps.")
+            counted = attrs.evolve(account, onramp_count=account.onramp_count + 1)
             id = id_sequence.issue("onramp_account")
             made = OnrampAccount(
                 id=id,
@@ -150,7 +162,7 @@ class OnrampAccounts:
             )
             lane = f"bank:{authority.partition}"
             job = NewJob("timers", OPEN_ONRAMP_ACCOUNT, lane, now, made.id)
-            return Decision(made, inserts=(made,), jobs=(job,))
+            return Decision(made, inserts=(made,), replaces=(counted,), jobs=(job,))
 
         return self._committer.commit(authority, decide, idempotent=idempotent)
 

@@ -25,6 +25,7 @@ ONRAMPS = (
         errors=(
             NotFound, errors.AccountSuspended, errors.CapabilityNotActive,
             errors.UnsupportedChain, errors.UnsupportedAsset, errors.DestinationNotAllowed,
+            errors.ResourceConflict,
         ),
         answers=views.OnrampBankAccountView,
         summary="Add a reusable on-ramp, whose account number the bank makes.",

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from payments_core.onramps import operations
 from payments_core.record_types import RECORD_TYPES
 from payments_core.storage.memory.adapter import MemoryStorage
 from payments_core.storage.port import Storage
@@ -20,6 +21,7 @@ from tests.http.v2.accounts.test_account_routes import NOBODY, Partner
 BASE = 8453
 WALLET = "0x7476609c9e396ea1ecAFDfaf204457d0B83a338f"
 NO_ONRAMP = "onramp_account_" + "0" * 24
+OTHER = {"externalUserId": "other", "subjectType": "business"}
 FUNDING = {"capability": "us_bank_funding"}
 ONRAMP: dict[str, Any] = {
     "currency": "usd",
@@ -247,3 +249,21 @@ def test_no_file_log_event_or_backup_holds_the_number_of_an_on_ramp(
     assert len(texts) > len(answers) + 2
     assert not [text for text in texts if number.encode() in text]
     storage.close()
+
+
+def test_an_account_has_so_many_on_ramps_at_most(
+    checkout: Checkout, payer: Partner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(operations, "MAX_ONRAMPS", 2)
+    for _ in range(2):
+        add(checkout, payer)
+    refused = payer.call("POST", "/onramp-bank-accounts", ONRAMP)
+    assert (refused.status, refused.code) == (409, "conflict")
+    assert "at most 2 on-ramps" in refused.body.decode()
+    found = payer.call("GET", "/onramp-bank-account-requirements").json
+    assert (found["eligible"], found["reasons"]) == (False, ["onramp_limit_reached"])
+    assert (found["rails"], found["wallets"]) == ([], [])
+    assert len(payer.call("GET", "/onramp-bank-accounts").json["data"]) == 2
+    account = checkout.door.call("POST", "/v2/accounts", OTHER).json["accountId"]
+    refused = Partner(checkout, account).call("POST", "/onramp-bank-accounts", ONRAMP)
+    assert (refused.status, refused.code) == (422, "capability_not_active")
