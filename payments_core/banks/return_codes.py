@@ -6,9 +6,9 @@ recipient's bank, with the file after the one in which the transfer was processe
 recipient refuses (R23) comes back when the bank hears of the refusal.
 
 The windows were compared with the public tables of PayNearMe ("ACH Return Codes") and Galileo
-("API Reference: ACH Return Codes"), which print Nacha's. R29 is for accounts that are no consumer's,
-and for them there are no sixty days: Modern Treasury ("ACH Return Codes: R29") and Slash ("ACH
-Return Code R29") print two banking days; an individual's bank uses R05, R07, R10 or R11.
+("API Reference: ACH Return Codes"), which print Nacha's. R29 is for accounts of businesses, which
+have no sixty days: Modern Treasury ("ACH Return Codes: R29") and Slash ("ACH Return Code R29")
+print two banking days. An individual's bank uses R05, R07, R10 or R11.
 
 Most transfers to an account ("credits") are returned with R02, R03, R04, R14 to R17, R20 or R23.
 R01, R05, R07 to R11, R24 and R29 are made for transfers out of an account ("debits").

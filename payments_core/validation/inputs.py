@@ -146,12 +146,13 @@ def _constrained_reader(inner: Any, *rules: Any) -> Reader:
 
 
 def _literal_reader(allowed: tuple[Any, ...]) -> Reader:
-    names = ", ".join(map(repr, allowed))
+    names = ", ".join(map(str, allowed))  # the words of the HTTP door
+    sentence = f"must be {names}" if len(allowed) == 1 else f"must be one of {names}"
 
     def read(value: Any) -> Any:
         # True equals 1, so the type is compared too.
         if not any(type(value) is type(item) and value == item for item in allowed):
-            raise InvalidValue.of(f"must be one of {names}")
+            raise InvalidValue.of(sentence)
         return value
 
     return read

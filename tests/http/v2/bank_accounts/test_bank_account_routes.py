@@ -13,6 +13,7 @@ from payments_core.record_types import RECORD_TYPES
 from payments_core.storage.memory.adapter import MemoryStorage
 from payments_core.storage.sqlite.backups import backup
 from payments_core.storage_loader import open_storage
+from tests.bank_account_fields import WRONG_FIELDS
 from tests.http.checkout import Checkout
 from tests.http.payment_bodies import BANK_ACCOUNT
 from tests.http.v2.accounts.test_account_routes import NOBODY, Partner
@@ -146,39 +147,7 @@ class TestBankAccounts:
         assert (seen.status, seen.code) == (422, "capability_not_active")
         assert payer.call("GET", "/bank-accounts").json["data"] == []
 
-    @pytest.mark.parametrize(
-        ("path", "value", "says"),
-        [
-            ("currency", "eur", "must be usd"),
-            ("currency", ..., "is required"),
-            ("country", "CA", "must be US"),
-            ("accountHolderName", "", "must have 1 to 100 characters"),
-            ("accountHolderName", "a" * 101, "must have 1 to 100 characters"),
-            ("accountHolderName", ..., "is required"),
-            ("accountHolderType", "trust", "must be one of individual, business"),
-            ("accountNumber", "123", "must be 4 to 17 digits"),
-            ("accountNumber", "1" * 18, "must be 4 to 17 digits"),
-            ("accountNumber", "1234 5678", "must be 4 to 17 digits"),
-            ("accountNumber", 12345678, "must be a string"),
-            ("routingNumber", "02100002", "must be an ABA routing number of 9 digits"),
-            ("routingNumber", "021000022", "must end with the right check digit"),
-            ("routingNumber", "991000021", "must begin with 01 to 12, 21 to 32 or 61 to 72"),
-            ("accountType", "current", "must be one of checking, savings"),
-            ("bankName", "", "must have 1 to 100 characters"),
-            ("address", ..., "is required"),
-            ("address.line1", "", "must have 1 to 100 characters"),
-            ("address.line2", "", "must have 1 to 100 characters"),
-            ("address.city", ..., "is required"),
-            ("address.state", "New York", "must be a state as two capital letters, such as NY"),
-            (
-                "address.postalCode",
-                "1000",
-                "must be a ZIP code such as 10001 or 10001-2345",
-            ),
-            ("address.country", "USA", "must be US"),
-            ("iban", "US00", "is not a known field"),
-        ],
-    )
+    @pytest.mark.parametrize(("path", "value", "says"), WRONG_FIELDS)
     def test_a_field_that_is_wrong_is_named_with_what_it_should_be(
         self, ready: Partner, path: str, value: Any, says: str
     ) -> None:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import attrs
 import pytest
 
-from payments_core.accounts.bank_accounts.fields import NewBankAccount, NewPostalAddress
+from payments_core.accounts.bank_accounts.fields import (
+    NewBankAccount,
+    NewPostalAddress,
+    field_requirements,
+)
 from payments_core.accounts.bank_accounts.operations import open_details
 from payments_core.accounts.bank_accounts.record import BankAccount
 from payments_core.accounts.capabilities.record import CapabilityActivation
@@ -26,7 +31,9 @@ from payments_core.errors import (
 )
 from payments_core.maintenance.reseal import SEALED_FIELDS
 from payments_core.service import PaymentsService
+from payments_core.storage.memory.adapter import MemoryStorage
 from payments_core.storage.port import SIMULATED
+from tests.bank_account_fields import WRONG_FIELDS
 from tests.service.world import RING, NoTransport, World
 
 NUMBER = "73910264851"
@@ -305,3 +312,30 @@ class TestBankAccounts:
         assert seen() == (False, ("account_suspended",))
         with pytest.raises(NotFound):
             world.service.bank_accounts.requirements(world.server, "acct_none")
+
+
+def snake(name: str) -> str:
+    return re.sub("[A-Z]", lambda letter: f"_{letter[0].lower()}", name)
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "says"),
+    [row for row in WRONG_FIELDS if row[1] is not ... and row[0] != "iban"],
+)
+def test_the_library_names_each_wrong_field_as_http_does(path: str, value: Any, says: str) -> None:
+    world = World(MemoryStorage()).open()
+    outer, _, inner = path.partition(".")
+    if inner:
+        changes = {"address": attrs.evolve(NEW.address, **{snake(inner): value})}
+    else:
+        changes = {snake(outer): value}
+    with pytest.raises(ValidationFailed) as refused:
+        add(world, **changes)
+    [fault] = refused.value.fields
+    assert fault.path == path
+    assert says in fault.message
+
+
+def test_every_field_is_wrong_in_turn() -> None:
+    required = {field.name for field in field_requirements()}
+    assert {path for path, _, _ in WRONG_FIELDS} == {*required, "address", "iban"}

@@ -1,0 +1,39 @@
+"""A bank account with each field wrong in turn, by its JSON name, and what is said of it.
+
+`...` stands for a field that is left out. Both doors are held to this table.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+WRONG_FIELDS: tuple[tuple[str, Any, str], ...] = (
+    ("currency", "eur", "must be usd"),
+    ("currency", ..., "is required"),
+    ("country", "CA", "must be US"),
+    ("accountHolderName", "", "must have 1 to 100 characters"),
+    ("accountHolderName", "a" * 101, "must have 1 to 100 characters"),
+    ("accountHolderName", ..., "is required"),
+    ("accountHolderType", "trust", "must be one of individual, business"),
+    ("accountNumber", "123", "must be 4 to 17 digits"),
+    ("accountNumber", "1" * 18, "must be 4 to 17 digits"),
+    ("accountNumber", "1234 5678", "must be 4 to 17 digits"),
+    ("accountNumber", 12345678, "must be a string"),
+    ("routingNumber", "02100002", "must be an ABA routing number of 9 digits"),
+    ("routingNumber", "021000022", "must end with the right check digit"),
+    ("routingNumber", "991000021", "must begin with 01 to 12, 21 to 32 or 61 to 72"),
+    ("accountType", "current", "must be one of checking, savings"),
+    ("bankName", "", "must have 1 to 100 characters"),
+    ("address", ..., "is required"),
+    ("address.line1", "", "must have 1 to 100 characters"),
+    ("address.line2", "", "must have 1 to 100 characters"),
+    ("address.city", ..., "is required"),
+    ("address.state", "New York", "must be a state as two capital letters, such as NY"),
+    (
+        "address.postalCode",
+        "1000",
+        "must be a ZIP code such as 10001 or 10001-2345",
+    ),
+    ("address.country", "USA", "must be US"),
+    ("iban", "US00", "is not a known field"),
+)
