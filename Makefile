@@ -210,7 +210,11 @@ bench: $(READY) ## Measure the pipeline, storages, servers, webhooks, limiters a
 	@$(PY) -m benchmarks.fairness
 	@$(PY) -m benchmarks.evm
 
-# Not in `check`: a machine that is busy with something else cannot tell microseconds.
+# Neither is in `check`: a machine that is busy with something else measures that.
+.PHONY: lighthouse
+lighthouse: $(READY) ## Run Lighthouse on the checkout page; needs Node.js and chromium; one minute
+	@$(PY) -m tests.http.pages.lighthouse
+
 .PHONY: timing
 timing: $(READY) ## Measure that refusals cannot be told apart by their time; one minute
 	@$(PY) -m tests.timing $(ARGS)
@@ -228,8 +232,9 @@ catalogs: $(READY) ## Bring new texts of the pages into their catalogs
 	@$(PY) -m docs.catalogs
 
 .PHONY: gallery
-gallery: $(READY) ## Take pictures of the checkout page in each state; needs chromium
+gallery: $(READY) ## Take pictures of the checkout page and of the dashboard; needs chromium
 	@$(PY) -m tests.http.pages.gallery
+	@$(PY) -m tests.http.dashboard.gallery
 
 .PHONY: contracts
 contracts: ## Compile contracts/src into payments_core/chains/evm/contracts.json; needs Node.js

@@ -14,6 +14,9 @@ import attrs
 from payments_core.clock import DAY, HOUR, MINUTE, Instant
 from payments_core_http.dashboard.words import Tone
 
+MIN_BARS = 12
+"""Fewer would be blocks in which nobody sees a time."""
+
 MAX_BARS = 30
 WIDTH, HEIGHT = 600, 160
 _GAP = 2
@@ -107,7 +110,8 @@ def make_chart(
     """The chart of records, each with its time and its tone; None where there are none.
 
     It goes from the oldest of them until now, in the shortest step that needs no more than
-    MAX_BARS; where they are older than all of those, the oldest are left out.
+    MAX_BARS, and has MIN_BARS at the least. Where they are older than MAX_BARS of the longest
+    step, the oldest are left out.
     """
     found = list(points)
     if not found:
@@ -116,10 +120,11 @@ def make_chart(
     newest = max(now, *(at for at, _ in found))
     step = next((one for one in _STEPS if newest // one - oldest // one < MAX_BARS), 28 * DAY)
     last = newest // step
-    first = max(oldest // step, last - MAX_BARS + 1)
+    is_cut = is_cut or oldest // step <= last - MAX_BARS
+    first = min(max(oldest // step, last - MAX_BARS + 1), last - MIN_BARS + 1)
     counts: list[dict[Tone, int]] = [dict.fromkeys(names, 0) for _ in range(first, last + 1)]
     for at, tone in found:
         if at // step >= first:
             counts[at // step - first][tone] += 1
     bars = [Bar((first + index) * step, one) for index, one in enumerate(counts)]
-    return Chart(names, _STEPS[step], bars, is_cut or oldest // step < first)
+    return Chart(names, _STEPS[step], bars, is_cut)

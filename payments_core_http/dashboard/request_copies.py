@@ -9,7 +9,7 @@ import json
 import re
 import shlex
 from collections.abc import Iterator, Mapping
-from pprint import pformat
+from typing import Any
 from urllib.parse import quote
 
 from payments_core.clock import format_iso
@@ -73,7 +73,11 @@ def write_pytest(request: LoggedRequest, public_url: str) -> str:
         *imports,
         "",
         f"URL = os.environ.get('PAYMENTS_URL', {public_url!r})",
-        *([f"BODY = {_write_literal(request.body)}"] if request.body is not None else []),
+        *(
+            [f"BODY = {_write_literal(json.loads(request.body))}"]
+            if request.body is not None
+            else []
+        ),
         "",
         "",
         f"def test_{_name_test(request)}() -> None:",
@@ -131,8 +135,16 @@ def _write_target(request: LoggedRequest) -> str:
     return f"{path}?{query}" if query else path
 
 
-def _write_literal(body: str) -> str:
-    return pformat(json.loads(body), width=88, sort_dicts=False)
+def _write_literal(value: Any, indent: str = "") -> str:
+    """A JSON value as a literal of Python, a line for each part."""
+    inner = f"{indent}    "
+    if isinstance(value, dict) and value:
+        parts = [f"{name!r}: {_write_literal(one, inner)}" for name, one in value.items()]
+        return "\n".join(["{", *(f"{inner}{part}," for part in parts), f"{indent}}}"])
+    if isinstance(value, list) and value:
+        parts = [_write_literal(one, inner) for one in value]
+        return "\n".join(["[", *(f"{inner}{part}," for part in parts), f"{indent}]"])
+    return repr(value)
 
 
 def _name_test(request: LoggedRequest) -> str:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import pytest
 from playwright.sync_api import Browser, Page
 
 from tests.http.dashboard.desk import COOKIE
+from tests.http.dashboard.gallery import FOLDER, LOOKS, PAGE, PICTURES, name_picture
 from tests.http.dashboard.stage import HOME, PAGES, Stage, set_stage
 from tests.http.pages.browser import needs_chromium, open_chromium, require_accessible
 
@@ -175,3 +177,10 @@ class TestWork:
         visitor.go_back()
         visitor.wait_for_url("**/login**")
         assert visitor.locator("[name=password]").count() == 1
+
+
+def test_the_gallery_has_a_picture_of_every_page_in_every_look() -> None:
+    pictures = {name_picture(name, scheme) for name in PICTURES for scheme, _ in LOOKS}
+    assert {path.name for path in FOLDER.glob("*.png")} == pictures
+    shown = re.findall(r"\(\.\./images/dashboard/([^)]+)\)", PAGE.read_text(encoding="utf-8"))
+    assert sorted(shown) == sorted(pictures)

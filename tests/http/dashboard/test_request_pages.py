@@ -34,7 +34,7 @@ PAYMENT = {
     "amount": "4.50",
     "destination": {"type": "wallet", "address": "0x" + "5e" * 20},
     "description": 'it\'s "mine" $HOME `id` \\n é',
-    "metadata": {"a": [True, None, 1]},
+    "metadata": {"a": [True, None, 1, [], {}]},
 }
 
 

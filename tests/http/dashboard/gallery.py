@@ -1,0 +1,59 @@
+"""Takes a picture of each page of the dashboard, as a part of `make gallery`.
+
+Each page is seen once light on a wide screen, and once dark on a telephone's.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+from playwright.sync_api import Browser
+
+from tests.http.dashboard.stage import HOME, PAGES, Stage, set_stage
+from tests.http.pages.browser import open_chromium
+
+DOCS = Path(__file__).resolve().parents[3] / "docs"
+FOLDER = DOCS / "images" / "dashboard"
+PAGE = DOCS / "explanation" / "dashboard-gallery.md"
+LOOKS: tuple[tuple[str, dict[str, int]], ...] = (
+    ("light", {"width": 1000, "height": 640}),
+    ("dark", {"width": 390, "height": 700}),
+)
+LOGIN = "login"
+PICTURES = (LOGIN, *PAGES)
+
+
+def name_picture(name: str, scheme: str) -> str:
+    """The file of one page in one look."""
+    return f"{name}-{scheme}.png"
+
+
+def take_pictures(browser: Browser, stage: Stage, folder: Path) -> None:
+    """Every page, in each look."""
+    for scheme, size in LOOKS:
+        given: dict[str, Any] = {"color_scheme": scheme, "viewport": size}
+        context = browser.new_context(**given)
+        page = context.new_page()
+        page.goto(f"{stage.url}/dashboard/login")
+        page.screenshot(path=folder / name_picture(LOGIN, scheme), full_page=True)
+        stage.log_in(page)
+        page.wait_for_url(f"**{HOME}")
+        for name, path in stage.pages.items():
+            page.goto(stage.url + path)
+            page.screenshot(path=folder / name_picture(name, scheme), full_page=True)
+        context.close()
+
+
+def main(folder: Path = FOLDER) -> None:
+    """All pictures, in place of those that are there."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for old in folder.glob("*.png"):
+        old.unlink()
+    with open_chromium() as browser, set_stage() as stage:
+        take_pictures(browser, stage, folder)
+
+
+if __name__ == "__main__":
+    main(*map(Path, sys.argv[1:]))
