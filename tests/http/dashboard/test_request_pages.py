@@ -285,16 +285,30 @@ class TestCopies:
         ],
     )
     def test_they_send_the_same_again(
-        self, recorded: Recorded, url: str, tmp_path: Path, path: str, body: Any
+        self,
+        recorded: Recorded,
+        url: str,
+        tmp_path: Path,
+        monkeypatch: pytest.MonkeyPatch,
+        path: str,
+        body: Any,
     ) -> None:
         method = "GET" if body is None else "POST"
         first = recorded.call(method, path, body, key=body and "k")
         curl, test = self.copies(recorded)
         environ = self.environ(recorded, url)
-        (tmp_path / "test_copy.py").write_text(test)
-        run = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_copy.py"]
-        told = subprocess.run(run, cwd=tmp_path, env=environ, capture_output=True, text=True)
-        assert "1 passed" in told.stdout, told.stdout
+        if body is None:
+            for name, value in environ.items():
+                monkeypatch.setenv(name, value)
+            module: dict[str, Any] = {}
+            exec(compile(test, "test_copy.py", "exec"), module)
+            [run_test] = [made for name, made in module.items() if name.startswith("test_")]
+            run_test()
+        else:  # once by pytest itself, which takes a while to start
+            (tmp_path / "test_copy.py").write_text(test)
+            run = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_copy.py"]
+            told = subprocess.run(run, cwd=tmp_path, env=environ, capture_output=True, text=True)
+            assert "1 passed" in told.stdout, told.stdout
         if shutil.which("curl") is None:
             pytest.skip("needs curl")
         command = f"{curl} -s -o out -w '%{{http_code}}'"
