@@ -317,6 +317,7 @@ class PostgresStorage:
     def _open_extra_connection(self) -> Iterator[Connection]:
         """A connection beside the pool's, whose settings may be changed."""
         with _translate_errors(), closing(self._pool.connect().connection) as connection:
+            postgres_soundness.require_own_session(connection)
             yield connection
 
     @contextmanager

@@ -32,6 +32,13 @@ _RECOMMENDED_ON: Mapping[str, str] = {
 }
 """What it does that a setting is off. Services that replace the disk set those below, and may."""
 
+_TIMEOUTS: Mapping[str, str] = {
+    "lock_timeout": "a call may wait for a locked row without end",
+    "statement_timeout": "the server goes on with a statement that its caller has given up",
+    "idle_in_transaction_session_timeout": "a process that hangs may hold its locks without end",
+}
+"""What it does that a timeout is 0, as with settings=off in the URL and none set for the role."""
+
 
 def require_usable_schema(connection: Connection) -> None:
     """Refuse to make tables where they would be of no use. Raises StorageError.
@@ -44,6 +51,20 @@ def require_usable_schema(connection: Connection) -> None:
         raise StorageError(f"PostgreSQL: {faults[0]}")
 
 
+def require_own_session(connection: Connection) -> None:
+    """Refuse to change settings of a session that others will use. Raises StorageError.
+
+    A pooler shows itself by the process that it names, which is not the one that answers. In
+    transaction mode the next statement may go to another server, and what was set stays behind.
+    """
+    row = connection.execute("SELECT pg_backend_pid()").fetchone()
+    if row != (connection.info.backend_pid,):
+        raise StorageError(
+            "PostgreSQL: this connection goes through a pooler, and a migration changes settings "
+            "of its session: run `payments admin migrate` with the URL of the server itself"
+        )
+
+
 def config_errors(connection: Connection) -> list[str]:
     """What is wrong, each in a sentence."""
     return [*_find_misplaced(connection), *_find_disabled(connection, _REQUIRED_ON)]
@@ -51,7 +72,17 @@ def config_errors(connection: Connection) -> list[str]:
 
 def config_warnings(connection: Connection) -> list[str]:
     """What is wrong unless somebody knows better."""
-    return _find_disabled(connection, _RECOMMENDED_ON)
+    return [*_find_disabled(connection, _RECOMMENDED_ON), *_find_endless(connection)]
+
+
+def _find_endless(connection: Connection) -> list[str]:
+    """Timeouts that are not set."""
+    found = []
+    for name, what in _TIMEOUTS.items():
+        row = connection.execute("SELECT current_setting(%s)", (name,)).fetchone()
+        if row is not None and row[0] == "0":
+            found.append(f"{name} is 0: {what}")
+    return found
 
 
 def _find_disabled(connection: Connection, settings: Mapping[str, str]) -> list[str]:

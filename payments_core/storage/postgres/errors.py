@@ -39,7 +39,16 @@ _STALE = ("26000", "42P05", "0A000")
 """A prepared statement that is gone, taken, or planned for a table as it was before a migration."""
 _RACES = ("40001", "40P01")
 _UNKNOWN = ("08", "40003")
-_NOT_MIGRATED = ("42P01", "42703", "3F000")
+_UNTRACKED = "behind a pooler that does not track prepared statements, add prepare=off to the URL"
+_NOT_MIGRATED = "has `migrate` been run?"
+_HINTS = {
+    "26000": _UNTRACKED,
+    "42P05": _UNTRACKED,
+    "42P01": _NOT_MIGRATED,
+    "42703": _NOT_MIGRATED,
+    "3F000": _NOT_MIGRATED,
+}
+"""What to do where the server's own words do not say it."""
 
 _PLACE = r'connection to server (?:at|on socket) "[^"\s@]*"(?: \([0-9A-Fa-f.:]+\))?(?:, port \d+)?'
 _REASONS = (
@@ -66,6 +75,20 @@ _REASONS = (
     "the database system is (?:starting up|shutting down|in recovery mode|not yet accepting|not a)",
     "session is (?:not )?read-only",
     "server is (?:not )?in hot standby mode",
+    # PgBouncer's own.
+    "unsupported startup parameter(?: in options)?",
+    "no such (?:database|user)",
+    "SASL authentication failed",
+    "pgbouncer cannot connect to server",
+    "server login has been failing",
+    "no more connections allowed",
+    "query_wait_timeout",
+    "client_login_timeout",
+)
+_STARTUP_REFUSED = "unsupported startup parameter"
+_STARTUP_HINT = (
+    "a pooler refuses the settings that a connection begins with: add settings=off to the URL, "
+    "leave out options, and set both for the role or the database (ALTER ROLE, ALTER DATABASE)"
 )
 _KNOWN = re.compile(rf"(?:{_PLACE} failed: )?(?:(?:FATAL|ERROR): +)?(?:{'|'.join(_REASONS)})")
 
@@ -89,17 +112,19 @@ def storage_error(error: psycopg.Error) -> StorageError:
     text = f"{text} ({state})"
     if state == "55P03":
         return LockTimeout(text)
-    if state.startswith((*_UNAVAILABLE, *_STALE)):
-        return StorageUnavailable(text)
-    if state in _NOT_MIGRATED:
-        return StorageError(f"{text}; has `migrate` been run?")
-    return StorageError(text)
+    if state in _HINTS:
+        text = f"{text}; {_HINTS[state]}"
+    return (StorageUnavailable if state.startswith((*_UNAVAILABLE, *_STALE)) else StorageError)(
+        text
+    )
 
 
 def connect_error(error: psycopg.Error) -> psycopg.Error:
     """Why a connection could not be made, as far as that can be told to anybody."""
     known = dict.fromkeys(found.group() for found in _KNOWN.finditer(str(error)))
     why = "; ".join(known) or "the reason may contain the URL and is not shown"
+    if _STARTUP_REFUSED in why:
+        why = f"{why}; {_STARTUP_HINT}"
     return psycopg.OperationalError(f"could not connect: {why}")
 
 

@@ -63,6 +63,8 @@ class PipelinedConnection:
         self._prepares = prepares
         self._names: dict[str, bytes] = {}
         self._uses: dict[str, int] = {}
+        self._spoilt: dict[str, int] = {}
+        """How often a text was sent to be prepared in vain."""
         self._sent: list[str | None] = []
         """For each answer awaited the text that it prepares, None for a statement's own."""
         self._unread = 0
@@ -161,9 +163,7 @@ class PipelinedConnection:
             if len(self._uses) > 2 * MAX_PREPARED:
                 self._uses.clear()
             return b""
-        # Named by what it says: behind a pooler that mixes up its servers' connections a name of
-        # another's would be run in its place, and with such names that is the same statement.
-        name = b"payments_" + hashlib.blake2b(sql.encode(), digest_size=16).hexdigest().encode()
+        name = _statement_name(sql, self._spoilt.get(sql, 0))
         self._pgconn.send_prepare(name, sql.encode())
         self._names[sql] = name
         self._sent.append(sql)
@@ -180,7 +180,7 @@ class PipelinedConnection:
                 if result.status not in _SUCCESS:
                     failure = failure or StatementFailed(from_result(result), len(rows))
                     if prepares is not None:
-                        del self._names[prepares]
+                        self._forget(prepares)
                 elif prepares is None:
                     rows.append(_result_rows(result))
             self._read_result()  # of the sync
@@ -189,6 +189,16 @@ class PipelinedConnection:
                 raise
             self.connection.close()  # the server said why it was going to end it
         return failure or rows
+
+    def _forget(self, sql: str) -> None:
+        """Take note that a text was not prepared, since it failed or another before it did.
+
+        The server has no statement of that name, but a pooler that tracks names has taken note of
+        it, and refuses the same name from us again. So the next try gets another one.
+        """
+        del self._names[sql]
+        self._spoilt[sql] = self._spoilt.get(sql, 0) + 1
+        self._uses[sql] = 0
 
     def _skip_result(self) -> None:
         self._read_result()
@@ -232,6 +242,16 @@ class PipelinedConnection:
 def encode_params(values: Sequence[Param]) -> list[bytes | None]:
     """Values as the texts that PostgreSQL reads. Raises DataError for U+0000."""
     return [_encode_param(value) for value in values]
+
+
+def _statement_name(sql: str, tries: int) -> bytes:
+    """The name of a prepared statement, after so many tries in vain on this connection.
+
+    By what it says: behind a pooler that mixes up its servers' connections a name of another's
+    would be run in its place, and with such names that is the same statement.
+    """
+    digest = hashlib.blake2b(sql.encode(), digest_size=16).hexdigest()
+    return f"payments_{digest}{f'_{tries}' * bool(tries)}".encode()
 
 
 def _result_rows(result: psycopg.pq.abc.PGresult) -> list[ResultRow]:

@@ -249,6 +249,24 @@ def test_why_a_connection_cannot_be_made_is_told_for_each_host() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("unsupported startup parameter: options", "add settings=off to the URL"),
+        ("unsupported startup parameter in options: jit", "add settings=off to the URL"),
+        ("query_wait_timeout", "FATAL: query_wait_timeout"),
+        ("pgbouncer cannot connect to server", "pgbouncer cannot connect to server"),
+    ],
+)
+def test_why_a_pooler_refuses_is_told(said: str, told: str) -> None:
+    assert told in str(connect_error(psycopg.OperationalError(f"connection failed: FATAL: {said}")))
+
+
+@pytest.mark.parametrize("state", ["26000", "42P05"])
+def test_a_statement_that_a_pooler_lost_says_what_to_do(state: str) -> None:
+    assert "add prepare=off to the URL" in str(storage_error(error_of(state)))
+
+
 def test_how_long_a_server_may_say_nothing() -> None:
     assert ConnectionSettings().response_timeout_ms == 10_000
     assert ConnectionSettings(statement_timeout_ms=0).response_timeout_ms is None

@@ -27,7 +27,7 @@ from payments_core.storage.port import (
     VersionConflict,
 )
 from payments_core.storage.postgres.adapter import PostgresStorage
-from payments_core.storage.postgres.pipeline import PipelinedConnection
+from payments_core.storage.postgres.pipeline import PipelinedConnection, StatementFailed
 from payments_core.storage.postgres.pool import to_driver_connection
 
 pytestmark = pytest.mark.postgres
@@ -269,6 +269,20 @@ def test_a_prepared_statement_is_named_by_what_it_says(storage: PostgresStorage)
     first, second = names
     assert second == {**first, b"SELECT 3": second[b"SELECT 3"]}
     assert len(set(second.values())) == 3
+
+
+def test_a_statement_that_was_prepared_in_vain_gets_another_name(storage: PostgresStorage) -> None:
+    """A pooler that tracks names keeps one that the server never ran, and refuses it: 08P01."""
+    pipeline = storage._pool.connect()
+    pipeline.run([("SELECT 1", ())] * 2)
+    with pytest.raises(StatementFailed):
+        pipeline.run([("SELECT 1 / 0", ()), ("SELECT 1", ())])
+    pipeline.run([("SELECT 1", ())] * 3)
+    sql = "SELECT name FROM pg_prepared_statements WHERE statement = 'SELECT 1'"
+    [[(name,)]] = pipeline.run([(sql, ())])
+    assert name is not None
+    assert name.endswith(b"_1")
+    pipeline.connection.close()
 
 
 def test_a_connection_that_has_ended_says_so_wherever_it_is_noticed(
