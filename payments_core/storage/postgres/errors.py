@@ -38,7 +38,9 @@ _LOST = ("08", "57P01", "57P02", "57P03", "57P05", READ_ONLY)
 _STALE = ("26000", "42P05", "0A000")
 """A prepared statement that is gone, taken, or planned for a table as it was before a migration."""
 _RACES = ("40001", "40P01")
-_UNKNOWN = ("08", "40003")
+_UNKNOWN = ("08", "40003", "58", "XX")
+"""What an error of COMMIT itself leaves open. XX000 is also what Citus' coordinator answers where
+a node ended while it committed its part: the rows may be stored."""
 _UNTRACKED = "behind a pooler that does not track prepared statements, add prepare=off to the URL"
 _NOT_MIGRATED = "has `migrate` been run?"
 _HINTS = {
@@ -131,8 +133,9 @@ def connect_error(error: psycopg.Error) -> psycopg.Error:
 def commit_error(error: psycopg.Error, *, broken: bool) -> StorageError:
     """What an error means that came while COMMIT was on its way.
 
-    Only an answer of the server's on a connection that lives on says that nothing happened. One
-    that ends the connection may come after the commit: a shutdown does not undo it.
+    Only an answer of the server's on a connection that lives on, with a state that proves a
+    rollback, says that nothing happened. One that ends the connection may come after the commit:
+    a shutdown does not undo it.
     """
     state = error.sqlstate
     if broken or state is None or state.startswith(_UNKNOWN):

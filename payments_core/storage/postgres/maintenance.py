@@ -12,7 +12,7 @@ from psycopg.pq import TransactionStatus
 from payments_core.storage.maintenance import BATCH, PrimaryKey, RecordRow, decode_page
 from payments_core.storage.port import LocatedRecord, StorageError, UniqueConflict
 from payments_core.storage.postgres.errors import redact_error, storage_error
-from payments_core.storage.postgres.snapshot import index_name
+from payments_core.storage.postgres.snapshot import unique_key_of
 from payments_core.storage.records import R, Record
 
 Connection = psycopg.Connection[tuple[Any, ...]]
@@ -74,9 +74,8 @@ class PostgresExclusiveAccess:
                 for row in rows:
                     copying.write_row((row.partition, row.id, row.version, *row.columns, row.body))
         except errors.UniqueViolation as error:
-            name = error.diag.constraint_name or ""
-            names_of = {index_name(collection, item.name): item.name for item in collection.uniques}
-            self._failure = UniqueConflict(collection.name, names_of.get(name, "id"))
+            named = unique_key_of(collection, error.diag.constraint_name, str(error))
+            self._failure = UniqueConflict(collection.name, named)
             raise self._failure from redact_error(error)
         except psycopg.Error as error:
             self._failure = storage_error(error)

@@ -6,7 +6,7 @@ from collections.abc import Collection as Ids
 from collections.abc import Mapping, Sequence
 from functools import lru_cache, partial
 from itertools import count
-from re import sub
+from re import compile, sub
 
 from payments_core.storage import documents
 from payments_core.storage.damaged_records import AlarmLimit, decode_row
@@ -16,12 +16,24 @@ from payments_core.storage.postgres.pipeline import ResultRow
 from payments_core.storage.query_semantics import valid_lookup_keys, validate_query
 from payments_core.storage.records import Collection, Index, Lookup, R, Value
 
+_CONSTRAINT = compile(r'unique constraint "([^"]*)"')
 _ARRAYS = {str: "text[]", int: "bigint[]"}
 
 
 def index_name(collection: Collection, name: str) -> str:
     """The name in the database of a collection's index or unique key."""
     return f"{collection.name}__{name}"
+
+
+def unique_key_of(collection: Collection, constraint: str | None, message: str) -> str:
+    """The collection's unique key that a database's error names; "id" for the primary key.
+
+    Citus may put the name in the message alone, and a shard's number behind it.
+    """
+    keys = {index_name(collection, item.name): item.name for item in collection.uniques}
+    quoted = _CONSTRAINT.search(message)
+    name = constraint or (quoted.group(1) if quoted else "")
+    return keys.get(name) or keys.get(sub(r"_[0-9]+$", "", name), "id")
 
 
 class PostgresSnapshot:

@@ -24,7 +24,7 @@ from payments_core.storage.postgres.errors import DIVISION_BY_ZERO, UNIQUE_VIOLA
 from payments_core.storage.postgres.hints import FOREVER, QueueKey, move_earlier
 from payments_core.storage.postgres.pending_transaction import PendingTransaction
 from payments_core.storage.postgres.pipeline import Param
-from payments_core.storage.postgres.snapshot import PostgresSnapshot, index_name
+from payments_core.storage.postgres.snapshot import PostgresSnapshot, unique_key_of
 from payments_core.storage.records import Collection, R, Record
 
 _ROW = "WHERE partition = $1 AND id = $2"
@@ -208,5 +208,5 @@ def _translate_guard_error(record: Record, error: psycopg.Error) -> StorageError
 def _translate_unique_error(collection: Collection, error: psycopg.Error) -> StorageError:
     if error.sqlstate != UNIQUE_VIOLATION:
         return storage_error(error)
-    names = {index_name(collection, item.name): item.name for item in collection.uniques}
-    return UniqueConflict(collection.name, names.get(error.diag.constraint_name or "", "id"))
+    named = unique_key_of(collection, error.diag.constraint_name, error.diag.message_primary or "")
+    return UniqueConflict(collection.name, named)

@@ -32,6 +32,7 @@ from payments_core.storage.postgres.errors import (
     redact_error,
     storage_error,
 )
+from payments_core.storage.postgres.snapshot import unique_key_of
 from payments_core.storage.postgres.url import ConnectionSettings, parse_url
 
 SECRET = "open sesame".partition(" ")[2]  # not in this form: a traceback quotes its source
@@ -84,6 +85,8 @@ def test_an_error_without_a_sqlstate_is_the_connections_or_ours() -> None:
         (None, False, True),
         ("08006", False, True),
         ("40003", False, True),
+        ("XX000", False, True),
+        ("58030", False, True),
         ("57P01", True, True),
         ("57P01", False, False),
         ("53100", False, False),
@@ -265,6 +268,23 @@ def test_why_a_pooler_refuses_is_told(said: str, told: str) -> None:
 @pytest.mark.parametrize("state", ["26000", "42P05"])
 def test_a_statement_that_a_pooler_lost_says_what_to_do(state: str) -> None:
     assert "add prepare=off to the URL" in str(storage_error(error_of(state)))
+
+
+@pytest.mark.parametrize(
+    ("constraint", "message", "key"),
+    [
+        ("suite_notes__code", "", "code"),
+        ("suite_notes__code_102037", "", "code"),
+        ("suite_notes_pkey_102037", "", "id"),
+        (None, 'violates unique constraint "suite_notes__code_102037"', "code"),
+        (None, 'violates unique constraint "suite_notes_pkey"', "id"),
+        (None, "something else", "id"),
+    ],
+)
+def test_a_unique_key_is_read_from_the_name_of_a_shards_constraint(
+    constraint: str | None, message: str, key: str
+) -> None:
+    assert unique_key_of(Note.collection, constraint, message) == key
 
 
 def test_how_long_a_server_may_say_nothing() -> None:
