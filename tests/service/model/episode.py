@@ -54,6 +54,7 @@ _AS_IT_SHOULD_BE = (
     "did not answer",
     "are sent again",
     "will be retried when its lease expires",
+    "will be retried when their leases expire",
     "ALARM: the credit of",
     "matches no on-ramp and was sent back",
 )
