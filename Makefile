@@ -42,7 +42,12 @@ endif
 
 .PHONY: test-postgres
 test-postgres: $(READY) ## Run all tests of PostgreSQL on one version of it; PG=18
-	@PAYMENTS_TEST_POSTGRES_MAJOR=$(or $(PG),18) $(PY) -m pytest -m postgres $(ARGS)
+	@PAYMENTS_TEST_EVERY_STORAGE=1 PAYMENTS_TEST_POSTGRES_MAJOR=$(or $(PG),18) \
+		$(PY) -m pytest -m postgres $(ARGS)
+
+.PHONY: test-storages
+test-storages: $(READY) ## Run the tests of the service on SQLite and on PostgreSQL, each on both
+	@PAYMENTS_TEST_EVERY_STORAGE=1 $(PY) -m pytest tests/service -k "not weak" $(ARGS)
 
 # Two at a time: the tests take as long as all the rest.
 .PHONY: quick suite-core

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import atexit
 import os
+import shutil
 import signal
+import tempfile
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 
 import psycopg
@@ -103,9 +107,21 @@ def opener(request: pytest.FixtureRequest, tmp_path: Path) -> Opener:
     return opened
 
 
+@cache
+def _migrated_file() -> Path:
+    """An SQLite file with all the tables: to make them takes longer than many tests do."""
+    folder = tempfile.mkdtemp(prefix="payments-tests-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    storage = SqliteStorage(Path(folder) / "data.db", RECORD_TYPES)
+    storage.migrate()
+    storage.close()
+    return Path(folder) / "data.db"
+
+
 def light_storage(name: str, folder: Path) -> Storage:
     """A storage that needs no server."""
     kind, _, seed = name.partition("-")
     if kind == "sqlite":
+        shutil.copyfile(_migrated_file(), folder / "data.db")
         return SqliteStorage(folder / "data.db", RECORD_TYPES)
     return MemoryStorage(Weakness(seed=int(seed)) if seed else None)

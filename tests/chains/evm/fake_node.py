@@ -359,9 +359,9 @@ def reading(
     nodes: Sequence[FakeNode], finality: Finality | None = None, agreement: int | None = None
 ) -> EvmReader:
     """The read side over these nodes, with little patience."""
-    limits = RequestLimits(connect_timeout_s=0.3, total_timeout_s=0.5)
+    limits = RequestLimits(connect_timeout_s=0.6, total_timeout_s=1.0)
     urls = [node.url for node in nodes]
-    endpoints = NodeQuorum(urls, 8453, agreement, limits=limits, ask_s=1.5)
+    endpoints = NodeQuorum(urls, 8453, agreement, limits=limits, ask_s=3.0)
     return EvmReader(endpoints, finality or Finality())
 
 
