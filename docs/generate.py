@@ -375,7 +375,6 @@ SUBJECTS: dict[Subject, str] = {
     "link": "checkout link",
     "address_and_app": "client's address and app",
     "address_and_operator": "client's address and operator's name",
-    "operator": "operator's name",
 }
 
 

@@ -24,6 +24,12 @@ REASONS: Mapping[tuple[str, str, str], str] = {
     (".*", ".*", "must be an integer within .*"): (
         "A whole number written with a point, as 1.0, is an integer to JSON Schema and none here."
     ),
+    (".*", ".*", "must be an integer or a string"): (
+        "A whole number written with a point is none here either."
+    ),
+    ("settleLegacyQuote", "(domain|types|payload)[.].*|signature", "must be .*|is not .*"): (
+        "What was signed must be the settlement of this quote, on its chain, by its payer's vault."
+    ),
     (".*", "query", "must not contain a credential.*"): (
         "What looks like a credential is refused in every URL, whatever it is called."
     ),

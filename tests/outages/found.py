@@ -119,7 +119,7 @@ class Found:
             if payment.escrow_address is not None:
                 index.escrows[payment.escrow_address] = payment.id
         transactions = self.simulated(SimulatedTransaction).values()
-        index.keep_up(Commit(SIMULATED, tuple((None, row) for row in transactions)))
+        index.count_transfers(Commit(SIMULATED, tuple((None, row) for row in transactions)))
         return index
 
 

@@ -19,7 +19,7 @@ from functools import partial
 
 import attrs
 
-from payments_core.clock import Instant
+from payments_core.clock import SECOND, Instant
 from payments_core.storage.damaged_records import log_damaged_jobs
 from payments_core.storage.port import ClaimedJob
 from payments_core.storage.postgres.claims import ClaimResult, RunInTransaction, claim_in
@@ -36,6 +36,7 @@ WAIT_S = 0.5
 RECHECK_S = 0.25
 """A hint that was moved later is checked again after so long: a commit may have crossed it."""
 SWEEP_S = 2.0
+"""By the system's clock or by the caller's, whichever is ahead: a sandbox's clock is advanced."""
 SWEEP_JOBS = 1_000
 """So many due jobs are gone through in one sweep; the next one goes on behind them."""
 
@@ -85,7 +86,8 @@ class _Queue:
     rechecks: dict[str, float] = attrs.field(factory=dict)
     waiting: dict[str, _Waiting] = attrs.field(factory=dict)
     swept: tuple[Instant, str] = _BEGINNING
-    sweep_at: float = 0.0
+    sweep_at: Instant = 0
+    sweep_at_s: float = 0.0
 
 
 @attrs.frozen
@@ -223,8 +225,9 @@ class DuePartitions:
             own = [*queue.changed, *due]
             queue.changed.clear()
             swept = None
-            if now_s >= queue.sweep_at:
-                queue.sweep_at = now_s + SWEEP_S
+            if now_s >= queue.sweep_at_s or request.now >= queue.sweep_at:
+                queue.sweep_at_s = now_s + SWEEP_S
+                queue.sweep_at = request.now + int(SWEEP_S * SECOND)
                 swept = queue.swept
             return _Look(request, queue.last, own, list(queue.waiting), swept)
 

@@ -62,6 +62,10 @@ class ChainIndex:
         for outgoing in commit.after(OutboundTransfer):
             if outgoing.transaction_hash is not None:
                 self.outgoing[outgoing.transaction_hash] = outgoing
+        self.count_transfers(commit)
+
+    def count_transfers(self, commit: Commit) -> None:
+        """Take in what a commit of the simulated chains moved."""
         for before, after in commit.changes:
             self._moved(before, -1)
             self._moved(after, 1)
