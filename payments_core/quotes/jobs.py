@@ -113,6 +113,9 @@ class RouteJobs:
             return routing.take_back(current, proof.hash, now=now).as_decision()
         counted = tx.get(RouteDelivery, proof.transfer_id, for_update=True)
         if counted is not None:
+            _log.critical(
+                "ALARM: %s was counted before; %s waits for another", counted.id, current.id
+            )
             return _ask_again(current, now)
         delivery = RouteDelivery(
             id=proof.transfer_id,
@@ -145,7 +148,7 @@ class RouteJobs:
         # One transaction may pay several orders: the least that is enough leaves the rest to them.
         for log in sorted(logs, key=lambda it: it.amount_atomic):
             proof = _Proof(True, asset.chain_id, progress.transaction_hash, log)
-            if log.amount_atomic >= minimum and not self._is_counted(proof, payment):
+            if log.amount_atomic >= minimum and self._may_count(proof, payment):
                 return proof
         if logs:
             _log.critical(
@@ -190,14 +193,18 @@ class RouteJobs:
         verdicts = judge(wanted, wanted.chain_id, view, heads, consumed=frozenset())
         return [one.log for one in verdicts if one.log is not None and one.reason is None]
 
-    def _is_counted(self, proof: _Proof, payment: Payment) -> bool:
-        """Whether the transfer was counted before, or another Payment has claimed it, of whatever
-        environment. This only chooses among transfers; `_claim` decides."""
+    def _may_count(self, proof: _Proof, payment: Payment) -> bool:
+        """Whether the transfer is nobody's yet, of whatever environment, or the Payment's own.
+
+        Its own stays its choice, also where it was counted since the Payment was read: whoever is
+        late would claim another, and keep it from whom it is for. `_claim` and `_decide` decide.
+        """
         id = proof.transfer_id
         claim = self._storage.read(DIRECTORY, lambda snapshot: snapshot.get(DeliveryClaim, id))
         if claim is not None and claim.payment_id != payment.id:
-            return True
-        return bool(self._storage.locate(RouteDelivery, "by_transfer", [(id,)], limit=1))
+            return False
+        counted = self._storage.locate(RouteDelivery, "by_transfer", [(id,)], limit=1)
+        return all(one.record.payment_id == payment.id for one in counted)
 
 
 def _ask_again(payment: Payment, now: Instant) -> Decision[None]:

@@ -6,6 +6,7 @@ import contextlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import attrs
 import pytest
 
 from payments_core.assets import asset_of
@@ -102,6 +103,70 @@ def test_a_process_that_dies_with_a_claim_loses_no_delivery(fault: Any) -> None:
             street.work(street.told(street.first.world.restarted(storage)), 10)
         street.work(street.told(street.first.world.restarted()), 120)
         street.check()
+        if not storage.had_its_fault:
+            return
+    raise AssertionError("the flow never came to its end")
+
+
+class Batch:
+    """Two quotes that pay the same wallet, and one transaction of the router for both.
+
+    The second one is not funded yet.
+    """
+
+    def __init__(self, patch: pytest.MonkeyPatch) -> None:
+        self._patch = patch
+        self.shop = QuoteShop(MemoryStorage())
+        to = ToWallet(address=OTHER_WALLET)
+        self.first, self.second = (self.shop.routed(destination=to) for _ in range(2))
+        lie(self.shop, RouteProgress(state="waiting"))
+        self.shop.pay(self.first)
+        self.shop.world.advance(30)
+        chain, amount = self.shop.service.chains[POLYGON], self.first.quote.output
+        self.hash = str(
+            chain.transfer(asset_of(POLYGON, "USDC").address, None, OTHER_WALLET, amount, "both")
+        )
+
+    def told(self, storage: Storage | None = None) -> Any:
+        """A process whose router says that this transaction delivers every order."""
+        service = self.shop.world.restarted(storage)
+        self.shop.world.service = service
+        lie(self.shop, RouteProgress(state="delivered", transaction_hash=self.hash))
+        chain: Any = service.chains[POLYGON]
+        look_up = chain.transaction
+
+        def show_both(hash: str) -> Any:
+            view = look_up(hash)
+            if hash != self.hash or not view.logs:
+                return view
+            [log] = view.logs
+            return attrs.evolve(view, logs=(log, attrs.evolve(log, position=1, log_index=1)))
+
+        self._patch.setattr(chain, "transaction", show_both)
+        return service
+
+    def work(self, service: Any, seconds: int) -> None:
+        clock = self.shop.world.clock
+        service.worker("sandbox").run_through(clock.now() + seconds * 1_000, clock.advance_to)
+
+
+def test_a_worker_that_was_overtaken_keeps_no_delivery_from_another(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """At any call its lease ends, and another worker counts the delivery that it looks for."""
+    for at in range(1, 100):
+        batch = Batch(monkeypatch)
+
+        def be_overtaken(call: Callable[[], Any], batch: Batch = batch) -> Any:
+            batch.work(batch.told(), 20)
+            return call()
+
+        storage = FaultyStorage(batch.shop.world.storage, at, be_overtaken, ("transact", "read"))
+        batch.work(batch.told(storage), 4)
+        batch.shop.pay(batch.second)
+        batch.work(batch.told(), 120)
+        assert batch.shop.is_done(batch.first)
+        assert batch.shop.is_done(batch.second), at
         if not storage.had_its_fault:
             return
     raise AssertionError("the flow never came to its end")
