@@ -8,17 +8,17 @@ transaction.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from payments_core.accounts.wallet_signatures import ContractClaim
 from payments_core.assets import CHAINS
 from payments_core.chains.port import Chain, ChainUnavailable, UnsupportedByChain
-from payments_core.clock import SECOND, Clock
+from payments_core.clock import SECOND, Clock, Instant
 from payments_core.engine.remote_calls import RemoteCalls
 from payments_core.errors import DependencyFailed
 
 MAX_CHECK_MS = 10 * SECOND
-"""After so long no further chain is asked; the one that is being asked has time-outs of its own."""
+"""After so long nothing more is asked; the chain that is being asked has time-outs of its own."""
 
 
 class ContractSignatureChecker:
@@ -35,13 +35,28 @@ class ContractSignatureChecker:
         Only chains that are served count. Raises DependencyFailed where one of them did not answer
         before any said no.
         """
+        return self._is_accepted(claim, environment_id, self._clock.real_now() + MAX_CHECK_MS)
+
+    def find_accepted(
+        self, chain_id: int, claims: Iterable[ContractClaim], environment_id: str
+    ) -> ContractClaim | None:
+        """The first claim that a contract on this chain accepts, and that none elsewhere refuses.
+
+        Raises DependencyFailed where the chains did not answer in time.
+        """
         until = self._clock.real_now() + MAX_CHECK_MS
+        chain = self._chains.get(chain_id)
+        if chain is None:  # served once, and no longer
+            raise DependencyFailed("chain")
+        for claim in claims:
+            if self._check_on_chain(chain, claim, environment_id, until):
+                return claim if self._is_accepted(claim, environment_id, until) else None
+        return None
+
+    def _is_accepted(self, claim: ContractClaim, environment_id: str, until: Instant) -> bool:
         accepted = False
         for chain in self._evm_chains():
-            if self._clock.real_now() >= until:
-                silence = ChainUnavailable("the deadline passed before every chain answered")
-                raise DependencyFailed("chain") from silence
-            answer = self._check_on_chain(chain, claim, environment_id)
+            answer = self._check_on_chain(chain, claim, environment_id, until)
             if answer is False:
                 return False  # whatever the others say
             accepted = accepted or answer is True
@@ -55,9 +70,12 @@ class ContractSignatureChecker:
                 yield self._chains[chain_id]
 
     def _check_on_chain(
-        self, chain: Chain, claim: ContractClaim, environment_id: str
+        self, chain: Chain, claim: ContractClaim, environment_id: str, until: Instant
     ) -> bool | None:
         """What one chain says; None where no contract stands there. Raises DependencyFailed."""
+        if self._clock.real_now() >= until:
+            silence = ChainUnavailable("the deadline passed before all was answered")
+            raise DependencyFailed("chain") from silence
         try:
             with self._calls.acquire("chain", environment_id):
                 return chain.check_contract_signature(claim.address, claim.digest, claim.signature)

@@ -17,7 +17,7 @@ from payments_core.accounts.vaults.operations import Vaults
 from payments_core.accounts.vaults.record import Vault
 from payments_core.accounts.vaults.reservations import BalanceReading, retry_on_stale_balance
 from payments_core.accounts.wallet_signatures import ContractClaim
-from payments_core.chains.port import Chain, ChainUnavailable, UnsupportedByChain
+from payments_core.chains.port import Chain
 from payments_core.chains.signatures import (
     SignatureError,
     parse_contract_signature,
@@ -31,7 +31,6 @@ from payments_core.engine.remote_calls import RemoteCalls
 from payments_core.errors import (
     ActionAlreadyUsed,
     CapabilityNotActive,
-    DependencyFailed,
     NotFound,
     PaymentsError,
     UnsupportedChain,
@@ -41,6 +40,7 @@ from payments_core.legacy.settlements.record import QuoteSettlement
 from payments_core.legacy.settlements.request import (
     SettlementRequest,
     build_digest,
+    find_form_faults,
     require_before_deadline,
 )
 from payments_core.payments.details import lock_payment
@@ -82,8 +82,6 @@ class Settlements:
         self._storage = ports.storage
         self._committer = ports.committer
         self._clock = ports.clock
-        self._chains = chains
-        self._calls = calls
         self._vaults = vaults
         self._contract_wallets = ContractSignatureChecker(chains, ports.clock, calls)
 
@@ -103,6 +101,8 @@ class Settlements:
         PolicyInactive, PolicyDenied, InsufficientBalance, DependencyFailed.
         """
         request = validate_input(request)
+        if faults := find_form_faults(request):
+            raise ValidationFailed(tuple(faults))
 
         def attempt() -> FundingOperation:
             try:
@@ -177,20 +177,12 @@ class Settlements:
         raw = parse_contract_signature(signature)
         if raw is None:
             return None
-        chain = self._chains[desk.quote.source_chain_id]
-        for wallet in desk.wallets:
-            try:
-                with self._calls.acquire("chain", partition):
-                    accepts = chain.check_contract_signature(wallet.address, digest, raw)
-            except UnsupportedByChain:
-                return None
-            except ChainUnavailable as error:
-                raise DependencyFailed("chain") from error
-            if accepts:
-                claim = ContractClaim(wallet.address, digest, raw)
-                is_accepted = self._contract_wallets.is_accepted(claim, partition)
-                return wallet if is_accepted else None
-        return None
+        by_address = {wallet.address: wallet for wallet in desk.wallets}
+        claims = (ContractClaim(address, digest, raw) for address in by_address)
+        accepted = self._contract_wallets.find_accepted(
+            desk.quote.source_chain_id, claims, partition
+        )
+        return by_address[accepted.address] if accepted is not None else None
 
     def _decide(
         self,
@@ -237,5 +229,7 @@ class Settlements:
         return Decision(
             authorized.result.operation,
             inserts=(settlement,),
-            refusals={"id": ActionAlreadyUsed("quote"), "nonce": ActionAlreadyUsed("nonce")},
+            # The Payment's lock keeps a second settlement of the quote out. A taken id is another
+            # record's, such as a vault's first balance: the decision runs again.
+            refusals={"nonce": ActionAlreadyUsed("nonce")},
         ).merge(offer.superseded, authorized)

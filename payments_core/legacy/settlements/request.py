@@ -6,18 +6,13 @@ compared with them, so that it learns which one is wrong, and are not used.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated
 
 import attrs
 from msgspec import Meta
 
 from payments_core.addresses import AddressError, normalize_address
-from payments_core.chains.typed_data import (
-    SETTLEMENT,
-    InvalidTypedData,
-    settlement_digest,
-)
+from payments_core.chains.typed_data import SETTLEMENT, settlement_digest
 from payments_core.clock import SECOND, Instant
 from payments_core.errors import ActionExpired, FieldError, ValidationFailed
 from payments_core.validation.fields import Address, Id, Signature, Uint256Text
@@ -91,52 +86,64 @@ def require_before_deadline(payload: SettlementPayload, *, now: Instant) -> None
         raise ActionExpired(deadline, "signed settlement")
 
 
+def find_form_faults(request: SettlementRequest) -> list[FieldError]:
+    """What is wrong whatever the quote is: in the domain's name and version, in the types, and
+    numbers that are no uint256."""
+    domain, payload, types = request.domain, request.payload, request.types
+    constants = (
+        ("name", domain.name, SETTLEMENT_NAME),
+        ("version", domain.version, SETTLEMENT_VERSION),
+    )
+    structs = (
+        (SETTLEMENT.name, types.settlement, SETTLEMENT.fields),
+        ("EIP712Domain", types.domain, DOMAIN_TYPES),
+    )
+    numbers = (("nonce", payload.nonce), ("deadline", payload.deadline))
+    return [
+        *(
+            FieldError(f"payload.{name}", "must be an integer of up to 256 bits")
+            for name, text in numbers
+            if int(text) >= 1 << 256
+        ),
+        *(
+            FieldError(f"domain.{name}", f"must be {constant}")
+            for name, given, constant in constants
+            if given != constant
+        ),
+        *(
+            FieldError(f"types.{name}", f"must be {_listed(fields)}")
+            for name, given, fields in structs
+            if given is not None and tuple((one.name, one.type) for one in given) != fields
+        ),
+    ]
+
+
 def build_digest(request: SettlementRequest, chain_id: int, vault_address: str) -> bytes:
-    """The 32 bytes that the payer of a quote on that chain signs. Raises ValidationFailed with all
-    that is wrong in the payload, the domain and the types."""
-    expected: Mapping[str, Any] = {
-        "name": SETTLEMENT_NAME,
-        "version": SETTLEMENT_VERSION,
-        "chainId": str(chain_id),
-        "verifyingContract": vault_address,
-    }
-    domain = request.domain
-    given: Mapping[str, Any] = {
-        "name": domain.name,
-        "version": domain.version,
-        "chainId": domain.chain_id,
-        "verifyingContract": _normalized(domain.verifying_contract),
-    }
-    faults = [
-        FieldError(f"domain.{name}", f"must be {expected[name]}")
-        for name in expected
-        if given[name] != expected[name]
-    ]
-    faults += [
-        FieldError(f"types.{name}", f"must be {_listed(fields)}")
-        for name, present, fields in (
-            (SETTLEMENT.name, request.types.settlement, SETTLEMENT.fields),
-            ("EIP712Domain", request.types.domain, DOMAIN_TYPES),
-        )
-        if present is not None and tuple((one.name, one.type) for one in present) != fields
-    ]
-    payload = request.payload
-    try:
-        digest = settlement_digest(
-            name=SETTLEMENT_NAME,
-            version=SETTLEMENT_VERSION,
-            chain_id=chain_id,
-            verifying_contract=vault_address,
-            quote_id=payload.quote_id,
-            nonce=int(payload.nonce),
-            deadline=int(payload.deadline),
-        )
-    except InvalidTypedData as error:
-        name, _, sentence = str(error).partition(" ")
-        faults.append(FieldError(f"payload.{name}", sentence))
+    """The 32 bytes that the payer of a quote on that chain signs, for a request of no other faults.
+
+    Raises ValidationFailed where the domain has another chain or vault.
+    """
+    domain, payload = request.domain, request.payload
+    expected = (
+        ("chainId", domain.chain_id, str(chain_id)),
+        ("verifyingContract", _normalized(domain.verifying_contract), vault_address),
+    )
+    faults = tuple(
+        FieldError(f"domain.{name}", f"must be {value}")
+        for name, given, value in expected
+        if given != value
+    )
     if faults:
-        raise ValidationFailed(tuple(faults))
-    return digest
+        raise ValidationFailed(faults)
+    return settlement_digest(
+        name=SETTLEMENT_NAME,
+        version=SETTLEMENT_VERSION,
+        chain_id=chain_id,
+        verifying_contract=vault_address,
+        quote_id=payload.quote_id,
+        nonce=int(payload.nonce),
+        deadline=int(payload.deadline),
+    )
 
 
 def _normalized(address: str) -> str:

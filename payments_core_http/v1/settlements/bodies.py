@@ -7,6 +7,7 @@ from typing import Annotated
 import attrs
 from msgspec import Meta
 
+from payments_core.errors import FieldError
 from payments_core.legacy.settlements import request as core
 from payments_core.legacy.settlements.request import TypedFields, TypedName
 from payments_core.validation.fields import Address, Id, Signature, Uint256Text
@@ -50,6 +51,10 @@ class SettleQuote:
     signature: Signature = attrs.field(repr=False)
     domain: SettlementDomain
     types: SettlementTypes
+
+    def faults(self) -> list[FieldError]:
+        """A domain, types or numbers that no settlement has, of whatever quote."""
+        return core.find_form_faults(self.request)
 
     @property
     def request(self) -> core.SettlementRequest:

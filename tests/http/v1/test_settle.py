@@ -177,4 +177,6 @@ def test_a_key_has_the_same_answer_and_no_other_body(counter: Counter) -> None:
     assert again.headers["idempotent-replayed"] == "true"
     other = counter.send(counter.body(nonce=2), key="one")
     assert (other.status, other.json["code"]) == (409, "idempotency_conflict")
+    invalid = counter.send({**body, "domain": {**body["domain"], "name": "Money"}}, key="one")
+    assert (invalid.status, invalid.json["code"]) == (400, "validation_error")
     assert counter.reserved == "25000000"

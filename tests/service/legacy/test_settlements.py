@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import contextlib
 from collections import Counter
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from copy import deepcopy
 from typing import Any
 
 import pytest
 
+from payments_core.accounts.erc1271 import MAX_CHECK_MS
 from payments_core.accounts.operations import NewWallet
+from payments_core.accounts.vaults.record import VaultBalance
 from payments_core.chains.port import Chain, ChainUnavailable, UnsupportedByChain
 from payments_core.chains.signatures import ORDER
 from payments_core.engine.idempotency.record import AlreadyResponded
@@ -31,8 +34,8 @@ from payments_core.errors import (
     ValidationFailed,
 )
 from payments_core.legacy.transactions.sources import Filters
-from payments_core.storage.memory.adapter import MemoryStorage
-from payments_core.storage.port import StorageUnavailable
+from payments_core.storage.memory.adapter import MemoryStorage, Weakness
+from payments_core.storage.port import Storage, StorageUnavailable
 from tests.quote_payer import sign_settlement
 from tests.service.faults import (
     EVERY_CALL,
@@ -52,6 +55,11 @@ from tests.signers import EvmWallet
 
 STRANGER = EvmWallet(42)
 POLYGON = 137
+NO_QUOTE = "quote_AAAAAAAAAAAAAAAAAAAAAAAA"
+SIDE_BY_SIDE = Weakness(
+    stale_get=0, stale_find=0, short_page=0, rerun=0, lost_commit=0, short_claim=0, clock_ahead=0
+)
+"""A memory whose works run side by side, as those of a server do, and which is sound."""
 
 
 @pytest.fixture
@@ -258,6 +266,18 @@ def test_domain_types_and_message_are_compared(
     assert memory_till.settled() == []
 
 
+def test_what_is_wrong_for_every_quote_is_refused_before_one_is_looked_for(
+    memory_till: Till,
+) -> None:
+    till = memory_till
+    body = deepcopy(till.body(till.quote()))
+    body["payload"] = {"quoteId": NO_QUOTE, "nonce": str(2**256), "deadline": "0"}
+    body["domain"] = {**body["domain"], "name": "Money", "version": "2", "chainId": POLYGON}
+    body["types"]["Settlement"] = []
+    wrong = ["payload.nonce", "domain.name", "domain.version", "types.Settlement"]
+    assert faults_of(till, body) == wrong
+
+
 def test_what_libraries_add_and_how_they_write_is_accepted(memory_till: Till) -> None:
     till = memory_till
     body = deepcopy(till.body(till.quote()))
@@ -301,7 +321,7 @@ def test_somebody_elses_quote_is_not_settled(memory_till: Till) -> None:
     paths = faults_of(till, till.body(quote, STRANGER, vault=merchants))
     assert paths == ["domain.verifyingContract"]
     body = till.body(quote)
-    body["payload"]["quoteId"] = "quote_AAAAAAAAAAAAAAAAAAAAAAAA"
+    body["payload"]["quoteId"] = NO_QUOTE
     with pytest.raises(NotFound):
         till.send(body)
 
@@ -476,7 +496,76 @@ def test_a_contract_wallet_signs_on_the_chain_of_the_quote(
     assert len(till.settled()) == (error is None)
 
 
+def test_wallets_are_asked_for_so_long_and_no_longer(memory_till: Till) -> None:
+    """Whoever knows a quote's id may bring any signature."""
+    till, asked = memory_till, []
+
+    class SlowNode(Node):
+        def check_contract_signature(self, address: str, *_: bytes) -> bool | None:
+            asked.append(address)
+            till.world.system.advance(MAX_CHECK_MS / 4_000)
+            return None
+
+    for number in range(50, 56):
+        till.link(EvmWallet(number))
+    service = till.world.restarted(chains={BASE: SlowNode(till.world.chain, None)})
+    with pytest.raises(DependencyFailed):
+        till.send({**till.body(till.quote()), "signature": "0x0102"}, service)
+    assert len(asked) == 4
+
+
+def test_a_chain_that_is_no_longer_served_settles_nothing(memory_till: Till) -> None:
+    till = memory_till
+    quote = till.quote()
+    service = till.world.restarted(chains={POLYGON: till.service.chains[POLYGON]})
+    for signature in (till.body(quote)["signature"], "0x0102"):
+        with pytest.raises(DependencyFailed):
+            till.send({**till.body(quote), "signature": signature}, service)
+    assert till.settled() == []
+
+
 # Races, crashes and lost answers.
+
+
+class Overtaken(FaultyStorage):
+    """A storage on which another process works after a transaction has looked for a balance."""
+
+    def __init__(self, inner: Storage, meanwhile: Callable[[], object]) -> None:
+        super().__init__(inner, 0, lambda call: call())
+        self.pending = [meanwhile]
+
+    def transact(self, partition: str, work: Callable[[Any], Any]) -> Any:
+        def work_overtaken(tx: Any) -> Any:
+            get = tx.get
+
+            def get_overtaken(kind: Any, id: str, **more: Any) -> Any:
+                found = get(kind, id, **more)
+                if kind is VaultBalance and self.pending:
+                    with ThreadPoolExecutor(1) as other:
+                        other.submit(self.pending.pop()).result()
+                return found
+
+            tx.get = get_overtaken
+            return work(tx)
+
+        return super().transact(partition, work_overtaken)
+
+
+@pytest.mark.parametrize("by_v2", [False, True])
+def test_of_the_first_two_transfers_of_a_vault_at_one_moment_none_is_refused(by_v2: bool) -> None:
+    """The vault has no row of a balance yet that one of them could lock."""
+    till = Till(World(MemoryStorage(SIDE_BY_SIDE)).open())
+    other = till.world.option(till.world.payment("25.00")) if by_v2 else till.quote()
+    quote = till.quote()
+
+    def meanwhile() -> object:
+        return till.world.authorize(other) if by_v2 else till.settle(other, nonce=2)
+
+    storage = Overtaken(till.world.storage, meanwhile)
+    till.settle(quote, service=till.world.restarted(storage))
+    assert storage.pending == []
+    assert till.world.held()[1] == 50_000_000
+    assert quote.id in [one.id for one in till.settled()]
 
 
 @pytest.mark.parametrize("same_nonce", [False, True])
