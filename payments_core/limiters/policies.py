@@ -108,6 +108,10 @@ ROUTE_POLICIES: Mapping[str, RatePolicy] = {
         RatePolicy(
             "legacy_quotes", "address_and_app", 60, MINUTE, where="for a quote of v1"
         ),
+        RatePolicy(
+            "legacy_settlements", "address_and_app", 60, MINUTE,
+            where="for a settlement of v1, which may ask the nodes of chains",
+        ),
         RatePolicy("public_creation", "address_and_app", 10, MINUTE, where="with an app id alone"),
         PUBLIC_CREATION_MINUTE,
         RatePolicy(

@@ -11,7 +11,7 @@ from payments_core_http.v1.settlements import handlers as settlements
 LEGACY_SETTLEMENTS = (
     Route(
         "POST", "/sdk/v1/settle", settlements.settle, needs=ANYBODY_VAULTS,
-        credential="basic_app_id", body=bodies.SettleQuote,
+        credential="basic_app_id", body=bodies.SettleQuote, policy="legacy_settlements",
         errors=(
             errors.NotFound, errors.ActionExpired, errors.ActionAlreadyUsed,
             errors.AccountSuspended, errors.InvalidState, errors.PaymentExpired,

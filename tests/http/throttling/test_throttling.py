@@ -137,6 +137,7 @@ class TestPolicies:
             "payment_link": (30, 60),
             "legacy_chain_reads": (30, 60),
             "legacy_quotes": (60, 60),
+            "legacy_settlements": (60, 60),
             "public_creation": (10, 60),
             "public_creation_minute": (600, 60),
             "operator_minute": (240, 60),

@@ -53,3 +53,16 @@ def test_quotes_by_a_publishable_key_count_for_their_address_too() -> None:
         for _ in range(2)
     ]
     assert [one.status for one in seen] == [400, 429]
+
+
+def test_settlements_count_for_their_address_and_app() -> None:
+    """With an app id alone: each may have the nodes asked about the wallets of an account."""
+    gate = Gate({"legacy_settlements": 1})
+    app_id = "Basic " + base64.b64encode(gate.app_row.id.encode()).decode()
+
+    def ask(address: str) -> int:
+        environ = {"REMOTE_ADDR": address}
+        return gate.send("POST", "/sdk/v1/settle", auth=app_id, body={}, environ=environ).status
+
+    seen = [ask("198.51.100.1"), ask("198.51.100.1"), ask("198.51.100.2")]
+    assert seen == [400, 429, 400]
