@@ -12,6 +12,7 @@ from collections.abc import Mapping
 
 import attrs
 
+from payments_core.chains.outbox.nonces import load_senders
 from payments_core.chains.outbox.record import (
     SENDER_LANE_PREFIX,
     Sender,
@@ -142,8 +143,9 @@ def _park_job(committer: Committer, partition: str, job_id: str) -> bool:
 
 @attrs.frozen
 class FilledNonce:
-    """A nonce for which a transaction that moves nothing was sent."""
+    """A nonce of a sender's address for which a transaction that moves nothing was sent."""
 
+    address: str
     nonce: int
     transaction_hash: str
 
@@ -153,21 +155,20 @@ def fill_nonces(
 ) -> tuple[FilledNonce, ...]:
     """Send a transaction that moves nothing for each nonce that lost transactions have left unused.
 
-    It is for a sender that waits for transactions which every pool has dropped, and which somebody
-    may still have: once their nonces are used they can never be mined. Where a node has another
-    transaction with the nonce it is left alone. Raises ChainUnavailable, SignerRefused,
+    It is for senders that wait for transactions which every pool has dropped, and which somebody
+    may still have: once their nonces are used they can never be mined. A new key waits for those
+    of the keys before it too. Where a node has another transaction with the nonce it is left alone.
+    Raises ChainUnavailable, SignerRefused where the key of a nonce is not configured,
     StorageUnavailable.
     """
     chain = chains[chain_id]
     operator = chain.derive(AddressSpec(environment_id, "operator", "operator"))
-    sender = storage.read(
-        environment_id, lambda snapshot: snapshot.get(Sender, f"{chain_id}:{operator}")
-    )
-    if sender is None:
-        return ()
+    senders = storage.read(environment_id, lambda snapshot: load_senders(snapshot, chain_id))
     filled = []
-    for nonce in range(chain.pending_nonce(operator), sender.seen_nonce):
-        nothing = chain.prepare_noop(environment_id, nonce)
-        chain.broadcast(nothing)
-        filled.append(FilledNonce(nonce, nothing.hash))
+    for sender in sorted(senders, key=lambda one: one.address != operator):  # the present key first
+        former = () if sender.address == operator else (sender.address,)
+        for nonce in range(chain.pending_nonce(sender.address), sender.seen_nonce):
+            nothing = chain.prepare_noop(environment_id, nonce, *former)
+            chain.broadcast(nothing)
+            filled.append(FilledNonce(sender.address, nonce, nothing.hash))
     return tuple(filled)

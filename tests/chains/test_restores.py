@@ -12,8 +12,7 @@ import attrs
 import pytest
 
 from payments_core.chains.outbox.record import OutboundTransfer, Sender
-from payments_core.chains.port import AddressSpec, SignedTransaction
-from payments_core.chains.simulated.chain import SimulatedChain
+from payments_core.chains.port import SignedTransaction
 from payments_core.deposits.record import Deposit
 from payments_core.maintenance.after_restore import fill_nonces
 from payments_core.payments.destinations import ToWallet
@@ -237,46 +236,6 @@ class TestSigned:
         world.finish()
         backup.restore(world)
         check_moved_once(world, moved, 2)
-
-
-class TestWithAnotherKey:
-    """After a theft, or with the file of another machine, the operator's key is another."""
-
-    @pytest.fixture
-    def change_key(self, monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
-        derive = SimulatedChain.derive
-
-        def derive_second(chain: SimulatedChain, spec: AddressSpec) -> str:
-            if spec.kind == "operator":
-                spec = AddressSpec(spec.environment_id, "operator", "second")
-            return derive(chain, spec)
-
-        return lambda: monkeypatch.setattr(SimulatedChain, "derive", derive_second)
-
-    def test_what_the_key_before_has_moved_is_not_moved_again(
-        self, simulated_world: Scene, change_key: Callable[[], None]
-    ) -> None:
-        world = simulated_world
-        prepare(world, send)
-        look_through(world, Unsigned(world.chain))
-        moved = send(world)
-        world.run()
-        backup = Backup(world)
-        world.service = world.restarted()
-        world.finish()
-        world.finish()
-        assert moved.read_status() == "succeeded"
-        backup.restore(world)
-        change_key()
-        world.service = world.restarted()
-        later = send(world, "3.00", OTHER_WALLET)
-        for _ in range(3):
-            world.advance(60)
-            world.finish()
-        assert world.newest(moved.recipient) == moved.amount
-        assert moved.read_status() == "succeeded"
-        assert later.read_status() == "succeeded"
-        assert world.newest(OTHER_WALLET) == atomic("4")
 
 
 class TestOnARealNode:

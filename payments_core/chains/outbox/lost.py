@@ -87,16 +87,23 @@ class LostTransactions:
         lost = _find_blocks_to_search(outgoing, outgoing.slot, sender, former)
         return outgoing if lost is None else self._search(authority, chain, lost, outgoing)
 
-    def _compare_former(self, authority: WorkerAuthority, chain: Chain, sender: Sender) -> Sender:
-        """A sender whose key was in use before, with the blocks of its lost transactions."""
+    def _compare_former(self, authority: WorkerAuthority, chain: Chain, former: Sender) -> Sender:
+        """A sender whose key was in use before, with the blocks of its lost transactions.
+
+        What is lost was sent before the first look. What comes later is not waited for: whoever
+        has stolen the key could send without end, and nothing would ever be signed.
+        """
+        used = chain.pending_nonce(former.address)
+        sender = self._load_sender(authority, former.id)  # a process with that key may go on
         last_id, known = sender.last_outgoing_id, sender.next_slot
         if last_id is not None:
             last = load_transfer(self._storage, authority.partition, last_id)
             if last.raw is None:
                 last_id, known = last.previous_id, known - 1
-        used = chain.pending_nonce(sender.address)
         if max(used, sender.seen_nonce) <= known:
             return sender
+        if sender.seen_nonce > known:
+            used = sender.seen_nonce
         return self._find_lost_blocks(authority, chain, sender, used, known, last_id)
 
     def _find_lost_blocks(
@@ -256,6 +263,11 @@ class LostTransactions:
             "signed until all are final and compared (docs/how-to/back-up-and-restore.md)",
             sender.id, authority.partition, sender.seen_nonce, final, known,
         )  # fmt: skip
+
+    def _load_sender(self, authority: WorkerAuthority, id: str) -> Sender:
+        sender = self._storage.read(authority.partition, lambda snapshot: snapshot.get(Sender, id))
+        assert sender is not None, f"no sender {id}"
+        return sender
 
     def _load_senders(
         self, authority: WorkerAuthority, outgoing: OutboundTransfer

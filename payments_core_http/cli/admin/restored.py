@@ -57,7 +57,10 @@ def fill(service: PaymentsService, mode: str, environment_id: str, chain_id: int
         filled = fill_nonces(service.ports.storage, service.chains, environment_id, chain_id)
     except (ChainUnavailable, SignerRefused) as error:
         raise click.ClickException(str(error)) from error
-    return [{"nonce": one.nonce, "transactionHash": one.transaction_hash} for one in filled]
+    return [
+        {"sender": one.address, "nonce": one.nonce, "transactionHash": one.transaction_hash}
+        for one in filled
+    ]
 
 
 def _render_sender(one: SenderBehindChain) -> dict[str, Any]:
