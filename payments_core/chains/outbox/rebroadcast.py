@@ -114,9 +114,11 @@ class Rebroadcaster:
     def rebroadcast_dropped(self, authority: WorkerAuthority, chain: Chain) -> int:
         """Offer again what a reorg dropped of all senders, whatever became of its owners.
 
-        Returns how many transactions were missing. Raises ChainUnavailable where one is refused.
+        Returns how many transactions were missing. A sender whose transactions are refused keeps
+        no other waiting; then ChainUnavailable is raised at the end.
         """
         count = 0
+        refusals: list[str] = []
         senders = self._storage.read(
             authority.partition, lambda snapshot: load_senders(snapshot, chain.chain_id)
         )
@@ -129,12 +131,12 @@ class Rebroadcaster:
             if newest is not None:
                 missing.insert(0, newest)
             if not self._offer_missing(authority, chain, missing):
-                raise ChainUnavailable(
-                    f"the nodes refuse a transaction that a reorg dropped; sender {sender.id}"
-                )
+                refusals.append(f"the nodes refuse what a reorg dropped of {sender.id}")
+            elif len(missing) >= MAX_DROPPED:
+                refusals.append(f"there may be more that a reorg dropped of {sender.id}")
             count += len(missing)
-            if len(missing) >= MAX_DROPPED:
-                raise ChainUnavailable(f"there may be more that a reorg dropped of {sender.id}")
+        if refusals:
+            raise ChainUnavailable("; ".join(refusals))
         return count
 
     def _offer(

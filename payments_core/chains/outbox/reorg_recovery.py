@@ -2,7 +2,8 @@
 
 Nothing of a sender is included while a slot before is empty; and what was paid out stays paid out
 only if the transaction comes back. The bytes are fixed, so that it moves nothing twice. A transfer
-whose success had been final is followed once more (`jobs.py`): its owner learns if it fails now.
+whose success had been final is followed once more (`jobs.py`): its owner learns if it fails now,
+also where the nodes refuse what another sender of the environment has to send again.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from payments_core.clock import Instant
 from payments_core.engine.decision import Decision, NewJob, WorkerAuthority
 from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
+from payments_core.storage.jobs import NEVER
 from payments_core.storage.port import ClaimedJob, Transaction
 
 RESEND = "chains.resend"
@@ -52,9 +54,7 @@ class ReorgRecovery:
             for located in page:
                 if not self._is_of_mode(located.partition):
                     continue
-                now = self._clock.now()
-                lane = sender_lane(located.partition, chain_id)
-                check = NewJob("chain", RESEND, lane, now, str(chain_id), {"first": str(first)})
+                check = _resend_job(located.partition, chain_id, first, self._clock.now())
                 outcome = Decision(None, jobs=(check,))
                 self._committer.commit(
                     WorkerAuthority(located.partition, self._mode),
@@ -65,10 +65,9 @@ class ReorgRecovery:
     def resend(self, claimed: ClaimedJob) -> None:
         """The job: send again what the chain does not know any more, and have it followed."""
         authority = WorkerAuthority.of(claimed)
-        chain_id = int(claimed.job.subject)
-        try:
-            dropped = self._outbox.rebroadcast_dropped(authority, chain_id)
-        except ChainUnavailable:
+        chain_id, first = int(claimed.job.subject), int(claimed.job.arguments["first"])
+        dropped = self._rebroadcast(authority, chain_id)
+        if dropped is None and first == NEVER:
             self._committer.finish(claimed, back_off(claimed.job, self._clock.now()))
             return
         if dropped:
@@ -76,18 +75,32 @@ class ReorgRecovery:
                 "a reorg of chain %d dropped %d transactions of %s; they are sent again",
                 chain_id, dropped, claimed.partition,
             )  # fmt: skip
-        undone = self._outbox.find_possibly_reorged(
-            authority, chain_id, int(claimed.job.arguments["first"])
-        )
+        undone = self._outbox.find_possibly_reorged(authority, chain_id, first)
 
         def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[None]:
             now = self._clock.now()
             decision: Decision[None] = Decision(None)
+            if dropped is None:  # another job goes on sending, and has nothing to note
+                again = _resend_job(claimed.partition, chain_id, NEVER, now + POLL_MS)
+                decision = Decision(None, jobs=(again,))
             for known in undone:
                 decision = decision.merge(_note_reorg(tx, known.id, now=now))
             return decision
 
         self._committer.commit(authority, decide, claimed=claimed)
+
+    def _rebroadcast(self, authority: WorkerAuthority, chain_id: int) -> int | None:
+        """How many transactions were sent again; None where one was refused."""
+        try:
+            return self._outbox.rebroadcast_dropped(authority, chain_id)
+        except ChainUnavailable:
+            return None
+
+
+def _resend_job(partition: str, chain_id: int, first: int, due_at: Instant) -> NewJob:
+    """The job for blocks undone from `first` on; NEVER where none are to be noted."""
+    lane = sender_lane(partition, chain_id)
+    return NewJob("chain", RESEND, lane, due_at, str(chain_id), {"first": str(first)})
 
 
 def _note_reorg(tx: Transaction, outgoing_id: str, *, now: Instant) -> Decision[None]:

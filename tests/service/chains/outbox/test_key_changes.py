@@ -4,9 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from payments_core.chains.outbox.record import Sender
-from payments_core.chains.port import AddressSpec, SignedTransaction, SignerRefused, TransferIntent
+from payments_core.chains.outbox.record import OutboundTransfer, Sender
+from payments_core.chains.port import (
+    AddressSpec,
+    ChainUnavailable,
+    SignedTransaction,
+    SignerRefused,
+    TransferIntent,
+)
+from payments_core.chains.simulated.calls import decode_call
 from payments_core.chains.simulated.chain import SimulatedChain
+from payments_core.storage.maintenance import scan_all
 from tests.service.world import BASE, World
 
 
@@ -15,6 +23,7 @@ class Keyed(SimulatedChain):
 
     key = "one"
     refuses = False
+    refused_sender: str | None = None
 
     def derive(self, spec: AddressSpec) -> str:
         if spec.kind == "operator":
@@ -25,6 +34,11 @@ class Keyed(SimulatedChain):
         if self.refuses:
             raise SignerRefused("not now")
         return super().prepare(intent, slot)
+
+    def broadcast(self, signed: SignedTransaction) -> None:
+        if decode_call(signed.raw).sender == self.refused_sender:
+            raise ChainUnavailable("it has nothing to pay the fees with")
+        super().broadcast(signed)
 
 
 @pytest.fixture
@@ -75,3 +89,24 @@ def test_what_one_key_has_sent_is_not_lost_to_another(world: World, chain: Keyed
     world.finish()
     for each in (option, other):
         assert world.paid(each.payment.id).status == "succeeded"
+
+
+@pytest.mark.parametrize("refused", ["one", "two"])
+def test_a_key_whose_transactions_are_refused_hides_no_reorg_of_the_other(
+    world: World, chain: Keyed, refused: str
+) -> None:
+    senders = {}
+    for key in ("one", "two"):
+        chain.key = key
+        senders[key] = chain.derive(AddressSpec(world.environment_id, "operator", "operator"))
+        world.authorized("5.00")
+        world.run()
+        world.advance(15)
+    chain.refused_sender = senders[refused]
+    chain.reorg(50)
+    world.advance(60)
+    reorgs: dict[str, set[int]] = {f"{BASE}:{sender}": set() for sender in senders.values()}
+    for one in scan_all(world.storage, OutboundTransfer):
+        reorgs[str(one.record.sender_id)].add(one.record.reorgs)
+    assert all(reorgs.values())
+    assert 0 not in set().union(*reorgs.values())

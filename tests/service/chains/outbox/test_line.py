@@ -70,9 +70,12 @@ class Pool(SimulatedChain):
 
 
 class Line:
-    """Transfers of one sender that are signed, in their order, and in no pool."""
+    """Transfers of one sender that are signed, in their order, and in no pool.
 
-    def __init__(self, count: int) -> None:
+    Those from number `second_from` on are signed with a second key.
+    """
+
+    def __init__(self, count: int, *, second_from: int | None = None) -> None:
         stage = Stage(MemoryStorage())
         self.stage = stage
         self.chain = Pool(stage)
@@ -88,7 +91,11 @@ class Line:
             for id in self.ids
         ]  # fmt: skip
         write(stage.storage, "env_a", lambda tx: [tx.insert(one) for one in transfers])
-        self.hashes = [self._sign(id) for id in self.ids]
+        self.hashes = []
+        for number, id in enumerate(self.ids):
+            if number == second_from:
+                self.chain.key = "second"
+            self.hashes.append(self._sign(id))
 
     def _sign(self, id: str) -> str:
         signed = self.outbox.ensure_signed(SCOPE, BASE, id)
@@ -139,6 +146,24 @@ def test_a_long_line_is_offered_in_steps() -> None:
     assert line.outbox.rebroadcast_dropped(SCOPE, BASE) == left
     assert line.chain.held.keys() == {*line.hashes}
     assert line.outbox.rebroadcast_dropped(SCOPE, BASE) == 0
+
+
+@pytest.mark.parametrize("refused", [(0, 1), (2, 3)], ids=["former", "present"])
+def test_a_sender_whose_transactions_are_refused_keeps_no_other_waiting(
+    refused: tuple[int, ...],
+) -> None:
+    line = Line(4, second_from=2)
+    take, hashes = line.chain.broadcast, [line.hashes[number] for number in refused]
+
+    def refuses_one_sender(signed: SignedTransaction) -> None:
+        if signed.hash in hashes:
+            raise ChainUnavailable("it has nothing to pay the fees with")
+        take(signed)
+
+    line.chain.broadcast = refuses_one_sender  # type: ignore[method-assign]
+    with pytest.raises(ChainUnavailable, match="the nodes refuse what a reorg dropped"):
+        line.outbox.rebroadcast_dropped(SCOPE, BASE)
+    assert line.chain.held.keys() == {*line.hashes} - {*hashes}
 
 
 def test_a_nonce_of_a_former_key_is_used_up_with_that_key_or_an_alarm_names_it(
