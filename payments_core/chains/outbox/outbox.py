@@ -269,14 +269,17 @@ class Outbox:
         return self._committer.commit(authority, decide)
 
     def _require_final(self, authority: WorkerAuthority, outgoing_id: str) -> None:
-        """Raise ChainUnavailable where a transfer is not in a final block, whatever was noted of it
-        before: nobody may have noticed yet that a reorg undid it."""
+        """Raise ChainUnavailable where a transfer has moved nothing in a final block, whatever was
+        noted of it before: nobody may have noticed yet that a reorg undid it, or that it has failed
+        since."""
         outgoing = self._load_transfer(authority, outgoing_id)
         chain = self._chains[outgoing.chain_id]
         final = chain.heads().final.number
         included = self._look_up(authority, chain, outgoing).included
         if included is None or included.block_number > final:
             raise ChainUnavailable("the transfer that brought its funds is not final")
+        if not (included.version.moves and included.view.succeeded):
+            raise ChainUnavailable("the transfer that brought its funds has failed")
 
     def _look_up(
         self, authority: WorkerAuthority, chain: Chain, outgoing: OutboundTransfer

@@ -6,16 +6,21 @@ came there must not be paid from it.
 
 from __future__ import annotations
 
+import base64
+
 import attrs
 import pytest
 
+from payments_core.chains.outbox.outbox import Outbox
 from payments_core.chains.outbox.record import OutboundTransfer
+from payments_core.chains.port import ChainUnavailable, SignedTransaction
+from payments_core.engine.decision import WorkerAuthority
 from payments_core.errors import ReconciliationActionNotAllowed
 from payments_core.payments.details import PaymentDetails
 from payments_core.payments.refunds.record import Refund
 from payments_core.storage.port import Transaction
 from tests.service.payments.payouts.desk import Desk
-from tests.service.world import atomic, write
+from tests.service.world import BASE, atomic, write
 
 DEPTH = 50
 """So many blocks hold the vault's funds and the transfer to the off-ramp address."""
@@ -123,3 +128,25 @@ def test_a_refund_is_not_signed_while_its_funds_are_noted_as_undone(
     note(brought.block_number)
     world.finish()
     assert world.get(Refund, refund_id).status == "succeeded"
+
+
+def test_a_refund_is_not_signed_where_its_funds_failed_and_nobody_has_noticed(
+    desk: Desk, returned: PaymentDetails
+) -> None:
+    """A node has sent the dropped transaction again, and it failed, before the scanner looked."""
+    world = desk.world
+    refund_id = start_refund(desk, returned)
+    brought = world.get(OutboundTransfer, str(desk.payment(returned).release_id))
+    world.reorg(DEPTH)
+    hash, raw = str(brought.transaction_hash), base64.b64decode(str(brought.raw))
+    world.chain.broadcast(SignedTransaction(hash, raw))
+    world.chain.mine(2 * DEPTH)
+    seen = world.chain.transaction(hash)
+    assert seen is not None
+    assert (seen.block is None, seen.succeeded) == (False, False)
+    assert world.get(OutboundTransfer, brought.id).block_number is not None
+    outbox = Outbox(world.service.ports, world.service.chains)
+    authority = WorkerAuthority(world.environment_id, "sandbox")
+    with pytest.raises(ChainUnavailable, match="has failed"):
+        outbox.ensure_signed(authority, BASE, transfer_of(desk, refund_id).id)
+    assert transfer_of(desk, refund_id).raw is None
