@@ -190,17 +190,17 @@ class NoticeReader:
 def _read_kind(name: str, kind: NoticeKind, after: str | None) -> tuple[bool, str | None]:
     """Store and acknowledge up to MAX_PAGES pages; whether to read again soon, and where to begin
     then."""
-    found_some = stored_some = False
+    stored_some = left_some = False
     for _ in range(MAX_PAGES):
         page = kind.store_page(after)
         if page.stored:
             kind.acknowledge(page.stored)
         stored_some |= bool(page.stored)
-        found_some |= bool(page.stored) or page.has_left
+        left_some |= page.has_left
         after = page.next
         if after is None:
-            return found_some, None
-    if not stored_some:
+            return stored_some or left_some, None
+    if left_some and not stored_some:  # other pages are the other mode's
         _log.error("ALARM: %d pages of notices of %s could not be stored", MAX_PAGES, name)
     return True, after
 

@@ -53,10 +53,12 @@ def test_transfers_of_nothing_are_none_and_many_give_a_bounded_number_of_alarms(
     assert alarms(caplog) == []
     for _ in range(MAX_ALARMS + 2):
         world.spend("0.01", operator(world))
+    world.spend("9.00", operator(world))
     world.look()
     *named, last = alarms(caplog)
     assert len(named) == MAX_ALARMS
-    assert last.startswith(f"ALARM: 2 more transfers on chain {BASE}")
+    assert "sent 9000000 of token" in named[0]  # dust hides nobody's money
+    assert last.startswith(f"ALARM: 3 more transfers on chain {BASE}")
 
 
 def test_an_environment_of_the_other_mode_is_not_told_of(

@@ -35,12 +35,13 @@ class StrayTransfers:
         return operators | (recipients & find_contracts(self._chains).keys())
 
     def on_transfers(self, chain_id: int, transfers: Sequence[ScannedTransfer]) -> None:
-        """Raise an alarm for each transaction that sent a token there. Transfers of nothing, which
-        anybody can make in any name, are none.
+        """Raise an alarm for each transaction that sent a token there, the largest first. Transfers
+        of nothing, which anybody can make in any name, are none.
         """
         paid = [transfer for transfer in transfers if transfer.amount_atomic > 0]
         owners = self._find_owners({transfer.recipient for transfer in paid})
         strays = [transfer for transfer in paid if transfer.recipient in owners]
+        strays.sort(key=lambda transfer: transfer.amount_atomic, reverse=True)
         for transfer in strays[:MAX_ALARMS]:
             _log.critical(
                 "ALARM: transaction %s on chain %s sent %s of token %s from %s to %s %s, "

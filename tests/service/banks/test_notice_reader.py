@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import attrs
 import pytest
 
 from payments_core.banks.notice_reader import MAX_PAGES, NoticeReader, NoticesPage
@@ -79,3 +80,16 @@ def test_a_reader_begins_anew_where_the_bank_has_forgotten_the_page(world: World
     kind.forgets = False
     run(world, kind)
     assert kind.asked[MAX_PAGES + 1] is None
+
+
+def test_pages_that_hold_notices_of_the_other_mode_alone_give_no_alarm(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    class OfOthers(Stuck):
+        def store_page(self, after: str | None) -> NoticesPage:
+            return attrs.evolve(super().store_page(after), has_left=False)
+
+    kind = OfOthers()
+    run(world, kind)
+    assert len(kind.asked) == MAX_PAGES
+    assert [record for record in caplog.records if "ALARM" in record.getMessage()] == []
