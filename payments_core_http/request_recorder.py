@@ -6,24 +6,30 @@ and of a bounded number of environments, which take turns. So what an answer wai
 change, one environment's calls keep no other's out of the log, and a process that is killed loses
 what it had not written yet, which nothing rests on.
 
-Headers are never recorded, and so no credential; what looks like one elsewhere is taken out.
+Headers are never recorded, and so no credential; what looks like one elsewhere is taken out. Of a
+body only the fields that some route knows are shown: an account number under a misspelled name is
+still an account number.
 """
 
 from __future__ import annotations
 
 import json
+import keyword
 import logging
 import threading
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from decimal import Decimal
 from functools import cache
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any, get_args, get_origin
+from urllib.parse import unquote_plus
 
 import attrs
 
 from payments_core.clock import Clock, Instant
 from payments_core.tenants.request_log import PAGE_REQUESTS, LoggedRequest, RequestLog
+from payments_core.validation.metadata import Metadata
 from payments_core_http.observability.requests import ObservedRequest, RequestObserver
 from payments_core_http.redaction import REDACTED, redact, redact_value
 from payments_core_http.routes import ROUTES
@@ -156,8 +162,9 @@ def _describe(ended: _EndedRequest) -> LoggedRequest:
         id=request.id,
         at=ended.at,
         method=request.method,
-        path=redact(_cut(_decode(ended.path), MAX_PATH_CHARACTERS)),
-        query=redact(_cut(_decode(ended.query), MAX_QUERY_CHARACTERS)),
+        # Redacted first: of a secret that is cut in two, nothing would tell the half.
+        path=_cut(redact(_decode(ended.path)), MAX_PATH_CHARACTERS),
+        query=_cut(redact(_hide_in_query(_decode(ended.query))), MAX_QUERY_CHARACTERS),
         credential=str(request.credential),
         has_payment_secret=ended.has_payment_secret,
         has_idempotency_key=ended.has_idempotency_key,
@@ -173,29 +180,90 @@ def _write_body(document: Any) -> str | None:
     """The body as JSON, without what is secret; None where there is none, or too much."""
     if document is None:
         return None
-    safe = redact_value(_hide(document, list_hidden_names()))
+    safe = redact_value(_hide(document) if isinstance(document, dict) else REDACTED)
     body = json.dumps(safe, ensure_ascii=False).encode("utf-8", "replace")
     return body.decode() if len(body) <= MAX_BODY_BYTES else None
 
 
-def _hide(value: Any, names: frozenset[str]) -> Any:
+def _hide(value: Any) -> Any:
+    """A value of a body, without what is hidden and what no route knows."""
+    if isinstance(value, dict):
+        return {name: _hide_field(name, one) for name, one in value.items()}
+    return [_hide(one) for one in value] if isinstance(value, list) else _as_json(value)
+
+
+def _hide_field(name: str, value: Any) -> Any:
+    if name in list_hidden_names() or name not in _list_names():
+        return REDACTED
+    return _hide_names(value) if name in _list_free_names() else _hide(value)
+
+
+def _hide_names(value: Any) -> Any:
+    """A value in which partners choose the names, without what is hidden."""
     if isinstance(value, dict):
         return {
-            name: REDACTED if name in names else _hide(one, names) for name, one in value.items()
+            name: REDACTED if name in list_hidden_names() else _hide_names(one)
+            for name, one in value.items()
         }
-    return [_hide(one, names) for one in value] if isinstance(value, list) else value
+    return [_hide_names(one) for one in value] if isinstance(value, list) else _as_json(value)
+
+
+def _as_json(value: Any) -> Any:
+    """A number with a fraction as a number, where it has no more digits than JSON's readers keep:
+    as a text it would be another request."""
+    if not isinstance(value, Decimal):
+        return value
+    number = float(value)
+    return number if Decimal(repr(number)) == value else str(value)
+
+
+def _hide_in_query(query: str) -> str:
+    """A query without the values of fields that are hidden, in whatever style they are written."""
+    hidden = {_fold(name) for name in list_hidden_names()}
+    pairs = [pair.partition("=") for pair in query.split("&")]
+    return "&".join(
+        f"{name}{equals}{REDACTED if _fold(unquote_plus(name)) in hidden else value}"
+        for name, equals, value in pairs
+    )
+
+
+def _fold(name: str) -> str:
+    return "".join(letter for letter in name.lower() if letter.isalnum())
 
 
 @cache
 def list_hidden_names() -> frozenset[str]:
-    """The fields of bodies that no log shows: those that are left out of their `repr`."""
+    """The fields of bodies that no log shows: those that are left out of their `repr`. One whose
+    name is a word of Python cannot be in it."""
     return frozenset(
         field.name
-        for route in ROUTES
-        for wire_class in _list_classes(route.body)
-        for field in attrs.fields(wire_class)
-        if not field.repr
+        for field in _list_fields()
+        if not field.repr and not keyword.iskeyword(field.name)
     )
+
+
+@cache
+def _list_names() -> frozenset[str]:
+    """The fields of all bodies."""
+    return frozenset(field.name for field in _list_fields())
+
+
+@cache
+def _list_free_names() -> frozenset[str]:
+    """Those in which the caller chooses the names."""
+    return frozenset(field.name for field in _list_fields() if _has_free_names(field.type))
+
+
+def _has_free_names(kind: Any) -> bool:
+    if kind is Metadata or get_origin(kind) is Mapping:
+        return True
+    return any(_has_free_names(part) for part in get_args(kind))
+
+
+def _list_fields() -> Iterator[Any]:
+    for route in ROUTES:
+        for wire_class in _list_classes(route.body):
+            yield from attrs.fields(wire_class)
 
 
 def _list_classes(kind: Any, known: Sequence[Any] = ()) -> Iterator[Any]:

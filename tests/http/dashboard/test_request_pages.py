@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from decimal import Decimal
 from html import unescape
 from pathlib import Path
 from typing import Any
@@ -102,6 +103,20 @@ class TestWhatIsRecorded:
         [failed] = recorded.read()
         assert failed.body == '{"subjectType": "alien"}'
 
+    @pytest.mark.parametrize(
+        ("sent", "shown"), [("4.5", "4.5"), ("-1e2", "-100.0"), ("0.1234567890123456789", None),
+                            ("1e999", None)],
+    )  # fmt: skip
+    def test_a_number_stays_a_number(
+        self, recorded: Recorded, sent: str, shown: str | None
+    ) -> None:
+        """Or the copy would be accepted where the request was refused."""
+        recorded.call("POST", "/v2/payments", raw=f'{{"amount": {sent}}}'.encode(), key="number")
+        [failed] = recorded.read()
+        assert failed.status == 400
+        text = failed.body.removeprefix('{"amount": ').removesuffix("}")
+        assert text == (shown or f'"{Decimal(sent)}"')
+
     def test_pages_and_strangers_are_not_recorded(self, recorded: Recorded) -> None:
         recorded.call("GET", "/v2/accounts", auth="Basic eDp5")
         recorded.call("GET", "/nothing")
@@ -168,7 +183,34 @@ class TestWhatNeverIs:
         path = f"/v2/accounts/{recorded.door.account_id}/bank-accounts"
         recorded.call("POST", path, {"accountNumber": "123456789", "a": [{"line1": "Main St"}]})
         [request] = recorded.read()
-        assert request.body == '{"accountNumber": "[redacted]", "a": [{"line1": "[redacted]"}]}'
+        assert request.body == '{"accountNumber": "[redacted]", "a": "[redacted]"}'
+        recorded.call("POST", "/v2/accounts", {"metadata": {"a": [{"line1": "Main St", "b": 1}]}})
+        request = recorded.read()[0]
+        assert request.body == '{"metadata": {"a": [{"line1": "[redacted]", "b": 1}]}}'
+
+    @pytest.mark.parametrize("name", ["account_number", "AccountNumber", "acctNo"])
+    def test_nor_is_one_shown_under_a_name_that_no_route_knows(
+        self, recorded: Recorded, name: str
+    ) -> None:
+        path = f"/v2/accounts/{recorded.door.account_id}/bank-accounts"
+        for body in ({name: "123456789"}, {"address": {name: "123456789", "city": "Rome"}}):
+            recorded.call("POST", path, body)
+        recorded.call("POST", path, "123456789")
+        shown = [request.body for request in reversed(recorded.read())]
+        nested = f'{{"address": {{"{name}": "[redacted]", "city": "Rome"}}}}'
+        assert shown == [f'{{"{name}": "[redacted]"}}', nested, '"[redacted]"']
+
+    def test_nor_in_a_query(self, recorded: Recorded) -> None:
+        recorded.call("GET", "/v2/accounts?limit=1&account%5Fnumber=123456789&line1=Main")
+        [request] = recorded.read()
+        assert request.query == "limit=1&account%5Fnumber=[redacted]&line1=[redacted]"
+
+    def test_a_secret_that_the_end_would_cut_in_two_is_hidden(self, recorded: Recorded) -> None:
+        code = "aB3-" * 12  # of a link: it is told by its length
+        begin = "." * (request_recorder.MAX_QUERY_CHARACTERS - 40)
+        recorded.call("GET", f"/v2/accounts?search={begin}{code}")
+        [request] = recorded.read()
+        assert code[:8] not in request.query
 
     def test_a_long_body_is_not_kept(self, recorded: Recorded) -> None:
         body = {"externalUserId": "é" * 1_500, "subjectType": "individual"}
