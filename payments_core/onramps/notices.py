@@ -128,7 +128,8 @@ class UnmatchedTransfers:
             return
         shown = incoming
 
-        def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[None]:
+        def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[bool]:
+            """Whether the row has another status now: notices come more than once."""
             now: Instant = self._clock.now()
             row_id = f"{mode}:{id}"
             known = tx.get(UnmatchedTransfer, row_id, for_update=True)
@@ -143,14 +144,14 @@ class UnmatchedTransfers:
                     created_at=now,
                     updated_at=now,
                 )
-                return Decision(None, inserts=(made,), next_run_at=next_run_at)
+                return Decision(True, inserts=(made,), next_run_at=next_run_at)
             if known.status == shown.status:
-                return Decision(None, next_run_at=next_run_at)
+                return Decision(False, next_run_at=next_run_at)
             after = attrs.evolve(known, status=shown.status, updated_at=now)
-            return Decision(None, replaces=(after,), next_run_at=next_run_at)
+            return Decision(True, replaces=(after,), next_run_at=next_run_at)
 
-        self._committer.commit(WorkerAuthority(DIRECTORY, mode), decide, claimed=claimed)
-        if shown.status == "returned":
+        is_news = self._committer.commit(WorkerAuthority(DIRECTORY, mode), decide, claimed=claimed)
+        if is_news and shown.status == "returned":
             _log.warning("bank transfer %s matches no on-ramp and was sent back", id)
 
     def _hand_over(self, mode: str, incoming: IncomingTransfer) -> bool:

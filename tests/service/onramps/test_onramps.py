@@ -207,7 +207,9 @@ class TestReview:
         assert found is not None
         assert (found.status, found.reason) == ("returned", "account_closed")
 
-    def test_what_matches_no_on_ramp_is_sent_back(self, setting: OnrampSetting) -> None:
+    def test_what_matches_no_on_ramp_is_sent_back(
+        self, setting: OnrampSetting, caplog: pytest.LogCaptureFixture
+    ) -> None:
         world = setting.world
         made = setting.deposit(outcome="unmatched")
         world.finish()
@@ -220,6 +222,8 @@ class TestReview:
         )
         assert row is not None
         assert row.status == "returned"
+        lines = [line for line in caplog.messages if "matches no on-ramp" in line]
+        assert lines == [f"bank transfer {made.id} matches no on-ramp and was sent back"]
 
 
 class TestTrouble:
