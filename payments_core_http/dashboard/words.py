@@ -128,7 +128,7 @@ def find_error_words(error: PaymentsError, status: int) -> str:
 def explain_delivery(delivery: Delivery, endpoint: Endpoint, max_attempts: int) -> str:
     """Where a delivery stands and why, in a sentence or two."""
     answered = delivery.response_status
-    last = "did not answer in time" if answered is None else f"answered {answered}"
+    last = "did not answer" if answered is None else f"answered {answered}"
     if delivery.status == "delivered":
         return f"The endpoint answered {answered}. It is not sent again by itself."
     if delivery.status == "pending":

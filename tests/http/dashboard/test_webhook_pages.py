@@ -104,11 +104,11 @@ def _delivery(console: Console, **more: Any) -> Delivery:
     ("facts", "endpoint", "said"),
     [
         ({"status": "pending"}, {}, "It waits for its first attempt"),
-        ({"status": "failed", "attempts": 3}, {}, "the endpoint did not answer in time"),
+        ({"status": "failed", "attempts": 3}, {}, "the endpoint did not answer"),
         ({"status": "delivered", "response_status": 204}, {}, "The endpoint answered 204."),
         ({"response_status": 301, "attempts": 1}, {}, "The endpoint answered 301. Only 408"),
         ({"response_status": 500, "attempts": 10}, {}, "All 10 attempts failed; at the last one"),
-        ({"attempts": 10}, {}, "the endpoint did not answer in time"),
+        ({"attempts": 10}, {}, "the endpoint did not answer"),
         ({"attempts": 2}, {"status": "archived"}, "The endpoint is archived."),
         ({"attempts": 2}, {"closed_revision": 2, "revision": 2}, "was disabled while"),
         ({"attempts": 0}, {"subscribed_events": ("payment.created",)}, "no longer subscribed to"),
