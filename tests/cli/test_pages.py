@@ -24,6 +24,7 @@ REFUSED = '"error"'
         ("tutorial/first-payment.md", "succeeded"),
         ("how-to/run-a-sandbox.md", "signingSecret"),
         ("how-to/accounts-and-vaults.md", '"resolution":"won"'),
+        ("how-to/payouts.md", "}refunded\n"),
         ("how-to/legacy-v1.md", '"depositAddress"'),
         ("how-to/troubles/index.md", '"cause":"release"'),
         ("how-to/public-checkout.md", "succeeded\n304\n"),

@@ -5,16 +5,29 @@ from __future__ import annotations
 import base64
 import json
 import sqlite3
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from payments_core import (
+    NewAccount,
+    NewBankAccount,
+    NewPostalAddress,
+    NewSend,
+    PaymentsService,
+    ToBankAccount,
+)
+from payments_core.assets import asset_of
+from payments_core.chains.simulated.chain import SimulatedChain
 from payments_core.clock import DAY, SystemClock
 from payments_core.credentials.keyring import KeyRing
 from payments_core.engine.idempotency.record import SEAL_PURPOSE, StoredResponse
 from payments_core.storage.sqlite.adapter import SqliteStorage
 from payments_core.storage_loader import open_storage
+from payments_core_http.cli import payments
 from payments_core_http.cli.admin import COMMANDS
 from tests.deployment.deployed import Deployed, shop
 from tests.servers import drop_schema, fresh_schema, postgres_or_skip
@@ -137,10 +150,6 @@ def test_what_no_key_of_the_ring_opens_is_told_by_the_exit_code(deployed: Deploy
 
 
 def test_a_new_master_key_is_one_that_a_ring_takes() -> None:
-    from click.testing import CliRunner
-
-    from payments_core_http.cli import payments
-
     made = CliRunner().invoke(payments, ["admin", "key-ring", "new", "k2", "--json"])
     assert KeyRing.parse(json.loads(made.stdout)["key"]).current_id == "k2"
 
@@ -253,10 +262,6 @@ def test_names_cannot_command_a_terminal(deployed: Deployed) -> None:
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_says_what_it_does(command: str, deployed: Deployed) -> None:
-    from click.testing import CliRunner
-
-    from payments_core_http.cli import payments
-
     said = " ".join(CliRunner().invoke(payments, ["admin", command, "--help"]).stdout.split())
     assert COMMANDS[command].rstrip(".").split(";")[0] in said, said
 
@@ -265,3 +270,74 @@ def test_vaults_that_paid_before_are_marked(deployed: Deployed) -> None:
     deployed.run("admin", "migrate")
     told = json.loads(deployed.run("admin", "vaults", "mark-deployed", "--json"))
     assert told == {"markedDeployed": 0}
+
+
+def test_an_off_ramp_address_is_compared_with_the_books(deployed: Deployed) -> None:
+    app, _ = shop(deployed)
+    assert deployed.admin("offramp", "shop") == []
+    address = pay_out(deployed, app["sandboxEnvironmentId"])
+    [row] = deployed.admin("offramp", "shop")
+    assert row == {
+        "chainId": 8453, "assetSymbol": "USDC", "address": address,
+        "held": "0.00", "atBank": "25.00", "settled": "0.00", "booked": "25.00",
+        "onChain": "25.00", "difference": "0.00", "needed": "25.00", "free": "0.00",
+    }  # fmt: skip
+    with opened(deployed) as service:
+        chain = service.chains[8453]
+        assert isinstance(chain, SimulatedChain)
+        token = asset_of(8453, "USDC").address
+        chain.transfer(token, address, "0x" + "5a" * 20, 500_000, "moved away")
+        chain.mine(10)
+    told = CliRunner().invoke(
+        payments, ["admin", "offramp", "shop", "--json", "--config", str(deployed.config)]
+    )
+    [row] = json.loads(told.stdout)
+    assert (told.exit_code, row["difference"], row["free"]) == (1, "-0.50", "-0.50")
+
+
+@contextmanager
+def opened(deployed: Deployed) -> Iterator[PaymentsService]:
+    """The service of a deployment, in this process."""
+    ring = KeyRing.parse((deployed.folder / "key-ring").read_text())
+    with (
+        closing(open_storage(deployed.storage_url)) as storage,
+        closing(PaymentsService(storage, ring)) as service,
+    ):
+        service.refresh()
+        yield service
+
+
+def pay_out(deployed: Deployed, environment_id: str) -> str:
+    """A payout of 25.00 that the bank has; the address that its funds lie at."""
+    with opened(deployed) as service:
+        me, sandbox = service.tenants.system_authority(environment_id), service.sandbox()
+        new = NewAccount(external_user_id="eve", subject_type="individual")
+        eve = service.accounts.create(me, new).account.id
+        sandbox.fund(me, eve, 8453, "USDC", "100.00")
+        service.verifications.simulate_decision(me, eve, "approved")
+        service.capabilities.activate(me, eve, "us_bank_payout")
+        sandbox.advance(me, 120)
+        home = NewPostalAddress(
+            line1="1 Main St", city="New York", state="NY", postal_code="10001", country="US"
+        )
+        made = service.bank_accounts.add(
+            me,
+            eve,
+            NewBankAccount(
+                currency="usd",
+                country="US",
+                account_holder_name="Eve",
+                account_holder_type="individual",
+                account_number="000123456789",
+                routing_number="021000021",
+                account_type="checking",
+                address=home,
+            ),
+        )
+        sandbox.advance(me, 120)
+        to = ToBankAccount(bank_account_id=made.id, rail="ach")
+        payment = service.sends.create(
+            me, NewSend(amount="25.00", account_id=eve, destination=to)
+        ).payment
+        sandbox.advance(me, 60)
+        return payment.destination.address

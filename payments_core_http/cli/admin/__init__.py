@@ -20,6 +20,7 @@ COMMANDS: Mapping[str, str] = {
     "jobs": "List parked jobs, and retry one.",
     "damaged": "List damaged rows; show, repair or remove one.",
     "vaults": "Mark vaults that paid before as deployed.",
+    "offramp": "Compare an off-ramp address with the books of its payouts.",
     "purge": "Delete old records that no payment needs.",
     "backup": "Back up an SQLite database while it is in use, and restore a backup.",
     "restored": "Stop the senders of a restored storage, and find transfers that it has lost.",

@@ -1,0 +1,105 @@
+"""What lies at the off-ramp address, by the books and by the chain; nothing is written.
+
+Each payout draws an amount from a vault. It stays at the off-ramp address until a refund takes it
+back, whatever the bank does: what has settled is the operator's, who may move it. What no decision
+has ended, and what the bank has, must stay, because a refund may need it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import attrs
+
+from payments_core.assets import Asset
+from payments_core.chains.port import Chain
+from payments_core.payments.record import Payment
+from payments_core.storage.port import Page, Position, Snapshot, Storage
+
+BATCH = 200
+
+
+@attrs.frozen(kw_only=True)
+class OfframpFunds:
+    """The funds of the payouts of one asset at one address, in atomic units.
+
+    `held` is of payouts that the bank was not asked for yet, or that failed or came back; a
+    payout that went on although its transfer was undone by a reorg makes it smaller. `needed` is
+    what must stay, by Payment. `on_chain` is the balance at the newest final block; None where
+    the deployment does not serve the chain.
+    """
+
+    asset: Asset
+    address: str
+    held: int = 0
+    at_bank: int = 0
+    settled: int = 0
+    needed: int = 0
+    on_chain: int | None = None
+
+    @property
+    def booked(self) -> int:
+        """What was drawn from vaults and has not gone back."""
+        return self.held + self.at_bank + self.settled
+
+    @property
+    def difference(self) -> int | None:
+        """What the chain has more than the books; below zero what was moved away, or is missing."""
+        return None if self.on_chain is None else self.on_chain - self.booked
+
+    @property
+    def free(self) -> int | None:
+        """What no decision can need now; below zero the address is short."""
+        return None if self.on_chain is None else self.on_chain - self.needed
+
+    def add(self, payment: Payment) -> OfframpFunds:
+        """These funds and those of a payout."""
+        books = payment.books
+        return attrs.evolve(
+            self,
+            held=self.held + books.offramp,
+            at_bank=self.at_bank + books.bank,
+            settled=self.settled + books.recipient,
+            needed=self.needed + max(0, books.offramp + books.bank),
+        )
+
+
+def compare_offramp_funds(
+    storage: Storage, chains: Mapping[int, Chain], partition: str
+) -> tuple[OfframpFunds, ...]:
+    """The funds of an environment's payouts, one row for each chain, asset and address.
+
+    It reads all Payments of the environment, in pages. The chain is read after the books, and a
+    transfer becomes final there before the books tell it: while some are under way, the two may
+    differ. Raises ChainUnavailable, StorageUnavailable, UnreadableDocument.
+    """
+    rows: dict[tuple[int, str, str], OfframpFunds] = {}
+    for payment in _iter_payments(storage, partition):
+        if payment.payout is None:
+            continue
+        key = (payment.chain_id, payment.asset.address, payment.destination.address)
+        row = rows.get(key) or OfframpFunds(asset=payment.asset, address=key[2])
+        rows[key] = row.add(payment)
+    return tuple(_read_chain(rows[key], chains) for key in sorted(rows))
+
+
+def _read_chain(row: OfframpFunds, chains: Mapping[int, Chain]) -> OfframpFunds:
+    chain = chains.get(row.asset.chain_id)
+    if chain is None:
+        return row
+    found = chain.balances(row.asset.address, (row.address,))
+    return attrs.evolve(row, on_chain=found.amounts[row.address])
+
+
+def _iter_payments(storage: Storage, partition: str) -> Iterator[Payment]:
+    after: Position | None = None
+    while True:
+
+        def look(snapshot: Snapshot, after: Position | None = after) -> Page[Payment]:
+            return snapshot.find(Payment, "by_created", after=after, limit=BATCH)
+
+        page = storage.read(partition, look)
+        yield from page.records
+        after = page.next
+        if after is None:
+            return
