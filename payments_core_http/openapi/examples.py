@@ -183,6 +183,13 @@ VALUES: Mapping[str, Any] = {
 """By the name of the field. Secrets are cut short: an example must not look like a credential."""
 
 VALUES_OF: Mapping[tuple[str, str], Any] = {
+    ("SettlementDomain", "name"): "Money Accounts",
+    ("SettlementDomain", "version"): "1",
+    ("SettlementTypes", "Settlement"): [
+        {"name": "quoteId", "type": "string"},
+        {"name": "nonce", "type": "uint256"},
+        {"name": "deadline", "type": "uint256"},
+    ],
     ("BankAccount", "reason"): "The bank does not pay this account.",
     ("BankAccountRequirements", "reasons"): [],
     ("BankAccountRequirements", "fields"): [
@@ -242,7 +249,7 @@ EMPTY = frozenset({"options", "receipts", "refunds", "transactionSubmissions"})
 ABSENT = frozenset({"publicKey", "code", "cursor", "from", "nextAttemptAt"})
 """What an example leaves out, where it may be absent."""
 
-ABSENT_OF = frozenset({("VerifyTransfer", "chainId")})
+ABSENT_OF = frozenset({("VerifyTransfer", "chainId"), ("SettlementTypes", "EIP712Domain")})
 """The same, by the name of the object and that of the field."""
 
 _FUTURE_FIELDS = frozenset({"expiresAt", "exchangeExpiresAt", "actionExpiresAt", "quoteExpiresAt"})
