@@ -275,7 +275,9 @@ def test_a_return_of_less_is_told_and_moves_nothing(
     assert "ALARM: the router's transaction" in caplog.text
 
 
-def test_a_delivery_that_was_counted_meanwhile_counts_no_more(memory_shop: QuoteShop) -> None:
+def test_a_delivery_that_was_counted_meanwhile_counts_no_more(
+    memory_shop: QuoteShop, caplog: pytest.LogCaptureFixture
+) -> None:
     """Between the look and the commit another quote has taken it."""
     world = memory_shop.world
     quoted = memory_shop.routed()
@@ -295,6 +297,7 @@ def test_a_delivery_that_was_counted_meanwhile_counts_no_more(memory_shop: Quote
     write(world.storage, world.environment_id, lambda tx: tx.insert(taken))
     world.finish()
     assert memory_shop.payment(quoted).status == "executing"
+    assert f"ALARM: {taken.id} was counted before" in caplog.text
 
 
 def test_a_release_that_a_deep_reorg_undid_is_back_in_escrow(memory_shop: QuoteShop) -> None:
