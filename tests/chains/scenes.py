@@ -14,6 +14,7 @@ from eth_account.signers.local import LocalAccount
 
 from payments_core.chains.evm import abi as calls
 from payments_core.chains.evm.artifacts import load_contract
+from payments_core.chains.evm.chain import EvmChain
 from payments_core.chains.evm.signers import LocalSigner
 from payments_core.chains.outbox.record import OutboundTransfer, Replacement, replacement_id
 from payments_core.chains.port import (
@@ -240,6 +241,12 @@ class SimulatedScene(Scene):
             tx.replace(change(row))
 
         write(self.storage, SIMULATED, work)
+
+
+class FreshChain(EvmChain):
+    """Asks for the heads each time: a scene makes more blocks in a second than a node keeps."""
+
+    heads_shared_for_s = 0.0
 
 
 class AnvilScene(Scene):

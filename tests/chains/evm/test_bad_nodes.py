@@ -17,7 +17,7 @@ from payments_core.errors import DependencyFailed
 from payments_core.storage.memory.adapter import MemoryStorage
 from tests.chains.evm.lying_node import Lie, LyingNode, lag, lying
 from tests.chains.evm.nodes import ADMIN
-from tests.chains.scenes import AnvilScene, signer, until_it_answers
+from tests.chains.scenes import AnvilScene, FreshChain, signer, until_it_answers
 from tests.service.payer import INVENTED, Payer
 from tests.service.world import BASE, USDC, atomic
 
@@ -44,7 +44,7 @@ def world(anvil_world: AnvilScene, liar: LyingNode) -> AnvilScene:
 
 def over(world: AnvilScene, *urls: str) -> EvmChain:
     """The world's chain over these nodes."""
-    return EvmChain(NodeQuorum(urls, BASE), world.chain._deployment, signer())
+    return FreshChain(NodeQuorum(urls, BASE), world.chain._deployment, signer())
 
 
 def records(world: AnvilScene, *names: str) -> dict[Any, Any]:

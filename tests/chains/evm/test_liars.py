@@ -12,7 +12,7 @@ from payments_core.chains.evm.quorum import NodeQuorum
 from payments_core.chains.port import ChainUnavailable, Heads
 from payments_core.errors import DependencyFailed, InsufficientBalance
 from tests.chains.evm.lying_node import Lie, LyingNode, lag, lying, truly
-from tests.chains.scenes import AnvilScene, signer, until_it_answers
+from tests.chains.scenes import AnvilScene, FreshChain, signer, until_it_answers
 from tests.service.payer import Payer
 from tests.service.till import Till
 from tests.service.world import BASE, USDC, atomic
@@ -42,7 +42,7 @@ def among(world: AnvilScene, *liars: LyingNode) -> EvmChain:
     """The world's chain over three nodes, these of them liars."""
     honest = [world.node.url, world.node.url + "/?two", world.node.url + "/?three"]
     urls = [*(liar.url for liar in liars), *honest][:3]
-    return EvmChain(NodeQuorum(urls, BASE), world.chain._deployment, signer())
+    return FreshChain(NodeQuorum(urls, BASE), world.chain._deployment, signer())
 
 
 def padded(address: str) -> str:
@@ -265,7 +265,7 @@ def test_where_the_others_are_away_a_liar_alone_decides_nothing(
     option = payer.select(payer.option())
     liar.lies = make_believe(world, str(payer.payment.payment.escrow_address))
     away = ["http://127.0.0.1:9/?one", "http://127.0.0.1:9/?two"]
-    chain = EvmChain(NodeQuorum([liar.url, *away], BASE), world.chain._deployment, signer())
+    chain = FreshChain(NodeQuorum([liar.url, *away], BASE), world.chain._deployment, signer())
     world.service = world.restarted(chains={BASE: chain})
     payer.submit(option, INVENTED)
     vaults = world.option(world.payment("1.00"))
