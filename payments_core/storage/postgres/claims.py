@@ -97,7 +97,7 @@ def _lease(
     waits = found.left and len(leased) < request.limit and not chosen.skipped
     return ClaimResult(
         [ClaimedJob(partition, job) for job in leased],
-        chosen.unreadable,
+        list(chosen.unreadable),
         next_change if waits and not (leased and found.walked) else None,
         list(found.state.due),
         not found.left,

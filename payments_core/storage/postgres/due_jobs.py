@@ -127,7 +127,7 @@ class ChosenJobs:
     """The jobs to lease, in turn; `skipped` are lanes of which another transaction has the next."""
 
     jobs: list[Job] = attrs.field(factory=list)
-    unreadable: list[str] = attrs.field(factory=list)
+    unreadable: dict[str, None] = attrs.field(factory=dict)
     lanes: list[str] = attrs.field(factory=list)
     skipped: set[str] = attrs.field(factory=set)
 
@@ -142,16 +142,15 @@ class ChosenJobs:
                 self.jobs.append(job)
             elif body is None:
                 self.skipped.add(lane)
-            elif id not in self.unreadable:
-                self.unreadable.append(id)
+            else:
+                self.unreadable[id] = None
 
     def add_missing(self, first: ChosenJobs, limit: int) -> None:
         """Add of others those that are not there, up to a limit."""
         known = {job.id for job in self.jobs}
         self.jobs += [job for job in first.jobs if job.id not in known]
         del self.jobs[limit:]
-        known = {*self.unreadable}
-        self.unreadable += [id for id in first.unreadable if id not in known]
+        self.unreadable |= first.unreadable
 
 
 @attrs.frozen

@@ -28,6 +28,7 @@ from payments_core.storage.postgres.due_jobs import (
     _SELECT_DUE,
     _SELECT_OF_LANES,
     _WALK,
+    MAX_OVERRIDES,
 )
 from payments_core.storage.postgres.due_partitions import _FIND, _SWEEP, MAX_PARTITIONS
 from payments_core.storage.postgres.leases import _FIND_LEASED
@@ -267,6 +268,28 @@ def test_partitions_beyond_those_found_together_are_reached(storage: PostgresSto
     assert len(claim(storage, limit=1_000)) == MAX_PARTITIONS
     assert len(claim(storage, limit=1_000)) == 6
     assert ids(claim(storage)) == []
+
+
+def test_partitions_without_room_are_passed_over_and_those_behind_them_looked_at(
+    storage: PostgresStorage, url: str
+) -> None:
+    for number in range(MAX_PARTITIONS + 6):
+        jobs = [job("j"), job("behind", ordinal=1)]
+        storage.transact(f"env_{number:03d}", lambda tx, jobs=jobs: bulk.write(tx, jobs))  # type: ignore[misc]
+    while claim(storage, limit=1_000):
+        pass
+    other = PostgresStorage(url, RECORD_TYPES)
+    assert ids(claim(other)) == []
+    other.close()
+
+
+def test_a_claim_with_many_overrides_finds_jobs(storage: PostgresStorage) -> None:
+    insert(storage, job("j"))
+    overrides = {f"lane {number}": 2 for number in range(MAX_OVERRIDES + 1)}
+    claimed = storage.claim(
+        QUEUE, NOW, lease_ms=LEASE_MS, limit=1, lane_concurrency=1, lane_overrides=overrides
+    )
+    assert ids(claimed) == ["j"]
 
 
 def test_a_partition_that_waits_for_room_is_looked_at_again(
