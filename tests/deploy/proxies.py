@@ -25,6 +25,7 @@ import pytest
 
 from payments_core.conformance.transport.certificates import NAME, Certificates, certificates
 from payments_core_http.cli.child_processes import ChildProcess
+from tests.servers.ports import free_port
 
 DEPLOY = Path(__file__).resolve().parents[2] / "deploy"
 LOGS = "/var/log/nginx"
@@ -91,12 +92,6 @@ class Proxy:
             return Answer(response.status, received, response.read())
         finally:
             connection.close()
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def port_of(serve: ChildProcess) -> int:

@@ -19,8 +19,9 @@ from payments_core_http.errors import HeadersTooLarge, PayloadTooLarge, encode_e
 from payments_core_http.server.connection import MAX_HEADER_BYTES
 from payments_core_http.wire.request_body import MAX_BODY_BYTES
 from tests.deploy.listening import Listening
-from tests.deploy.proxies import Proxy, free_port, nginx, port_of
+from tests.deploy.proxies import Proxy, nginx, port_of
 from tests.deployment.deployed import Deployed, shop
+from tests.servers.ports import free_port
 
 CODE = "plink_sandbox_SecretOfThePayer0123456789"
 ALICE = b'{"externalUserId": "alice", "subjectType": "individual"}'

@@ -19,8 +19,9 @@ from pathlib import Path
 import pytest
 
 from tests.deploy import systemctl
-from tests.deploy.proxies import DEPLOY, Proxy, free_port, nginx, servers
+from tests.deploy.proxies import DEPLOY, Proxy, nginx, servers
 from tests.deployment.deployed import Deployed, shop
+from tests.servers.ports import free_port
 
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = DEPLOY / "restart-one-by-one"
@@ -131,7 +132,7 @@ def test_no_request_is_lost_while_all_are_restarted(folder: Path) -> None:
             ended.set()
         statuses = sum((one.result() for one in asked), Counter[int]())
         after = {name: json.loads((folder / f"{name}.json").read_text())["pid"] for name in names}
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == 0, done.stderr + (folder / "errors").read_text()
     assert not set(before.values()) & set(after.values())
     assert set(statuses) == {201} and statuses.total() > 2 * CLIENTS, statuses
     assert (folder / "payments-servers.conf").read_text() == servers(ports)

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-import random
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -15,6 +13,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from payments_core.limiters.policies import RULES
+from tests.servers.ports import free_port
 
 ROOT = Path(__file__).resolve().parents[2]
 RESTART_S = 0.1
@@ -132,17 +131,3 @@ def started(
     for process in processes:
         process.start()
     return processes
-
-
-def free_port() -> int:
-    """A free port below those that the system gives to clients: one of theirs would be taken by
-    somebody's call while the process that listens there is dead."""
-    for _ in range(1_000):
-        port = random.SystemRandom().randrange(10_000, 32_000)
-        with socket.socket() as probe:
-            try:
-                probe.bind(("127.0.0.1", port))
-            except OSError:
-                continue
-            return port
-    raise AssertionError("there is no free port")

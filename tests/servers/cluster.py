@@ -16,11 +16,9 @@ from __future__ import annotations
 
 import atexit
 import os
-import random
 import secrets
 import shutil
 import signal
-import socket
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -30,6 +28,7 @@ from urllib.parse import quote
 
 import psycopg
 
+from tests.servers.ports import free_port
 from tests.servers.programs import NoPostgres, postgres_programs
 from tests.servers.unprivileged import new_folder, own, run, usable
 
@@ -75,7 +74,7 @@ class Cluster:
         self.programs = usable(postgres_programs(major))
         self.folder = new_folder("pg")
         self.tcp = tcp
-        self.port = _free_port() if tcp else SOCKET_PORT
+        self.port = free_port() if tcp else SOCKET_PORT
         self.settings = {**ORDINARY, **(settings or {})}
         self._password = secrets.token_hex()
         self._owner = os.getpid()
@@ -325,21 +324,3 @@ def _children(parent: int) -> list[int]:
                 if int(_stat(int(entry.name))[1]) == parent:
                     found.append(int(entry.name))
     return found
-
-
-def _free_port() -> int:
-    """A free port below those that the system gives to clients.
-
-    One of theirs could be taken while the server is down: by anyone's call to anywhere, or by
-    a client of this server that tries again and meets itself.
-    """
-    try:
-        end = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
-    except FileNotFoundError:
-        end = 32_768
-    for _ in range(1000):
-        port = random.SystemRandom().randrange(10_000, max(end, 10_001))
-        with socket.socket() as probe, suppress(OSError):
-            probe.bind(("127.0.0.1", port))
-            return port
-    raise NoPostgres("found no free port")
