@@ -229,7 +229,7 @@ def _block(name: str, value: Any) -> str:
 def _signature(name: str, value: Any) -> str:
     """The name with its parameters, over several lines if it is long and a class or function."""
     whole = inspect.signature(value)
-    source = value.__init__ if inspect.isclass(value) else value
+    source = value.__init__ if inspect.isclass(value) else inspect.unwrap(value)
     parts, is_keyword = [], False
     for parameter in whole.parameters.values():
         if parameter.name in ("self", "cls"):
@@ -272,10 +272,18 @@ def _type(annotation: Any, where: Any) -> str:
 
 
 def _unqualified(annotation: Any) -> str:
-    """A type without the modules of its names."""
+    """A type without the modules of its names, and without rules."""
+    annotation = _without_rules(annotation)
     if inspect.isclass(annotation) and typing.get_origin(annotation) is None:
         return annotation.__name__
     return re.sub(r"(?:\w+\.)+(?=\w)", "", str(annotation))
+
+
+def _without_rules(annotation: Any) -> Any:
+    origin, parts = typing.get_origin(annotation), typing.get_args(annotation)
+    if origin is typing.Annotated:
+        return _without_rules(parts[0])
+    return origin[tuple(map(_without_rules, parts))] if origin else annotation
 
 
 def _names_around(kind: type) -> Mapping[str, Any]:

@@ -49,7 +49,7 @@ from payments_core.validation.fields import (
     MetadataInput,
     Username,
 )
-from payments_core.validation.inputs import validate_input
+from payments_core.validation.inputs import validate_arguments, validate_input
 
 DEFAULT_SETTLEMENT = Settlement(chain_id=DEFAULT_CHAIN_ID, asset_symbol=DEFAULT_SYMBOL)
 """What a preference begins with of which only a half is told."""
@@ -60,7 +60,6 @@ class NewWallet:
     """A wallet that a new account lists. Nothing proves yet that the account holds its key.
 
     `address` is in its chain type's own form; an EVM address may have any case, or EIP-55's.
-    `label` has 1 to 128 characters.
     """
 
     address: Address
@@ -270,6 +269,7 @@ class Accounts:
         Payments made before keep theirs. Raises NotFound, AccountSuspended for a closed account,
         UnsupportedChain, UnsupportedAsset.
         """
+        settlement = validate_input(settlement)
         asset_of(settlement.chain_id, settlement.asset_symbol)
 
         def change(account: Account) -> Account:
@@ -293,20 +293,20 @@ class Accounts:
 
         def change(account: Account) -> Account:
             current = _require_not_closed(account).settlement or DEFAULT_SETTLEMENT
-            wanted = Settlement(
-                chain_id=current.chain_id if chain_id is None else chain_id,
-                asset_symbol=asset_symbol or current.asset_symbol,
-            )
+            chosen = current.chain_id if chain_id is None else chain_id
+            wanted = Settlement(chain_id=chosen, asset_symbol=asset_symbol or current.asset_symbol)
+            validate_input(wanted)
             asset_of(wanted.chain_id, wanted.asset_symbol)
             return attrs.evolve(account, settlement=wanted)
 
         return self._apply_change(authority, account_id, change, idempotent)
 
+    @validate_arguments
     def set_username(
         self,
         authority: Authority,
         account_id: str,
-        username: str,
+        username: Username,
         *,
         once: bool = False,
         idempotent: IdempotentRequest | None = None,

@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
+from typing import Annotated
 
 import attrs
 import msgspec
@@ -23,6 +24,9 @@ from payments_core.chains.signatures import (
     recover_signer,
 )
 from payments_core.errors import FieldError
+from payments_core.validation.fields import Address, PublicKey, Signature
+
+Message = Annotated[str, msgspec.Meta(min_length=1, max_length=2_000)]
 
 _HEX = re.compile(r"(?:0x)?((?:[0-9a-fA-F]{2})*)", re.ASCII)
 _OFFCHAIN_DOMAIN = b"\xffsolana offchain"
@@ -56,10 +60,10 @@ class MessageSignature:
     """
 
     chain_type: ChainType
-    address: str
-    message: str
-    signature: str = attrs.field(repr=False)
-    public_key: str | None = None
+    address: Address
+    message: Message
+    signature: Signature = attrs.field(repr=False)
+    public_key: PublicKey | None = None
 
     @property
     def signed_text(self) -> SignedText:

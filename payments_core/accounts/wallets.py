@@ -52,8 +52,8 @@ from payments_core.errors import (
 )
 from payments_core.storage.port import Page, Position, Snapshot, Transaction, Where
 from payments_core.tenants.authorization import Authority
-
-MAX_LABEL = 128
+from payments_core.validation.fields import Address, Label, PublicKey, Signature
+from payments_core.validation.inputs import validate_arguments, validate_input
 
 CHALLENGE_RETENTION_MS = DAY
 """How long an expired challenge is still known as expired, or used; later there is none."""
@@ -79,11 +79,12 @@ class Wallets:
         self._entropy = ports.entropy
         self._service_name = service_name
 
+    @validate_arguments
     def challenge(
         self,
         authority: Authority,
         account_id: str,
-        address: str,
+        address: Address,
         chain_type: ChainType,
         *,
         idempotent: IdempotentRequest | None = None,
@@ -119,15 +120,16 @@ class Wallets:
 
         return self._committer.commit(authority, decide, idempotent=idempotent)
 
+    @validate_arguments
     def add(
         self,
         authority: Authority,
         account_id: str,
         challenge_id: str,
-        signature: str,
+        signature: Signature,
         *,
-        public_key: str | None = None,
-        label: str | None = None,
+        public_key: PublicKey | None = None,
+        label: Label | None = None,
         idempotent: IdempotentRequest | None = None,
     ) -> Wallet:
         """Link the wallet that signed the challenge; it is verified from now on.
@@ -139,8 +141,6 @@ class Wallets:
         Conflicting where the address is verified for another account or the account has too
         many wallets.
         """
-        if label is not None and not 1 <= len(label) <= MAX_LABEL:
-            raise ValidationFailed.at("label", f"must have 1 to {MAX_LABEL} characters")
         refusal = self._find_refusal(authority, account_id, challenge_id, signature, public_key)
         now = self._clock.now()
 
@@ -178,6 +178,7 @@ class Wallets:
         NotFound, AccountSuspended, ActionAlreadyUsed, ValidationFailed, DependencyFailed and
         Conflicting as `add` does.
         """
+        wallet = validate_input(wallet)
         try:
             address = normalize_wallet_address(wallet.chain_type, wallet.address)
         except AddressError as error:

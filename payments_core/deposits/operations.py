@@ -26,6 +26,8 @@ from payments_core.engine.remote_calls import RemoteCalls
 from payments_core.errors import AccountSuspended, DependencyFailed, NotFound, UnsupportedChain
 from payments_core.storage.port import Page, Position, Snapshot, Transaction, Where
 from payments_core.tenants.authorization import Authority
+from payments_core.validation.fields import ChainId
+from payments_core.validation.inputs import validate_arguments
 
 MAX_SHOWN_DEPOSITS = 50
 """A check answers with so many of the newest deposits."""
@@ -84,11 +86,12 @@ class Deposits:
         self._scanner = scanner
         self._calls = calls
 
+    @validate_arguments
     def issue_address(
         self,
         authority: Authority,
         account_id: str,
-        chain_id: int,
+        chain_id: ChainId,
         *,
         idempotent: IdempotentRequest | None = None,
     ) -> IssuedAddress:
@@ -166,11 +169,12 @@ class Deposits:
             limit=limit,
         )
 
+    @validate_arguments
     def check(
         self,
         authority: Authority,
         account_id: str,
-        chain_id: int | None = None,
+        chain_id: ChainId | None = None,
         *,
         idempotent: IdempotentRequest | None = None,
     ) -> DepositCheck:

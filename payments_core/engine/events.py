@@ -7,7 +7,7 @@ without its change. Names and payload fields are a table; the reference is print
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import attrs
 import msgspec
@@ -136,6 +136,19 @@ MAX_PAYLOAD_BYTES = 32_000
 that must fit into one document."""
 
 BY_NAME: Mapping[str, EventType] = {event.name: event for event in CATALOGUE}
+
+EventName = Annotated[
+    str,
+    msgspec.Meta(
+        min_length=1,
+        max_length=64,
+        extra={
+            "values": tuple(BY_NAME),
+            "fault": "is not an event of the catalog",
+            "rule": "an event of the catalog",
+        },
+    ),
+]
 
 
 @attrs.frozen

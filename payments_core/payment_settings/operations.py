@@ -19,6 +19,7 @@ from payments_core.payment_settings.record import (
 from payments_core.payment_settings.validation import validate_terms
 from payments_core.storage.port import Transaction
 from payments_core.tenants.authorization import Authority
+from payments_core.validation.inputs import validate_input
 
 
 class PartnerPaymentSettings:
@@ -50,7 +51,7 @@ class PartnerPaymentSettings:
         0 for settings that were never set. Raises ValidationFailed with every fault, and
         Conflicting where the settings have changed since that version.
         """
-        terms = validate_terms(terms, authority.mode)
+        terms = validate_terms(validate_input(terms), authority.mode)
         now = self._clock.now()
 
         def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[PaymentSettings]:

@@ -47,6 +47,8 @@ ExpiryInSeconds = Annotated[int, Meta(ge=300, le=86_400)]
 PaymentAddress = Annotated[str, Meta(min_length=3, max_length=128)]
 AchReference = Annotated[str, Meta(min_length=1, max_length=80)]
 WireMessage = Annotated[str, Meta(min_length=1, max_length=140)]
+ActionId = Annotated[str, Meta(min_length=1, max_length=128)]
+TransactionHash = Annotated[str, Meta(min_length=1, max_length=128)]
 Note = Annotated[str, Meta(min_length=1, max_length=512)]
 # Contract wallets' signatures have any length: 0x and 4,096 bytes in hex are the most.
 Signature = Annotated[str, Meta(min_length=1, max_length=8_194)]
@@ -56,3 +58,5 @@ Uint256Text = Annotated[
 ]
 PublicKey = Annotated[str, Meta(min_length=1, max_length=128)]
 MetadataInput = Annotated[Mapping[str, Any], Metadata]
+Flag = Annotated[bool, Meta()]
+"""True or False, and nothing that counts as either."""

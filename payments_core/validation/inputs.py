@@ -1,4 +1,4 @@
-"""Checks what a caller of the library gives, by the annotations of its class.
+"""Checks what a caller of the library gives, by the annotations of its class or of an operation.
 
 HTTP reads its bodies by the same annotations (`fields.py`), so both doors refuse the same. Nothing
 is coerced: a `Decimal` is not an amount, and a tuple is the only change to a list.
@@ -6,14 +6,16 @@ is coerced: a `Decimal` is not an amount, and a tuple is the only change to a li
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from functools import cache
+from functools import cache, wraps
 from types import NoneType, UnionType
 from typing import (
     Annotated,
     Any,
     Literal,
+    ParamSpec,
     TypeVar,
     Union,
     cast,
@@ -28,9 +30,15 @@ import msgspec
 from payments_core.errors import FieldError, ValidationFailed
 from payments_core.validation.constraints import MAX_INTEGER, apply_checks, make_checks
 from payments_core.validation.faults import InvalidValue
-from payments_core.validation.metadata import Metadata, find_text_fault, validate_metadata
+from payments_core.validation.metadata import (
+    Metadata,
+    find_text_fault,
+    shorten_name,
+    validate_metadata,
+)
 
 T = TypeVar("T")
+P = ParamSpec("P")
 Reader = Callable[[Any], Any]
 """Returns the value as it is kept. Raises InvalidValue."""
 
@@ -48,12 +56,57 @@ def validate_input(given: T) -> T:
     return kept
 
 
+def validate_arguments(operation: Callable[P, T]) -> Callable[P, T]:
+    """An operation that checks its arguments before it does anything.
+
+    A parameter is checked if its annotation has a rule of `fields.py`, or lists what it may be. The
+    others are ids and the like: what is wrong with them is that nothing has them. Raises
+    ValidationFailed with every fault, as `validate_input` does.
+    """
+    signature = inspect.signature(operation)
+
+    @wraps(operation)
+    def checked(*args: P.args, **kwargs: P.kwargs) -> T:
+        bound = signature.bind(*args, **kwargs)
+        found: list[FieldError] = []
+        for name, reader in _argument_readers(operation).items():
+            if name in bound.arguments:
+                try:
+                    bound.arguments[name] = reader(bound.arguments[name])
+                except InvalidValue as faults:
+                    found += faults.nest_under(json_name(name))
+        if found:
+            raise ValidationFailed(tuple(found))
+        return operation(*bound.args, **bound.kwargs)
+
+    return checked
+
+
+@cache
+def _argument_readers(operation: Callable[..., Any]) -> Mapping[str, Reader]:
+    """Readers of the parameters that have rules, by name; made once, when all names are known."""
+    hints = get_type_hints(operation, include_extras=True)
+    return {
+        name: _reader(hint) for name, hint in hints.items() if name != "return" and _has_rule(hint)
+    }
+
+
+def _has_rule(annotation: Any) -> bool:
+    if get_origin(annotation) in (Annotated, Literal):
+        return True
+    return any(map(_has_rule, get_args(annotation)))
+
+
 @cache
 def _instance_reader(kind: Any) -> Reader:
     """Reads instances of one class; made once, since it is asked for at every request."""
     hints = get_type_hints(kind, include_extras=True)
     readers = [
-        (field.name, json_name(field.name), _reader(hints[field.name]))
+        (
+            field.name,
+            field.metadata.get(JSON_NAME, json_name(field.name)),
+            _reader(hints[field.name]),
+        )
         for field in attrs.fields(kind)
     ]
 
@@ -78,6 +131,10 @@ def _instance_reader(kind: Any) -> Reader:
     return read
 
 
+JSON_NAME = "json_name"
+"""The key of an attrs field's metadata that holds its name in JSON, where `json_name` errs."""
+
+
 def json_name(name: str) -> str:
     """The name that a field has in JSON: `expires_in_s` is `expiresInSeconds`."""
     first, *others = re.sub(r"_s$", "_seconds", name).split("_")
@@ -96,6 +153,8 @@ def _reader(annotation: Any) -> Reader:
         return _union_reader(get_args(annotation))
     if origin is Sequence or (origin is tuple and get_args(annotation)[1:] == (Ellipsis,)):
         return _sequence_reader(get_args(annotation)[0])
+    if origin is Mapping:
+        return _mapping_reader(*get_args(annotation))
     if attrs.has(annotation):
         return _instance_reader(annotation)
     raise TypeError(f"no rule for the annotation {annotation}")
@@ -196,5 +255,24 @@ def _sequence_reader(item: Any) -> Reader:
         if found:
             raise InvalidValue(*found)
         return tuple(kept)
+
+    return read
+
+
+def _mapping_reader(key: Any, item: Any) -> Reader:
+    read_key, read_item = _reader(key), _reader(item)
+
+    def read(value: Any) -> dict[Any, Any]:
+        if type(value) is not dict:
+            raise InvalidValue.of("must be a dict")
+        kept, found = {}, []
+        for name, one in value.items():
+            try:
+                kept[read_key(name)] = read_item(one)
+            except InvalidValue as faults:
+                found += faults.nest_under(shorten_name(str(name)))
+        if found:
+            raise InvalidValue(*found)
+        return kept
 
     return read

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import attrs
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET, Meta, UnsetType
 
 from payments_core.clock import Instant
 from payments_core.engine.decision import Decision, NewJob
-from payments_core.engine.events import TEST, Event
+from payments_core.engine.events import TEST, Event, EventName
 from payments_core.engine.state_machine import StateMachine, Transition, transitions_from
 from payments_core.engine.step import Step
 from payments_core.errors import ResourceConflict, WebhookUrlInUse
@@ -31,6 +31,9 @@ DELIVER = "webhooks.deliver"
 ABANDON = "webhooks.abandon"
 RECOVER = "webhooks.recover"
 MAX_OLDER_SECRETS = 3
+
+EndpointDescription = Annotated[str, Meta(max_length=512)]
+EventNames = Annotated[tuple[EventName, ...], Meta(max_length=100)]
 
 OPEN_STATUSES: tuple[DeliveryStatus, ...] = ("pending", "failed")
 """The states in which a delivery still has attempts to come."""
@@ -151,8 +154,8 @@ class AttemptResult:
 class EndpointChanges:
     """What changes of an endpoint: what is `msgspec.UNSET` stays; no events means every event."""
 
-    description: str | UnsetType | None = UNSET
-    subscribed_events: tuple[str, ...] | UnsetType = UNSET
+    description: EndpointDescription | UnsetType | None = UNSET
+    subscribed_events: EventNames | UnsetType = UNSET
     status: EndpointStatus | UnsetType = UNSET
 
 

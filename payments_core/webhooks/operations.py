@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, TypeVar
+from typing import Annotated, Literal, TypeVar
 
 import attrs
-from msgspec import UNSET
+from msgspec import UNSET, Meta
 
 from payments_core.clock import SECOND, Instant
 from payments_core.engine.decision import Decision
-from payments_core.engine.events import BY_NAME
+from payments_core.engine.events import EventName
 from payments_core.engine.idempotency.record import IdempotentRequest
 from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
 from payments_core.engine.remote_calls import RemoteCalls
 from payments_core.errors import (
-    FieldError,
     NotFound,
     ResourceConflict,
-    ValidationFailed,
     WebhookUrlNotAllowed,
 )
 from payments_core.storage.jobs import Job
@@ -32,6 +30,7 @@ from payments_core.storage.port import (
 )
 from payments_core.storage.records import Record
 from payments_core.tenants.authorization import Authority
+from payments_core.validation.inputs import validate_arguments, validate_input
 from payments_core.webhooks.destinations import (
     Destination,
     DestinationForbidden,
@@ -44,6 +43,7 @@ from payments_core.webhooks.destinations import (
 from payments_core.webhooks.dispatch.attempt import seal_secret
 from payments_core.webhooks.lifecycle import (
     EndpointChanges,
+    EndpointDescription,
     decide_create,
     decide_retry,
     decide_rotate,
@@ -55,13 +55,15 @@ from payments_core.webhooks.settings import WebhookSettings
 from payments_core.webhooks.signing import new_secret
 from payments_core.webhooks.transports.resolver import BoundedResolver
 
-MAX_DESCRIPTION_CHARACTERS = 512
-MAX_SUBSCRIBED_EVENTS = 100
 RESOLVE_TIMEOUT_S = 1.0
 MAX_RESOLVING_REQUESTS = 2
 """How many requests may wait for a name at the same time: a quarter of a server's threads."""
 
 MAX_OVERLAP_S = 7 * 24 * 3_600
+
+WebhookUrl = Annotated[str, Meta(min_length=1, max_length=2_048)]
+SubscribedEvents = Annotated[Sequence[EventName], Meta(max_length=100)]
+OverlapInSeconds = Annotated[int, Meta(ge=0, le=MAX_OVERLAP_S)]
 
 T = TypeVar("T")
 
@@ -80,13 +82,14 @@ class WebhookEndpoints:
         self._settings = settings
         self._entropy = ports.entropy
 
+    @validate_arguments
     def create(
         self,
         authority: Authority,
         *,
-        url: str,
-        description: str | None = None,
-        subscribed_events: Sequence[str] = (),
+        url: WebhookUrl,
+        description: EndpointDescription | None = None,
+        subscribed_events: SubscribedEvents = (),
         idempotent: IdempotentRequest | None = None,
     ) -> tuple[Endpoint, str]:
         """A new active endpoint, and its signing secret, which is shown this once.
@@ -97,7 +100,6 @@ class WebhookEndpoints:
         """
         # before the world is asked, which may answer otherwise now
         self._committer.replay(authority, idempotent)
-        events = _validate(description, subscribed_events)
         destination = parse_url(url, local_allowed=self._settings.local_allowed)
         self._require_room(authority)
         self._require_allowed(destination, authority.environment.id)
@@ -110,7 +112,7 @@ class WebhookEndpoints:
                 url=url,
                 url_digest=url_digest(destination.normalized_url),
                 description=description,
-                subscribed_events=events,
+                subscribed_events=_each_once(subscribed_events),
                 sealed_secret=seal_secret(self._key_ring, id, secret),
                 created_at=now,
                 updated_at=now,
@@ -149,10 +151,9 @@ class WebhookEndpoints:
         Raises NotFound, ValidationFailed, InvalidState for an archived endpoint, WebhookUrlInUse,
         and ResourceConflict where it would be one active endpoint too many.
         """
-        given = changes.subscribed_events
-        events = _validate(changes.description or None, () if given is UNSET else given)
-        if given is not UNSET:
-            changes = attrs.evolve(changes, subscribed_events=events)
+        changes = validate_input(changes)
+        if changes.subscribed_events is not UNSET:
+            changes = attrs.evolve(changes, subscribed_events=_each_once(changes.subscribed_events))
         if changes.status == "active" and self.get(authority, endpoint_id).status != "active":
             self._committer.replay(authority, idempotent)  # it may be full by now
             self._require_room(authority)
@@ -166,12 +167,13 @@ class WebhookEndpoints:
 
         return self._committer.commit(authority, decide, idempotent=idempotent)
 
+    @validate_arguments
     def rotate_secret(
         self,
         authority: Authority,
         endpoint_id: str,
         *,
-        overlap_s: int = 0,
+        overlap_s: OverlapInSeconds = 0,
         idempotent: IdempotentRequest | None = None,
     ) -> tuple[Endpoint, str]:
         """A new signing secret, shown this once; the one before is invalid at once.
@@ -180,8 +182,6 @@ class WebhookEndpoints:
         Raises NotFound, ValidationFailed, InvalidState for an archived endpoint, Conflicting
         where too many secrets overlap.
         """
-        if not 0 <= overlap_s <= MAX_OVERLAP_S:
-            raise ValidationFailed.at("overlapSeconds", f"must be from 0 to {MAX_OVERLAP_S}")
         secret = new_secret(self._entropy)
 
         def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[tuple[Endpoint, str]]:
@@ -311,25 +311,8 @@ class WebhookEndpoints:
             raise WebhookUrlNotAllowed("it resolves to an address that is not public") from error
 
 
-def _validate(description: str | None, subscribed_events: Sequence[str]) -> tuple[str, ...]:
-    """The event names, each once. Raises ValidationFailed with every fault."""
-    faults = []
-    if description is not None and len(description) > MAX_DESCRIPTION_CHARACTERS:
-        faults.append(
-            FieldError("description", f"must have at most {MAX_DESCRIPTION_CHARACTERS} characters")
-        )
-    if len(subscribed_events) > MAX_SUBSCRIBED_EVENTS:
-        faults.append(
-            FieldError("subscribedEvents", f"must have at most {MAX_SUBSCRIBED_EVENTS} items")
-        )
-    faults += [
-        FieldError(f"subscribedEvents[{at}]", "is not the name of an event")
-        for at, name in enumerate(subscribed_events)
-        if name not in BY_NAME
-    ]
-    if faults:
-        raise ValidationFailed(tuple(faults))
-    return tuple(dict.fromkeys(subscribed_events))
+def _each_once(names: Sequence[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(names))
 
 
 def _get_endpoint(snapshot: Snapshot, endpoint_id: str) -> Endpoint:

@@ -21,6 +21,8 @@ from payments_core.payments.record import Payment
 from payments_core.storage.jobs import Job
 from payments_core.storage.port import Page, Position, Snapshot, Transaction, Where
 from payments_core.tenants.authorization import Authority
+from payments_core.validation.fields import Id
+from payments_core.validation.inputs import validate_arguments
 from payments_core.webhooks.dispatch.job_handlers import encode_envelope
 from payments_core.webhooks.lifecycle import (
     RECOVER,
@@ -167,12 +169,13 @@ class WebhookEvents:
 
         return self._committer.commit(authority, decide, idempotent=idempotent)
 
+    @validate_arguments
     def resend(
         self,
         authority: Authority,
         event_id: str,
         *,
-        endpoint_id: str | None = None,
+        endpoint_id: Id | None = None,
         idempotent: IdempotentRequest | None = None,
     ) -> tuple[Delivery, ...]:
         """Deliver the event again, to one endpoint or to every active one that wants it.
@@ -224,6 +227,8 @@ class WebhookEvents:
         A job does it, oldest event first. `since` is at most 30 days ago. Raises NotFound,
         ValidationFailed, and Conflicting where the endpoint is not active.
         """
+        if type(since) is not int:
+            raise ValidationFailed.at("since", "must be an integer")
         self._committer.replay(authority, idempotent)  # before `since` has become too old
         now = self._clock.now()
         if since > now:

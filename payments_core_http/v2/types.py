@@ -6,20 +6,6 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from payments_core.engine.events import BY_NAME
-
-EventName = Annotated[
-    str,
-    Meta(
-        min_length=1,
-        max_length=64,
-        extra={
-            "values": tuple(BY_NAME),
-            "fault": "is not an event of the catalog",
-            "rule": "an event of the catalog",
-        },
-    ),
-]
 Moment = Annotated[
     str,
     Meta(

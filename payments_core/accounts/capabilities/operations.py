@@ -37,11 +37,12 @@ from payments_core.errors import (
     CapabilityNotActive,
     NotFound,
     ResourceConflict,
-    ValidationFailed,
 )
 from payments_core.storage.documents import UnreadableDocument
 from payments_core.storage.port import ClaimedJob, Position, Snapshot, Transaction, Where
 from payments_core.tenants.authorization import Authority, require_product
+from payments_core.validation.fields import Url
+from payments_core.validation.inputs import validate_arguments
 
 
 @attrs.frozen
@@ -91,13 +92,14 @@ class Capabilities:
 
         return self._storage.read(authority.partition, load)
 
+    @validate_arguments
     def activate(
         self,
         authority: Authority,
         account_id: str,
         capability: BankCapability,
         *,
-        return_url: str | None = None,
+        return_url: Url | None = None,
         idempotent: IdempotentRequest | None = None,
     ) -> ActivatedCapability:
         """Ask for a capability. One that is asked for or active already is left as it is.
@@ -106,8 +108,6 @@ class Capabilities:
         the bank has decided. Raises ValidationFailed, NotFound, AccountSuspended,
         EntitlementRequired, and CapabilityNotActive where no bank offers it.
         """
-        if capability not in CAPABILITIES:
-            raise ValidationFailed.at("capability", f"must be one of {', '.join(CAPABILITIES)}")
         authority = require_product(authority, PRODUCT_OF_CAPABILITY[capability])
         is_offered = capability in self._offered_in(authority.mode)
         now = self._clock.now()

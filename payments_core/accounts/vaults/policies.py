@@ -29,6 +29,7 @@ from payments_core.errors import FieldError, NotFound, ResourceConflict, Validat
 from payments_core.money import MoneyError, format_amount, parse_amount
 from payments_core.storage.port import Snapshot, Transaction
 from payments_core.tenants.authorization import Authority
+from payments_core.validation.inputs import validate_input
 
 MAX_ITEMS = 100
 """Of each list of a policy."""
@@ -91,7 +92,7 @@ class VaultPolicies:
         Raises ValidationFailed with every fault, NotFound, and Conflicting where the policy has
         changed since that version.
         """
-        terms = _validate_terms(terms)
+        terms = _validate_terms(validate_input(terms))
         strangers = self._find_unknown_accounts(authority, terms)
         now = self._clock.now()
 

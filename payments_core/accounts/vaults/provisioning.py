@@ -17,6 +17,8 @@ from payments_core.engine.ports import Ports
 from payments_core.errors import InvalidState, NotFound, ResourceConflict, UnsupportedChain
 from payments_core.storage.port import Page, Position, Snapshot, Transaction
 from payments_core.tenants.authorization import Authority
+from payments_core.validation.fields import ChainId
+from payments_core.validation.inputs import validate_arguments
 
 
 @attrs.frozen
@@ -49,11 +51,12 @@ class VaultProvisioning:
             self._storage, authority, account_id, Vault, after=after, limit=limit
         )
 
+    @validate_arguments
     def provision(
         self,
         authority: Authority,
         account_id: str,
-        chain_id: int,
+        chain_id: ChainId,
         *,
         idempotent: IdempotentRequest | None = None,
     ) -> ProvisionedVault:

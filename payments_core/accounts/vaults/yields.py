@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import attrs
+from msgspec import Meta
 
 from payments_core.accounts.vaults.provisioning import load_vault, lock_vault
 from payments_core.accounts.vaults.record import Vault, YieldSettings
@@ -10,11 +13,13 @@ from payments_core.engine.decision import Decision
 from payments_core.engine.idempotency.record import IdempotentRequest
 from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
-from payments_core.errors import CapabilityNotActive, ValidationFailed
+from payments_core.errors import CapabilityNotActive
 from payments_core.storage.port import Snapshot, Transaction
 from payments_core.tenants.authorization import Authority
+from payments_core.validation.fields import Flag
+from payments_core.validation.inputs import validate_arguments
 
-MAX_STRATEGY = 64
+YieldStrategy = Annotated[str, Meta(min_length=1, max_length=64)]
 
 
 @attrs.frozen
@@ -43,22 +48,21 @@ class VaultYields:
 
         return self._storage.read(authority.partition, load)
 
+    @validate_arguments
     def replace(
         self,
         authority: Authority,
         account_id: str,
         vault_id: str,
         *,
-        enabled: bool,
-        strategy: str | None = None,
+        enabled: Flag,
+        strategy: YieldStrategy | None = None,
         idempotent: IdempotentRequest | None = None,
     ) -> VaultYield:
         """The new settings; `strategy` has 1 to 64 characters.
 
         Raises ValidationFailed, NotFound, and CapabilityNotActive when yield is to be enabled.
         """
-        if strategy is not None and not 1 <= len(strategy) <= MAX_STRATEGY:
-            raise ValidationFailed.at("strategy", f"must have 1 to {MAX_STRATEGY} characters")
         now = self._clock.now()
 
         def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[VaultYield]:

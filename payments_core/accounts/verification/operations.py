@@ -7,8 +7,10 @@ reservation whose call failed is taken up by the next attempt, under the same ke
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Annotated
 
 import attrs
+from msgspec import Meta
 
 from payments_core.accounts.capabilities.jobs import review_job
 from payments_core.accounts.queries import list_for_account
@@ -45,6 +47,11 @@ from payments_core.errors import (
 )
 from payments_core.storage.port import Page, Position, Snapshot, Transaction, Where
 from payments_core.tenants.authorization import Authority
+from payments_core.validation.fields import Id, Url
+from payments_core.validation.inputs import validate_arguments
+
+ProviderReference = Annotated[str, Meta(min_length=1)]
+"""A provider's name for a case, of any length."""
 
 
 @attrs.frozen
@@ -70,12 +77,13 @@ class Verifications:
         self._providers = providers
         self._calls = calls
 
+    @validate_arguments
     def start(
         self,
         authority: Authority,
         account_id: str,
         *,
-        return_url: str | None = None,
+        return_url: Url | None = None,
         idempotent: IdempotentRequest | None = None,
     ) -> Verification:
         """A new verification, with the URL where the user goes; one at a time.
@@ -132,14 +140,15 @@ class Verifications:
             raise NotFound("verification")
         return found
 
+    @validate_arguments
     def decide(
         self,
         authority: Authority,
         account_id: str,
         status: KycStatus,
         *,
-        verification_id: str | None = None,
-        reference: str | None = None,
+        verification_id: Id | None = None,
+        reference: ProviderReference | None = None,
         idempotent: IdempotentRequest | None = None,
     ) -> Verification:
         """Record what the provider decided of one verification: `approved` or `rejected`.
@@ -161,7 +170,7 @@ class Verifications:
         now = self._clock.now()
         decided_id = verification_id or self._storage.read(
             authority.partition,
-            lambda snapshot: _find_by_reference(snapshot, account_id, reference),
+            lambda snapshot: _find_by_reference(snapshot, account_id, str(reference)),
         )
 
         def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[Verification]:
@@ -292,7 +301,7 @@ def _lock_startable_account(tx: Transaction, account_id: str) -> Account:
     return account
 
 
-def _find_by_reference(snapshot: Snapshot, account_id: str, reference: str | None) -> str:
+def _find_by_reference(snapshot: Snapshot, account_id: str, reference: str) -> str:
     """The id of the account's verification with that reference, which never changes.
 
     Not in the transaction, where what is found by an index may be stale. Raises NotFound.

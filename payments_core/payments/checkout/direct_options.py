@@ -57,6 +57,8 @@ from payments_core.payments.receipts.record import TrackedTransaction, tracked_t
 from payments_core.payments.record import Payment
 from payments_core.storage.port import Snapshot, Transaction
 from payments_core.tenants.authorization import Authority
+from payments_core.validation.fields import Address, AssetSymbol, ChainId, TransactionHash
+from payments_core.validation.inputs import validate_arguments
 
 PUBLIC_METHODS: tuple[PaymentMethod, ...] = ("direct", "routing", "hosted_onramp")
 """The ways to pay for which a Payment's secret is enough."""
@@ -97,15 +99,16 @@ class DirectOptions:
             if method in payment.allowed_methods
         )
 
+    @validate_arguments
     def create(
         self,
         authority: Authority,
         payment_id: str,
         *,
         method: PaymentMethod,
-        chain_id: int | None = None,
-        asset_symbol: str | None = None,
-        payer_address: str | None = None,
+        chain_id: ChainId | None = None,
+        asset_symbol: AssetSymbol | None = None,
+        payer_address: Address | None = None,
         idempotent: IdempotentRequest | None = None,
     ) -> DirectOptionDetails:
         """A way to pay what remains, not selected yet.
@@ -225,14 +228,15 @@ class DirectOptions:
 
         return self._committer.commit(authority, decide, idempotent=idempotent)
 
+    @validate_arguments
     def submit(
         self,
         authority: Authority,
         payment_id: str,
         option_id: str,
         *,
-        chain_id: int,
-        transaction_hash: str,
+        chain_id: ChainId,
+        transaction_hash: TransactionHash,
         idempotent: IdempotentRequest | None = None,
     ) -> DirectOptionDetails:
         """Have a transaction looked at that the payer says to have sent: a hint and nothing more.

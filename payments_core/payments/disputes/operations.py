@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from typing import get_args
+from typing import Annotated
+
+from msgspec import Meta
 
 from payments_core.engine.decision import Decision, lock_shared
 from payments_core.engine.idempotency.record import IdempotentRequest
 from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
-from payments_core.errors import FieldError, NotFound, ValidationFailed
+from payments_core.errors import NotFound
 from payments_core.payments.disputes import lifecycle
 from payments_core.payments.disputes.lifecycle import PaymentSession
 from payments_core.payments.disputes.record import Dispute, Resolution
 from payments_core.payments.record import Payment
 from payments_core.storage.port import Snapshot, Transaction
 from payments_core.tenants.authorization import Authority
+from payments_core.validation.inputs import validate_arguments
 
-MAX_REASON_CHARACTERS = 512
-MAX_DESCRIPTION_CHARACTERS = 2_048
-MAX_NOTE_CHARACTERS = 1_024
+DisputeReason = Annotated[str, Meta(min_length=1, max_length=512)]
+DisputeDescription = Annotated[str, Meta(max_length=2_048)]
+DisputeNote = Annotated[str, Meta(max_length=1_024)]
 
 
 class Disputes:
@@ -38,13 +41,14 @@ class Disputes:
 
         return self._storage.read(authority.partition, load)
 
+    @validate_arguments
     def flag(
         self,
         authority: Authority,
         session_id: str,
         *,
-        reason: str,
-        description: str | None = None,
+        reason: DisputeReason,
+        description: DisputeDescription | None = None,
         idempotent: IdempotentRequest | None = None,
     ) -> PaymentSession:
         """Dispute a settled session, once.
@@ -52,11 +56,6 @@ class Disputes:
         `reason` has 1 to 512 characters, `description` up to 2,048. The session stays settled.
         Raises ValidationFailed, NotFound, InvalidState.
         """
-        faults = _find_length_faults("description", description, MAX_DESCRIPTION_CHARACTERS)
-        if not 1 <= len(reason) <= MAX_REASON_CHARACTERS:
-            message = f"must have 1 to {MAX_REASON_CHARACTERS} characters"
-            faults.insert(0, FieldError("reason", message))
-        _require_no_faults(faults)
         payment_id = self._load_payment_id(authority, session_id)
         now = self._clock.now()
 
@@ -69,13 +68,14 @@ class Disputes:
 
         return self._committer.commit(authority, decide, idempotent=idempotent)
 
+    @validate_arguments
     def resolve(
         self,
         authority: Authority,
         session_id: str,
         *,
         resolution: Resolution,
-        note: str | None = None,
+        note: DisputeNote | None = None,
         idempotent: IdempotentRequest | None = None,
     ) -> PaymentSession:
         """End a flagged dispute. `note` has up to 1,024 characters.
@@ -83,11 +83,6 @@ class Disputes:
         The Payment may have been refunded meanwhile. Raises ValidationFailed, NotFound,
         InvalidState.
         """
-        faults = _find_length_faults("note", note, MAX_NOTE_CHARACTERS)
-        if resolution not in get_args(Resolution):
-            names = ", ".join(get_args(Resolution))
-            faults.insert(0, FieldError("resolution", f"must be one of {names}"))
-        _require_no_faults(faults)
         payment_id = self._load_payment_id(authority, session_id)
         now = self._clock.now()
 
@@ -119,14 +114,3 @@ def _lock_session(tx: Transaction, payment_id: str) -> PaymentSession:
     if payment is None:
         raise NotFound("session")
     return PaymentSession(payment, tx.get(Dispute, payment.session_id, for_update=True))
-
-
-def _find_length_faults(path: str, text: str | None, maximum: int) -> list[FieldError]:
-    if text is None or len(text) <= maximum:
-        return []
-    return [FieldError(path, f"must have at most {maximum} characters")]
-
-
-def _require_no_faults(faults: list[FieldError]) -> None:
-    if faults:
-        raise ValidationFailed(tuple(faults))

@@ -35,6 +35,8 @@ from payments_core.payments.options.record import Option
 from payments_core.payments.record import Payment
 from payments_core.storage.port import Snapshot, Transaction
 from payments_core.tenants.authorization import Authority
+from payments_core.validation.fields import ActionId, MetadataInput
+from payments_core.validation.inputs import validate_arguments
 
 SEND_FUNDING = "funding.send"
 
@@ -48,14 +50,15 @@ class Funding:
         self._clock = ports.clock
         self._vaults = vaults
 
+    @validate_arguments
     def authorize(
         self,
         authority: Authority,
         payment_id: str,
         option_id: str,
         *,
-        action_id: str,
-        metadata: Mapping[str, Any] | None = None,
+        action_id: ActionId,
+        metadata: MetadataInput | None = None,
         idempotent: IdempotentRequest | None = None,
     ) -> OptionDetails:
         """Record the authorization of exactly one transfer; the worker sends it.

@@ -47,6 +47,8 @@ from payments_core.storage import bulk
 from payments_core.storage.damaged_records import load_listed
 from payments_core.storage.port import Snapshot, Transaction
 from payments_core.tenants.authorization import Authority
+from payments_core.validation.fields import AssetSymbol, ChainId
+from payments_core.validation.inputs import validate_arguments
 
 MAX_OPTIONS = 10
 """So many options of a Payment may one payer create, ended and superseded ones included. Whoever
@@ -64,13 +66,14 @@ class VaultOptions:
         self._committer = ports.committer
         self._clock = ports.clock
 
+    @validate_arguments
     def create(
         self,
         authority: Authority,
         payment_id: str,
         *,
-        chain_id: int | None = None,
-        asset_symbol: str | None = None,
+        chain_id: ChainId | None = None,
+        asset_symbol: AssetSymbol | None = None,
         idempotent: IdempotentRequest | None = None,
     ) -> OptionDetails:
         """A Vault option of the token's account, selected at once; the one before is superseded.

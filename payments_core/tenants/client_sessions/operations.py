@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Annotated, Protocol
 
 import attrs
+from msgspec import Meta
 
 from payments_core.clock import SECOND, Instant
 from payments_core.credentials.tokens import (
@@ -24,18 +25,23 @@ from payments_core.errors import (
     InsufficientPermissions,
     NotFound,
     Unauthorized,
-    ValidationFailed,
 )
 from payments_core.storage.port import Snapshot, Transaction
 from payments_core.storage.records import Record
 from payments_core.tenants.authorization import Authority, session_is_valid
 from payments_core.tenants.client_sessions.record import ClientSession, SessionExchange
 from payments_core.tenants.record import PERMISSION_PRODUCTS, Environment
+from payments_core.validation.fields import AccountId, ExternalUserId
+from payments_core.validation.inputs import validate_arguments
 
 EXCHANGE_WITHIN_MS = 300 * SECOND
 DEFAULT_EXPIRY_S = 900
-EXPIRY_RANGE_S = (60, 86_400)
 DEFAULT_PERMISSIONS = ("account:read",)
+
+SessionExpiry = Annotated[int, Meta(ge=60, le=86_400)]
+PermissionNames = Annotated[
+    Sequence[Annotated[str, Meta(min_length=1, max_length=64)]], Meta(min_length=1, max_length=20)
+]
 
 
 @attrs.frozen
@@ -77,14 +83,15 @@ class ClientSessions:
         self._tokens = ports.tokens
         self._accounts = accounts
 
+    @validate_arguments
     def create(
         self,
         authority: Authority,
         *,
-        account_id: str | None = None,
-        external_user_id: str | None = None,
-        expires_in_s: int = DEFAULT_EXPIRY_S,
-        permissions: Sequence[str] | None = None,
+        account_id: AccountId | None = None,
+        external_user_id: ExternalUserId | None = None,
+        expires_in_s: SessionExpiry = DEFAULT_EXPIRY_S,
+        permissions: PermissionNames | None = None,
         idempotent: IdempotentRequest | None = None,
     ) -> CreatedSession:
         """A session for an account that exists; the strict look-up never makes one.
@@ -97,9 +104,6 @@ class ClientSessions:
             raise Unauthorized()  # a session's rights are those of the key that made it
         if authority.key.kind != "standard":
             raise InsufficientPermissions(("a standard key",))
-        least, most = EXPIRY_RANGE_S
-        if not least <= expires_in_s <= most:
-            raise ValidationFailed.at("expiresInSeconds", f"must be {least} to {most}")
         wanted = tuple(sorted(set(DEFAULT_PERMISSIONS if permissions is None else permissions)))
         issuer_key_id = authority.key.id
         _require_known(wanted)

@@ -8,6 +8,7 @@ import attrs
 from msgspec import Meta
 
 from payments_core.accounts.record import MAX_WALLETS
+from payments_core.accounts.wallet_signatures import Message
 from payments_core.addresses import AddressError, identify_chain_type, normalize_wallet_address
 from payments_core.errors import FieldError
 from payments_core.validation.fields import (
@@ -62,7 +63,7 @@ class AddAddress:
     address: Address
     chainType: Literal["evm", "solana", "aptos"]
     signature: Signature = attrs.field(repr=False)
-    message: Annotated[str, Meta(min_length=1, max_length=2_000)]
+    message: Message
     publicKey: PublicKey | None = None
 
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Literal
 
 import attrs
-from msgspec import Meta
 
 from payments_core.payments.disputes.operations import (
-    MAX_DESCRIPTION_CHARACTERS,
-    MAX_NOTE_CHARACTERS,
-    MAX_REASON_CHARACTERS,
+    DisputeDescription,
+    DisputeNote,
+    DisputeReason,
 )
 
 
@@ -18,8 +17,8 @@ from payments_core.payments.disputes.operations import (
 class FlagDispute:
     """Why a settled session is disputed."""
 
-    reason: Annotated[str, Meta(min_length=1, max_length=MAX_REASON_CHARACTERS)]
-    description: Annotated[str, Meta(max_length=MAX_DESCRIPTION_CHARACTERS)] | None = None
+    reason: DisputeReason
+    description: DisputeDescription | None = None
 
 
 @attrs.frozen(kw_only=True)
@@ -27,4 +26,4 @@ class ResolveDispute:
     """How a dispute ended."""
 
     resolution: Literal["won", "lost", "withdrawn"]
-    note: Annotated[str, Meta(max_length=MAX_NOTE_CHARACTERS)] | None = None
+    note: DisputeNote | None = None

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Literal
 
 import attrs
-from msgspec import Meta
 
-from payments_core.validation.fields import AssetSymbol, ChainId
+from payments_core.validation.fields import ActionId, AssetSymbol, ChainId
 from payments_core.validation.metadata import Metadata
 
 
@@ -32,6 +31,6 @@ class Proof:
 class Authorize:
     """The one-time action that authorizes exactly one transfer."""
 
-    actionId: Annotated[str, Meta(min_length=1, max_length=128)] = attrs.field(repr=False)
+    actionId: ActionId = attrs.field(repr=False)
     proof: Proof
     metadata: Metadata | None = None

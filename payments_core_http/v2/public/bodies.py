@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
 import attrs
-from msgspec import Meta
 
 from payments_core.payment_settings.record import PaymentMethod
-from payments_core.validation.fields import Address, AssetSymbol, ChainId
-
-TransactionHash = Annotated[str, Meta(min_length=1, max_length=128)]
+from payments_core.validation.fields import Address, AssetSymbol, ChainId, TransactionHash
 
 
 @attrs.frozen(kw_only=True)

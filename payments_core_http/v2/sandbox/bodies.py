@@ -8,13 +8,13 @@ import attrs
 from msgspec import Meta
 
 from payments_core.chains.simulated.failures import ANY, MAX_TIMES
+from payments_core.engine.events import EventName
 from payments_core.sandbox.operations import (
     MAX_ADVANCE_S,
     MAX_MINED_BLOCKS,
     MAX_SANDBOX_REORG_DEPTH,
 )
 from payments_core.validation.fields import AccountId, Address, Amount, AssetSymbol, ChainId, Id
-from payments_core_http.v2.types import EventName
 
 
 @attrs.frozen(kw_only=True)

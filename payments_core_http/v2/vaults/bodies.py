@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 import attrs
 from msgspec import Meta
 
+from payments_core.accounts.vaults.yields import YieldStrategy
 from payments_core.validation.fields import AccountId, Address, Amount, AssetSymbol, ChainId
 from payments_core.validation.metadata import Metadata
 from payments_core_http.v2.types import Moment
@@ -69,7 +70,7 @@ class ReplaceYieldSettings:
     """Whether a vault's idle funds shall earn, and how."""
 
     enabled: bool
-    strategy: Annotated[str, Meta(min_length=1, max_length=64)] | None = None
+    strategy: YieldStrategy | None = None
 
 
 @attrs.frozen(kw_only=True)

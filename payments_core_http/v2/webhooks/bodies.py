@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Literal
 
 import attrs
-from msgspec import UNSET, Meta, UnsetType
+from msgspec import UNSET, UnsetType
 
-from payments_core.validation.fields import AccountId
-from payments_core_http.v2.types import EventName, Moment
+from payments_core.engine.events import EventName
+from payments_core.validation.fields import AccountId, Id
+from payments_core.webhooks.lifecycle import EndpointDescription, EventNames
+from payments_core.webhooks.operations import OverlapInSeconds, WebhookUrl
+from payments_core_http.v2.types import Moment
 from payments_core_http.wire.query import PageQuery
-
-EventNames = Annotated[tuple[EventName, ...], Meta(max_length=100)]
 
 
 @attrs.frozen(kw_only=True)
 class CreateWebhook:
     """An endpoint; without `subscribedEvents` it receives every event."""
 
-    url: Annotated[str, Meta(min_length=1, max_length=2_048)]
-    description: Annotated[str, Meta(max_length=512)] | None = None
+    url: WebhookUrl
+    description: EndpointDescription | None = None
     subscribedEvents: EventNames = ()
 
 
@@ -27,14 +28,14 @@ class CreateWebhook:
 class RotateWebhookSecret:
     """How long the secret before goes on signing beside the new one: up to seven days."""
 
-    overlapSeconds: Annotated[int, Meta(ge=0, le=604_800)] = 0
+    overlapSeconds: OverlapInSeconds = 0
 
 
 @attrs.frozen(kw_only=True)
 class ChangeWebhook:
     """What is absent stays; a description of null is taken away."""
 
-    description: Annotated[str, Meta(max_length=512)] | UnsetType | None = UNSET
+    description: EndpointDescription | UnsetType | None = UNSET
     subscribedEvents: EventNames | UnsetType = UNSET
     status: Literal["active", "disabled", "archived"] | UnsetType = UNSET
 
@@ -43,7 +44,7 @@ class ChangeWebhook:
 class ResendEvent:
     """Where to; without `webhookId` to every active endpoint that is subscribed."""
 
-    webhookId: Annotated[str, Meta(min_length=1, max_length=64)] | None = None
+    webhookId: Id | None = None
 
 
 @attrs.frozen(kw_only=True)

@@ -150,8 +150,12 @@ class TestTheSettings:
 
 A_BAD_SUM = WALLET.swapcase().replace("0X", "0x")
 FAULTS: dict[str, tuple[dict[str, Any], list[str]]] = {
-    "methods": ({"allowed_methods": ("vault", "cash", "vault")},
-                ["allowedMethods[1]", "allowedMethods[2]"]),
+    "methods": ({"allowed_methods": ("vault", "direct", "vault")}, ["allowedMethods[2]"]),
+    "no such method": ({"allowed_methods": ("vault", "cash")}, ["allowedMethods[1]"]),
+    "kinds": ({"enabled": 1, "tolerance_bps": 0.5, "allowed_origins": "https://a.example",
+               "confirmations": {BASE: True}, "branding": None, "success_url": "\ud800"},
+              ["allowedOrigins", f"confirmations.{BASE}", "branding", "enabled", "successUrl",
+               "underpaymentToleranceBps"]),
     "no method": ({"allowed_methods": ()}, ["allowedMethods"]),
     "chains": ({"chains": (BASE, 5, BASE)}, ["chains[1]", "chains[2]"]),
     "no chain": ({"chains": ()}, ["chains"]),

@@ -360,3 +360,12 @@ class TestDecisionsOfTheProvider:
             with pytest.raises(NotFound):
                 verifications.decide(server, account_id, "approved", **named)  # type: ignore[arg-type]
         assert kyc_of(world) == "pending"
+
+    def test_a_decision_that_names_nothing_decides_nothing(self, world: World) -> None:
+        """An empty text was no name, and what had no reference yet was decided in its place."""
+        verifications, server = world.service.verifications, world.server
+        verifications.simulate_decision(server, world.payer.id, "pending")
+        for named in ({"verification_id": ""}, {"reference": ""}):
+            with pytest.raises(ValidationFailed):
+                verifications.decide(server, world.payer.id, "approved", **named)
+        assert kyc_of(world) == "pending"
