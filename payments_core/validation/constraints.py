@@ -1,7 +1,9 @@
 """What a value may be beyond its type: `msgspec.Meta`, as checks that answer in a sentence.
 
 `Meta(extra={"rule": "..."})` words a pattern for people; `values` in it lists all that a text may
-be, with the sentence of its `fault`; `format` names one of `FORMATS`.
+be, with the sentence of its `fault`; `format` names one of `FORMATS`. Two more are checked, and are
+not in the schema of a contract, which never becomes narrower: `known` lists all that a text may be,
+by its rule; with `printable` it is not blank and has no control characters.
 """
 
 from __future__ import annotations
@@ -36,13 +38,17 @@ def make_checks(meta: msgspec.Meta) -> list[Check]:
         checks.append(FORMATS[extra["format"]])
     if meta.min_length is not None or meta.max_length is not None:
         checks.append(_make_length_check(meta.min_length or 0, meta.max_length))
+    if extra.get("printable"):
+        checks.append(_check_printable)
     if meta.ge is not None or meta.le is not None:
         checks.append(_make_range_check(meta.ge, meta.le))
     if meta.pattern is not None:
-        rule = (meta.extra or {}).get("rule", f"a text that matches {meta.pattern}")
+        rule = extra.get("rule", f"a text that matches {meta.pattern}")
         checks.append(_make_pattern_check(meta.pattern, f"must be {rule}"))
     if "values" in extra:
         checks.append(_make_values_check(frozenset(extra["values"]), extra["fault"]))
+    if "known" in extra:
+        checks.append(_make_values_check(frozenset(extra["known"]), f"must be {extra['rule']}"))
     if any(rule is not None for rule in (meta.gt, meta.lt, meta.multiple_of)):
         raise TypeError("use ge and le")
     return checks
@@ -82,6 +88,12 @@ def _make_pattern_check(pattern: str, sentence: str) -> Check:
 
 def _make_values_check(values: frozenset[Any], sentence: str) -> Check:
     return lambda value: None if value in values else sentence
+
+
+def _check_printable(value: Any) -> str | None:
+    if not value.isprintable():  # control characters, line breaks, marks that turn the text around
+        return "must have printable characters only"
+    return None if value.strip() else "must not be blank"
 
 
 def _check_moment(value: Any) -> str | None:

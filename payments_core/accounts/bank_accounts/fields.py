@@ -14,17 +14,33 @@ from payments_core.banks.routing_numbers import find_routing_number_fault
 from payments_core.errors import FieldError
 from payments_core.validation.inputs import json_name
 
-HolderName = Annotated[str, Meta(min_length=1, max_length=100)]
+US_STATES = (
+    "AL", "AK", "AZ", "AR", "CA", "CO", "CT", "DE", "DC", "FL", "GA", "HI", "ID",
+    "IL", "IN", "IA", "KS", "KY", "LA", "ME", "MD", "MA", "MI", "MN", "MS", "MO",
+    "MT", "NE", "NV", "NH", "NJ", "NM", "NY", "NC", "ND", "OH", "OK", "OR", "PA",
+    "RI", "SC", "SD", "TN", "TX", "UT", "VT", "VA", "WA", "WV", "WI", "WY", "AS",
+    "FM", "GU", "MH", "MP", "PR", "PW", "VI", "AA", "AE", "AP",
+)  # fmt: skip
+"""The states, the District of Columbia, the possessions and the military "states", as the Postal
+Service abbreviates them (USPS, Publication 28, Appendix B)."""
+
+_PRINTABLE = {"printable": True}
+
+HolderName = Annotated[str, Meta(min_length=1, max_length=100, extra=_PRINTABLE)]
 AccountNumber = Annotated[str, Meta(pattern="^[0-9]{4,17}$", extra={"rule": "4 to 17 digits"})]
 RoutingNumber = Annotated[
     str,
     Meta(pattern="^[0-9]{9}$", extra={"rule": "an ABA routing number of 9 digits"}),
 ]
-BankName = Annotated[str, Meta(min_length=1, max_length=100)]
-AddressLine = Annotated[str, Meta(min_length=1, max_length=100)]
-City = Annotated[str, Meta(min_length=1, max_length=60)]
+BankName = Annotated[str, Meta(min_length=1, max_length=100, extra=_PRINTABLE)]
+AddressLine = Annotated[str, Meta(min_length=1, max_length=100, extra=_PRINTABLE)]
+City = Annotated[str, Meta(min_length=1, max_length=60, extra=_PRINTABLE)]
 State = Annotated[
-    str, Meta(pattern="^[A-Z]{2}$", extra={"rule": "a state as two capital letters, such as NY"})
+    str,
+    Meta(
+        pattern="^[A-Z]{2}$",
+        extra={"rule": "a state as two capital letters, such as NY", "known": US_STATES},
+    ),
 ]
 PostalCode = Annotated[
     str,
@@ -103,4 +119,5 @@ def _rules(annotation: Any) -> dict[str, Any]:
         "min_length": meta.min_length,
         "max_length": meta.max_length,
         "pattern": meta.pattern,
+        "values": (meta.extra or {}).get("known"),
     }

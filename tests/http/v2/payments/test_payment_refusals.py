@@ -81,6 +81,8 @@ def test_what_is_received_or_collected_never_goes_to_a_bank_account(checkout: Ch
         ({"rail": "wire", "achReference": "x"}, "destination.achReference"),
         ({"wireMessage": "x"}, "destination.wireMessage"),
         ({"achReference": "x" * 81}, "destination.achReference"),
+        ({"achReference": "one line\nand another"}, "destination.achReference"),
+        ({"rail": "wire", "wireMessage": " "}, "destination.wireMessage"),
         ({"bankAccountId": ""}, "destination.bankAccountId"),
         ({"accountNumber": "1"}, "destination.accountNumber"),
     ],
