@@ -19,10 +19,11 @@ from payments_core.accounts.record import (
     Wallet,
 )
 from payments_core.accounts.usernames import require_usable, username_key
-from payments_core.accounts.vaults.record import Policy, Vault
+from payments_core.accounts.vaults.provisioning import new_vault
+from payments_core.accounts.vaults.record import Vault
 from payments_core.addresses import AddressError, normalize_wallet_address
 from payments_core.assets import DEFAULT_CHAIN_ID, DEFAULT_SYMBOL, ChainType, asset_of
-from payments_core.chains.port import AddressSpec, Chain
+from payments_core.chains.port import Chain
 from payments_core.engine.decision import Decision, lock_shared
 from payments_core.engine.idempotency.record import IdempotentRequest
 from payments_core.engine.identifiers import IdSequence
@@ -146,7 +147,10 @@ class Accounts:
                 created_at=now,
                 updated_at=now,
             )
-            vaults, policies = self._provision(account, authority, id_sequence)
+            made = [
+                new_vault(chain, authority.partition, account.id, id_sequence, now=now)
+                for _, chain in sorted(self._chains.items())
+            ]
             linked = tuple(
                 Wallet(
                     id=id_sequence.issue("wallet"),
@@ -160,8 +164,8 @@ class Accounts:
                 for ordinal, wallet in enumerate(wallets)
             )
             return Decision(
-                AccountDetails(account, vaults, linked),
-                inserts=(account, *vaults, *policies, *linked),
+                AccountDetails(account, tuple(vault for vault, _ in made), linked),
+                inserts=(account, *(row for pair in made for row in pair), *linked),
                 events=(account_event("account.created", account, authority),),
                 refusals={
                     "external_user": ResourceConflict(
@@ -356,32 +360,6 @@ class Accounts:
             )
 
         return self._committer.commit(authority, decide, idempotent=idempotent)
-
-    def _provision(
-        self, account: Account, authority: Authority, id_sequence: IdSequence
-    ) -> tuple[tuple[Vault, ...], tuple[Policy, ...]]:
-        vaults: list[Vault] = []
-        policies: list[Policy] = []
-        for chain_id, chain in sorted(self._chains.items()):
-            policy_id = id_sequence.issue("policy")
-            vault = Vault(
-                id=id_sequence.issue("vault"),
-                account_id=account.id,
-                chain_id=chain_id,
-                address=chain.derive(AddressSpec(authority.partition, "vault", account.id)),
-                policy_id=policy_id,
-                created_at=account.created_at,
-                updated_at=account.created_at,
-            )
-            policy = Policy(
-                id=policy_id,
-                vault_id=vault.id,
-                created_at=account.created_at,
-                updated_at=account.created_at,
-            )
-            vaults.append(vault)
-            policies.append(policy)
-        return tuple(vaults), tuple(policies)
 
 
 def load_details(snapshot: Snapshot, account: Account) -> AccountDetails:

@@ -10,6 +10,7 @@ from payments_core.accounts.queries import list_for_account
 from payments_core.accounts.record import Account
 from payments_core.accounts.vaults.record import Policy, Vault
 from payments_core.chains.port import AddressSpec, Chain
+from payments_core.clock import Instant
 from payments_core.engine.decision import Decision, lock_shared
 from payments_core.engine.idempotency.record import IdempotentRequest
 from payments_core.engine.identifiers import IdSequence
@@ -105,17 +106,7 @@ class VaultProvisioning:
                 return Decision(ProvisionedVault(present, is_new=False))
             if account.status == "closed":
                 raise InvalidState("account", account.status, "provision a vault")
-            policy_id = id_sequence.issue("policy")
-            vault = Vault(
-                id=id_sequence.issue("vault"),
-                account_id=account_id,
-                chain_id=chain_id,
-                address=chain.derive(AddressSpec(authority.partition, "vault", account_id)),
-                policy_id=policy_id,
-                created_at=now,
-                updated_at=now,
-            )
-            policy = Policy(id=policy_id, vault_id=vault.id, created_at=now, updated_at=now)
+            vault, policy = new_vault(chain, authority.partition, account_id, id_sequence, now=now)
             return Decision(
                 ProvisionedVault(vault, is_new=True),
                 inserts=(vault, policy),
@@ -127,6 +118,23 @@ class VaultProvisioning:
             )
 
         return self._committer.commit(authority, decide, idempotent=idempotent)
+
+
+def new_vault(
+    chain: Chain, partition: str, account_id: str, id_sequence: IdSequence, *, now: Instant
+) -> tuple[Vault, Policy]:
+    """An account's vault on a chain, with its default policy."""
+    policy_id = id_sequence.issue("policy")
+    vault = Vault(
+        id=id_sequence.issue("vault"),
+        account_id=account_id,
+        chain_id=chain.chain_id,
+        address=chain.derive(AddressSpec(partition, "vault", account_id)),
+        policy_id=policy_id,
+        created_at=now,
+        updated_at=now,
+    )
+    return vault, Policy(id=policy_id, vault_id=vault.id, created_at=now, updated_at=now)
 
 
 def require_own_vault(vault: Vault | None, account: Account | None) -> Vault:
