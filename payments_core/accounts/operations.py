@@ -9,6 +9,7 @@ import attrs
 from msgspec import UNSET, Meta, UnsetType
 
 from payments_core.accounts.capabilities.record import CAPABILITIES, CapabilityActivation
+from payments_core.accounts.capabilities.suspension import decide_suspension
 from payments_core.accounts.events import account_event
 from payments_core.accounts.record import (
     MAX_WALLETS,
@@ -352,12 +353,15 @@ class Accounts:
             if documents.encode(changed) == documents.encode(account):
                 return Decision(attrs.evolve(details, account=account))
             changed = attrs.evolve(changed, updated_at=now)
+            capabilities = Decision(details.activations)
+            if changed.status != account.status:
+                capabilities = decide_suspension(tx, details.activations, changed, now=now)
             return Decision(
-                attrs.evolve(details, account=changed),
+                attrs.evolve(details, account=changed, activations=capabilities.result),
                 replaces=(changed,),
                 events=(account_event("account.updated", changed, authority),),
                 refusals=refusals or {},
-            )
+            ).merge(capabilities)
 
         return self._committer.commit(authority, decide, idempotent=idempotent)
 

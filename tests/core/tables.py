@@ -206,6 +206,9 @@ CAPABILITY: set[Row] = {
     ),
     ("pending", "approve", "active", "account.capability_updated", None),
     ("pending", "reject", "rejected", "account.capability_updated", None),
+    ("pending", "withhold", "suspended", "account.capability_updated", None),
+    ("active", "suspend", "suspended", "account.capability_updated", None),
+    ("suspended", "resume", "active", "account.capability_updated", None),
 }  # fmt: skip
 
 BANK_ACCOUNT: set[Row] = {
@@ -267,7 +270,7 @@ TERMINAL = {
     "vault funding operation": {"confirmed", "expired", "cancelled", "failed"},
     "mandate": {"revoked"},
     "verification": {"approved"},
-    "capability": {"active"},
+    "capability": set(),
     "bank account": {"active", "rejected"},
     "payout": {"failed", "cancelled", "returned"},
     "bank transaction": {"refunded", "failed"},

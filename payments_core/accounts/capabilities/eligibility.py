@@ -44,7 +44,8 @@ def load_eligibility(
     if account is None:
         raise NotFound("account")
     activation = load_activation(snapshot, account_id, capability, skip_damaged=True)
-    is_active = activation is not None and activation.status == "active"
+    # A suspended capability is its account's, whose status is a reason of its own.
+    is_active = activation is not None and activation.status in ("active", "suspended")
     is_entitled = PRODUCT_OF_CAPABILITY[capability] in authority.environment.products
     reasons = (
         *(() if account.status == "active" else (f"account_{account.status}",)),

@@ -42,8 +42,25 @@ CAPABILITY = StateMachine(
             emits=_EVENT,
             why="The bank rejected the request; it can be made again.",
         ),
+        Transition(
+            "pending",
+            "withhold",
+            "suspended",
+            emits=_EVENT,
+            why="The bank approved the request, and the account is suspended or closed.",
+        ),
+        Transition(
+            "active",
+            "suspend",
+            "suspended",
+            emits=_EVENT,
+            why="The account was suspended or closed.",
+        ),
+        Transition(
+            "suspended", "resume", "active", emits=_EVENT, why="The account is active again."
+        ),
     ),
-    terminal=("active",),
+    terminal=(),
 )
 
 _STATUSES: dict[str, CapabilityStatus] = {
@@ -52,6 +69,7 @@ _STATUSES: dict[str, CapabilityStatus] = {
     "pending": "pending",
     "active": "active",
     "rejected": "rejected",
+    "suspended": "suspended",
 }
 
 
@@ -80,9 +98,23 @@ def apply_review(
     if review.status == "pending":
         return attrs.evolve(step, record=attrs.evolve(step.record, hosted_url=review.hosted_url))
     decided = attrs.evolve(step.record, hosted_url=None, reason=review.reason)
-    return attrs.evolve(step, record=decided).then(
-        _take, account, _DECISIONS[review.status], now=now
-    )
+    trigger = _DECISIONS[review.status]
+    if trigger == "approve" and account.status != "active":
+        trigger = "withhold"
+    return attrs.evolve(step, record=decided).then(_take, account, trigger, now=now)
+
+
+def follow_account(
+    activation: CapabilityActivation, account: Account, *, now: Instant
+) -> Step[CapabilityActivation]:
+    """The capability after its account was suspended, closed, or made active again.
+
+    What is not active yet goes on as it is: the account's status is looked at in its turn.
+    """
+    trigger = "resume" if account.status == "active" else "suspend"
+    if not CAPABILITY.allows(activation.status, trigger):
+        return Step(activation)
+    return _take(activation, account, trigger, now=now)
 
 
 def _take(

@@ -26,13 +26,20 @@ BANK_REVIEW = "bank_review"
 BANK_PROVIDER = "bank_provider"
 """A bank, which the deployment lacks."""
 
+ACCOUNT_ACTIVE = "account_active"
+"""The account's own status, which suspends its capabilities with it."""
+
 
 @attrs.frozen(kw_only=True)
 class Capability:
-    """One capability, and which of its requirements are missing, under way and met."""
+    """One capability, and which of its requirements are missing, under way and met.
+
+    `hosted_url` is where the user supplies what the bank asks for, while it does.
+    """
 
     name: BankCapability
     status: CapabilityStatus
+    hosted_url: str | None = attrs.field(default=None, repr=False)
     missing: tuple[str, ...] = ()
     pending: tuple[str, ...] = ()
     complete: tuple[str, ...] = ()
@@ -67,12 +74,15 @@ def describe_capability(
     else:
         groups[ACTIVATION] = "complete" if activation else "missing"
         groups[BANK_REVIEW] = _REVIEW_GROUPS.get(status, "missing")
+    if status == "suspended":
+        groups[ACCOUNT_ACTIVE] = "missing"
     found = {
         group: tuple(requirement for requirement, of in groups.items() if of == group)
         for group in ("missing", "pending", "complete")
     }
-    return Capability(name=name, status=status, **found)
+    hosted_url = activation.hosted_url if activation else None
+    return Capability(name=name, status=status, hosted_url=hosted_url, **found)
 
 
 _KYC_GROUPS = {"pending": "pending", "approved": "complete"}
-_REVIEW_GROUPS = {"pending": "pending", "active": "complete"}
+_REVIEW_GROUPS = {"pending": "pending", "active": "complete", "suspended": "complete"}

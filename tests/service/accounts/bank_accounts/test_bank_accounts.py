@@ -156,6 +156,48 @@ class TestCapabilities:
         assert payout(world).status == "active"
         assert world.service.sandbox().list_failures() == ()
 
+    def test_it_is_suspended_with_its_account(self, ready: World) -> None:
+        accounts, payer = ready.service.accounts, ready.payer.id
+        before = told(ready, "account.capability_updated")
+        ready.advance(1)
+        changed = accounts.update(ready.server, payer, status="suspended")
+        assert [it.status for it in changed.activations] == ["suspended"]
+        assert payout(ready) == Capability(
+            name="us_bank_payout",
+            status="suspended",
+            missing=("account_active",),
+            complete=("kyc", "activation", "bank_review"),
+        )
+        with pytest.raises(AccountSuspended):
+            add(ready)
+        ready.advance(86_400)
+        accounts.update(ready.server, payer, email="ada@shop.example")
+        assert payout(ready).status == "suspended"
+        ready.advance(1)
+        accounts.update(ready.server, payer, status="active")
+        assert payout(ready).status == "active"
+        ready.advance(1)
+        accounts.update(ready.server, payer, status="closed")
+        assert payout(ready).status == "suspended"
+        after = told(ready, "account.capability_updated")
+        assert after == [*before, "suspended", "active", "suspended"]
+
+    def test_one_that_the_bank_approves_for_a_suspended_account_is_suspended(
+        self, world: World
+    ) -> None:
+        approve(world)
+        activate(world)
+        world.run()
+        world.service.accounts.update(world.server, world.payer.id, status="suspended")
+        assert payout(world).status == "pending"
+        world.advance(60)
+        assert payout(world).status == "suspended"
+        world.advance(1)
+        world.service.accounts.update(world.server, world.payer.id, status="active")
+        assert payout(world).status == "active"
+        changes = told(world, "account.capability_updated")
+        assert changes == ["pending", "suspended", "active"]
+
     def test_it_needs_its_product_and_an_active_account(self, world: World) -> None:
         tenants, accounts = world.service.tenants, world.service.accounts
         products = world.environment.products
