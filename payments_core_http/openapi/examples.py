@@ -191,6 +191,7 @@ VALUES_OF: Mapping[tuple[str, str], Any] = {
         {"name": "deadline", "type": "uint256"},
     ],
     ("BankAccount", "reason"): "The bank does not pay this account.",
+    ("BankAccountRequirements", "actions"): [],
     ("BankAccountRequirements", "reasons"): [],
     ("BankAccountRequirements", "fields"): [
         {
@@ -208,7 +209,16 @@ VALUES_OF: Mapping[tuple[str, str], Any] = {
     ("BankDeposit", "bankTransferId"): "incoming_5f3a9c0d",
     ("Branding", "name"): "Shop",
     ("OwnersCall", "data"): "0x610b5925" + _ADDRESS[2:].lower().rjust(64, "0"),  # enableModule
+    ("CapabilityActivation", "actions"): [
+        {
+            "resolves": "bank_review", "description": "The bank reviews the request.",
+            "method": None, "path": None, "url": None,
+        }
+    ],
     ("CapabilityActivation", "reason"): "The documents do not match.",
+    ("Requirements", "missing"): ["kyc", "bank_review"],
+    ("Requirements", "pending"): [],
+    ("Requirements", "complete"): ["activation"],
     ("CreateRefund", "destination"): _ADDRESS,
     ("DepositInstructions", "accountNumber"): "812345678901",
     ("DepositInstructions", "bankAddress"): "1 Bank Plaza, New York, NY 10001, US",
@@ -216,6 +226,7 @@ VALUES_OF: Mapping[tuple[str, str], Any] = {
     ("DepositInstructions", "beneficiaryName"): "Shop Inc",
     ("OnrampBankAccount", "reason"): "The bank does not serve this account.",
     ("OnrampDestination", "type"): "wallet",
+    ("OnrampRequirements", "actions"): [],
     ("OnrampRequirements", "reasons"): [],
     ("OnrampRequirements", "fields"): [
         {

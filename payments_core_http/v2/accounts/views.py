@@ -20,6 +20,7 @@ from payments_core.accounts.vaults.operations import Holding
 from payments_core.accounts.vaults.record import Vault, VaultStatus
 from payments_core.clock import format_iso
 from payments_core.money import format_amount
+from payments_core_http.v2.accounts.actions import ActionView, actions_of_capability
 from payments_core_http.v2.wallets.views import WalletView, wallet
 
 
@@ -81,10 +82,11 @@ class RequirementsView:
 
 @attrs.frozen(kw_only=True, slots=False)
 class CapabilityView:
-    """A capability of an account."""
+    """A capability of an account; `actions` say who supplies what it still waits for, and where."""
 
     status: CapabilityStatus
     requirements: RequirementsView
+    actions: tuple[ActionView, ...]
 
 
 @attrs.frozen(kw_only=True, slots=False)
@@ -143,7 +145,8 @@ def account(details: AccountDetails) -> AccountView:
 def capabilities(account_id: str, found: Iterable[Capability]) -> CapabilitiesView:
     """What of the bank flows the account may use."""
     return CapabilitiesView(
-        accountId=account_id, capabilities={item.name: _capability(item) for item in found}
+        accountId=account_id,
+        capabilities={item.name: _capability(account_id, item) for item in found},
     )
 
 
@@ -169,8 +172,12 @@ def _vault(vault: Vault) -> VaultView:
     )
 
 
-def _capability(item: Capability) -> CapabilityView:
-    return CapabilityView(status=item.status, requirements=requirements(item))
+def _capability(account_id: str, item: Capability) -> CapabilityView:
+    return CapabilityView(
+        status=item.status,
+        requirements=requirements(item),
+        actions=actions_of_capability(account_id, item),
+    )
 
 
 def _statuses(details: AccountDetails) -> dict[str, CapabilityStatus]:

@@ -33,8 +33,9 @@ def activate_capability(
 
 def read_requirements(service: PaymentsService, call: ApiCall[None, None]) -> Response:
     """What a new bank account needs."""
-    found = service.bank_accounts.requirements(call.authority, call.path["accountId"])
-    return call.answer(views.bank_account_requirements(found))
+    account_id = call.path["accountId"]
+    found = service.bank_accounts.requirements(call.authority, account_id)
+    return call.answer(views.bank_account_requirements(account_id, found))
 
 
 def add(service: PaymentsService, call: ApiCall[bodies.AddBankAccount, None]) -> Response:

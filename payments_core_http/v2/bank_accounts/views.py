@@ -5,7 +5,7 @@ from __future__ import annotations
 import attrs
 
 from payments_core.accounts.bank_accounts.fields import FieldRequirement
-from payments_core.accounts.bank_accounts.operations import BankAccountRequirements
+from payments_core.accounts.bank_accounts.operations import PAYOUT, BankAccountRequirements
 from payments_core.accounts.bank_accounts.record import BankAccount, BankAccountStatus
 from payments_core.accounts.capabilities.operations import ActivatedCapability
 from payments_core.accounts.capabilities.record import CapabilityStatus
@@ -15,12 +15,18 @@ from payments_core.banks.rails import Rail
 from payments_core.banks.return_codes import HolderType
 from payments_core.banks.reviews import BankCapability
 from payments_core.clock import format_iso
+from payments_core_http.v2.accounts.actions import (
+    ActionView,
+    actions_of_capability,
+    actions_of_reasons,
+)
 from payments_core_http.v2.accounts.views import RequirementsView, requirements
 
 
 @attrs.frozen(kw_only=True, slots=False)
 class CapabilityActivationView:
-    """A capability that was asked for, and what it still waits for (contract §7)."""
+    """A capability that was asked for, what it still waits for (contract §7), and in `actions` who
+    supplies that, and where."""
 
     id: str
     accountId: str
@@ -29,6 +35,7 @@ class CapabilityActivationView:
     hostedUrl: str | None
     reason: str | None
     requirements: RequirementsView
+    actions: tuple[ActionView, ...]
     createdAt: str
     updatedAt: str
 
@@ -91,10 +98,12 @@ class FieldRequirementView:
 
 @attrs.frozen(kw_only=True, slots=False)
 class BankAccountRequirementsView:
-    """Whether bank accounts can be added and, if not, why; and what a new one takes."""
+    """Whether bank accounts can be added and, if not, why and what removes the reasons; and what a
+    new one takes."""
 
     eligible: bool
     reasons: tuple[str, ...]
+    actions: tuple[ActionView, ...]
     rails: tuple[Rail, ...]
     wallets: tuple[PayingWalletView, ...]
     fields: tuple[FieldRequirementView, ...]
@@ -111,6 +120,7 @@ def capability_activation(activated: ActivatedCapability) -> CapabilityActivatio
         hostedUrl=activation.hosted_url,
         reason=activation.reason,
         requirements=requirements(activated.capability),
+        actions=actions_of_capability(activation.account_id, activated.capability),
         createdAt=format_iso(activation.created_at),
         updatedAt=format_iso(activation.updated_at),
     )
@@ -146,11 +156,14 @@ def bank_account(record: BankAccount) -> BankAccountView:
     )
 
 
-def bank_account_requirements(found: BankAccountRequirements) -> BankAccountRequirementsView:
+def bank_account_requirements(
+    account_id: str, found: BankAccountRequirements
+) -> BankAccountRequirementsView:
     """What a new bank account needs."""
     return BankAccountRequirementsView(
         eligible=found.eligible,
         reasons=found.reasons,
+        actions=actions_of_reasons(account_id, found.reasons, PAYOUT),
         rails=found.rails,
         wallets=tuple(map(wallet, found.vaults)),
         fields=tuple(map(field_requirement, found.fields)),

@@ -16,8 +16,9 @@ if TYPE_CHECKING:
 
 def read_requirements(service: PaymentsService, call: ApiCall[None, None]) -> Response:
     """What a new on-ramp needs."""
-    found = service.onramp_accounts.requirements(call.authority, call.path["accountId"])
-    return call.answer(views.onramp_requirements(found))
+    account_id = call.path["accountId"]
+    found = service.onramp_accounts.requirements(call.authority, account_id)
+    return call.answer(views.onramp_requirements(account_id, found))
 
 
 def add(service: PaymentsService, call: ApiCall[bodies.AddOnrampAccount, None]) -> Response:

@@ -8,6 +8,7 @@ import attrs
 
 from payments_core.banks.incoming import IncomingRail
 from payments_core.clock import format_iso, format_iso_or_none
+from payments_core.onramps.following import FUNDING
 from payments_core.onramps.lifecycle import format_cents
 from payments_core.onramps.operations import OnrampRequirements, OpenedInstructions
 from payments_core.onramps.record import (
@@ -18,6 +19,7 @@ from payments_core.onramps.record import (
     OnrampAccountStatus,
     OnrampDestination,
 )
+from payments_core_http.v2.accounts.actions import ActionView, actions_of_reasons
 from payments_core_http.v2.bank_accounts.views import (
     FieldRequirementView,
     PayingWalletView,
@@ -55,10 +57,12 @@ class OnrampBankAccountView:
 
 @attrs.frozen(kw_only=True, slots=False)
 class OnrampRequirementsView:
-    """Whether on-ramps can be added and, if not, why; and what a new one takes."""
+    """Whether on-ramps can be added and, if not, why and what removes the reasons; and what a new
+    one takes."""
 
     eligible: bool
     reasons: tuple[str, ...]
+    actions: tuple[ActionView, ...]
     rails: tuple[IncomingRail, ...]
     wallets: tuple[PayingWalletView, ...]
     fields: tuple[FieldRequirementView, ...]
@@ -129,11 +133,12 @@ def onramp_account(record: OnrampAccount) -> OnrampBankAccountView:
     )
 
 
-def onramp_requirements(found: OnrampRequirements) -> OnrampRequirementsView:
+def onramp_requirements(account_id: str, found: OnrampRequirements) -> OnrampRequirementsView:
     """What a new on-ramp needs."""
     return OnrampRequirementsView(
         eligible=found.eligible,
         reasons=found.reasons,
+        actions=actions_of_reasons(account_id, found.reasons, FUNDING),
         rails=found.rails,
         wallets=tuple(map(wallet, found.vaults)),
         fields=tuple(map(field_requirement, found.fields)),

@@ -304,16 +304,20 @@ class TestVerifications:
 
 def test_capabilities_are_inactive_and_say_why(payer: Partner) -> None:
     missing = ["kyc", "activation", "bank_review"]
-    assert payer.call("GET", "/capabilities").json == {
-        "accountId": payer.id,
-        "capabilities": {
-            name: {
-                "status": "inactive",
-                "requirements": {"missing": missing, "pending": [], "complete": []},
-            }
-            for name in ("us_bank_payout", "us_bank_funding")
-        },
-    }
+    found = payer.call("GET", "/capabilities").json
+    assert found["accountId"] == payer.id
+    assert found["capabilities"].keys() == {"us_bank_payout", "us_bank_funding"}
+    for name, capability in found["capabilities"].items():
+        assert capability["status"] == "inactive"
+        assert capability["requirements"] == {"missing": missing, "pending": [], "complete": []}
+        assert [action["resolves"] for action in capability["actions"]] == missing
+        assert capability["actions"][1] == {
+            "resolves": "activation",
+            "description": f"Ask for the capability {name}.",
+            "method": "POST",
+            "path": f"/v2/accounts/{payer.id}/capability-activations",
+            "url": None,
+        }
     assert set(payer.account["capabilities"].values()) == {"inactive"}
 
 
