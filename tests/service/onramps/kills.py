@@ -24,7 +24,7 @@ CENTS = 150
 ATOMIC = CENTS * 10_000
 
 
-def run(transfers: int, seed: int, chance: float, within_s: float = 600.0) -> tuple[int, int]:
+def run(transfers: int, seed: int, chance: float, within_s: float = 3_600.0) -> tuple[int, int]:
     """How many credits there are for so many transfers, and how many workers were killed."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

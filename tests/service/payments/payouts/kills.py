@@ -20,7 +20,7 @@ from tests.service.world import World
 MODULE = "tests.service.payments.payouts.kills"
 
 
-def run(payments: int, seed: int, chance: float, within_s: float = 600.0) -> tuple[int, int]:
+def run(payments: int, seed: int, chance: float, within_s: float = 3_600.0) -> tuple[int, int]:
     """How many payouts the bank has for so many Payments, and how many workers were killed."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
