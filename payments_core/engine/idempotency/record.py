@@ -19,6 +19,8 @@ PUBLIC_RETENTION_MS = HOUR
 """Of public creation, whose keys browsers make up and anybody can send."""
 
 SEAL_PURPOSE = "idempotent answer"
+_SEALED = "sealed"
+_LENGTH_BYTES = 4
 _COMPRESS_FROM_BYTES = 16_384
 
 
@@ -42,7 +44,12 @@ class AlreadyResponded(Exception):
 
 @attrs.frozen(kw_only=True)
 class StoredResponse(Record):
-    """The answer under an id made from principal and key; the body is sealed to that id."""
+    """The answer under an id made from principal and key; the body is sealed to that id.
+
+    So is the request's fingerprint, together with the body: who can read the rows of a bank account
+    knows all of the request but its number, and could try numbers until one has the fingerprint.
+    `fingerprint` is `sealed`, or the fingerprint itself in rows of earlier releases.
+    """
 
     collection: ClassVar[Collection] = Collection(
         "idempotency",
@@ -77,10 +84,10 @@ class IdempotentRequest:
         """The record of this request's answer."""
         answer = self.render(result)
         self.response = answer
-        sealed = key_ring.seal(SEAL_PURPOSE, self.id, _compress(answer.body))
+        sealed = key_ring.seal(SEAL_PURPOSE, self.id, _pack(self.fingerprint, answer.body))
         return StoredResponse(
             id=self.id,
-            fingerprint=self.fingerprint,
+            fingerprint=_SEALED,
             status=answer.status,
             sealed_body=base64.b64encode(sealed).decode(),
             api_version=answer.api_version,
@@ -90,10 +97,24 @@ class IdempotentRequest:
 
     def replay(self, stored: StoredResponse, key_ring: KeyRing) -> AlreadyResponded:
         """The way out with the stored answer. Raises IdempotencyConflict for another request."""
-        if stored.fingerprint != self.fingerprint:
+        opened = key_ring.open(SEAL_PURPOSE, stored.id, base64.b64decode(stored.sealed_body))
+        fingerprint, packed = stored.fingerprint, opened
+        if fingerprint == _SEALED:
+            fingerprint, packed = _unpack(opened)
+        if fingerprint != self.fingerprint:
             raise IdempotencyConflict()
-        packed = key_ring.open(SEAL_PURPOSE, stored.id, base64.b64decode(stored.sealed_body))
         return AlreadyResponded(Response(stored.status, _decompress(packed), stored.api_version))
+
+
+def _pack(fingerprint: str, body: bytes) -> bytes:
+    text = fingerprint.encode()
+    return len(text).to_bytes(_LENGTH_BYTES, "big") + text + _compress(body)
+
+
+def _unpack(opened: bytes) -> tuple[str, bytes]:
+    """The fingerprint, and the body as `_compress` made it."""
+    end = _LENGTH_BYTES + int.from_bytes(opened[:_LENGTH_BYTES], "big")
+    return opened[_LENGTH_BYTES:end].decode(), opened[end:]
 
 
 def _compress(body: bytes) -> bytes:

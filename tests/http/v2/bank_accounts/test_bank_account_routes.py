@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import hashlib
 import logging
 from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from payments_core.record_types import RECORD_TYPES
 from payments_core.storage.memory.adapter import MemoryStorage
 from payments_core.storage.sqlite.backups import backup
 from payments_core.storage_loader import open_storage
+from payments_core_http.wire.json_text import canonicalize
 from tests.bank_account_fields import WRONG_FIELDS
 from tests.http.checkout import Checkout
 from tests.http.payment_bodies import BANK_ACCOUNT
@@ -68,6 +71,10 @@ class TestCapabilities:
         activation = seen.json
         assert activation.pop("createdAt") == activation.pop("updatedAt")
         assert activation.pop("id").startswith("capability_activation_")
+        actions = {action["resolves"]: action for action in activation.pop("actions")}
+        assert actions.keys() == {"kyc", "bank_review"}
+        assert actions["kyc"]["method"] == "POST"
+        assert actions["kyc"]["path"] == f"/v2/accounts/{payer.id}/verifications"
         assert activation == {
             "accountId": payer.id,
             "capability": "us_bank_payout",
@@ -90,11 +97,57 @@ class TestCapabilities:
             "requirements": {
                 "missing": [], "pending": [], "complete": ["kyc", "activation", "bank_review"],
             },
+            "actions": [],
         }  # fmt: skip
         assert ready.account["capabilities"] == {
             "us_bank_payout": "active",
             "us_bank_funding": "inactive",
         }
+
+    def test_whoever_follows_the_actions_gets_there(
+        self, checkout: Checkout, payer: Partner
+    ) -> None:
+        """From a suspended account without a verification to an active capability."""
+        bodies = {
+            "PATCH": {"status": "active"},
+            f"/v2/accounts/{payer.id}/capability-activations": PAYOUT,
+            f"/v2/accounts/{payer.id}/verifications": None,
+        }
+        payer.call("PATCH", body={"status": "suspended"})
+        [suspended, why] = payer.call("GET", "/bank-account-requirements").json["actions"]
+        assert (suspended["resolves"], why["resolves"]) == (
+            "account_suspended", "capability_not_active",
+        )  # fmt: skip
+        done = checkout.door.call(
+            suspended["method"], suspended["path"], bodies[suspended["method"]]
+        )
+        assert done.status == 200
+        resolved = []
+        for _ in range(10):
+            found = checkout.door.call(why["method"], why["path"]).json["capabilities"]
+            actions = {it["resolves"]: it for it in found["us_bank_payout"]["actions"]}
+            posts = [it for it in actions.values() if it["method"] == "POST"]
+            if posts:
+                path = posts[0]["path"]
+                assert checkout.door.call("POST", path, bodies[path]).status in (201, 202)
+                resolved.append(posts[0]["resolves"])
+            elif "kyc" in actions:  # the user and the provider are at it
+                sandbox(checkout, f"accounts/{payer.id}/kyc", {"status": "approved"})
+            elif actions:
+                sandbox(checkout, "clock", {"advanceSeconds": 60})
+        assert resolved == ["kyc", "activation"]
+        assert found["us_bank_payout"]["status"] == "active"
+        assert payer.call("GET", "/bank-account-requirements").json["actions"] == []
+
+    def test_it_is_suspended_with_the_account(self, ready: Partner) -> None:
+        suspended = ready.call("PATCH", body={"status": "suspended"}).json
+        assert suspended["capabilities"]["us_bank_payout"] == "suspended"
+        capability = ready.call("GET", "/capabilities").json["capabilities"]["us_bank_payout"]
+        assert capability["requirements"]["missing"] == ["account_active"]
+        [action] = capability["actions"]
+        assert (action["method"], action["path"]) == ("PATCH", f"/v2/accounts/{ready.id}")
+        active = ready.call("PATCH", body={"status": "active"}).json
+        assert active["capabilities"]["us_bank_payout"] == "active"
 
     @pytest.mark.parametrize(
         ("body", "status", "code"),
@@ -179,11 +232,17 @@ class TestBankAccounts:
             assert ready.call("POST", "/bank-accounts", body).status == expected, name
         assert fields["accountType"]["values"] == ["checking", "savings"]
         assert fields["routingNumber"]["pattern"] == "^[0-9]{9}$"
+        states = fields["address.state"]["values"]
+        assert {"NY", "DC", "PR", "AP"} < set(states) and len(states) == len(set(states)) == 62
 
     def test_an_account_that_is_not_ready_is_told_why(self, payer: Partner) -> None:
         found = payer.call("GET", "/bank-account-requirements").json
         assert (found["eligible"], found["reasons"]) == (False, ["capability_not_active"])
         assert (found["rails"], found["wallets"]) == ([], [])
+        [action] = found["actions"]
+        assert (action["method"], action["path"]) == (
+            "GET", f"/v2/accounts/{payer.id}/capabilities",
+        )  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -234,6 +293,16 @@ def test_no_file_log_event_or_backup_holds_an_account_number(
     texts = [answer.body for answer in (*answers, events)] + [caplog.text.encode()]
     texts += [path.read_bytes() for path in tmp_path.iterdir()]
     assert len(texts) > len(answers) + 3
-    for number in planted:
-        assert not [text for text in texts if number.encode() in text], number
+    fingerprint = fingerprint_of(f"/v2/accounts/{payer.id}/bank-accounts", planted[0])
+    for secret in (*planted, fingerprint):
+        assert not [text for text in texts if secret.encode() in text], secret
     storage.close()
+
+
+def fingerprint_of(path: str, number: str) -> str:
+    """What a thief of the rows could compare: all of the request but the number is in them."""
+    _, _, _, account_id, _ = path.split("/")
+    body = canonicalize(changed("accountNumber", number))
+    template = path.replace(account_id, "{accountId}")
+    text = msgspec.json.encode(("POST", template, [account_id], body))
+    return hashlib.sha256(text).hexdigest()

@@ -7,6 +7,7 @@ import json
 import random
 from typing import Any
 
+import attrs
 import pytest
 
 from payments_core.credentials.keyring import KeyRing
@@ -17,8 +18,9 @@ from payments_core.engine.idempotency.record import (
     Response,
     StoredResponse,
 )
+from payments_core.errors import IdempotencyConflict
 from payments_core.storage.documents import MAX_BODY_BYTES
-from tests.service.world import RING, World, answer_of
+from tests.service.world import RING, World, answer_of, write
 
 
 def asked(body: bytes) -> IdempotentRequest:
@@ -62,8 +64,8 @@ def test_an_answer_of_75_kilobytes_is_replayed_byte_for_byte(memory_world: World
 def test_a_small_answer_is_stored_as_it_is(memory_world: World, size: int) -> None:
     body = b"x" * size
     answer_with(memory_world, body)
-    assert body in unsealed(memory_world)
-    assert len(unsealed(memory_world)) - size <= 1
+    assert unsealed(memory_world).endswith(body)
+    assert len(unsealed(memory_world)) - size < 10  # with the fingerprint of one letter
     replayed = answer_of(lambda: answer_with(memory_world, b""))
     assert replayed is not None
     assert replayed.body == body
@@ -91,3 +93,25 @@ def test_no_answer_shows_its_body_when_it_is_logged(memory_world: World) -> None
         answer_with(memory_world, body)
     for shown in (idempotent, idempotent.response, earlier.value.answer, stored(memory_world)):
         assert "dont_show_me" not in repr(shown)
+
+
+def test_the_fingerprint_is_under_the_seal_and_compared(memory_world: World) -> None:
+    answer_with(memory_world, b"answer")
+    assert stored(memory_world).fingerprint == "sealed"
+    other = attrs.evolve(asked(b""), fingerprint="another")
+    with pytest.raises(IdempotencyConflict):
+        memory_world.service.ports.committer.replay(memory_world.server, other)
+
+
+def test_an_answer_of_an_earlier_release_has_its_fingerprint_beside_it(memory_world: World) -> None:
+    answer_with(memory_world, b"answer")
+    sealed = KeyRing.parse(RING).seal("idempotent answer", "large-1", b"-before")
+    text = base64.b64encode(sealed).decode()
+    before = attrs.evolve(stored(memory_world), fingerprint="f", sealed_body=text)
+    write(memory_world.storage, memory_world.environment_id, lambda tx: tx.replace(before))
+    replayed = answer_of(lambda: answer_with(memory_world, b"another"))
+    assert replayed is not None
+    assert replayed.body == b"before"
+    other = attrs.evolve(asked(b""), fingerprint="another")
+    with pytest.raises(IdempotencyConflict):
+        memory_world.service.ports.committer.replay(memory_world.server, other)
