@@ -223,7 +223,9 @@ def store_jobs(
         wanted += sum(len(notice_ids) for _, notice_ids in wanted_jobs.values())
         try:
             stored += _store(committer, clock, WorkerAuthority(partition, mode), wanted_jobs)
-        except (Unavailable, StorageError) as error:
+        except Unavailable as error:  # the storage is away, or its answer was lost: soon again
+            _log.warning("notices for %s could not be stored yet: %r", partition, error)
+        except StorageError as error:
             _log.error("ALARM: notices for %s could not be stored: %s", partition, error)
     return stored, len(stored) < wanted
 

@@ -7,10 +7,12 @@ from collections.abc import Sequence
 import attrs
 import pytest
 
-from payments_core.banks.notice_reader import MAX_PAGES, NoticeReader, NoticesPage
+from payments_core.banks.notice_reader import MAX_PAGES, NoticeReader, NoticesPage, store_jobs
 from payments_core.banks.port import BankUnavailable
 from payments_core.clock import MINUTE
+from payments_core.storage.jobs import Job
 from payments_core.storage.memory.adapter import MemoryStorage
+from tests.service.faults import Fault, FaultyStorage, commit_failed, commit_lost, storage_away
 from tests.service.world import World
 
 PAGES = 2 * MAX_PAGES + 2
@@ -92,4 +94,20 @@ def test_pages_that_hold_notices_of_the_other_mode_alone_give_no_alarm(
     kind = OfOthers()
     run(world, kind)
     assert len(kind.asked) == MAX_PAGES
+    assert [record for record in caplog.records if "ALARM" in record.getMessage()] == []
+
+
+@pytest.mark.parametrize("fault", [storage_away, commit_lost, commit_failed])
+def test_a_storage_that_is_away_for_a_moment_is_no_alarm(
+    world: World, caplog: pytest.LogCaptureFixture, fault: Fault
+) -> None:
+    ports = world.restarted(FaultyStorage(world.storage, 1, fault, ("transact",))).ports
+    job = Job(
+        id="sandbox:look:1", queue="sandbox.timers", lane="bank", kind="payouts.look", due_at=0,
+        subject="1",
+    )  # fmt: skip
+    jobs = {world.environment_id: {job.id: (job, ["notice"])}}
+    found = [store_jobs(ports.committer, ports.clock, "sandbox", jobs) for _ in range(2)]
+    assert found[1] == (["notice"], False)
+    assert found[0] in (found[1], ([], True))
     assert [record for record in caplog.records if "ALARM" in record.getMessage()] == []
