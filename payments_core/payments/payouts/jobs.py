@@ -64,8 +64,8 @@ class PayoutJobs:
     def follow(self, claimed: ClaimedJob) -> None:
         """The job of one payout. It ends with the payout, or where no return can be expected."""
         authority, key = WorkerAuthority.of(claimed), claimed.job.arguments["key"]
-        payment = self._find_open(authority.partition, claimed.job.subject, key)
-        if payment is None:
+        payment = self._find(authority.partition, claimed.job.subject)
+        if payment is None or not _is_open(payment, key):
             self._committer.finish(claimed)
             return
         try:
@@ -96,16 +96,21 @@ class PayoutJobs:
         self._committer.finish(claimed)
 
     def look_at_payout(self, mode: str, key: str) -> bool:
-        """Look at a payout now, as a notice of the bank suggests; False for a key of nobody.
+        """Look at a payout now, as a notice of the bank suggests; False where nothing is to be
+        looked at: for a payout that has ended, and for one that no Payment has.
 
         Nothing is submitted here, and the payout's job goes on. It may be called at any time, any
         number of times, also weeks after the job has ended. Raises BankUnavailable, KeyReused.
         """
         found = parse_payout_key(key)
-        payment = found and self._find_open(*found, key)
+        payment = self._find_owner(mode, *found, key) if found else None
         if not found or payment is None:
+            # a restored storage may have lost it, and the bank pays all the same
+            _log.critical("ALARM: the bank has the payout %s, which no Payment has", key)
             return False
-        seen = self._find(mode, payment)
+        if not _is_open(payment, key):
+            return False
+        seen = self._find_at_bank(mode, payment)
         if seen is None:
             return True
 
@@ -124,16 +129,29 @@ class PayoutJobs:
             _log.critical("ALARM: the bank has another order under the key %s", key)
         self._committer.finish(claimed, back_off(claimed.job, self._clock.now(), "bank"))
 
-    def _find_open(self, partition: str, payment_id: str, key: str) -> Payment | None:
-        payment = self._storage.read(partition, lambda snapshot: snapshot.get(Payment, payment_id))
-        return payment if payment is not None and _is_open(payment, key) else None
+    def _find(self, partition: str, payment_id: str) -> Payment | None:
+        return self._storage.read(partition, lambda snapshot: snapshot.get(Payment, payment_id))
+
+    def _find_owner(self, mode: str, partition: str, payment_id: str, key: str) -> Payment | None:
+        """The Payment that has, or had, a payout under the key. Only a locked row, which is never
+        stale, says that there is none."""
+        seen = self._find(partition, payment_id)
+        if seen is not None and lifecycle.is_payout_of(partition, seen, key):
+            return seen
+
+        def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[Payment | None]:
+            return Decision(tx.get(Payment, payment_id, for_update=True))
+
+        locked = self._committer.commit(WorkerAuthority(partition, mode), decide)
+        known = locked is not None and lifecycle.is_payout_of(partition, locked, key)
+        return locked if known else None
 
     def _ask(self, mode: str, partition: str, payment: Payment) -> BankPayout | _Refusal:
         """What the bank has, after it was given the payout if it had none.
 
         Raises BankUnavailable, KeyReused.
         """
-        seen = self._find(mode, payment)
+        seen = self._find_at_bank(mode, payment)
         if seen is not None:
             return seen
         payout = lifecycle.require_payout(payment)
@@ -145,7 +163,7 @@ class PayoutJobs:
         except BankRefused as refusal:
             return _Refusal(refusal.reason)
 
-    def _find(self, mode: str, payment: Payment) -> BankPayout | None:
+    def _find_at_bank(self, mode: str, payment: Payment) -> BankPayout | None:
         payout = lifecycle.require_payout(payment)
         bank = self._banks.get(mode)
         if bank is None:

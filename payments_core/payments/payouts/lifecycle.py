@@ -88,6 +88,12 @@ def require_payout(payment: Payment) -> Payout:
     return payment.payout
 
 
+def is_payout_of(partition: str, payment: Payment, key: str) -> bool:
+    """Whether the Payment has, or had, a payout under this key."""
+    attempts = 0 if payment.payout is None else payment.payout.attempt
+    return any(key == payout_key(partition, payment.id, number + 1) for number in range(attempts))
+
+
 def is_funded(payment: Payment) -> bool:
     """Whether the amount lies at the off-ramp address, for another payout or for a refund."""
     return payment.books.offramp >= payment.amount

@@ -7,8 +7,10 @@ from collections.abc import Sequence
 import attrs
 import pytest
 
+from payments_core.accounts.bank_accounts.operations import open_details
+from payments_core.accounts.bank_accounts.record import BankAccount
 from payments_core.banks.notice_reader import NoticeReader
-from payments_core.banks.port import BankNotice
+from payments_core.banks.port import BankNotice, PayoutOrder
 from payments_core.clock import MINUTE
 from payments_core.payments.details import PaymentDetails
 from payments_core.payments.payouts.jobs import LOOK_AT_PAYOUT
@@ -43,6 +45,33 @@ def look_job(desk: Desk, created: PaymentDetails) -> Job | None:
     id = f"sandbox:{LOOK_AT_PAYOUT}:{desk.payout(created).key}"
     world = desk.world
     return world.storage.read(world.environment_id, lambda snapshot: snapshot.get(Job, id))
+
+
+def test_a_payout_that_a_restored_storage_has_lost_is_told_of_and_not_made_again(
+    memory_desk: Desk, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The backup is of before the retry: the bank has a payout that the Payment does not know."""
+    desk = memory_desk
+    created = desk.submitted()
+    first = desk.payout(created)
+    desk.bank.return_payout(first.key, "R03")
+    desk.pass_days(1)
+    assert desk.payment(created).status == "action_required"
+    lost = first.key.removesuffix("1") + "2"
+    account = desk.world.get(BankAccount, first.bank_account_id)
+    order = PayoutOrder(
+        key=lost, rail=first.rail, amount_cents=first.amount_cents,
+        recipient=open_details(desk.world.service.ports.key_ring, account),
+    )  # fmt: skip
+    desk.bank.submit(order)
+    assert "ALARM" not in caplog.text
+    desk.pass_days(5)  # it settles, and the bank tells of that
+    assert f"ALARM: the bank has the payout {lost}, which no Payment has" in caplog.text
+    assert not desk.look(created, lost.replace("payment_", "payment_x"))
+    desk.world.reconcile(created, "retry_execution")
+    desk.pass_days(1)
+    assert (desk.payout(created).key, desk.payout(created).status) == (lost, "settled")
+    assert desk.bank.count_payouts([first.key, lost, f"{lost}1"]) == 2
 
 
 class Repeating:
