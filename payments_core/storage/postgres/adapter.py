@@ -17,6 +17,7 @@ import random
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
+from functools import partial
 from typing import Any, TypeVar
 
 import psycopg
@@ -39,12 +40,14 @@ from payments_core.storage.postgres import config_checks as postgres_soundness
 from payments_core.storage.postgres import leases as postgres_leases
 from payments_core.storage.postgres import maintenance as postgres_wholesale
 from payments_core.storage.postgres import schema as postgres_schema
+from payments_core.storage.postgres.distribution import is_distributed
 from payments_core.storage.postgres.due_jobs import ClaimRequest
 from payments_core.storage.postgres.due_partitions import DuePartitions, next_due
 from payments_core.storage.postgres.errors import (
     INSUFFICIENT_PRIVILEGE,
     commit_error,
     is_connection_lost,
+    is_node_lost,
     is_race,
     redact_error,
     storage_error,
@@ -83,7 +86,11 @@ class PostgresStorage:
         )
         self._address = parse_url(url, defaults)
         self._pool = ConnectionPool(self._address)
-        self._claims = DuePartitions(self._run_read, self._run_write)
+        self._distributed: bool | None = None
+        self._claims = DuePartitions(
+            partial(self._run_read, awaits_nodes=False),
+            partial(self._run_write, awaits_nodes=False),
+        )
 
     # The port.
 
@@ -138,7 +145,13 @@ class PostgresStorage:
         return self._claims.claim(request)
 
     def renew(self, claimed: Sequence[ClaimedJob], until: Instant) -> Sequence[ClaimedJob]:
-        return postgres_leases.renew(self._run_write, claimed, until)
+        several = len({item.partition for item in claimed}) > 1
+        return postgres_leases.renew(
+            partial(self._run_write, awaits_nodes=False),
+            claimed,
+            until,
+            each_partition_apart=several and self._is_distributed(),
+        )
 
     def end_leases(self, queue: str, holder: str, now: Instant) -> int:
         return postgres_leases.end_leases(self._run_read, self.transact, queue, holder, now)
@@ -216,6 +229,13 @@ class PostgresStorage:
 
     # Under the port.
 
+    def _is_distributed(self) -> bool:
+        """Whether partitions lie on several machines; asked once."""
+        if self._distributed is None:
+            with self._open_snapshot() as connection:
+                self._distributed = is_distributed(connection)
+        return self._distributed
+
     def _migrate(self) -> bool:
         """Migrate if need be and nobody else does; False where another does."""
         with self._open_write_transaction() as locking:
@@ -227,16 +247,16 @@ class PostgresStorage:
                 postgres_schema.record_fingerprint(locking, self._record_types)
             return True
 
-    def _run_read(self, run: Callable[[PendingTransaction], T]) -> T:
+    def _run_read(self, run: Callable[[PendingTransaction], T], *, awaits_nodes: bool = True) -> T:
         """Run in a snapshot; nothing is committed, so no answer to COMMIT can be lost."""
 
         def attempt() -> T:
             with self._open_transaction(BEGIN_SNAPSHOT) as transaction:
                 return run(transaction)
 
-        return self._retry(attempt)
+        return self._retry(attempt, awaits_nodes=awaits_nodes)
 
-    def _run_write(self, run: Callable[[PendingTransaction], T]) -> T:
+    def _run_write(self, run: Callable[[PendingTransaction], T], *, awaits_nodes: bool = True) -> T:
         """Run in a transaction and commit."""
 
         def attempt() -> T:
@@ -245,11 +265,12 @@ class PostgresStorage:
                 transaction.commit()
                 return result
 
-        return self._retry(attempt)
+        return self._retry(attempt, awaits_nodes=awaits_nodes)
 
-    def _retry(self, attempt: Callable[[], T]) -> T:
+    def _retry(self, attempt: Callable[[], T], *, awaits_nodes: bool) -> T:
         """Try until no race undoes it and no server goes away under it, with growing pauses.
 
+        A machine behind the server is waited for, too, unless the caller has work on others.
         Nothing was committed where StorageUnavailable comes out, so the work may run again.
         """
         runs = 0
@@ -265,7 +286,11 @@ class PostgresStorage:
                         raise StorageUnavailable(text) from error
                     pause_s = 0.002 * 2 ** min(runs, 7)
                 elif is_connection_lost(error.__cause__):
-                    self._pool.drop_idle()
+                    if is_node_lost(error.__cause__):
+                        if not awaits_nodes:
+                            raise
+                    else:
+                        self._pool.drop_idle()
                     now = time.monotonic()
                     first = until is None
                     until = until or now + self._address.settings.failover_s

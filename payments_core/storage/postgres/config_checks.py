@@ -8,6 +8,7 @@ from typing import Any
 import psycopg
 
 from payments_core.storage.port import StorageError
+from payments_core.storage.postgres.distribution import is_distributed
 from payments_core.storage.postgres.schema import SCHEMA_TABLE
 
 Connection = psycopg.Connection[tuple[Any, ...]]
@@ -22,6 +23,8 @@ _QUERY = b"""
         AND nspname <> current_schema()
     )
 """
+
+_ON_NODES = b"SELECT nodename, nodeport, result FROM run_command_on_workers(%s)"
 
 _REQUIRED_ON: Mapping[str, str] = {
     "synchronous_commit": "committed transactions may be lost in a crash",
@@ -77,20 +80,31 @@ def config_warnings(connection: Connection) -> list[str]:
 
 def _find_endless(connection: Connection) -> list[str]:
     """Timeouts that are not set."""
-    found = []
-    for name, what in _TIMEOUTS.items():
-        row = connection.execute("SELECT current_setting(%s)", (name,)).fetchone()
-        if row is not None and row[0] == "0":
-            found.append(f"{name} is 0: {what}")
-    return found
+    return [
+        f"{name} is 0{where}: {what}"
+        for name, what in _TIMEOUTS.items()
+        for where, value in _read_setting(connection, name)
+        if value == "0"
+    ]
 
 
 def _find_disabled(connection: Connection, settings: Mapping[str, str]) -> list[str]:
-    found = []
-    for name, what in settings.items():
-        row = connection.execute("SELECT current_setting(%s, true)", (name,)).fetchone()
-        if row is not None and row[0] == "off":
-            found.append(f"{name} is off: {what}")
+    return [
+        f"{name} is off{where}: {what}"
+        for name, what in settings.items()
+        for where, value in _read_setting(connection, name)
+        if value == "off"
+    ]
+
+
+def _read_setting(connection: Connection, name: str) -> list[tuple[str, str | None]]:
+    """A setting of the server, and of each machine that it asks for rows, with words for where."""
+    row = connection.execute("SELECT current_setting(%s, true)", (name,)).fetchone()
+    assert row is not None
+    found: list[tuple[str, str | None]] = [("", row[0])]
+    if is_distributed(connection):
+        for node, port, value in connection.execute(_ON_NODES, (f"SHOW {name}",)).fetchall():
+            found.append((f" on the node {node}:{port}", value))
     return found
 
 

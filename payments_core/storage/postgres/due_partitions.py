@@ -7,10 +7,14 @@ nothing. The claim then takes one partition after another, each in a transaction
 What a handle knows saves claims in vain: a partition whose due jobs wait for room in their lanes
 is left alone for `WAIT_S`, unless the handle itself changes a job there, the next lease ends, or a
 later claim allows its lanes more.
+
+Where the tables are distributed, a look asks all machines. While one is away, claims go in turn to
+the partitions that the handle knows, and pass over those of that machine.
 """
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections import defaultdict
@@ -21,14 +25,18 @@ import attrs
 
 from payments_core.clock import SECOND, Instant
 from payments_core.storage.damaged_records import log_damaged_jobs
-from payments_core.storage.port import ClaimedJob
+from payments_core.storage.port import ClaimedJob, StorageUnavailable
 from payments_core.storage.postgres.claims import ClaimResult, RunInTransaction, claim_in
 from payments_core.storage.postgres.due_jobs import ClaimRequest
+from payments_core.storage.postgres.errors import is_node_lost
 from payments_core.storage.postgres.hints import FOREVER, HINTS, READY, QueueKey, make_hint
 from payments_core.storage.postgres.pending_transaction import PendingTransaction
 
 MAX_PARTITIONS = 64
 """So many partitions are found together."""
+MAX_KNOWN = 32
+"""So many of the known partitions a claim goes to while a machine is away."""
+WARN_S = 10.0
 WALKS = 2
 """The ring of a partition is walked to its end, and once more from its beginning."""
 WAIT_S = 0.5
@@ -59,6 +67,8 @@ _SWEEP = f"""
     ORDER BY {READY}, partition LIMIT {SWEEP_JOBS}
 """
 _BEGINNING = (-(2**63), "")
+
+_log = logging.getLogger(__name__)
 
 
 @attrs.frozen
@@ -113,6 +123,7 @@ class DuePartitions:
         """Where the last claim found more due jobs than are looked at together."""
         self.hinted: set[QueueKey] = set()
         """The partitions and queues that have a row in the table of hints."""
+        self._warn_at_s = 0.0
 
     def note_changed(self, keys: Iterable[QueueKey]) -> None:
         """This handle has changed jobs there, or may have."""
@@ -141,13 +152,29 @@ class DuePartitions:
         busy = []
         for partition in partitions:
             if len(claimed) < request.limit:
-                taken = self._claim_in(partition, request, len(claimed), wait=False)
+                taken = self._try_claim_in(partition, request, len(claimed), wait=False)
                 claimed += taken or ()
                 busy += [partition] if taken is None else []
         for partition in busy:
             if not claimed:
-                claimed += self._claim_in(partition, request, 0, wait=True) or ()
+                claimed += self._try_claim_in(partition, request, 0, wait=True) or ()
         return claimed
+
+    def _try_claim_in(
+        self, partition: str, request: ClaimRequest, taken: int, *, wait: bool
+    ) -> Sequence[ClaimedJob] | None:
+        """As `_claim_in`; a partition whose machine is away gives nothing, and is left alone."""
+        try:
+            return self._claim_in(partition, request, taken, wait=wait)
+        except StorageUnavailable as error:
+            if not is_node_lost(error.__cause__):
+                raise
+            self._warn(error)
+            until_s = time.monotonic() + WAIT_S
+            with self._lock:
+                waiting = self._queues[request.queue].waiting
+                waiting[partition] = _Waiting(request.now, {}, FOREVER, until_s)
+            return ()
 
     def _claim_in(
         self, partition: str, request: ClaimRequest, taken: int, *, wait: bool
@@ -201,7 +228,13 @@ class DuePartitions:
         found: set[str] = set()
         ring: Sequence[str]
         swept: tuple[Instant, str] | None
-        ring, found, swept = self._look_in(partial(_look, look=look))
+        try:
+            ring, found, swept = self._look_in(partial(_look, look=look))
+        except StorageUnavailable as error:
+            if not is_node_lost(error.__cause__):
+                raise
+            self._warn(error)
+            return self._find_known(look)
         if swept is not None:
             with self._lock:
                 self._queues[request.queue].swept = swept
@@ -210,6 +243,26 @@ class DuePartitions:
         if not unhinted:
             return ring
         return sorted([*ring, *unhinted], key=lambda name: (name <= look.last, name))
+
+    def _find_known(self, look: _Look) -> Sequence[str]:
+        """The next of the partitions that this handle knows, whether they have work or not."""
+        queue = look.request.queue
+        known = {name for name, of in self.hinted.copy() if of == queue} | {*look.own}
+        known -= {*look.waiting}
+        ring = sorted(known, key=lambda name: (name <= look.last, name))[:MAX_KNOWN]
+        if ring:
+            with self._lock:
+                self._queues[queue].last = ring[-1]
+        return ring
+
+    def _warn(self, error: StorageUnavailable) -> None:
+        now_s = time.monotonic()
+        with self._lock:
+            is_due = now_s >= self._warn_at_s
+            if is_due:
+                self._warn_at_s = now_s + WARN_S
+        if is_due:
+            _log.warning("a machine of the database is away; its jobs wait: %s", error)
 
     def _plan_look(self, request: ClaimRequest) -> _Look:
         now_s = time.monotonic()

@@ -34,13 +34,15 @@ _UNAVAILABLE = (
     "57",  # shut down, starting up, cancelled by statement_timeout
     "58",  # the server's disk or system failed
 )
+_ENDED = ("08000", "08001", "08003", "08004", "08006", "57P01", "57P02", "57P03", "57P05")
 _LOST = ("08", "57P01", "57P02", "57P03", "57P05", READ_ONLY)
 _STALE = ("26000", "42P05", "0A000")
 """A prepared statement that is gone, taken, or planned for a table as it was before a migration."""
 _RACES = ("40001", "40P01")
-_UNKNOWN = ("08", "40003", "58", "XX")
+_UNKNOWN = ("08", "40003", "57", "58", "XX")
 """What an error of COMMIT itself leaves open. XX000 is also what Citus' coordinator answers where
-a node ended while it committed its part: the rows may be stored."""
+a node ended while it committed its part: the rows may be stored. And its statement_timeout may come
+when the node has committed and the coordinator has not."""
 _UNTRACKED = "behind a pooler that does not track prepared statements, add prepare=off to the URL"
 _NOT_MIGRATED = "has `migrate` been run?"
 _HINTS = {
@@ -99,6 +101,13 @@ class ServerTimeout(psycopg.OperationalError):
     """The server lives, as far as the system knows, and says nothing."""
 
 
+class NodeLost(psycopg.OperationalError):
+    """The server lives, and says that another went away, which it asks for the rows.
+
+    Citus' coordinator does. Its other machines, and our connections to it, are well.
+    """
+
+
 def storage_error(error: psycopg.Error) -> StorageError:
     """What a driver's error means to a caller. Raise it `from` `redact_error(error)`.
 
@@ -155,6 +164,11 @@ def is_connection_lost(error: BaseException | None) -> bool:
     return error.sqlstate.startswith((*_LOST, *_STALE))
 
 
+def is_node_lost(error: BaseException | None) -> bool:
+    """Whether it is a machine behind the server that went away."""
+    return isinstance(error, NodeLost)
+
+
 def is_race(error: BaseException | None) -> bool:
     """Whether the server undid the transaction for another's sake, and it may run again."""
     return isinstance(error, psycopg.Error) and error.sqlstate in _RACES
@@ -172,8 +186,11 @@ def from_result(result: psycopg.pq.abc.PGresult) -> psycopg.Error:
     field = psycopg.pq.DiagnosticField
     state = (result.error_field(field.SQLSTATE) or b"").decode() or None
     message = (result.error_field(field.MESSAGE_PRIMARY) or b"").decode("utf-8", "replace")
+    severity = result.error_field(field.SEVERITY_NONLOCALIZED)
     try:
         kind: type[psycopg.Error] = errors.lookup(state or "")
+        if state in _ENDED and severity == b"ERROR":  # who ends a connection says FATAL
+            kind = NodeLost
     except KeyError:
         kind = psycopg.OperationalError if state is None else psycopg.DatabaseError
     error = kind(message or "the connection was lost", info=result)

@@ -18,34 +18,32 @@ from payments_core.clock import MINUTE, Instant
 from payments_core.storage import bulk, documents
 from payments_core.storage.damaged_records import try_decode
 from payments_core.storage.jobs import Job, require_holder
-from payments_core.storage.port import ClaimedJob, Transaction
+from payments_core.storage.port import ClaimedJob, StorageUnavailable, Transaction
 from payments_core.storage.postgres.claims import RunInTransaction
+from payments_core.storage.postgres.errors import is_node_lost
 from payments_core.storage.postgres.hints import READY
 from payments_core.storage.postgres.pending_transaction import PendingTransaction
+from payments_core.storage.postgres.pipeline import Param
 
 _ASYNCHRONOUS = "SET LOCAL synchronous_commit = off"
 
 # A row that another transaction has locked is passed over. Most likely that is the commit of its
 # own handler, which may wait for a tenant's locks: the leases of others must not wait behind it.
 _RENEW = """
-    WITH held AS MATERIALIZED (
-        SELECT * FROM unnest($1::text[], $2::text[], $3::bigint[], $5::text[])
-        AS held (partition, id, version, body)
-    ),
-    free AS MATERIALIZED (
-        SELECT jobs.partition, jobs.id, held.body FROM held
-        JOIN jobs ON jobs.partition = held.partition AND jobs.id = held.id
-        WHERE jobs.version = held.version FOR UPDATE OF jobs SKIP LOCKED
+    WITH free AS MATERIALIZED (
+        SELECT jobs.id, held.body
+        FROM unnest($2::text[], $3::bigint[], $5::text[]) AS held (id, version, body)
+        JOIN jobs ON jobs.id = held.id
+        WHERE jobs.partition = $1 AND jobs.version = held.version FOR UPDATE OF jobs SKIP LOCKED
     )
     UPDATE jobs SET lease_until = $4, body = free.body FROM free
-    WHERE jobs.partition = free.partition AND jobs.id = free.id
-    RETURNING jobs.partition, jobs.id
+    WHERE jobs.partition = $1 AND jobs.id = free.id
+    RETURNING jobs.id
 """
 _FIND_HELD = """
-    SELECT jobs.partition, jobs.id
-    FROM unnest($1::text[], $2::text[], $3::bigint[]) AS held (partition, id, version)
-    JOIN jobs ON jobs.partition = held.partition AND jobs.id = held.id
-    WHERE jobs.version = held.version
+    SELECT jobs.id FROM unnest($2::text[], $3::bigint[]) AS held (id, version)
+    JOIN jobs ON jobs.id = held.id
+    WHERE jobs.partition = $1 AND jobs.version = held.version
 """
 Transact = Callable[[str, Callable[[Transaction], int]], int]
 """Runs a work in a partition, as `Storage.transact`."""
@@ -61,28 +59,66 @@ _FIND_LEASED = f"""
 
 
 def renew(
-    write_in: RunInTransaction, claimed: Sequence[ClaimedJob], until: Instant
+    write_in: RunInTransaction,
+    claimed: Sequence[ClaimedJob],
+    until: Instant,
+    *,
+    each_partition_apart: bool,
 ) -> Sequence[ClaimedJob]:
-    """Move the end of those of the leases that are still held; they are returned."""
-    if not claimed:
-        return []
-    held: set[tuple[str, str]] = write_in(partial(_renew_all, claimed=claimed, until=until))
-    return [item for item in claimed if (item.partition, item.job.id) in held]
+    """Move the end of those of the leases that are still held; they are returned.
+
+    In one transaction, or apart: then no commit is one of several machines, and one that is away
+    keeps no other's leases from living.
+    """
+    by_partition: dict[str, list[ClaimedJob]] = defaultdict(list)
+    for item in claimed:
+        by_partition[item.partition].append(item)
+    groups = list(by_partition.values())
+    held: list[ClaimedJob] = []
+    failure: StorageUnavailable | None = None
+    for together in [[group] for group in groups] if each_partition_apart else [groups]:
+        try:
+            held += write_in(partial(_renew_in, groups=together, until=until)) if together else ()
+        except StorageUnavailable as error:
+            if not is_node_lost(error.__cause__):
+                raise
+            failure = error
+    if failure is not None:
+        raise failure
+    return held
 
 
-def _renew_all(
-    transaction: PendingTransaction, claimed: Sequence[ClaimedJob], until: Instant
-) -> set[tuple[str, str]]:
-    partitions = [item.partition for item in claimed]
-    ids = [item.job.id for item in claimed]
-    versions = [item.job.version for item in claimed]
-    renewed = [attrs.evolve(item.job, lease_until=until) for item in claimed]
-    bodies = [documents.encode(job).decode() for job in renewed]
+def _renew_in(
+    transaction: PendingTransaction, groups: Sequence[Sequence[ClaimedJob]], until: Instant
+) -> list[ClaimedJob]:
+    """Renew the jobs of some partitions, of which each group is of one."""
     transaction.enqueue(_ASYNCHRONOUS, ())
-    rows = transaction.query(_RENEW, (partitions, ids, versions, until, bodies))
-    if len(rows) < len(claimed):  # lost, or locked
-        rows = rows + transaction.query(_FIND_HELD, (partitions, ids, versions))
-    return {((partition or b"").decode(), (id or b"").decode()) for partition, id in rows}
+    renewing = [(_RENEW, _renewal(items, until)) for items in groups]
+    found = [*transaction.query_many(*renewing)]
+    short = [place for place, rows in enumerate(found) if len(rows) < len(groups[place])]
+    if short:  # lost, or locked
+        finding = [(_FIND_HELD, _renewal(groups[place], until)[:3]) for place in short]
+        for place, rows in zip(short, transaction.query_many(*finding), strict=True):
+            found[place] = found[place] + rows
+    held = [{(id or b"").decode() for (id,) in rows} for rows in found]
+    return [
+        item
+        for items, ids in zip(groups, held, strict=True)
+        for item in items
+        if item.job.id in ids
+    ]
+
+
+def _renewal(items: Sequence[ClaimedJob], until: Instant) -> tuple[Param, ...]:
+    """The parameters of a partition's renewal: the partition, ids, versions, the end, bodies."""
+    renewed = [attrs.evolve(item.job, lease_until=until) for item in items]
+    return (
+        items[0].partition,
+        [item.job.id for item in items],
+        [item.job.version for item in items],
+        until,
+        [documents.encode(job).decode() for job in renewed],
+    )
 
 
 def end_leases(

@@ -12,7 +12,7 @@ from psycopg.pq import TransactionStatus
 from payments_core.storage.maintenance import BATCH, PrimaryKey, RecordRow, decode_page
 from payments_core.storage.port import LocatedRecord, StorageError, UniqueConflict
 from payments_core.storage.postgres.errors import redact_error, storage_error
-from payments_core.storage.postgres.snapshot import unique_key_of
+from payments_core.storage.postgres.snapshot import names_unique_key, unique_key_of
 from payments_core.storage.records import R, Record
 
 Connection = psycopg.Connection[tuple[Any, ...]]
@@ -73,12 +73,13 @@ class PostgresExclusiveAccess:
             with self._connection.cursor() as cursor, cursor.copy(sql.encode()) as copying:
                 for row in rows:
                     copying.write_row((row.partition, row.id, row.version, *row.columns, row.body))
-        except errors.UniqueViolation as error:
-            named = unique_key_of(collection, error.diag.constraint_name, str(error))
-            self._failure = UniqueConflict(collection.name, named)
-            raise self._failure from redact_error(error)
         except psycopg.Error as error:
-            self._failure = storage_error(error)
+            # Citus hands on what a machine's COPY said, but under XX000.
+            if isinstance(error, errors.UniqueViolation) or names_unique_key(str(error)):
+                named = unique_key_of(collection, error.diag.constraint_name, str(error))
+                self._failure = UniqueConflict(collection.name, named)
+            else:
+                self._failure = storage_error(error)
             raise self._failure from redact_error(error)
         except BaseException as error:
             self._failure = error

@@ -16,6 +16,7 @@ from typing import Any
 import psycopg
 
 from payments_core.storage.postgres.backfill import backfill_columns
+from payments_core.storage.postgres.distribution import distribute, has_citus, is_distributed
 from payments_core.storage.postgres.hints import HINTS
 from payments_core.storage.postgres.indexes import (
     CLAIM_INDEXES,
@@ -92,12 +93,15 @@ def migrate_schema(connection: Connection, record_types: Sequence[type[Record]])
     """Add what is missing, on a connection of its own in no transaction, while locked."""
     _limit_lock_waits(connection)
     present = _read_columns(connection)
-    _create_hints(connection)
+    is_first = not any(kind.collection.name in present for kind in record_types)
+    if HINTS not in present:
+        _create_hints(connection, distributed=is_first and has_citus(connection))
+    distributed = is_distributed(connection)
     for kind in record_types:
         if kind.collection.name in present:
             _add_columns(connection, kind.collection, present[kind.collection.name])
         else:
-            _create_table(connection, kind.collection)
+            _create_table(connection, kind.collection, distributed=distributed)
             present[kind.collection.name] = dict.fromkeys(kind.collection.columns)
     found = _read_columns(connection)
     for kind in record_types:
@@ -140,18 +144,20 @@ def _read_columns(connection: Connection) -> dict[str, dict[str, str | None]]:
     return dict(found)
 
 
-def _create_hints(connection: Connection) -> None:
+def _create_hints(connection: Connection, *, distributed: bool) -> None:
     text = f"{_TYPES[str]} NOT NULL"
     with connection.transaction():
         connection.execute(
-            f"CREATE TABLE IF NOT EXISTS {HINTS} (partition {text}, queue {text}, "
+            f"CREATE TABLE {HINTS} (partition {text}, queue {text}, "
             f"due_at bigint NOT NULL, lane {text}, PRIMARY KEY (partition, queue))".encode()
         )
         due = f"{HINTS}__due ON {HINTS} (queue, due_at, partition)"
-        connection.execute(f"CREATE INDEX IF NOT EXISTS {due}".encode())
+        connection.execute(f"CREATE INDEX {due}".encode())
+        if distributed:
+            distribute(connection, HINTS)
 
 
-def _create_table(connection: Connection, collection: Collection) -> None:
+def _create_table(connection: Connection, collection: Collection, *, distributed: bool) -> None:
     text = _TYPES[str]
     own = "".join(f'"{name}" {_TYPES[type_]}, ' for name, type_ in collection.columns.items())
     with connection.transaction():
@@ -163,6 +169,8 @@ def _create_table(connection: Connection, collection: Collection) -> None:
         for index in indexes_of(collection):
             connection.execute(index.create_statement(index.name, concurrently=False))
             connection.execute(index.comment_statement(index.name))
+        if distributed:
+            distribute(connection, collection.name)
 
 
 def _add_columns(

@@ -36,6 +36,11 @@ def unique_key_of(collection: Collection, constraint: str | None, message: str) 
     return keys.get(name) or keys.get(sub(r"_[0-9]+$", "", name), "id")
 
 
+def names_unique_key(message: str) -> bool:
+    """Whether an error's message says that a unique key would be broken."""
+    return _CONSTRAINT.search(message) is not None
+
+
 class PostgresSnapshot:
     """What a snapshot may do."""
 
@@ -270,8 +275,9 @@ def locate_statement(
 ) -> str:
     """SELECT partition and body of the rows with a key of the arrays, one for each column.
 
-    OFFSET 0 keeps the comparisons and the order outside: the planner guesses a range of
-    (partition, id) from the partition alone, and would rather pass over all of a large one.
+    `|| ''` keeps the planner from the primary key: it guesses a range of (partition, id) from the
+    partition alone, and would rather pass over all of a large one. (OFFSET 0 in a subquery would
+    too, but Citus then brings all rows to the coordinator before it compares them.)
     """
     names = ", ".join(f"key_{place}" for place in range(len(arrays)))
     lists = ", ".join(f"%s::{array}" for array in arrays)
@@ -280,9 +286,9 @@ def locate_statement(
     )
     fits = [f'"{column}" {operator} %s' for column, operator in comparisons]
     if after:
-        fits.append("(partition, id) > (%s, %s)")
+        fits.append("(partition || '', id || '') > (%s, %s)")
     return number_parameters(
-        f"SELECT partition, body FROM (SELECT stored.* FROM unnest({lists}) AS keys ({names}) "
-        f'JOIN "{table}" AS stored ON {key} OFFSET 0) AS found '
-        f"{'WHERE ' * bool(fits)}{' AND '.join(fits)} ORDER BY partition, id LIMIT %s"
+        f"SELECT partition, body FROM unnest({lists}) AS keys ({names}) "
+        f'JOIN "{table}" AS stored ON {key} '
+        f"{'WHERE ' * bool(fits)}{' AND '.join(fits)} ORDER BY partition || '', id || '' LIMIT %s"
     )

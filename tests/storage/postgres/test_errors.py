@@ -28,6 +28,7 @@ from payments_core.storage.postgres.errors import (
     connect_error,
     from_result,
     is_connection_lost,
+    is_node_lost,
     is_race,
     redact_error,
     storage_error,
@@ -88,7 +89,8 @@ def test_an_error_without_a_sqlstate_is_the_connections_or_ours() -> None:
         ("XX000", False, True),
         ("58030", False, True),
         ("57P01", True, True),
-        ("57P01", False, False),
+        ("57P01", False, True),
+        ("57014", False, True),
         ("53100", False, False),
         ("40001", False, False),
     ],
@@ -117,13 +119,16 @@ def test_what_is_tried_again() -> None:
 
 
 class Answer:
-    """A result that says no more than its status, as libpq makes it when a line is cut."""
+    """A result that says little more than its status, as libpq makes it when a line is cut."""
 
-    def __init__(self, state: bytes | None) -> None:
-        self.state = state
+    def __init__(self, state: bytes | None, severity: bytes | None = None) -> None:
+        self.fields = {
+            psycopg.pq.DiagnosticField.SQLSTATE: state,
+            psycopg.pq.DiagnosticField.SEVERITY_NONLOCALIZED: severity,
+        }
 
-    def error_field(self, field: object) -> bytes | None:
-        return self.state if field == psycopg.pq.DiagnosticField.SQLSTATE else None
+    def error_field(self, field: psycopg.pq.DiagnosticField) -> bytes | None:
+        return self.fields.get(field)
 
 
 def test_an_answer_without_a_state_is_a_lost_connection() -> None:
@@ -132,6 +137,26 @@ def test_an_answer_without_a_state_is_a_lost_connection() -> None:
     assert is_connection_lost(cut)
     odd = from_result(Answer(b"ZZ999"))  # type: ignore[arg-type]
     assert (type(odd), odd.sqlstate) == (psycopg.DatabaseError, "ZZ999")
+
+
+@pytest.mark.parametrize(
+    ("state", "severity", "behind"),
+    [
+        (b"08006", b"ERROR", True),
+        (b"57P01", b"ERROR", True),
+        (b"57P01", b"FATAL", False),
+        (b"25006", b"ERROR", False),
+        (b"26000", b"ERROR", False),
+        (b"57014", b"ERROR", False),
+    ],
+)
+def test_a_server_that_lives_and_lost_another_is_told_from_one_that_ends(
+    state: bytes, severity: bytes, behind: bool
+) -> None:
+    error = redact_error(from_result(Answer(state, severity)))  # type: ignore[arg-type]
+    assert is_node_lost(error) == behind
+    assert is_connection_lost(error) == (state != b"57014")
+    assert error.sqlstate == state.decode()
 
 
 @pytest.mark.postgres

@@ -23,6 +23,7 @@ from payments_core.conformance.storage.harness import (
 from payments_core.conformance.storage.records import RECORD_TYPES, Counter, Mark
 from payments_core.storage.port import CommitUnknown, StorageError, StorageUnavailable, Transaction
 from payments_core.storage.postgres.adapter import PostgresStorage
+from payments_core.storage.postgres.errors import NodeLost
 from payments_core.storage.records import Record
 from tests.servers import HASTY, Cluster, NoPostgres
 from tests.storage.postgres.proxy import Cut, Proxy
@@ -70,6 +71,27 @@ def test_a_connection_cut_at_the_commit_leaves_it_unknown(
         through.transact(PARTITION, work)
     assert (fetch(through, Mark, "m") is not None) == (cut == "after")
     assert fetch_existing(through, Counter, "c").total == int(asks and cut == "after")
+
+
+def test_a_node_that_the_server_lost_is_waited_for_and_drops_no_connection(
+    storage: PostgresStorage,
+) -> None:
+    insert(storage, Counter(id="c"))
+    idle = set(storage._pool._idle)
+    runs = 0
+
+    def work(tx: Transaction) -> None:
+        nonlocal runs
+        runs += 1
+        tx.insert(Mark(id="m"))
+        if runs < 3:
+            raise StorageUnavailable("a node is away") from NodeLost("connection refused")
+
+    storage.transact(PARTITION, work)
+    assert runs == 3
+    assert idle
+    assert idle <= set(storage._pool._idle)
+    assert fetch(storage, Mark, "m") is not None
 
 
 def test_a_connection_that_ends_before_the_commit_has_the_work_run_again(
