@@ -45,6 +45,14 @@ test-postgres: $(READY) ## Run all tests of PostgreSQL on one version of it; PG=
 	@PAYMENTS_TEST_EVERY_STORAGE=1 PAYMENTS_TEST_POSTGRES_MAJOR=$(or $(PG),18) \
 		$(PY) -m pytest -m postgres $(ARGS)
 
+# What CI runs of it is in tests/storage/citus. The service's tests take a schema of 4 shards a table.
+.PHONY: citus
+citus: $(READY) ## Run on Citus, all tables distributed: storages, service, kills, a storm; ARGS="-k ..."
+	@$(PY) -m pytest tests/storage/citus $(ARGS)
+	@PAYMENTS_TEST_POSTGRES=citus PAYMENTS_TEST_STORAGES=postgresql \
+		$(PY) -m pytest tests/service -m postgres $(ARGS)
+	@$(PY) -m tests.outages --citus $(if $(MINUTES),--minutes $(MINUTES))
+
 .PHONY: test-storages
 test-storages: $(READY) ## Run the tests of the service on SQLite and on PostgreSQL, each on both
 	@PAYMENTS_TEST_EVERY_STORAGE=1 $(PY) -m pytest tests/service -k "not weak" $(ARGS)

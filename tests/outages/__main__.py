@@ -2,6 +2,7 @@
 
 make outages                    5 minutes from a seed of chance, which is printed
 make outages MINUTES=20 SEED=7
+make outages ARGS=--citus
 
 Two `payments serve` and three `payments worker` on a PostgreSQL with a synchronous standby. Every
 two seconds one of them is killed; the database is restarted twice and fails over once. In the end
@@ -33,6 +34,9 @@ def main() -> int:
     parser.add_argument(
         "--careless", action="store_true", help="a standby that lacks commits: it must be found"
     )
+    parser.add_argument(
+        "--citus", action="store_true", help="a coordinator and two nodes, which die in turn"
+    )
     asked = parser.parse_args()
     print(f"SEED={asked.seed}", flush=True)
     plan = Plan(
@@ -42,6 +46,7 @@ def main() -> int:
         settle_s=SETTLE_S,
         shoppers=asked.shoppers,
         careless=asked.careless,
+        citus=asked.citus,
     )
     with tempfile.TemporaryDirectory(prefix="outages") as made:
         folder = asked.keep or Path(made)

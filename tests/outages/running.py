@@ -21,7 +21,7 @@ from payments_core_http.cli.api_client import ApiResponse, basic_authorization
 from payments_core_http.cli.child_processes import ChildProcess
 from tests.outages import logs
 from tests.outages.books import summed
-from tests.outages.databases import Databases
+from tests.outages.databases import CitusDatabases, Database, Databases
 from tests.outages.figures import figures
 from tests.outages.found import Found, under_way
 from tests.outages.laws import Evidence, broken
@@ -56,6 +56,7 @@ class Plan:
     pause_s: float = 0.2
     replicated: bool = True
     careless: bool = False
+    citus: bool = False
 
 
 @attrs.frozen(kw_only=True)
@@ -70,7 +71,11 @@ class Outcome:
 
 def run(plan: Plan, folder: Path, say: Callable[[str], None] = print) -> Outcome:
     """Play a plan; its files stay in the folder."""
-    databases = Databases(replicated=plan.replicated, careless=plan.careless)
+    databases: Database = (
+        CitusDatabases()
+        if plan.citus
+        else Databases(replicated=plan.replicated, careless=plan.careless)
+    )
     try:
         return _Run(plan, folder, databases, say).play()
     finally:
@@ -79,7 +84,7 @@ def run(plan: Plan, folder: Path, say: Callable[[str], None] = print) -> Outcome
 
 class _Run:
     def __init__(
-        self, plan: Plan, folder: Path, databases: Databases, say: Callable[[str], None]
+        self, plan: Plan, folder: Path, databases: Database, say: Callable[[str], None]
     ) -> None:
         self.plan, self.folder, self.databases, self.say = plan, folder, databases, say
         ring = KeyRing.generate()

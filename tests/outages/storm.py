@@ -6,24 +6,13 @@ import random
 import threading
 import time
 from collections.abc import Sequence
-from typing import Literal
 
 import attrs
 
-from tests.outages.databases import Databases
+from tests.outages.databases import Database, Outage
 from tests.outages.processes import Process
 
 KILL_EVERY_S = 2.0
-
-Outage = Literal["restart", "failover", "rejoin"]
-REPLICATED: tuple[tuple[float, Outage], ...] = (
-    (0.2, "restart"),
-    (0.45, "failover"),
-    (0.6, "rejoin"),
-    (0.8, "restart"),
-)
-"""What happens to the database when so much of the storm is over."""
-ALONE: tuple[tuple[float, Outage], ...] = ((0.5, "restart"),)
 
 
 @attrs.frozen
@@ -42,7 +31,7 @@ class Storm:
     is killed when."""
 
     def __init__(
-        self, processes: Sequence[Process], databases: Databases, seed: int, seconds: float
+        self, processes: Sequence[Process], databases: Database, seed: int, seconds: float
     ) -> None:
         self._processes = processes
         self._databases = databases
@@ -75,17 +64,11 @@ class Storm:
                 return
 
     def _outages(self) -> None:
-        plan = REPLICATED if self._databases.standby is not None else ALONE
-        acts = {
-            "restart": self._databases.restart,
-            "failover": self._databases.fail_over,
-            "rejoin": self._databases.rejoin,
-        }
         try:
-            for share, outage in plan:
+            for share, outage in self._databases.plan:
                 time.sleep(max(0.0, self.began + share * self._seconds - time.monotonic()))
                 began = time.monotonic()
-                down = acts[outage]()
+                down = self._databases.do(outage)
                 self.happenings.append(Happening(outage, began, down, time.monotonic()))
         except Exception as error:
             self._faults.append(error)

@@ -200,6 +200,13 @@ class Cluster:
             primary.configure(synchronous_standby_names=f'"{self.folder.name}"')
             primary._await_standby(self.folder.name, ("sync", "quorum"), "sync_state")
 
+    def copy(self, stopped: Cluster) -> None:
+        """Become what another new one is, which has been stopped, and start."""
+        shutil.copytree(stopped.data, self.data)
+        own(self.data, *self.data.rglob("*"))
+        self._password = stopped._password
+        self.start()
+
     def promote(self) -> None:
         """From a replica to a primary; returns when it takes writes.
 

@@ -1,7 +1,8 @@
 """The PostgreSQLs that tests share: one of each version, started when first asked for.
 
-`PAYMENTS_TEST_POSTGRES` names a database to use instead. `PAYMENTS_TEST_POSTGRES_MAJOR` chooses
-a version among those that are there. Each test gets a schema of its own.
+`PAYMENTS_TEST_POSTGRES` names a database to use instead, or says `citus`.
+`PAYMENTS_TEST_POSTGRES_MAJOR` chooses a version among those that are there. Each test gets a schema
+of its own.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from functools import cache
 import psycopg
 import pytest
 
+from tests.servers.citus import shared_citus
 from tests.servers.cluster import HASTY, Cluster
 from tests.servers.programs import NoPostgres, chosen_major, postgres_by_major, postgres_programs
 
@@ -36,7 +38,7 @@ def postgres_or_skip(major: int | None = None) -> str:
 
 def postgres_url(major: int | None = None) -> str:
     """The URL of a database for tests, of one major version or of the preferred one."""
-    given = os.environ.get(OVERRIDE)
+    given = _given_url()
     if not given:
         return _shared_cluster(postgres_programs(major).major).url()
     wanted = major or chosen_major()
@@ -50,7 +52,7 @@ def majors_to_test() -> tuple[int, ...]:
 
     The chosen one, or the given server's, or else those supported and the preferred one.
     """
-    given, chosen = os.environ.get(OVERRIDE), chosen_major()
+    given, chosen = _given_url(), chosen_major()
     if chosen:
         return (chosen,)
     if given:
@@ -80,6 +82,11 @@ def drop_schema(url: str) -> None:
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute("SET client_min_messages = warning")
         connection.execute(f'DROP SCHEMA "{name}" CASCADE'.encode())
+
+
+def _given_url() -> str | None:
+    given = os.environ.get(OVERRIDE)
+    return shared_citus().url() if given == "citus" else given
 
 
 @cache

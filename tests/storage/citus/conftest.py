@@ -1,0 +1,51 @@
+"""A cluster of one's own, to be broken, and what lies where in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import psycopg
+import pytest
+
+from payments_core.conformance.storage.records import RECORD_TYPES
+from payments_core.storage.postgres.adapter import PostgresStorage
+from tests.servers import fresh_schema
+from tests.servers.citus import CitusCluster, NoCitus
+
+WAITS_FOR_DISK = {"fsync": "on", "synchronous_commit": "on"}
+
+
+@pytest.fixture
+def citus() -> Iterator[CitusCluster]:
+    """Two nodes, whose commits survive a kill."""
+    try:
+        made = CitusCluster(2, settings=WAITS_FOR_DISK)
+    except NoCitus as reason:
+        pytest.skip(str(reason))
+    with made:
+        yield made
+
+
+@pytest.fixture
+def migrated(citus: CitusCluster) -> str:
+    """A schema with the suite's tables."""
+    url = fresh_schema(citus.url())
+    storage = PostgresStorage(url, RECORD_TYPES)
+    storage.migrate()
+    storage.close()
+    return url
+
+
+def placed(url: str, partitions: list[str]) -> dict[str, list[str]]:
+    """The partitions on each node, which is named by the folder of its socket."""
+    sql = """
+        SELECT nodename FROM citus_shards
+        WHERE shardid = get_shard_id_for_distribution_column('storage_hints', %s::text)
+    """
+    found: dict[str, list[str]] = {}
+    with psycopg.connect(url) as connection:
+        for partition in partitions:
+            row = connection.execute(sql, (partition,)).fetchone()
+            assert row is not None
+            found.setdefault(str(row[0]), []).append(partition)
+    return found
