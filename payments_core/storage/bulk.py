@@ -1,17 +1,54 @@
 """Many records at once, for adapters that can do it in fewer statements.
 
-An adapter's rows may offer `get_many`, `count` and `write` as declared here; without them each
-record is read or written by itself, to the same effect. What costs is not the statement's work:
-around each one a thread gives up the interpreter and has to wait for it again.
+An adapter's rows may offer `get_many`, `count`, `write` and `read_ahead` as declared here, and its
+storage `fetch`; without them each record is read or written by itself, to the same effect. What
+costs is not the statement's work: around each one a thread gives up the interpreter and has to wait
+for it again, and for the network too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from typing import Protocol, runtime_checkable
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any, Literal, Protocol, runtime_checkable
 
-from payments_core.storage.port import Position, Snapshot, Transaction, Where
+import attrs
+
+from payments_core.storage.port import Position, Snapshot, Storage, Transaction, Where
 from payments_core.storage.records import R, Record, Value
+
+Lock = Literal["none", "shared", "exclusive"]
+
+
+@attrs.frozen
+class Get:
+    """A record that is about to be asked for.
+
+    `shared` is for what will be held, `exclusive` for `get(for_update=True)`. `is_optional` says
+    that it is often absent, so that an adapter makes certain of that at once.
+    """
+
+    kind: type[Record]
+    id: str
+    lock: Lock = "none"
+    is_optional: bool = False
+
+
+@attrs.frozen
+class Find:
+    """A first page that is about to be asked for, without comparisons."""
+
+    kind: type[Record]
+    index: str
+    key: tuple[Value, ...]
+    limit: int
+
+
+Question = Get | Find
+
+# What an adapter offers is asked for by name: `isinstance` of a protocol takes some microseconds.
+ReadAhead = Callable[[Sequence[Question]], None]
+Fetch = Callable[[str, Sequence[Get]], Sequence[Record | None]]
+Write = Callable[[Sequence[Record], Sequence[Record], Sequence[Record]], None]
 
 
 @runtime_checkable
@@ -41,7 +78,6 @@ class CountsRecords(Protocol):
         """How many records a page has that `find` answers to the same question."""
 
 
-@runtime_checkable
 class WritesMany(Protocol):
     """A transaction that can write many records in one go."""
 
@@ -49,6 +85,48 @@ class WritesMany(Protocol):
         self, inserts: Sequence[Record], replaces: Sequence[Record], deletes: Sequence[Record]
     ) -> None:
         """As `replace`, `delete` and `insert` for each, in this order. Each record comes once."""
+
+
+class ReadsAhead(Protocol):
+    """Rows that can answer many questions in one go."""
+
+    def read_ahead(self, questions: Sequence[Question]) -> None:
+        """Keep the answers for the calls that ask these questions; others are asked as ever.
+
+        An answer that is kept is as good as one from now: a transaction's own writes count, and
+        locks are taken here, in the order of the questions. What fails is raised by either call.
+        """
+
+
+class FetchesRecords(Protocol):
+    """A storage that reads a few records of one moment without opening a snapshot."""
+
+    def fetch(self, partition: str, questions: Sequence[Get]) -> Sequence[Record | None]:
+        """As `read` with a `get` for each."""
+
+
+def read_ahead(snapshot: Snapshot, *questions: Question) -> None:
+    """Say what will be asked, so that an adapter may wait once for all of it.
+
+    It changes no answer: `get` and `find` are called as without it.
+    """
+    if len(questions) > 1:
+        offered: ReadAhead | None = getattr(snapshot, "read_ahead", None)
+        if offered is not None:
+            offered(questions)
+
+
+def fetch(storage: Storage, partition: str, *questions: Get) -> Sequence[Any]:
+    """The records of one snapshot, None for those that are absent."""
+    offered: Fetch | None = getattr(storage, "fetch", None)
+    if offered is not None:
+        return offered(partition, questions)
+
+    def load(snapshot: Snapshot) -> Sequence[Any]:
+        read_ahead(snapshot, *questions)
+        return [snapshot.get(question.kind, question.id) for question in questions]
+
+    return storage.read(partition, load)
 
 
 def get_many(snapshot: Snapshot, kind: type[R], ids: Collection[str]) -> Mapping[str, R]:
@@ -94,8 +172,9 @@ def write(
     deletes: Sequence[Record] = (),
 ) -> None:
     """Replace, delete and insert, in this order. Raises VersionConflict, UniqueConflict."""
-    if isinstance(tx, WritesMany):
-        tx.write(inserts, replaces, deletes)
+    offered: Write | None = getattr(tx, "write", None)
+    if offered is not None:
+        offered(inserts, replaces, deletes)
         return
     for record in replaces:
         tx.replace(record)

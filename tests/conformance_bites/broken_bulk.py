@@ -6,6 +6,7 @@ from typing import Any
 
 import attrs
 
+from payments_core.storage import bulk
 from tests.conformance_bites.broken import Through, Wrapped
 
 
@@ -46,3 +47,58 @@ class CountsFromTheStart(Wrapped):
             self, kind: Any, index: str, key: Any, *, where: Any, after: Any, limit: int
         ) -> int:
             return len(self.inner.find(kind, index, key, where=where, limit=limit).records)
+
+
+class ReadsAheadForGood(Wrapped):
+    """What was read ahead is taken for what is there, whatever was written since."""
+
+    class through(Through):
+        def __init__(self, inner: Any) -> None:
+            super().__init__(inner)
+            self.known: dict[Any, Any] = {}
+
+        def read_ahead(self, questions: Any) -> None:
+            for one in questions:
+                if isinstance(one, bulk.Get):
+                    self.known[one.kind, one.id] = self.inner.get(one.kind, one.id)
+
+        def get(self, kind: Any, id: str, *, for_update: bool = False) -> Any:
+            if (kind, id) in self.known:
+                return self.known[kind, id]
+            return self.inner.get(kind, id, for_update=for_update)
+
+
+class ReadsAheadInTheWrongOrder(Wrapped):
+    class through(Through):
+        def __init__(self, inner: Any) -> None:
+            super().__init__(inner)
+            self.known: dict[Any, Any] = {}
+
+        def read_ahead(self, questions: Any) -> None:
+            gets = [one for one in questions if isinstance(one, bulk.Get)]
+            for one, other in zip(gets, reversed(gets), strict=True):
+                self.known[one.kind, one.id] = self.inner.get(other.kind, other.id)
+
+        def get(self, kind: Any, id: str, *, for_update: bool = False) -> Any:
+            if (kind, id) in self.known:
+                return self.known[kind, id]
+            return self.inner.get(kind, id, for_update=for_update)
+
+
+class HoldsWhatItRead(Wrapped):
+    """A version that was read counts for `hold`, whatever was written since."""
+
+    class through(Through):
+        def __init__(self, inner: Any) -> None:
+            super().__init__(inner)
+            self.versions: dict[Any, int] = {}
+
+        def get(self, kind: Any, id: str, *, for_update: bool = False) -> Any:
+            record = self.inner.get(kind, id, for_update=for_update)
+            if record is not None:
+                self.versions[kind, id] = record.version
+            return record
+
+        def hold(self, record: Any) -> None:
+            if self.versions.get((type(record), record.id)) != record.version:
+                self.inner.hold(record)

@@ -30,8 +30,74 @@ TEXTS = ('"quoted" \\ and {braced}', "naïve ☃ \N{GRINNING FACE}", "", "line\n
 class BulkChecks(Harness):
     """What `payments_core.storage.bulk` reads and writes through the adapter.
 
-    An adapter without `get_many`, `count` and `write` passes too: each record then goes by itself.
+    An adapter without `get_many`, `count`, `write`, `read_ahead` and `fetch` passes too: each
+    record then goes by itself.
     """
+
+    def test_what_is_read_ahead_changes_no_answer(self) -> None:
+        storage = self.open_handle()
+        self.insert(storage, *(Note(id=f"n{n}", rank=n) for n in range(3)), Counter(id="c"))
+        questions = (
+            bulk.Get(Note, "n1"),
+            bulk.Get(Counter, "c"),
+            bulk.Get(Note, "absent"),
+            bulk.Get(Note, "im\0possible"),
+            bulk.Find(Note, "newest", ("one",), 2),
+        )
+
+        def look(snapshot: Snapshot) -> Any:
+            found = [snapshot.get(question.kind, question.id) for question in questions[:-1]]
+            return found, snapshot.find(Note, "newest", ("one",), limit=2)
+
+        def look_ahead(snapshot: Snapshot) -> Any:
+            bulk.read_ahead(snapshot, *questions)
+            return look(snapshot)
+
+        plain = storage.read(PARTITION, look)
+        assert storage.read(PARTITION, look_ahead) == plain
+        assert self.write(storage, look_ahead) == plain
+        assert list(bulk.fetch(storage, PARTITION, *questions[:-1])) == plain[0]
+        assert bulk.fetch(storage, PARTITION, bulk.Get(Note, "n2"))[0].rank == 2
+
+    def test_what_a_work_writes_counts_over_what_it_read_ahead(self) -> None:
+        storage = self.open_handle()
+        self.insert(storage, *(Note(id=f"n{n}") for n in range(3)), Counter(id="c"))
+
+        def work(tx: Transaction) -> None:
+            locked = (bulk.Get(Note, f"n{n}", "exclusive") for n in range(3))
+            absent = bulk.Get(Note, "new", "exclusive", is_optional=True)
+            bulk.read_ahead(tx, bulk.Get(Counter, "c", "shared"), *locked, absent)
+            counter = tx.get(Counter, "c")
+            assert counter is not None
+            tx.hold(counter)
+            notes = [lock_existing(tx, Note, f"n{n}") for n in range(3)]
+            assert tx.get(Note, "new", for_update=True) is None
+            tx.replace(attrs.evolve(notes[0], text="x"))
+            bulk.write(tx, [Note(id="new")], [attrs.evolve(notes[1], text="y")], [notes[2]])
+            assert lock_existing(tx, Note, "n0").text == "x"
+            assert lock_existing(tx, Note, "n1").text == "y"
+            assert tx.get(Note, "n2") is None
+            assert lock_existing(tx, Note, "new").version == 1
+            tx.replace(attrs.evolve(lock_existing(tx, Note, "n0"), text="z"))
+            tx.replace(attrs.evolve(lock_existing(tx, Counter, "c"), total=1))
+
+        self.write(storage, work)
+        assert fetch_existing(storage, Note, "n0").text == "z"
+        assert fetch_existing(storage, Note, "n0").version == 3
+        assert fetch_existing(storage, Counter, "c").total == 1
+
+    def test_what_is_held_after_a_change_of_its_own_is_refused(self) -> None:
+        storage = self.open_handle()
+        self.insert(storage, Note(id="n"), Counter(id="c"))
+
+        def work(tx: Transaction) -> None:
+            bulk.read_ahead(tx, bulk.Get(Note, "n", "exclusive"), bulk.Get(Counter, "c", "shared"))
+            note = lock_existing(tx, Note, "n")
+            tx.hold(note)
+            tx.replace(attrs.evolve(note, text="x"))
+            tx.hold(note)
+
+        self.require_error(storage, VersionConflict, work)
 
     def test_many_are_read_like_one_by_one(self) -> None:
         storage = self.open_handle()

@@ -9,13 +9,18 @@ from itertools import count
 from re import compile, sub
 
 from payments_core.storage import documents
+from payments_core.storage.bulk import Get, Lock, Question
 from payments_core.storage.damaged_records import AlarmLimit, decode_row
 from payments_core.storage.port import SCAN_LIMIT, LocatedRecord, Page, Position, Where
 from payments_core.storage.postgres.pending_transaction import PendingTransaction
-from payments_core.storage.postgres.pipeline import ResultRow
+from payments_core.storage.postgres.pipeline import Param, ResultRow
 from payments_core.storage.query_semantics import valid_lookup_keys, validate_query
 from payments_core.storage.records import Collection, Index, Lookup, R, Value
 
+Query = tuple[str, tuple[Param, ...]]
+"""A statement and its values."""
+
+_LOCKS: dict[Lock, str] = {"none": "", "shared": " FOR SHARE", "exclusive": " FOR UPDATE"}
 _CONSTRAINT = compile(r'unique constraint "([^"]*)"')
 _ARRAYS = {str: "text[]", int: "bigint[]"}
 
@@ -47,16 +52,49 @@ class PostgresSnapshot:
     def __init__(self, transaction: PendingTransaction, partition: str) -> None:
         self._transaction = transaction
         self._partition = partition
+        self._answers: dict[Query, list[ResultRow]] = {}
+        """What was read ahead."""
 
     def get(self, kind: type[R], id: str, *, for_update: bool = False) -> R | None:
         if "\0" in id:  # PostgreSQL has no such text, so no such row
             return None
-        sql = select_statement(kind.collection.name, for_update)
-        rows = self._transaction.query(sql, (self._partition, id))
+        query = self._get_query(kind.collection.name, id, "exclusive" if for_update else "none")
+        rows = self._ask(query)
         if for_update and not rows:
             # A row deleted and inserted again while this one waited is seen by the next look.
-            rows = self._transaction.query(sql, (self._partition, id))
+            rows = self._transaction.query(*query)
         return documents.decode(kind, rows[0][0] or b"") if rows else None
+
+    def read_ahead(self, questions: Sequence[Question]) -> None:
+        asked = (self._query_of(question) for question in questions if is_possible(question))
+        queries = [query for query in asked if query not in self._answers]
+        if queries:
+            answers = self._transaction.query_many(*queries)
+            self._answers.update(zip(queries, answers, strict=True))
+
+    def _query_of(self, question: Question) -> Query:
+        """The one that the call asks which the question foretells."""
+        if isinstance(question, Get):
+            return self._get_query(question.kind.collection.name, question.id, "none")
+        collection = question.kind.collection
+        sql = page_statement(
+            collection.name,
+            collection.index(question.index),
+            tuple(value is None for value in question.key),
+            (),
+            False,
+        )
+        known = (value for value in question.key if value is not None)
+        most = min(question.limit, SCAN_LIMIT) + 1
+        return sql, (self._partition, *known, most, 0, most)
+
+    def _get_query(self, table: str, id: str, lock: Lock) -> Query:
+        return select_statement(table, lock), (self._partition, id)
+
+    def _ask(self, query: Query) -> list[ResultRow]:
+        """What was read ahead, or what the server answers now."""
+        known = self._answers.get(query)
+        return self._transaction.query(*query) if known is None else known
 
     def get_many(
         self, kind: type[R], ids: Ids[str], *, for_update: bool = False
@@ -104,9 +142,7 @@ class PostgresSnapshot:
             )
             scan, offset, most = tail
             values = (item.value for item in comparisons)
-            return self._transaction.query(
-                sql, (*inside, *(position or ()), scan, offset, *values, most)
-            )
+            return self._ask((sql, (*inside, *(position or ()), scan, offset, *values, most)))
 
         def position_of(row: ResultRow) -> Position:
             return tuple(
@@ -160,11 +196,16 @@ class PostgresSnapshot:
         return int((self._transaction.query(sql, values)[0][0] or b"").decode())
 
 
+def is_possible(question: Question) -> bool:
+    """Whether PostgreSQL can be asked: it has no text with U+0000, so no row of it."""
+    texts = (question.id,) if isinstance(question, Get) else question.key
+    return not any(isinstance(text, str) and "\0" in text for text in texts)
+
+
 @lru_cache(maxsize=512)
-def select_statement(table: str, for_update: bool) -> str:
+def select_statement(table: str, lock: Lock) -> str:
     """SELECT one row."""
-    lock = " FOR UPDATE" * for_update
-    return f'SELECT body FROM "{table}" WHERE partition = $1 AND id = $2{lock}'
+    return f'SELECT body FROM "{table}" WHERE partition = $1 AND id = $2{_LOCKS[lock]}'
 
 
 @lru_cache(maxsize=512)

@@ -18,13 +18,14 @@ import psycopg
 
 from payments_core.clock import Instant
 from payments_core.storage import documents
+from payments_core.storage.bulk import Get, Question
 from payments_core.storage.jobs import Job
 from payments_core.storage.port import Conflict, StorageError, UniqueConflict, VersionConflict
 from payments_core.storage.postgres.errors import DIVISION_BY_ZERO, UNIQUE_VIOLATION, storage_error
 from payments_core.storage.postgres.hints import FOREVER, QueueKey, move_earlier
 from payments_core.storage.postgres.pending_transaction import PendingTransaction
 from payments_core.storage.postgres.pipeline import Param
-from payments_core.storage.postgres.snapshot import PostgresSnapshot, unique_key_of
+from payments_core.storage.postgres.snapshot import PostgresSnapshot, is_possible, unique_key_of
 from payments_core.storage.records import Collection, R, Record
 
 _ROW = "WHERE partition = $1 AND id = $2"
@@ -63,6 +64,20 @@ def build_statements(table: str, columns: tuple[str, ...]) -> Statements:
     )
 
 
+@attrs.frozen
+class _Answer:
+    """What a question that was asked ahead found; None is no row."""
+
+    question: Get
+    body: bytes | None
+
+    def answers(self, for_update: bool) -> bool:
+        """Whether it is what `get` would find: what is absent is certain at the second look."""
+        if self.body is None:
+            return not for_update or (self.question.lock != "none" and self.question.is_optional)
+        return not for_update or self.question.lock == "exclusive"
+
+
 def statements_of(collection: Collection) -> Statements:
     """The statements of a collection."""
     return build_statements(collection.name, tuple(collection.columns))
@@ -78,6 +93,7 @@ class PostgresTransaction(PostgresSnapshot):
         self._held: dict[RecordKey, int] = {}
         self._read: dict[RecordKey, Record] = {}
         """Records that are locked, as long as this transaction has not written them."""
+        self._ahead: dict[RecordKey, _Answer] = {}
         self._due: dict[str, Instant] = {}
         """When each queue may first have a job of those that were written."""
 
@@ -86,10 +102,33 @@ class PostgresTransaction(PostgresSnapshot):
         if isinstance(known, kind):
             self._transaction.raise_failure()
             return known
+        ahead = self._ahead.get((kind.collection.name, id))
+        if ahead is not None and ahead.answers(for_update):
+            self._transaction.raise_failure()
+            return self._take_answer(kind, ahead)
         record = super().get(kind, id, for_update=for_update)
         if for_update and record is not None:
             self._note_locked(record)
         return record
+
+    def read_ahead(self, questions: Sequence[Question]) -> None:
+        """As `ReadsAhead` in bulk.py says for records; pages are asked for later, since writes may
+        change them.
+
+        What is absent where a lock was wanted is looked for twice, as in `get`.
+        """
+        wanted = [
+            question
+            for question in questions
+            if isinstance(question, Get) and is_possible(question)
+            for _ in range(1 + (question.is_optional and question.lock != "none"))
+        ]
+        if not wanted:
+            return
+        queries = [self._get_query(one.kind.collection.name, one.id, one.lock) for one in wanted]
+        for question, rows in zip(wanted, self._transaction.query_many(*queries), strict=True):
+            body = rows[0][0] or b"" if rows else None
+            self._ahead[question.kind.collection.name, question.id] = _Answer(question, body)
 
     def get_many(
         self, kind: type[R], ids: Ids[str], *, for_update: bool = False
@@ -155,6 +194,16 @@ class PostgresTransaction(PostgresSnapshot):
                 move_earlier(self._transaction, key, at, known)
         return due
 
+    def _take_answer(self, kind: type[R], answer: _Answer) -> R | None:
+        if answer.body is None:
+            return None
+        record = documents.decode(kind, answer.body)
+        if answer.question.lock == "exclusive":
+            self._note_locked(record)
+        elif answer.question.lock == "shared":
+            self._held[_record_key(record)] = record.version
+        return record
+
     def _note_job(self, record: Record) -> None:
         if isinstance(record, Job):
             ready = max(record.due_at, record.lease_until)
@@ -167,6 +216,7 @@ class PostgresTransaction(PostgresSnapshot):
     def _note_written(self, record: Record, version: int | None) -> None:
         self._locked[_record_key(record)] = version
         self._read.pop(_record_key(record), None)
+        self._ahead.pop(_record_key(record), None)
 
     def _lock(self, record: Record) -> None:
         """See to it that the row is at the record's version, and this transaction's alone."""

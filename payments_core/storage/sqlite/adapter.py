@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from payments_core.clock import Instant
+from payments_core.storage.bulk import Get
 from payments_core.storage.jobs import Job, require_holder
 from payments_core.storage.maintenance import BATCH, ExclusiveAccess, PrimaryKey, RecordRow
 from payments_core.storage.port import (
@@ -35,6 +36,7 @@ from payments_core.storage.sqlite.claims import ClaimRequest, end_leases, renew
 from payments_core.storage.sqlite.due_partitions import Claims, next_due
 from payments_core.storage.sqlite.group_commit import GROUP_LIMIT, GroupCommit
 from payments_core.storage.sqlite.transaction import (
+    MAX_READ_AHEAD,
     SqliteSnapshot,
     SqliteTransaction,
     locate,
@@ -98,6 +100,14 @@ class SqliteStorage:
     def read(self, partition: str, work: Callable[[Snapshot], T]) -> T:
         with self._open_snapshot() as connection:
             return work(SqliteSnapshot(connection, partition))
+
+    def fetch(self, partition: str, questions: Sequence[Get]) -> Sequence[Record | None]:
+        """As `FetchesRecords` in bulk.py says: one statement, which sees one moment by itself."""
+        assert len(questions) <= MAX_READ_AHEAD
+        with self._borrow_reader() as connection:
+            snapshot = SqliteSnapshot(connection, partition)
+            snapshot.read_ahead(questions)
+            return [snapshot.get(question.kind, question.id) for question in questions]
 
     def locate(
         self,
@@ -269,7 +279,14 @@ class SqliteStorage:
 
     @contextmanager
     def _open_snapshot(self) -> Iterator[sqlite3.Connection]:
-        """A snapshot on a connection of its own, which another thread may use afterwards."""
+        """A snapshot on a connection of its own."""
+        with self._borrow_reader() as connection:
+            connection.execute("BEGIN")
+            yield connection
+
+    @contextmanager
+    def _borrow_reader(self) -> Iterator[sqlite3.Connection]:
+        """A connection that reads, which another thread may use afterwards."""
         self._require_open()
         try:
             connection = self._idle_readers.pop()
@@ -278,7 +295,6 @@ class SqliteStorage:
             connection.execute("PRAGMA query_only = ON")
         try:
             with _translate_errors():
-                connection.execute("BEGIN")
                 yield connection
         finally:
             _roll_back(connection)

@@ -10,6 +10,15 @@ BODY_BYTES = "CAST(body AS BLOB)"
 """A damaged body may be no text, and the driver would refuse the whole batch for it."""
 
 
+@lru_cache(maxsize=512)
+def select_each_statement(tables: tuple[str, ...]) -> str:
+    """SELECT a row of each table, with its number: the first value is the partition."""
+    return " UNION ALL ".join(
+        f'SELECT {number}, {BODY_BYTES} FROM "{table}" WHERE partition = ?1 AND id = ?{number + 2}'
+        for number, table in enumerate(tables)
+    )
+
+
 @lru_cache(maxsize=2048)
 def page_statement(
     table: str,

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 import attrs
 
 from payments_core.storage import documents
+from payments_core.storage.bulk import Get, Question
 from payments_core.storage.damaged_records import AlarmLimit, decode_row
 from payments_core.storage.port import (
     SCAN_LIMIT,
@@ -40,9 +41,18 @@ from payments_core.storage.sqlite.queries import (
     count_statement,
     locate_statement,
     page_statement,
+    select_each_statement,
 )
 
 T = TypeVar("T")
+RecordKey = tuple[str, str]
+"""Collection and id."""
+
+MAX_READ_AHEAD = 16
+"""So many records one SELECT reads; a statement for each list of tables is prepared."""
+
+MAX_ROWS = 8
+"""So many rows one INSERT takes; a statement for each number is prepared."""
 
 _TRANSIENT = {
     sqlite3.SQLITE_BUSY,
@@ -75,7 +85,6 @@ class Statements:
 
     select: str
     version: str
-    insert: str
     replace: str
     delete: str
 
@@ -84,18 +93,23 @@ class Statements:
 def build_statements(table: str, columns: tuple[str, ...]) -> Statements:
     """The statements of a table with those declared columns."""
     where = "WHERE partition = ? AND id = ?"
-    names = ", ".join(f'"{column}"' for column in columns)
-    comma = ", " if columns else ""
-    marks = "?, " * len(columns)
     sets = "".join(f'"{column}" = ?, ' for column in columns)
     return Statements(
         select=f'SELECT body FROM "{table}" {where}',
         version=f'SELECT version FROM "{table}" {where}',
-        insert=f'INSERT INTO "{table}" (partition, id, version, {names}{comma}body) '
-        f"VALUES (?, ?, ?, {marks}?)",
         replace=f'UPDATE "{table}" SET version = ?, {sets}body = ? {where} AND version = ?',
         delete=f'DELETE FROM "{table}" {where} AND version = ?',
     )
+
+
+@lru_cache(maxsize=512 * MAX_ROWS)
+def insert_statement(table: str, columns: tuple[str, ...], rows: int) -> str:
+    """INSERT so many rows: partition, id, version, columns, body."""
+    names = ", ".join(
+        ("partition", "id", "version", *(f'"{column}"' for column in columns), "body")
+    )
+    marks = f"({', '.join('?' * (len(columns) + 4))})"
+    return f'INSERT INTO "{table}" ({names}) VALUES {", ".join([marks] * rows)}'
 
 
 def statements_of(collection: Kept) -> Statements:
@@ -138,11 +152,39 @@ class SqliteSnapshot:
         self._connection = connection
         self._partition = partition
         self._failure: StorageError | None = None
+        self._ahead: dict[RecordKey, bytes | None] = {}
+        """Bodies that were read ahead; None is no row."""
 
     def get(self, kind: type[R], id: str, *, for_update: bool = False) -> R | None:
         # `for_update` asks for nothing: a writer is alone from its BEGIN IMMEDIATE on.
+        place = (kind.collection.name, id)
+        if place in self._ahead:
+            self.raise_failure()
+            body = self._ahead[place]
+            return None if body is None else documents.decode(kind, body)
         row = self._fetch_one(statements_of(kind.collection).select, (self._partition, id))
         return None if row is None else documents.decode(kind, row[0])
+
+    def read_ahead(self, questions: Sequence[Question]) -> None:
+        """As `ReadsAhead` in bulk.py says, for the first records that are not known; pages and more
+        records are asked for one by one, since there is no network."""
+        asked = (
+            (question.kind.collection.name, question.id)
+            for question in questions
+            if isinstance(question, Get) and fits_column(question.id)
+        )
+        places = [place for place in asked if place not in self._ahead][:MAX_READ_AHEAD]
+        if places:
+            sql = select_each_statement(tuple(table for table, _ in places))
+            values = (self._partition, *(id for _, id in places))
+            rows = self._run_guarded(lambda: self._connection.execute(sql, values).fetchall())
+            found = dict(rows)
+            self._ahead.update((one, found.get(number)) for number, one in enumerate(places))
+
+    def raise_failure(self) -> None:
+        """Raise what a statement raised before, should the work have swallowed it."""
+        if self._failure is not None:
+            raise self._failure
 
     def get_many(
         self, kind: type[R], ids: Collection[str], *, for_update: bool = False
@@ -252,8 +294,7 @@ class SqliteSnapshot:
         SQLite may have undone the whole transaction on an error, and what came after it would
         then commit by itself.
         """
-        if self._failure is not None:
-            raise self._failure
+        self.raise_failure()
         try:
             return run()
         except sqlite3.Error as error:
@@ -264,25 +305,34 @@ class SqliteSnapshot:
 class SqliteTransaction(SqliteSnapshot):
     """What the work of a `transact` may do, alone with the file."""
 
+    def __init__(self, connection: sqlite3.Connection, partition: str) -> None:
+        super().__init__(connection, partition)
+        self._versions: dict[RecordKey, int] = {}
+        """Of what was read; nobody else can change it."""
+
+    def get(self, kind: type[R], id: str, *, for_update: bool = False) -> R | None:
+        record = super().get(kind, id, for_update=for_update)
+        if record is not None:
+            self._versions[kind.collection.name, id] = record.version
+        return record
+
     def hold(self, record: Record) -> None:
         collection = type(record).collection
-        row = self._fetch_one(statements_of(collection).version, (self._partition, record.id))
-        if row is None or row[0] != record.version:
+        version = self._versions.get((collection.name, record.id))
+        if version is None:
+            at = (self._partition, record.id)
+            row = self._fetch_one(statements_of(collection).version, at)
+            version = row[0] if row else None
+        self.raise_failure()
+        if version != record.version:
             raise self._fail(VersionConflict(f"{collection.name}: {record.id} has changed"))
 
     def insert(self, record: Record) -> None:
-        collection = type(record).collection
-        stored = documents.stamp(record, 1)
-        values = collection.values(stored)
-        body = documents.encode(stored).decode()
-        self._write(
-            collection,
-            statements_of(collection).insert,
-            (self._partition, record.id, 1, *values, body),
-        )
+        self._insert(type(record).collection, [record])
 
     def replace(self, record: Record) -> None:
         collection = type(record).collection
+        self._forget(record)
         stored = documents.stamp(record, record.version + 1)
         values = collection.values(stored)
         body = documents.encode(stored).decode()
@@ -296,6 +346,7 @@ class SqliteTransaction(SqliteSnapshot):
 
     def delete(self, record: Record) -> None:
         collection = type(record).collection
+        self._forget(record)
         changed = self._write(
             collection,
             statements_of(collection).delete,
@@ -313,17 +364,29 @@ class SqliteTransaction(SqliteSnapshot):
             else:
                 rows = replacement_rows(collection, records)
                 sql = bulk_statements_of(collection).replace
-                self._write_many(collection, sql, rows, len(records))
+                self._write_many(collection, sql, rows, records)
         for collection, records in group_by_collection(deletes):
             sql = bulk_statements_of(collection).delete
-            self._write_many(collection, sql, deletion_rows(records), len(records))
-        for record in inserts:
-            self.insert(record)
+            self._write_many(collection, sql, deletion_rows(records), records)
+        for collection, records in group_by_collection(inserts):
+            for first in range(0, len(records), MAX_ROWS):
+                self._insert(collection, records[first : first + MAX_ROWS])
 
-    def raise_failure(self) -> None:
-        """Raise what a statement raised before, should the work have swallowed it."""
-        if self._failure is not None:
-            raise self._failure
+    def _insert(self, collection: Kept, records: Sequence[Record]) -> None:
+        rows: list[Value] = []
+        for record in records:
+            self._forget(record)
+            stored = documents.stamp(record, 1)
+            values = collection.values(stored)
+            rows += (self._partition, record.id, 1, *values, documents.encode(stored).decode())
+        sql = insert_statement(collection.name, tuple(collection.columns), len(records))
+        self._write(collection, sql, rows)
+
+    def _forget(self, record: Record) -> None:
+        """What was read of a record that is written now."""
+        place = (type(record).collection.name, record.id)
+        self._ahead.pop(place, None)
+        self._versions.pop(place, None)
 
     def _write(
         self, collection: Kept, sql: str, values: Sequence[Value] | Mapping[str, Value]
@@ -336,9 +399,11 @@ class SqliteTransaction(SqliteSnapshot):
 
         return self._run_guarded(run)
 
-    def _write_many(self, collection: Kept, sql: str, rows: str, count: int) -> None:
+    def _write_many(self, collection: Kept, sql: str, rows: str, records: Sequence[Record]) -> None:
+        for record in records:
+            self._forget(record)
         changed = self._write(collection, sql, {"partition": self._partition, "rows": rows})
-        if changed != count:
+        if changed != len(records):
             raise self._fail(VersionConflict(f"{collection.name}: one of many has changed"))
 
     def _fail(self, conflict: Conflict) -> Conflict:
