@@ -133,10 +133,12 @@ class Collection:
         64 bits, a null in an order column.
         """
         require_indexable_text(f"{self.name}: the id", record.id)
-        return tuple(
-            self._check_value(column, kind, getattr(record, column))
-            for column, kind in self.columns.items()
-        )
+        found: list[Value] = []
+        for column, kind in self.columns.items():
+            value = getattr(record, column)
+            is_plain = type(value) is kind and fits_column(value)  # as nearly all are
+            found.append(value if is_plain else self._check_value(column, kind, value))
+        return tuple(found)
 
     def _check_value(self, column: str, kind: type[str | int], value: Value) -> Value:
         if value is None:

@@ -223,7 +223,14 @@ def _union_reader(parts: tuple[Any, ...]) -> Reader:
     constants = [value for kind, value in _CONSTANTS.items() if kind in parts]
     if len(kinds) == 1:
         only = _reader(kinds[0])
-        return lambda value: value if any(value is one for one in constants) else only(value)
+
+        def read_one(value: Any) -> Any:
+            for constant in constants:
+                if value is constant:
+                    return value
+            return only(value)
+
+        return read_one
     readers = {kind: _instance_reader(kind) for kind in kinds}
     names = ", ".join(kind.__name__ for kind in kinds)
 

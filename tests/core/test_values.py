@@ -7,7 +7,7 @@ from decimal import Decimal
 from itertools import pairwise
 
 import pytest
-from eth_utils.address import is_checksum_address
+from eth_utils.address import is_checksum_address, to_checksum_address
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -195,6 +195,16 @@ def test_an_evm_address_is_written_with_its_checksum(address: str) -> None:
     for text in ("0x" + digits.lower(), "0x" + digits.upper(), address):
         assert normalize_address("evm", text) == address
     assert encode_checksum_address(bytes.fromhex(digits)) == address
+
+
+@given(st.binary(min_size=20, max_size=20))
+def test_a_checksum_is_what_the_library_writes(raw: bytes) -> None:
+    assert encode_checksum_address(raw) == to_checksum_address(raw)
+
+
+def test_an_address_of_another_length_has_no_checksum() -> None:
+    with pytest.raises(ValueError, match="20 bytes, not 19"):
+        encode_checksum_address(bytes(19))
 
 
 @pytest.mark.parametrize("address", EIP_55[4:])
