@@ -7,6 +7,7 @@ Falcon finds the row of a path; everything else is here, on one screen:
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -35,7 +36,7 @@ from payments_core_http.errors import (
     to_payments_error,
 )
 from payments_core_http.forms import read_form
-from payments_core_http.idempotency import build_idempotent, read_key
+from payments_core_http.idempotency import answer_once, build_idempotent, read_key
 from payments_core_http.observability import health
 from payments_core_http.observability.requests import (
     NOOP_OBSERVER,
@@ -218,9 +219,10 @@ class Pipeline:
         )
         if authority is None or idempotent_request is None:
             return self._call_handler(call, context)
-        with self._flights.acquire(idempotent_request.id):
-            self._service.ports.committer.replay(authority, idempotent_request)
-            return self._call_handler(call, context)
+        with self._flights.acquire(idempotent_request.id) as has_waited:
+            replay = partial(self._service.ports.committer.replay, authority, idempotent_request)
+            known = None if has_waited else caller.lookup
+            return answer_once(replay, known, lambda: self._call_handler(call, context))
 
     def _call_handler(self, call: ApiCall[Any, Any], context: RequestContext) -> Response:
         give_back = self._throttle.count_creation(

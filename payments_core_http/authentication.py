@@ -15,12 +15,14 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from payments_core.credentials.tokens import Claims, TokenInvalid
+from payments_core.engine.idempotency.record import ResponseLookup
 from payments_core.errors import CredentialMismatch, NotFound, Unauthorized
 from payments_core.payments.checkout.public import Shop
 from payments_core.tenants.authorization import Authority
 from payments_core.tenants.client_sessions.record import ClientSession
 from payments_core.tenants.record import Environment, Key, OperatorSession
 from payments_core_http.browser_sessions import read_cookies
+from payments_core_http.idempotency import foretell_lookup
 from payments_core_http.routing import PATH_IDS, Credential, Route
 
 if TYPE_CHECKING:
@@ -63,6 +65,8 @@ class Caller:
     origin: str | None = None
     api_version: str
     bound_versions: tuple[str, ...] = ()
+    lookup: ResponseLookup | None = attrs.field(default=None, repr=False, eq=False)
+    """The earlier answer of this request, as far as it was looked for with the credential."""
 
     @property
     def payment_id(self) -> str | None:
@@ -118,13 +122,17 @@ def authenticate(
     if route.credential == "basic_app_id":
         environment = service.tenants.identify_app(_parse_app_id(header), mode=mode)
         return _caller_bound_to(environment.api_version, environment=environment)
+    lookup = foretell_lookup(route, environ)
     if route.credential == "server_key":
         app_id, secret = _parse_basic(header)
-        environment, key = service.tenants.authenticate(app_id, secret, mode=mode)
-        caller = _caller_bound_to(environment.api_version, environment=environment, key=key)
+        environment, key = service.tenants.authenticate(app_id, secret, mode=mode, lookup=lookup)
+        facts = {"environment": environment, "key": key, "lookup": lookup}
+        caller = _caller_bound_to(environment.api_version, **facts)
     elif route.credential == "bearer_key":
-        environment, key = service.tenants.authenticate_bearer(_parse_bearer(header), mode=mode)
-        caller = _caller_bound_to(environment.api_version, environment=environment, key=key)
+        secret = _parse_bearer(header)
+        environment, key = service.tenants.authenticate_bearer(secret, mode=mode, lookup=lookup)
+        facts = {"environment": environment, "key": key, "lookup": lookup}
+        caller = _caller_bound_to(environment.api_version, **facts)
     elif route.credential == "session_token":
         token = _parse_bearer(header)
         environment, session = service.client_sessions.find_exchangeable(token, mode=mode)
@@ -132,10 +140,10 @@ def authenticate(
     elif route.credential == "payment_secret":
         return _authenticate_payer(service, mode, _parse_bearer(header), path_ids)
     else:
-        environment, session = service.client_sessions.authenticate(
-            _parse_bearer(header), mode=mode
-        )
-        caller = _caller_bound_to(session.api_version, environment=environment, session=session)
+        token = _parse_bearer(header)
+        environment, session = service.client_sessions.authenticate(token, mode=mode, lookup=lookup)
+        facts = {"environment": environment, "session": session, "lookup": lookup}
+        caller = _caller_bound_to(session.api_version, **facts)
     may_have = route.may_have_payment_secret and _SECRET_HEADER in environ
     if route.with_payment_secret or may_have:
         return _add_payment_secret(service, caller, environment, environ, path_ids)

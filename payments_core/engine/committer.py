@@ -11,24 +11,27 @@ from typing import Any, Generic, TypeVar
 
 import attrs
 
-from payments_core.clock import Clock, Instant
+from payments_core.clock import Clock
 from payments_core.credentials.keyring import KeyRing
 from payments_core.engine.decision import (
-    EVENTS,
-    FAN_OUT,
     CommitAuthority,
     Decide,
     Decision,
     LeaseLost,
-    NewJob,
     WorkerAuthority,
 )
-from payments_core.engine.events import Event, NewEvent
-from payments_core.engine.idempotency.record import IdempotentRequest, StoredResponse
+from payments_core.engine.idempotency.record import (
+    AlreadyResponded,
+    IdempotentRequest,
+    ResponseLookup,
+    StoredResponse,
+)
 from payments_core.engine.identifiers import Identifiers, IdSequence
+from payments_core.engine.rows import build_event, build_fan_out, build_job, reschedule_job
 from payments_core.errors import IdempotencyInProgress, PaymentsError, Unavailable
 from payments_core.storage import bulk, documents
-from payments_core.storage.jobs import NEVER, Job
+from payments_core.storage.bulk import Get
+from payments_core.storage.jobs import Job
 from payments_core.storage.port import (
     ClaimedJob,
     CommitUnknown,
@@ -102,6 +105,7 @@ class Committer:
         idempotent: IdempotentRequest | None = None,
         claimed: ClaimedJob | None = None,
         id_sequence: IdSequence | None = None,
+        reads: Sequence[Get] = (),
     ) -> T:
         """Run `decide` in a transaction and write what it decides; return its result.
 
@@ -109,12 +113,13 @@ class Committer:
         (or is put off) in the same transaction, and LeaseLost is raised where it is no longer
         ours. With `idempotent`, the rendered answer is stored last, and AlreadyResponded is raised
         where the request has been answered before. Raises what `decide` raises, and Unavailable.
-        `id_sequence` is for those who need an id before the transaction.
+        `id_sequence` is for those who need an id before the transaction. `reads` are what `decide`
+        is going to ask for, in its order: an adapter may wait once for all of it.
         """
         with self._telemetry.observe_commit():
             try:
                 return self._commit(
-                    authority, decide, idempotent, claimed, id_sequence or self.id_sequence()
+                    authority, decide, idempotent, claimed, id_sequence or self.id_sequence(), reads
                 )
             except LockTimeout as error:
                 # Most likely a request with the same key is under way in another process.
@@ -129,17 +134,26 @@ class Committer:
         idempotent: IdempotentRequest | None,
         claimed: ClaimedJob | None,
         id_sequence: IdSequence,
+        reads: Sequence[Get],
     ) -> T:
         outcome: _Attempt[T] = _Attempt()
+        foretold = (
+            *authority.reads,
+            *((Get(Job, claimed.job.id, "exclusive"),) if claimed else ()),
+            *((Get(StoredResponse, idempotent.id),) if idempotent else ()),
+            *reads,
+        )
         unanswered: list[_Attempt[T]] = []  # of the attempts whose COMMIT was not answered
 
         def work(tx: Transaction) -> None:
             id_sequence.reset()
+            bulk.read_ahead(tx, *foretold)
             authority.confirm(tx)
             job = tx.get(Job, claimed.job.id, for_update=True) if claimed else None
             if claimed and not _is_still_claimed(job, claimed):
                 raise LeaseLost(claimed.job.id)
-            _delete_expired_response(tx, idempotent, self._clock.now())
+            if idempotent is not None:
+                self._require_unanswered(tx, idempotent)
             decision = decide(tx, id_sequence)
             outcome.decision, outcome.witness, outcome.has_issued_id = decision, None, False
             self._write(tx, authority, decision, id_sequence, job, idempotent, outcome)
@@ -154,7 +168,7 @@ class Committer:
                 unanswered.append(outcome)
                 if done := self._committed_attempt(authority, unanswered, claimed):
                     return self._complete(done)
-            except (UniqueConflict, PaymentsError, LeaseLost) as error:
+            except (UniqueConflict, PaymentsError, LeaseLost, AlreadyResponded) as error:
                 if done := self._committed_attempt(authority, unanswered, claimed):
                     return self._complete(done)
                 self.replay(authority, idempotent)
@@ -220,16 +234,36 @@ class Committer:
         """The ids of one operation, for `commit`."""
         return IdSequence(self._identifiers)
 
-    def replay(self, authority: CommitAuthority, idempotent: IdempotentRequest | None) -> None:
+    def replay(
+        self,
+        authority: CommitAuthority,
+        idempotent: IdempotentRequest | None,
+        known: ResponseLookup | None = None,
+    ) -> None:
         """Raise AlreadyResponded if the request was answered before, IdempotencyConflict if its
-        key was used for another one; return if it is new, or has no key."""
+        key was used for another one; return if it is new, or has no key.
+
+        `known` has what was found with the request's credential, a moment ago.
+        """
         if idempotent is None:
             return
-        stored = self._storage.read(
-            authority.partition, lambda snapshot: snapshot.get(StoredResponse, idempotent.id)
-        )
+        if known is not None and known.id == idempotent.id:
+            stored = known.response
+        else:
+            [stored] = bulk.fetch(
+                self._storage, authority.partition, Get(StoredResponse, idempotent.id)
+            )
         if stored is not None and stored.expires_at > self._clock.now():
             raise idempotent.replay(stored, self._key_ring)
+
+    def _require_unanswered(self, tx: Transaction, idempotent: IdempotentRequest) -> None:
+        """Raise as `replay` where another has answered meanwhile; make room for the answer."""
+        stored = tx.get(StoredResponse, idempotent.id)
+        if stored is None:
+            return
+        if stored.expires_at > self._clock.now():
+            raise idempotent.replay(stored, self._key_ring)
+        tx.delete(stored)
 
     def _write(
         self,
@@ -261,17 +295,17 @@ class Committer:
         """The rows that a decision comes down to."""
         now = self._clock.now()
         events = [
-            _build_event(new_event, id_sequence.issue("evt"), now) for new_event in decision.events
+            build_event(new_event, id_sequence.issue("evt"), now) for new_event in decision.events
         ]
-        fan_outs = [_build_fan_out(authority, event, now) for event in events]
+        fan_outs = [build_fan_out(authority, event, now) for event in events]
         jobs = [
-            _build_job(authority, new_job, id_sequence.issue("job"))
+            build_job(authority, new_job, id_sequence.issue("job"))
             for new_job in (*fan_outs, *decision.jobs)
         ]
         inserts = (*decision.inserts, *events, *jobs)  # jobs last: they come and go
         replaces, deletes = decision.replaces, decision.deletes
         if job is not None:
-            after = _reschedule_job(
+            after = reschedule_job(
                 job, decision.next_run_at, made_no_progress=decision.made_no_progress
             )
             replaces, deletes = (
@@ -365,55 +399,3 @@ def _is_still_claimed(job: Job | None, claimed: ClaimedJob) -> bool:
     """Whether nobody has claimed or moved the job since."""
     known = claimed.job
     return job is not None and (job.claims, job.version) == (known.claims, known.version)
-
-
-def _reschedule_job(job: Job, next_run_at: Instant | None, *, made_no_progress: bool) -> Job | None:
-    """The job as its outcome leaves it; None where it is over."""
-    if next_run_at is None:
-        return None
-    if next_run_at == NEVER:
-        return attrs.evolve(job, lease_until=NEVER, holder="")
-    # The handler came to an end, so the count towards parking starts again.
-    failures = job.failures + 1 if made_no_progress else 0
-    return attrs.evolve(
-        job, due_at=next_run_at, lease_until=0, claims=0, failures=failures, holder=""
-    )
-
-
-def _delete_expired_response(
-    tx: Transaction, idempotent: IdempotentRequest | None, now: Instant
-) -> None:
-    if idempotent is None:
-        return
-    stored = tx.get(StoredResponse, idempotent.id)
-    if stored is not None and stored.expires_at <= now:
-        tx.delete(stored)
-
-
-def _build_event(new_event: NewEvent, id: str, now: Instant) -> Event:
-    return Event(
-        id=id,
-        name=new_event.name,
-        api_version=new_event.api_version,
-        created_at=now,
-        payload=new_event.payload,
-        account_id=new_event.account_id,
-        external_user_id=new_event.external_user_id,
-    )
-
-
-def _build_fan_out(authority: CommitAuthority, event: Event, now: Instant) -> NewJob:
-    return NewJob(EVENTS, FAN_OUT, f"events:{authority.partition}", now, event.id)
-
-
-def _build_job(authority: CommitAuthority, new_job: NewJob, id: str) -> Job:
-    return Job(
-        id=id,
-        queue=f"{authority.mode}.{new_job.queue}",
-        lane=new_job.lane,
-        kind=new_job.kind,
-        due_at=new_job.due_at,
-        subject=new_job.subject,
-        arguments=new_job.arguments,
-        ordinal=new_job.ordinal,
-    )

@@ -6,8 +6,8 @@ records to insert, replace or delete, which events happened and which jobs follo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, Generic, Protocol, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 import attrs
 
@@ -15,6 +15,7 @@ from payments_core.clock import Instant
 from payments_core.engine.events import NewEvent
 from payments_core.engine.identifiers import IdSequence
 from payments_core.errors import PaymentsError
+from payments_core.storage.bulk import Get
 from payments_core.storage.port import (
     ClaimedJob,
     Transaction,
@@ -38,6 +39,10 @@ class CommitAuthority(Protocol):
     def mode(self) -> str:
         """The mode that the environment's queues begin with."""
 
+    @property
+    def reads(self) -> Sequence[Get]:
+        """What `confirm` is going to ask for."""
+
     def confirm(self, tx: Transaction) -> None:
         """Hold what the permit rests on; raise a PaymentsError if it no longer stands."""
 
@@ -48,6 +53,7 @@ class WorkerAuthority:
 
     partition: str
     mode: str
+    reads: ClassVar[Sequence[Get]] = ()
 
     @classmethod
     def of(cls, claimed: ClaimedJob) -> WorkerAuthority:

@@ -13,6 +13,7 @@ import attrs
 
 from payments_core.clock import DAY, SECOND, Instant
 from payments_core.engine.decision import lock_shared
+from payments_core.storage.bulk import Get
 from payments_core.storage.port import Transaction
 from payments_core.storage.records import Collection, Record
 from payments_core.validation.inputs import JSON_NAME
@@ -122,6 +123,10 @@ class PaymentSettingsVersion(Record):
 
 
 DEFAULT_SETTINGS = PaymentSettings(id=SETTINGS_ID)
+
+
+READ_SETTINGS = Get(PaymentSettings, SETTINGS_ID, "shared", is_optional=True)
+"""What `lock_settings` asks for."""
 
 
 def lock_settings(tx: Transaction) -> PaymentSettings:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 
 import attrs
 
@@ -12,8 +13,13 @@ from payments_core.payments.options.record import DirectOption, Option
 from payments_core.payments.receipts.record import Receipt
 from payments_core.payments.record import Payment
 from payments_core.payments.refunds.record import Refund
+from payments_core.storage.bulk import Find, Get, Question, read_ahead
 from payments_core.storage.damaged_records import require_row
+from payments_core.storage.documents import UnreadableDocument
 from payments_core.storage.port import Snapshot, Transaction
+
+_MOST = 100
+"""So many receipts and so many refunds of a Payment are shown with it."""
 
 
 @attrs.frozen
@@ -54,12 +60,14 @@ class PaymentDetails:
 
 def load_details(snapshot: Snapshot, payment: Payment) -> PaymentDetails:
     """Everything of a Payment, from one snapshot."""
+    if payment.option_ids or payment.direct_option_ids:
+        read_details_ahead(snapshot, [payment])
     receipts = load_receipts(snapshot, payment.id)
     options = tuple(
         load_option_details(snapshot, payment, option_id, receipts)
         for option_id in payment.option_ids
     )
-    refunds = snapshot.find(Refund, "by_payment", (payment.id,), limit=100).records
+    refunds = snapshot.find(Refund, "by_payment", (payment.id,), limit=_MOST).records
     direct_options = tuple(
         load_direct_option_details(snapshot, payment, option_id, receipts)
         for option_id in payment.direct_option_ids
@@ -69,9 +77,37 @@ def load_details(snapshot: Snapshot, payment: Payment) -> PaymentDetails:
     )
 
 
+def reads_of_details(payment_id: str) -> tuple[Question, ...]:
+    """What `load_details` asks of any Payment."""
+    return (
+        Find(Receipt, "by_payment", (payment_id,), _MOST),
+        Find(Refund, "by_payment", (payment_id,), _MOST),
+    )
+
+
+def read_details_ahead(snapshot: Snapshot, payments: Iterable[Payment]) -> None:
+    """Read what `load_details` is going to ask of these Payments, all at once.
+
+    A row that cannot be read is left to it.
+    """
+    questions: list[Question] = []
+    option_ids: list[str] = []
+    for payment in payments:
+        questions += reads_of_details(payment.id)
+        questions += [Get(DirectOption, id) for id in payment.direct_option_ids]
+        option_ids += payment.option_ids
+    read_ahead(snapshot, *questions, *(Get(Option, id) for id in option_ids))
+    operations: list[Get] = []
+    for id in option_ids:
+        with suppress(UnreadableDocument):
+            option = snapshot.get(Option, id)
+            operations += [Get(FundingOperation, option.funding_operation_id)] if option else []
+    read_ahead(snapshot, *operations)
+
+
 def load_receipts(snapshot: Snapshot, payment_id: str) -> tuple[Receipt, ...]:
     """The receipts of a Payment."""
-    return snapshot.find(Receipt, "by_payment", (payment_id,), limit=100).records
+    return snapshot.find(Receipt, "by_payment", (payment_id,), limit=_MOST).records
 
 
 def load_option_details(

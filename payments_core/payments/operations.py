@@ -22,19 +22,31 @@ from payments_core.engine.ports import Ports
 from payments_core.engine.step import Step
 from payments_core.errors import FieldError, NotFound, ValidationFailed
 from payments_core.payment_settings.origins import find_url_fault
-from payments_core.payment_settings.record import PaymentMethod, PaymentTerms, lock_settings
+from payments_core.payment_settings.record import (
+    READ_SETTINGS,
+    PaymentMethod,
+    PaymentTerms,
+    lock_settings,
+)
 from payments_core.payment_settings.validation import EXPIRY_RANGE_S
 from payments_core.payments import lifecycle
 from payments_core.payments.checkout.links import Links
 from payments_core.payments.creation import Payee, draft_payment
 from payments_core.payments.destinations import DestinationRequest, Destinations
-from payments_core.payments.details import PaymentDetails, load_details, lock_payment
+from payments_core.payments.details import (
+    PaymentDetails,
+    load_details,
+    lock_payment,
+    read_details_ahead,
+    reads_of_details,
+)
 from payments_core.payments.journal.record import JournalEntry
 from payments_core.payments.option_cleanup import cancel_transfer, close_open_options
 from payments_core.payments.payouts import lifecycle as payouts
 from payments_core.payments.progress import advance_payment, reservation_of_send
 from payments_core.payments.receipts.record import Receipt
 from payments_core.payments.record import Payment
+from payments_core.storage.bulk import Get, read_ahead
 from payments_core.storage.damaged_records import load_listed
 from payments_core.storage.port import (
     ClaimedJob,
@@ -134,7 +146,10 @@ class Payments:
             )
             return Payee(asset, amount, destination)
 
-        return self.create_receive_payment(authority, new, resolve_payee, idempotent=idempotent)
+        reads = () if recipient_id is None else (Get(Account, recipient_id, "shared"),)
+        return self.create_receive_payment(
+            authority, new, resolve_payee, idempotent=idempotent, reads=reads
+        )
 
     def create_receive_payment(
         self,
@@ -145,10 +160,12 @@ class Payments:
         complete: Callable[[Payment], Decision[Payment]] = Decision,
         id_sequence: IdSequence | None = None,
         idempotent: IdempotentRequest | None = None,
+        reads: Sequence[Get] = (),
     ) -> PaymentDetails:
         """As `create`, where `payee` decides inside the transaction, by the terms in force, who is
-        paid and how much. `complete` may change the draft, and adds what commits with it. A caller
-        that gives the `id_sequence` has drawn the Payment's id from it.
+        paid and how much; `reads` are what it asks for. `complete` may change the draft, and adds
+        what commits with it. A caller that gives the `id_sequence` has drawn the Payment's id from
+        it.
 
         Raises ValidationFailed, UnsupportedChain, and what `payee` raises."""
         if new.expires_in_s is not None:
@@ -187,15 +204,21 @@ class Payments:
             )
 
         return self._committer.commit(
-            authority, decide, idempotent=idempotent, id_sequence=id_sequence
+            authority,
+            decide,
+            idempotent=idempotent,
+            id_sequence=id_sequence,
+            reads=(READ_SETTINGS, *reads),
         )
 
     def get(self, authority: Authority, payment_id: str) -> PaymentDetails:
         """A Payment. Raises NotFound."""
-        return self._storage.read(
-            authority.partition,
-            lambda snapshot: load_details(snapshot, _load_payment(snapshot, payment_id)),
-        )
+
+        def load(snapshot: Snapshot) -> PaymentDetails:
+            read_ahead(snapshot, Get(Payment, payment_id), *reads_of_details(payment_id))
+            return load_details(snapshot, _load_payment(snapshot, payment_id))
+
+        return self._storage.read(authority.partition, load)
 
     def list(
         self,
@@ -210,6 +233,7 @@ class Payments:
 
         def load(snapshot: Snapshot) -> Page[PaymentDetails]:
             page = _find_payments(snapshot, account_id, where, after, limit)
+            read_details_ahead(snapshot, page.records)
             found = {payment.id: payment for payment in page.records}
             details = load_listed(
                 authority.partition, Payment, found, lambda id: load_details(snapshot, found[id])

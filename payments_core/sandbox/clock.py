@@ -6,6 +6,7 @@ import attrs
 
 from payments_core.chains.simulated.records import SimulatedTime
 from payments_core.clock import Clock, Instant, SystemClock
+from payments_core.storage import bulk
 from payments_core.storage.port import (
     SIMULATED,
     CommitUnknown,
@@ -36,7 +37,7 @@ class SandboxClock:
 
     def refresh(self) -> None:
         """Take over an offset that another process may have moved."""
-        row = self._storage.read(SIMULATED, lambda snapshot: snapshot.get(SimulatedTime, _ID))
+        [row] = bulk.fetch(self._storage, SIMULATED, bulk.Get(SimulatedTime, _ID))
         if row is not None:
             self._ahead_ms = max(self._ahead_ms, row.ahead_ms)
 

@@ -7,6 +7,7 @@ their transaction, where `Authority.confirm` holds the records that the answer r
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
 import attrs
@@ -18,6 +19,7 @@ from payments_core.errors import (
     InsufficientPermissions,
     Unauthorized,
 )
+from payments_core.storage.bulk import Get
 from payments_core.storage.port import Transaction
 from payments_core.tenants.client_sessions.record import ClientSession
 from payments_core.tenants.record import (
@@ -169,12 +171,12 @@ class Authority:
         if self.operator is not None:
             return f"operator:{self.operator.operator_id}"
         if self.session is not None:
-            return f"account:{self.session.account_id}"
+            return account_principal(self.session.account_id)
         if self.payment_id is not None:
             return f"payment:{self.payment_id}"
         if self.requirement.caller == "public":
             return f"origin:{self.environment.app_id}:{self.origin}"
-        return f"app:{self.environment.app_id}"
+        return app_principal(self.environment.app_id)
 
     def require_allowed(self) -> None:
         """Return if its credential and environment meet the requirement. Raises as `authorize`."""
@@ -186,6 +188,16 @@ class Authority:
             self.payment_id,
             self.operator,
         )
+
+    @property
+    def reads(self) -> Sequence[Get]:
+        """What `confirm` is going to ask for."""
+        relied: list[Get] = [Get(Environment, self.environment.id, "shared")]
+        if self.session is not None:
+            relied.append(Get(ClientSession, self.session.id, "shared"))
+        if self.operator is not None:
+            relied.append(Get(OperatorSession, self.operator.id, "shared"))
+        return relied
 
     def confirm(self, tx: Transaction) -> None:
         """Hold the records that this authority rests on; raise where it no longer stands.
@@ -207,6 +219,16 @@ class Authority:
                 raise Unauthorized()
         if self.operator is not None and lock_shared(tx, OperatorSession, self.operator.id) is None:
             raise Unauthorized()  # logged out meanwhile
+
+
+def app_principal(app_id: str) -> str:
+    """Who retries with a server key."""
+    return f"app:{app_id}"
+
+
+def account_principal(account_id: str) -> str:
+    """Who retries with a client token."""
+    return f"account:{account_id}"
 
 
 def require_product(authority: Authority, product: str) -> Authority:

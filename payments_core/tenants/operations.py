@@ -18,6 +18,7 @@ from payments_core.credentials.secrets import (
 )
 from payments_core.engine.decision import Decision, WorkerAuthority
 from payments_core.engine.idempotency.expiry import purge_job
+from payments_core.engine.idempotency.record import ResponseLookup
 from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
 from payments_core.errors import (
@@ -29,8 +30,15 @@ from payments_core.errors import (
     ValidationFailed,
 )
 from payments_core.limiters.policies import ENVIRONMENT_RULES, require_valid_limits
+from payments_core.storage import bulk
+from payments_core.storage.bulk import Get
 from payments_core.storage.port import DIRECTORY, Transaction
-from payments_core.tenants.authorization import SYSTEM_REQUIREMENT, Authority, key_is_live
+from payments_core.tenants.authorization import (
+    SYSTEM_REQUIREMENT,
+    Authority,
+    app_principal,
+    key_is_live,
+)
 from payments_core.tenants.credential_index import CredentialIndex
 from payments_core.tenants.record import (
     PRODUCTS,
@@ -270,16 +278,23 @@ class Tenants:
             raise Unauthorized()
         return self.get_environment(environment_id)
 
-    def authenticate(self, app_id: str, secret: str, *, mode: str) -> tuple[Environment, Key]:
-        """The environment and the live key of a server credential. Raises Unauthorized."""
-        return self._resolve_secret(secret, mode, app_id)
+    def authenticate(
+        self, app_id: str, secret: str, *, mode: str, lookup: ResponseLookup | None = None
+    ) -> tuple[Environment, Key]:
+        """The environment and the live key of a server credential. Raises Unauthorized.
 
-    def authenticate_bearer(self, secret: str, *, mode: str) -> tuple[Environment, Key]:
+        `lookup` is of the request's earlier answer, which is read along.
+        """
+        return self._resolve_secret(secret, mode, app_id, lookup)
+
+    def authenticate_bearer(
+        self, secret: str, *, mode: str, lookup: ResponseLookup | None = None
+    ) -> tuple[Environment, Key]:
         """The same for a secret that comes alone: its directory row says whose it is.
 
         Raises Unauthorized, for a publishable key too: that one is no secret.
         """
-        environment, key = self._resolve_secret(secret, mode, None)
+        environment, key = self._resolve_secret(secret, mode, None, lookup)
         if key.kind == "publishable":
             raise Unauthorized()
         return environment, key
@@ -295,7 +310,7 @@ class Tenants:
         return environment, found
 
     def _resolve_secret(
-        self, secret: str, mode: str, app_id: str | None
+        self, secret: str, mode: str, app_id: str | None, lookup: ResponseLookup | None = None
     ) -> tuple[Environment, Key]:
         """What a secret opens, in this mode and, where one is named, for this app.
 
@@ -307,10 +322,12 @@ class Tenants:
         address = self._addresses.find(secret, app_id, now) if wanted else None
         if address is None:
             raise Unauthorized()
-        environment = self._storage.read(
-            address.environment_id,
-            lambda snapshot: snapshot.get(Environment, address.environment_id),
-        )
+        questions = [Get(Environment, address.environment_id)]
+        if lookup is not None:
+            questions.append(lookup.ask(address.environment_id, app_principal(address.app_id)))
+        environment, *answers = bulk.fetch(self._storage, address.environment_id, *questions)
+        if lookup is not None:
+            [lookup.response] = answers
         if environment is None or environment.mode != mode:
             raise Unauthorized()
         if app_id is not None and environment.app_id != app_id:

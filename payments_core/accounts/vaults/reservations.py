@@ -34,6 +34,7 @@ from payments_core.clock import Instant
 from payments_core.engine.decision import Decision, lock_shared
 from payments_core.errors import DependencyFailed
 from payments_core.money import Money
+from payments_core.storage.bulk import Get
 from payments_core.storage.port import Transaction
 
 T = TypeVar("T")
@@ -74,6 +75,14 @@ def retry_on_stale_balance(attempt: Callable[[], T]) -> T:
         except StaleBalance:
             continue
     raise DependencyFailed("chain")
+
+
+def reads_of_reservation(reading: BalanceReading, symbol: str) -> tuple[Get, ...]:
+    """What `reserve_funds` is going to ask for."""
+    return (
+        Get(Policy, reading.vault.policy_id, "shared"),
+        Get(VaultBalance, balance_id(reading.vault.id, symbol), "exclusive", is_optional=True),
+    )
 
 
 def reserve_funds(

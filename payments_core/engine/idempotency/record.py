@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 import zlib
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 import attrs
+import msgspec
 
 from payments_core.clock import DAY, HOUR, Instant
 from payments_core.credentials.keyring import KeyRing
 from payments_core.errors import IdempotencyConflict
+from payments_core.storage.bulk import Get
 from payments_core.storage.records import Collection, Index, Record
 
 RETENTION_MS = 30 * DAY
@@ -63,6 +66,34 @@ class StoredResponse(Record):
     api_version: str
     created_at: Instant
     expires_at: Instant
+
+
+def response_id(partition: str, principal: str, key: str) -> str:
+    """The id of the answer to a request with that key.
+
+    It is made from environment, principal and key, never from a secret or token: a rotated key or
+    a refreshed token must not break a retry.
+    """
+    scope = (partition, principal, key)
+    return hashlib.sha256(b"1" + msgspec.json.encode(scope)).hexdigest()
+
+
+@attrs.define
+class ResponseLookup:
+    """The answer of an earlier request with the same key, which is read with the credential.
+
+    It spares a look of its own, and is never the last word: the commit looks again. `id` is of the
+    answer that was looked for; None until then.
+    """
+
+    key: str
+    id: str | None = None
+    response: StoredResponse | None = None
+
+    def ask(self, partition: str, principal: str) -> Get:
+        """The question to ask with the credential's, whose answer is set as `response`."""
+        self.id = response_id(partition, principal, self.key)
+        return Get(StoredResponse, self.id)
 
 
 @attrs.define

@@ -31,19 +31,20 @@ class SingleFlight:
         self._wait_s = wait_s
 
     @contextmanager
-    def acquire(self, key: str) -> Iterator[None]:
-        """Be the only one inside with this key, waiting for another if need be.
+    def acquire(self, key: str) -> Iterator[bool]:
+        """Be the only one inside with this key, waiting for another if need be; whether it did.
 
-        Whoever comes in must look the answer up first: the one before may have stored it, or may
-        have failed and stored nothing. Raises IdempotencyInProgress when no seat to wait is free,
-        or the wait was in vain.
+        Whoever has waited must look the answer up first: the one before may have stored it, or
+        may have failed and stored nothing. Raises IdempotencyInProgress when no seat to wait is
+        free, or the wait was in vain.
         """
         with self._changed:
-            if key in self._under_way:
+            has_waited = key in self._under_way
+            if has_waited:
                 self._wait_for(key)
             self._under_way.add(key)
         try:
-            yield
+            yield has_waited
         finally:
             with self._changed:
                 self._under_way.discard(key)

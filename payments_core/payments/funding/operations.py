@@ -16,6 +16,7 @@ from payments_core.accounts.vaults.policy_rules import Spend, require_policy_all
 from payments_core.accounts.vaults.record import Policy, Vault, VaultBalance, balance_id
 from payments_core.accounts.vaults.reservations import (
     BalanceReading,
+    reads_of_reservation,
     reserve_funds,
     retry_on_stale_balance,
 )
@@ -33,12 +34,16 @@ from payments_core.payments.options import lifecycle as options
 from payments_core.payments.options.operations import lock_active_account, require_active
 from payments_core.payments.options.record import Option
 from payments_core.payments.record import Payment
+from payments_core.storage.bulk import Find, Get, read_ahead
 from payments_core.storage.port import Snapshot, Transaction
 from payments_core.tenants.authorization import Authority
 from payments_core.validation.fields import ActionId, MetadataInput
 from payments_core.validation.inputs import validate_arguments
 
 SEND_FUNDING = "funding.send"
+
+_MAX_VAULTS = 100
+"""More than an account has, one on each chain."""
 
 
 class Funding:
@@ -70,7 +75,9 @@ class Funding:
 
         def attempt() -> OptionDetails:
             try:
-                reading = self._check_and_read_balance(authority, payment_id, option_id, action_id)
+                reading, reads = self._check_and_read_balance(
+                    authority, payment_id, option_id, action_id
+                )
             except PaymentsError:
                 # a retry finds its own action used: it is answered
                 self._committer.replay(authority, idempotent)
@@ -81,37 +88,59 @@ class Funding:
                     tx, id_sequence, authority, payment_id, option_id, action_id, metadata, reading
                 ),
                 idempotent=idempotent,
+                reads=reads,
             )
 
         return retry_on_stale_balance(attempt)
 
     def _check_and_read_balance(
         self, authority: Authority, payment_id: str, option_id: str, action_id: str
-    ) -> BalanceReading:
-        """Check what can be checked cheaply, then ask the chain for the vault's balance."""
-        now = self._clock.now()
+    ) -> tuple[BalanceReading, tuple[Get, ...]]:
+        """Check what can be checked cheaply, then ask the chain for the vault's balance.
 
-        def load(snapshot: Snapshot) -> tuple[Payment, Vault]:
+        Beside that, what `_decide` is going to ask for.
+        """
+        now = self._clock.now()
+        account_id = authority.account_id
+
+        def load(snapshot: Snapshot) -> tuple[Payment, Option, Vault]:
+            read_ahead(
+                snapshot,
+                Get(Payment, payment_id),
+                Get(Option, option_id),
+                Get(Account, account_id),
+                Find(Vault, "by_account", (account_id,), _MAX_VAULTS),
+            )
             payment = snapshot.get(Payment, payment_id)
             option = snapshot.get(Option, option_id)
             if payment is None:
                 raise NotFound("payment")
             _require_own_option(authority, payment, option)
             assert option is not None
-            require_active(snapshot.get(Account, authority.account_id))
+            require_active(snapshot.get(Account, account_id))
             payments.require_payable(payment, now=now)
             options.require_live_action(option, action_id, now=now)
-            vault = snapshot.get(Vault, option.vault_id)
-            assert vault is not None
+            vaults = snapshot.find(Vault, "by_account", (account_id,), limit=_MAX_VAULTS).records
+            vault = next(vault for vault in vaults if vault.id == option.vault_id)
+            held_id = balance_id(vault.id, payment.asset_symbol)
+            read_ahead(snapshot, Get(Policy, vault.policy_id), Get(VaultBalance, held_id))
             policy = snapshot.get(Policy, vault.policy_id)
             assert policy is not None
-            balance = snapshot.get(VaultBalance, balance_id(vault.id, payment.asset_symbol))
+            balance = snapshot.get(VaultBalance, held_id)
             counted = daily_spend(balance, now) if balance is not None else 0
             require_policy_allows(policy, spend_of(payment, option.required), daily_spend=counted)
-            return payment, vault
+            return payment, option, vault
 
-        payment, vault = self._storage.read(authority.partition, load)
-        return self._vaults.read_balance(authority.partition, vault, payment.asset)
+        payment, option, vault = self._storage.read(authority.partition, load)
+        reading = self._vaults.read_balance(authority.partition, vault, payment.asset)
+        reads = (
+            Get(Payment, payment.id, "exclusive"),
+            Get(Option, option.id, "exclusive"),
+            Get(FundingOperation, option.funding_operation_id, "exclusive"),
+            Get(Account, account_id, "shared"),
+            *reads_of_reservation(reading, payment.asset_symbol),
+        )
+        return reading, reads
 
     def _decide(
         self,

@@ -1,13 +1,56 @@
-"""The statements that look for records: a page of an index, its length, a lookup."""
+"""The statements of a table: for one row, and those that look for records."""
 
 from __future__ import annotations
 
 from functools import lru_cache
 
-from payments_core.storage.records import Index, Lookup
+import attrs
+
+from payments_core.storage.records import Collection, Index, Lookup
 
 BODY_BYTES = "CAST(body AS BLOB)"
 """A damaged body may be no text, and the driver would refuse the whole batch for it."""
+
+MAX_ROWS = 8
+"""So many rows one INSERT takes; a statement for each number is prepared."""
+
+
+@attrs.frozen
+class Statements:
+    """The SQL of one collection."""
+
+    select: str
+    version: str
+    replace: str
+    delete: str
+
+
+@lru_cache(maxsize=512)
+def build_statements(table: str, columns: tuple[str, ...]) -> Statements:
+    """The statements of a table with those declared columns."""
+    where = "WHERE partition = ? AND id = ?"
+    sets = "".join(f'"{column}" = ?, ' for column in columns)
+    return Statements(
+        select=f'SELECT body FROM "{table}" {where}',
+        version=f'SELECT version FROM "{table}" {where}',
+        replace=f'UPDATE "{table}" SET version = ?, {sets}body = ? {where} AND version = ?',
+        delete=f'DELETE FROM "{table}" {where} AND version = ?',
+    )
+
+
+@lru_cache(maxsize=512 * MAX_ROWS)
+def insert_statement(table: str, columns: tuple[str, ...], rows: int) -> str:
+    """INSERT so many rows: partition, id, version, columns, body."""
+    names = ", ".join(
+        ("partition", "id", "version", *(f'"{column}"' for column in columns), "body")
+    )
+    marks = f"({', '.join('?' * (len(columns) + 4))})"
+    return f'INSERT INTO "{table}" ({names}) VALUES {", ".join([marks] * rows)}'
+
+
+def statements_of(collection: Collection) -> Statements:
+    """The statements of a collection."""
+    return build_statements(collection.name, tuple(collection.columns))
 
 
 @lru_cache(maxsize=512)

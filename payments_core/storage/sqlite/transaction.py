@@ -8,10 +8,8 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Callable, Collection, Mapping, Sequence
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any, TypeVar
-
-import attrs
 
 from payments_core.storage import documents
 from payments_core.storage.bulk import Get, Question
@@ -38,10 +36,13 @@ from payments_core.storage.sqlite.bulk import (
     replacement_rows,
 )
 from payments_core.storage.sqlite.queries import (
+    MAX_ROWS,
     count_statement,
+    insert_statement,
     locate_statement,
     page_statement,
     select_each_statement,
+    statements_of,
 )
 
 T = TypeVar("T")
@@ -50,9 +51,6 @@ RecordKey = tuple[str, str]
 
 MAX_READ_AHEAD = 16
 """So many records one SELECT reads; a statement for each list of tables is prepared."""
-
-MAX_ROWS = 8
-"""So many rows one INSERT takes; a statement for each number is prepared."""
 
 _TRANSIENT = {
     sqlite3.SQLITE_BUSY,
@@ -77,44 +75,6 @@ def storage_error(error: sqlite3.Error) -> StorageError:
     if "no such table" in str(error) or "no such column" in str(error):
         return StorageError(f"SQLite: {error}; has `migrate` been run?")
     return StorageError(f"SQLite: {error}")
-
-
-@attrs.frozen
-class Statements:
-    """The SQL of one collection."""
-
-    select: str
-    version: str
-    replace: str
-    delete: str
-
-
-@lru_cache(maxsize=512)
-def build_statements(table: str, columns: tuple[str, ...]) -> Statements:
-    """The statements of a table with those declared columns."""
-    where = "WHERE partition = ? AND id = ?"
-    sets = "".join(f'"{column}" = ?, ' for column in columns)
-    return Statements(
-        select=f'SELECT body FROM "{table}" {where}',
-        version=f'SELECT version FROM "{table}" {where}',
-        replace=f'UPDATE "{table}" SET version = ?, {sets}body = ? {where} AND version = ?',
-        delete=f'DELETE FROM "{table}" {where} AND version = ?',
-    )
-
-
-@lru_cache(maxsize=512 * MAX_ROWS)
-def insert_statement(table: str, columns: tuple[str, ...], rows: int) -> str:
-    """INSERT so many rows: partition, id, version, columns, body."""
-    names = ", ".join(
-        ("partition", "id", "version", *(f'"{column}"' for column in columns), "body")
-    )
-    marks = f"({', '.join('?' * (len(columns) + 4))})"
-    return f'INSERT INTO "{table}" ({names}) VALUES {", ".join([marks] * rows)}'
-
-
-def statements_of(collection: Kept) -> Statements:
-    """The statements of a collection."""
-    return build_statements(collection.name, tuple(collection.columns))
 
 
 def locate(

@@ -189,6 +189,7 @@ def test_a_revocation_in_the_middle_of_a_transaction_undoes_it(world: World) -> 
         """A permit under which a key is revoked right after it was confirmed once."""
 
         partition, mode = authority.partition, authority.mode
+        reads = authority.reads
 
         def confirm(self, tx: Any) -> None:
             if not revoked:

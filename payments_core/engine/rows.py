@@ -1,0 +1,55 @@
+"""The rows of a decision's events and jobs, as `committer.py` stores them."""
+
+from __future__ import annotations
+
+import attrs
+
+from payments_core.clock import Instant
+from payments_core.engine.decision import EVENTS, FAN_OUT, CommitAuthority, NewJob
+from payments_core.engine.events import Event, NewEvent
+from payments_core.storage.jobs import NEVER, Job
+
+
+def build_event(new_event: NewEvent, id: str, now: Instant) -> Event:
+    """The row of an event that happens now."""
+    return Event(
+        id=id,
+        name=new_event.name,
+        api_version=new_event.api_version,
+        created_at=now,
+        payload=new_event.payload,
+        account_id=new_event.account_id,
+        external_user_id=new_event.external_user_id,
+    )
+
+
+def build_fan_out(authority: CommitAuthority, event: Event, now: Instant) -> NewJob:
+    """The job that makes an event's deliveries."""
+    return NewJob(EVENTS, FAN_OUT, f"events:{authority.partition}", now, event.id)
+
+
+def build_job(authority: CommitAuthority, new_job: NewJob, id: str) -> Job:
+    """The row of a new job."""
+    return Job(
+        id=id,
+        queue=f"{authority.mode}.{new_job.queue}",
+        lane=new_job.lane,
+        kind=new_job.kind,
+        due_at=new_job.due_at,
+        subject=new_job.subject,
+        arguments=new_job.arguments,
+        ordinal=new_job.ordinal,
+    )
+
+
+def reschedule_job(job: Job, next_run_at: Instant | None, *, made_no_progress: bool) -> Job | None:
+    """The job as its outcome leaves it; None where it is over."""
+    if next_run_at is None:
+        return None
+    if next_run_at == NEVER:
+        return attrs.evolve(job, lease_until=NEVER, holder="")
+    # The handler came to an end, so the count towards parking starts again.
+    failures = job.failures + 1 if made_no_progress else 0
+    return attrs.evolve(
+        job, due_at=next_run_at, lease_until=0, claims=0, failures=failures, holder=""
+    )
