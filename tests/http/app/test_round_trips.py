@@ -43,6 +43,8 @@ def count_requests(storage: Storage, asked: Sequence[Any]) -> Mapping[str, int]:
             "authorize", lambda n=n, p=payment, o=option: checkout.authorize(p, o, key=f"pay {n}")
         )
         assert seen.status == 200, seen.body
+        seen = count("list", lambda: checkout.door.call("GET", "/v2/payments"))
+        assert len(seen.json["data"]) == n + 1
     return found
 
 
@@ -68,7 +70,7 @@ def test_a_request_waits_for_postgresql_a_few_times(
         found = count_requests(storage, asked)
     finally:
         storage.close()
-    assert found == {"create": 3, "create again": 1, "read": 2, "authorize": 5}
+    assert found == {"create": 3, "create again": 1, "read": 2, "authorize": 5, "list": 4}
 
 
 def test_a_request_asks_sqlite_a_few_times(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -87,4 +89,4 @@ def test_a_request_asks_sqlite_a_few_times(tmp_path: Path, monkeypatch: pytest.M
         found = count_requests(storage, asked)
     finally:
         storage.close()
-    assert found == {"create": 10, "create again": 2, "read": 7, "authorize": 27}
+    assert found == {"create": 10, "create again": 2, "read": 7, "authorize": 27, "list": 11}
