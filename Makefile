@@ -87,6 +87,7 @@ lint: $(READY) ## Lint the code
 .PHONY: types
 types: $(READY) ## Check the types of both packages, and of the scripts
 	@$(PY) -m mypy
+	@$(PY) -m mypy -p docs.client
 	@$(PY) -m mypy docs/generate.py docs/openapi_compatibility.py tests/coverage_gate.py examples/custom_storage.py
 
 .PHONY: tidy
@@ -146,8 +147,13 @@ docs: $(READY) ## Write docs/reference from the code and build the pages into bu
 
 # The contract never changes but by addition: a release writes it once, and additions after that.
 .PHONY: openapi
-openapi: $(READY) ## Write the OpenAPI document of the present contract into docs/reference
+openapi: $(READY) ## Write the OpenAPI document of the present contract, and the client from it
 	@$(PY) -m docs.openapi_compatibility $(VERSION) docs/reference/openapi-$(VERSION).json
+	@$(PY) -m docs.client
+
+.PHONY: client
+client: $(READY) ## Write the client's operations, answers and bodies from the OpenAPI document
+	@$(PY) -m docs.client
 
 .PHONY: docs-check
 docs-check: $(READY)

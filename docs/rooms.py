@@ -76,6 +76,7 @@ ROOMS: dict[str, dict[str, str]] = {
         "app": "The pipeline in order.",
         "__init__": "The public names.",
         "server": "The socket side: connections, framing, limits, threads.",
+        "client": "A typed client for partners, synchronous and asynchronous.",
         "deployment": "Settings, start-up rules, processes, doctor.",
         "cli": "The command `payments`, a file or folder for each of its commands.",
     },

@@ -88,6 +88,11 @@ IMPORTS = (
         "Two generations over one core, neither built on the other.",
     ),
     Never(
+        "payments_core_http/client/**",
+        ("falcon", "payments_core.service", "payments_core.storage", "payments_core_http.app"),
+        "A partner's program loads nothing of the service.",
+    ),
+    Never(
         "**",
         CONCRETE_ADAPTERS,
         "Concrete adapters are named only where the service is put together.",
@@ -133,6 +138,8 @@ MAY_TOUCH_THE_WORLD = {
     "payments_core/webhooks/transports/*.py": {"threading", "time"},
     "payments_core/conformance/**": {"threading", "time", "random"},
     "payments_core/tenants/operators.py": {"threading"},  # how many passwords are hashed at once
+    "payments_core_http/client/*clients.py": {"time"},  # monotonic: how long a poll lasts
+    "payments_core_http/client/*connection.py": {"time", "random"},  # waits between attempts
     "payments_core_http/request_recorder.py": {"threading"},
     "payments_core_http/server/server.py": {"threading", "time"},
     "payments_core_http/server/thread_pool.py": {"threading", "time"},
@@ -166,6 +173,8 @@ LONGER: dict[str, str] = {
     # "payments_core/x.py" or "payments_core/x.py: function": "why it is better whole",
     "payments_core/errors.py": "a table: one small class per error code",
     "payments_core/payments/receipts/observation.py": "a quarter of it explains the rest",
+    "payments_core_http/client/answers.py": "printed from the OpenAPI document",
+    "payments_core_http/client/operations.py": "printed from the OpenAPI document",
     "payments_core/service.py": "a table: one property per resource",
 }
 

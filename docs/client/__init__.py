@@ -1,0 +1,1 @@
+"""Writes `payments_core_http/client/generated` from the OpenAPI document: `make client`."""

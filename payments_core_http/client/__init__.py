@@ -1,0 +1,56 @@
+"""A typed client of the service for partners: `Client`, `AccountClient`, `PublicClient`, and each
+of them asynchronous. Install it with `pip install 'payments-core[client]'`.
+
+Nothing of the service itself is loaded, and nothing else of the package loads this.
+"""
+
+from __future__ import annotations
+
+try:
+    import httpx as _httpx  # noqa: F401
+except ImportError as error:  # pragma: no cover
+    raise ImportError(
+        "payments_core_http.client needs httpx: pip install 'payments-core[client]'"
+    ) from error
+
+from payments_core.webhooks.receiver import ReceivedEvent, WebhookRefused
+from payments_core.webhooks.receiver import verify as verify_webhook
+from payments_core_http.client.async_clients import (
+    AsyncAccountClient,
+    AsyncClient,
+    AsyncPublicClient,
+)
+from payments_core_http.client.bodies import (
+    AccountDestination,
+    BankDestination,
+    PaymentAddressDestination,
+    VaultSource,
+    WalletDestination,
+    WalletOnChainDestination,
+)
+from payments_core_http.client.clients import AccountClient, Client, PublicClient
+from payments_core_http.client.errors import AnswerMalformed, ApiError, ClientError, NoAnswer
+from payments_core_http.client.retries import Retries
+
+__all__ = [
+    "Client",
+    "AccountClient",
+    "PublicClient",
+    "AsyncClient",
+    "AsyncAccountClient",
+    "AsyncPublicClient",
+    "Retries",
+    "AccountDestination",
+    "BankDestination",
+    "PaymentAddressDestination",
+    "VaultSource",
+    "WalletDestination",
+    "WalletOnChainDestination",
+    "ClientError",
+    "ApiError",
+    "NoAnswer",
+    "AnswerMalformed",
+    "verify_webhook",
+    "ReceivedEvent",
+    "WebhookRefused",
+]

@@ -1,0 +1,30 @@
+"""The asynchronous client in process: a WSGI application called in threads."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import anyio.to_thread
+import httpx
+
+
+class AsyncWSGITransport(httpx.AsyncBaseTransport):
+    """Calls a WSGI application, each request in a thread, so that the event loop goes on."""
+
+    def __init__(self, app: Any) -> None:
+        self._wsgi = httpx.WSGITransport(app=app)
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        """The application's response, read whole."""
+        content = await request.aread()
+        return await anyio.to_thread.run_sync(partial(self._call, request, content))
+
+    def _call(self, request: httpx.Request, content: bytes) -> httpx.Response:
+        whole = httpx.Request(request.method, request.url, headers=request.headers, content=content)
+        response = self._wsgi.handle_request(whole)
+        try:
+            content = response.read()
+        finally:
+            response.close()
+        return httpx.Response(response.status_code, headers=response.headers, content=content)

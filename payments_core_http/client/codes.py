@@ -1,0 +1,400 @@
+# Printed from the OpenAPI document by docs/client: run `make client`.
+"""One class of error for each code that the service answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+from payments_core_http.client.errors import (
+    ApiError,
+    Conflicting,
+    DependencyError,
+    Forbidden,
+    InvalidRequest,
+    LimitReached,
+    Missing,
+    ServiceError,
+    Unauthenticated,
+    Unprocessable,
+)
+from payments_core_http.client.structs import Known
+
+
+class AccountSuspended(Forbidden):
+    """The account may not act now."""
+
+    code = "account_suspended"
+    account_id: str | None
+    status: str | None
+
+
+class ActionAlreadyUsed(Conflicting):
+    """A one-time action, or a wallet's challenge, was used before."""
+
+    code = "action_already_used"
+    action: str | None
+
+
+class ActionExpired(Unprocessable):
+    """The one-time action, or the wallet's challenge, was not used in time."""
+
+    code = "action_expired"
+    expired_at: str | None
+    action: str | None
+
+
+class ActionInvalid(Unprocessable):
+    """Not the action that this option waits for."""
+
+    code = "action_invalid"
+
+
+class AmountOutOfRange(Unprocessable):
+    """Zero, or outside the limits."""
+
+    code = "amount_out_of_range"
+    reason: str | None
+
+
+class CapabilityNotActive(Unprocessable):
+    """A part of the service that is not active here, or not yet."""
+
+    code = "capability_not_active"
+    capability: str | None
+
+
+class ClientTokenExpired(Unauthenticated):
+    """A correctly signed client token whose time is over."""
+
+    code = "client_token_expired"
+
+
+class Conflict(Conflicting):
+    """It clashes with something that exists."""
+
+    code = "conflict"
+    reason: str | None
+
+
+class CredentialMismatch(Forbidden):
+    """Two good credentials, of two environments."""
+
+    code = "credential_mismatch"
+
+
+class DependencyFailed(DependencyError):
+    """A chain or another service did not answer; nothing was changed."""
+
+    code = "dependency_failed"
+    dependency: str | None
+    retryable: bool | None
+
+
+class DestinationNotAllowed(Unprocessable):
+    """The recipient cannot be paid so."""
+
+    code = "destination_not_allowed"
+    reason: str | None
+
+
+class EntitlementRequired(Forbidden):
+    """The app's environment does not have this product."""
+
+    code = "entitlement_required"
+    product: str | None
+
+
+class HeadersTooLarge(InvalidRequest):
+    """More header than any call needs."""
+
+    code = "headers_too_large"
+    limit_bytes: int | None
+
+
+class IdempotencyConflict(Conflicting):
+    """The key was used for another request."""
+
+    code = "idempotency_conflict"
+
+
+class IdempotencyInProgress(Conflicting):
+    """The first request with this key is still under way."""
+
+    code = "idempotency_in_progress"
+
+
+class IdempotencyKeyRequired(InvalidRequest):
+    """This call moves money and cannot be retried safely without a key."""
+
+    code = "idempotency_key_required"
+
+
+class InsufficientBalance(Unprocessable):
+    """The vault does not cover the amount, after what is already reserved."""
+
+    code = "insufficient_balance"
+    available_atomic: str | None
+    required_atomic: str | None
+
+
+class InsufficientPermissions(Forbidden):
+    """The credential lacks a scope or a permission, or is of the wrong kind."""
+
+    code = "insufficient_permissions"
+    required: list[str] | None
+
+
+class InternalError(ServiceError):
+    """A fault of ours; the caller gets its number and nothing else."""
+
+    code = "internal_error"
+
+
+class InvalidJson(InvalidRequest):
+    """The body is not the JSON that we read (RFC 8259, duplicate keys refused)."""
+
+    code = "invalid_json"
+    reason: str | None
+
+
+class InvalidState(Conflicting):
+    """No transition leads there from here."""
+
+    code = "invalid_state"
+    resource: str | None
+    status: str | None
+    action: str | None
+
+
+class MalformedRequest(InvalidRequest):
+    """Not HTTP as the server reads it; no route was looked for."""
+
+    code = "malformed_request"
+
+
+class NotFound(Missing):
+    """No such resource for this caller; another tenant's looks the same."""
+
+    code = "not_found"
+    resource: str | None
+
+
+class OptionExpired(Unprocessable):
+    """The option's terms are no longer offered."""
+
+    code = "option_expired"
+
+
+class OptionLocked(Conflicting):
+    """The selected option has funds on their way."""
+
+    code = "option_locked"
+    option_id: str | None
+
+
+class OptionSuperseded(Conflicting):
+    """Another option has been selected since."""
+
+    code = "option_superseded"
+    option_id: str | None
+
+
+class OriginNotAllowed(Forbidden):
+    """The header `Origin` is missing, or is none that the payment settings allow."""
+
+    code = "origin_not_allowed"
+
+
+class PayloadTooLarge(InvalidRequest):
+    """More body than any call needs."""
+
+    code = "payload_too_large"
+    limit_bytes: int | None
+
+
+class PaymentExpired(Unprocessable):
+    """The Payment no longer takes new actions."""
+
+    code = "payment_expired"
+    expired_at: str | None
+
+
+class PaymentOptionLimitReached(LimitReached):
+    """A payer, or all payers together, have created as many options of a Payment as they
+    may.
+    """
+
+    code = "payment_option_limit_reached"
+    limit: int | None
+
+
+class PolicyDenied(Unprocessable):
+    """The vault's policy, or the mandate, does not allow this."""
+
+    code = "policy_denied"
+    rule: str | None
+
+
+class PolicyInactive(Unprocessable):
+    """The vault's policy is paused."""
+
+    code = "policy_inactive"
+
+
+class RateLimited(LimitReached):
+    """More requests than a rate policy allows, or a limiter that cannot say."""
+
+    code = "rate_limited"
+    rule: str | None
+    limit: int | None
+    remaining: int | None
+    reset_at: str | None
+    reason: (
+        Known[Literal["rate_limit_exceeded", "rate_limiter_unavailable", "abuse_blocked"]] | None
+    )
+
+
+class ReconciliationActionNotAllowed(Unprocessable):
+    """The Payment waits for a decision, and this one makes no sense for it now."""
+
+    code = "reconciliation_action_not_allowed"
+    action: str | None
+    reason: str | None
+
+
+class RequestTimeout(InvalidRequest):
+    """The request was not whole in time; nothing of it was done."""
+
+    code = "request_timeout"
+
+
+class TransferEncodingNotSupported(InvalidRequest):
+    """A Transfer-Encoding other than `chunked`."""
+
+    code = "transfer_encoding_not_supported"
+
+
+class Unauthorized(Unauthenticated):
+    """Malformed, forged, revoked, replayed or consumed: the text does not say which."""
+
+    code = "unauthorized"
+
+
+class Unavailable(ServiceError):
+    """Storage is out of reach, or too busy."""
+
+    code = "unavailable"
+
+
+class UnsupportedAsset(Unprocessable):
+    """The chain does not have this asset here, or what is asked for is bound to another."""
+
+    code = "unsupported_asset"
+    chain_id: int | None
+    symbol: str | None
+    reason: str | None
+
+
+class UnsupportedChain(Unprocessable):
+    """The deployment does not serve this chain, or what is asked for is bound to another."""
+
+    code = "unsupported_chain"
+    chain_id: int | None
+    reason: str | None
+
+
+class UnsupportedMediaType(InvalidRequest):
+    """Bodies are JSON and nothing else."""
+
+    code = "unsupported_media_type"
+
+
+class UnsupportedVersion(InvalidRequest):
+    """No such dated contract in this deployment."""
+
+    code = "unsupported_version"
+    supported_api_versions: list[str] | None
+
+
+class UsernameTaken(Conflicting):
+    """The name belongs to another account."""
+
+    code = "username_taken"
+
+
+class ValidationError(InvalidRequest):
+    """One or more fields are wrong; all of them are named at once."""
+
+    code = "validation_error"
+
+
+class VersionMismatch(InvalidRequest):
+    """A supported version, but not the one that this environment or token is bound to."""
+
+    code = "version_mismatch"
+    api_version: str | None
+
+
+class WebhookUrlInUse(Conflicting):
+    """Another active endpoint of the environment has this URL."""
+
+    code = "webhook_url_in_use"
+
+
+class WebhookUrlNotAllowed(Unprocessable):
+    """The URL breaks a rule for webhook destinations."""
+
+    code = "webhook_url_not_allowed"
+    reason: str | None
+
+
+BY_CODE: Mapping[str, type[ApiError]] = {
+    "account_suspended": AccountSuspended,
+    "action_already_used": ActionAlreadyUsed,
+    "action_expired": ActionExpired,
+    "action_invalid": ActionInvalid,
+    "amount_out_of_range": AmountOutOfRange,
+    "capability_not_active": CapabilityNotActive,
+    "client_token_expired": ClientTokenExpired,
+    "conflict": Conflict,
+    "credential_mismatch": CredentialMismatch,
+    "dependency_failed": DependencyFailed,
+    "destination_not_allowed": DestinationNotAllowed,
+    "entitlement_required": EntitlementRequired,
+    "headers_too_large": HeadersTooLarge,
+    "idempotency_conflict": IdempotencyConflict,
+    "idempotency_in_progress": IdempotencyInProgress,
+    "idempotency_key_required": IdempotencyKeyRequired,
+    "insufficient_balance": InsufficientBalance,
+    "insufficient_permissions": InsufficientPermissions,
+    "internal_error": InternalError,
+    "invalid_json": InvalidJson,
+    "invalid_state": InvalidState,
+    "malformed_request": MalformedRequest,
+    "not_found": NotFound,
+    "option_expired": OptionExpired,
+    "option_locked": OptionLocked,
+    "option_superseded": OptionSuperseded,
+    "origin_not_allowed": OriginNotAllowed,
+    "payload_too_large": PayloadTooLarge,
+    "payment_expired": PaymentExpired,
+    "payment_option_limit_reached": PaymentOptionLimitReached,
+    "policy_denied": PolicyDenied,
+    "policy_inactive": PolicyInactive,
+    "rate_limited": RateLimited,
+    "reconciliation_action_not_allowed": ReconciliationActionNotAllowed,
+    "request_timeout": RequestTimeout,
+    "transfer_encoding_not_supported": TransferEncodingNotSupported,
+    "unauthorized": Unauthorized,
+    "unavailable": Unavailable,
+    "unsupported_asset": UnsupportedAsset,
+    "unsupported_chain": UnsupportedChain,
+    "unsupported_media_type": UnsupportedMediaType,
+    "unsupported_version": UnsupportedVersion,
+    "username_taken": UsernameTaken,
+    "validation_error": ValidationError,
+    "version_mismatch": VersionMismatch,
+    "webhook_url_in_use": WebhookUrlInUse,
+    "webhook_url_not_allowed": WebhookUrlNotAllowed,
+}

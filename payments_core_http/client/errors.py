@@ -1,0 +1,153 @@
+"""What a call raises: an answer that refuses, no answer, or one that cannot be read.
+
+An error's class says whose fault it is; `codes.py` has a class below them for each error code.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import attrs
+
+
+class ClientError(Exception):
+    """The call brought no answer that could be returned."""
+
+    idempotency_key: str | None = None
+    """The key that the request was sent with: send it again with this key to learn what it did."""
+
+
+class NoAnswer(ClientError):
+    """The connection failed or broke, or the answer took too long.
+
+    Whether the request had an effect is not known, unless `was_sent` is False. With the same
+    `idempotency_key` it can be sent again without a second effect.
+    """
+
+    def __init__(self, operation: str, reason: str, *, was_sent: bool) -> None:
+        super().__init__(f"{operation}: {reason}")
+        self.operation = operation
+        self.was_sent = was_sent
+
+
+class AnswerMalformed(ClientError):
+    """An answer of success whose body is not what this release understands.
+
+    The request had its effect.
+    """
+
+    def __init__(self, operation: str, reason: str, body: bytes) -> None:
+        super().__init__(f"{operation}: {reason}")
+        self.operation = operation
+        self.body = body
+
+
+@attrs.frozen
+class FieldError:
+    """One field of a body or query that is wrong: its path, and what is expected."""
+
+    path: str
+    message: str
+
+
+class ApiError(ClientError):
+    """The service refused the request, or could not serve it. Nothing else happened.
+
+    A class of `codes.py` has the facts of its code as attributes; `details` has all of them.
+    A fact that an older service does not send is None.
+    """
+
+    code: str = ""
+
+    def __init__(
+        self,
+        *,
+        http_status: int,
+        code: str,
+        message: str,
+        details: Mapping[str, Any],
+        retry_after_s: int | None = None,
+    ) -> None:
+        super().__init__(f"{message} ({http_status} {code}, {details.get('requestId')})")
+        self.http_status = http_status
+        self.code = code
+        self.message = message
+        self.details = details
+        self.retry_after_s = retry_after_s
+        self.request_id: str | None = details.get("requestId")
+        self.fields = tuple(
+            FieldError(str(one.get("path")), str(one.get("message")))
+            for one in details.get("fields") or ()
+            if isinstance(one, Mapping)
+        )
+        for name in self._facts():
+            setattr(self, name, details.get(_wire_name(name)))
+
+    @classmethod
+    def _facts(cls) -> tuple[str, ...]:
+        """The attributes that a class of `codes.py` declares itself."""
+        if cls.__module__ == __name__:
+            return ()
+        return tuple(name for name in cls.__annotations__ if name != "code")
+
+    may_pass: ClassVar[bool] = False
+    """Whether the same request may succeed a moment later."""
+
+
+class InvalidRequest(ApiError):
+    """The request is wrong in itself; `fields` names each field that is."""
+
+
+class Unauthenticated(ApiError):
+    """The credential is missing, wrong, expired or used before."""
+
+
+class Forbidden(ApiError):
+    """The credential is good, and does not allow this."""
+
+
+class Missing(ApiError):
+    """There is no such resource for this credential."""
+
+
+class Conflicting(ApiError):
+    """The request does not fit the present state of the resource."""
+
+
+class Unprocessable(ApiError):
+    """The request is well formed, and cannot be done."""
+
+
+class DependencyError(ApiError):
+    """A chain, bank or other service did not answer; nothing was changed."""
+
+    may_pass = True
+
+
+class LimitReached(ApiError):
+    """More than a limit allows. A rate limit passes, and says when in `retry_after_s`."""
+
+
+class ServiceError(ApiError):
+    """The service failed, or something between failed."""
+
+    may_pass = True
+
+
+STATUS_CLASSES: Mapping[int, type[ApiError]] = {
+    401: Unauthenticated,
+    403: Forbidden,
+    404: Missing,
+    409: Conflicting,
+    422: Unprocessable,
+    424: DependencyError,
+    429: LimitReached,
+    501: InvalidRequest,
+}
+"""For a code that this release does not know, beside 4xx and 5xx."""
+
+
+def _wire_name(name: str) -> str:
+    return re.sub(r"_(\w)", lambda found: found[1].upper(), name)

@@ -1,0 +1,2812 @@
+# Printed from the OpenAPI document by docs/client: run `make client`.
+"""Every operation of the service as a function that builds its call."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from decimal import Decimal
+from typing import Any, Literal
+
+from msgspec import UNSET, UnsetType
+
+from payments_core_http.client.answers import (
+    AccessToken,
+    Account,
+    AddressBalanceAnswer,
+    AddressHoldingsAnswer,
+    AddressOwnerAnswer,
+    Advanced,
+    ArmedFailure,
+    Balances,
+    BankAccount,
+    BankAccountRequirements,
+    BankDeposit,
+    BankTransaction,
+    Capabilities,
+    CapabilityActivation,
+    Chain,
+    Challenge,
+    Check,
+    CheckoutState,
+    ChosenUsernameAnswer,
+    ClientSession,
+    CreatedClientSession,
+    CreatedPayment,
+    CreatedPublicPayment,
+    CreatedRefund,
+    DecidedPayout,
+    Deliveries,
+    Delivery,
+    Deposit,
+    DepositAddress,
+    DepositInstructions,
+    DirectPaymentOption,
+    Endpoint,
+    Endpoints,
+    EndpointWithSecret,
+    Event,
+    ExchangedLink,
+    FlaggedSession,
+    Funded,
+    FundedOption,
+    GeneratedAddressAnswer,
+    Health,
+    KycDoneAnswer,
+    LinkedAddressesAnswer,
+    Mandate,
+    Methods,
+    MoneyAccountAnswer,
+    OneEndpoint,
+    OnrampBankAccount,
+    OnrampRequirements,
+    OwnAccount,
+    PartnerConfig,
+    PayerPayment,
+    Payment,
+    PaymentOption,
+    PaymentSettings,
+    Policy,
+    PreferencesAnswer,
+    PublicPayment,
+    QuoteAnswer,
+    QuotedAddressAnswer,
+    Ran,
+    Receipt,
+    Receipts,
+    RecipientPayment,
+    RecoveringEndpoint,
+    Refund,
+    ResentEvent,
+    ResolvedAddressAnswer,
+    RetriedDelivery,
+    RoleModuleAnswer,
+    Sandbox,
+    Session,
+    SettlementAnswer,
+    SupportedChainsAnswer,
+    TestedEndpoint,
+    TransactionAnswer,
+    TransactionsAnswer,
+    Transferred,
+    TransferStateAnswer,
+    Triggered,
+    UsernameAvailabilityAnswer,
+    VaultDetails,
+    Verification,
+    Wallet,
+    YieldSettings,
+)
+from payments_core_http.client.bodies import (
+    AccountDestination,
+    AllowedAccountInput,
+    BankDestination,
+    BrandingInput,
+    OnrampDestinationInput,
+    OwnAccountInput,
+    OwnersCall,
+    PaymentAddressDestination,
+    PaymentSettingsAllowedWallet,
+    PostalAddress,
+    Proof,
+    Settlement,
+    SettlementDomain,
+    SettlementPayload,
+    SettlementTypes,
+    VaultsAllowedWallet,
+    VaultSource,
+    WalletDestination,
+    WalletInput,
+    WalletOnChainDestination,
+)
+from payments_core_http.client.calls import Call, PageCall, given
+from payments_core_http.client.structs import Page
+
+
+def partner_read_config() -> Call[PartnerConfig]:
+    """Describe this credential and its permissions."""
+    return Call(
+        operation="readPartnerConfig",
+        method="GET",
+        path="/v2/partners/config",
+        answer=PartnerConfig,
+        credential="app_secret",
+    )
+
+
+def payment_settings_read() -> Call[PaymentSettings]:
+    """Read the settings that apply to all Payments of the environment. Needs a standard key."""
+    return Call(
+        operation="readPaymentSettings",
+        method="GET",
+        path="/v2/partners/payment-settings",
+        answer=PaymentSettings,
+        credential="app_secret",
+    )
+
+
+def payment_settings_replace(
+    *,
+    enabled: bool,
+    allowed_origins: Sequence[str] | UnsetType | None = UNSET,
+    allowed_destinations: Sequence[PaymentSettingsAllowedWallet] | UnsetType | None = UNSET,
+    allowed_methods: Sequence[Literal["vault", "direct", "routing", "hosted_onramp"]]
+    | UnsetType
+    | None = UNSET,
+    chains: Sequence[int] | UnsetType | None = UNSET,
+    assets: Sequence[str] | UnsetType | None = UNSET,
+    min_amount: str | UnsetType | None = UNSET,
+    max_amount: str | UnsetType | None = UNSET,
+    expires_in_seconds: int | UnsetType | None = UNSET,
+    monitoring_seconds: int | UnsetType | None = UNSET,
+    underpayment_tolerance_bps: int | UnsetType | None = UNSET,
+    fee_bps: int | UnsetType | None = UNSET,
+    confirmations: Mapping[str, int] | UnsetType | None = UNSET,
+    success_url: str | UnsetType | None = UNSET,
+    cancel_url: str | UnsetType | None = UNSET,
+    branding: BrandingInput | UnsetType | None = UNSET,
+    version: int | UnsetType | None = UNSET,
+    created_at: str | UnsetType | None = UNSET,
+    updated_at: str | UnsetType | None = UNSET,
+    idempotency_key: str | None = None,
+) -> Call[PaymentSettings]:
+    """Replace the payment settings as a whole; Payments keep those they began with. Needs a
+    standard key. The whole settings: what is absent goes back to its default, and null is
+    no limit. `enabled` must be said. `version` is the one that was read and shall be
+    replaced, 0 where they were never set; another by now is a conflict. `createdAt` and
+    `updatedAt` are not looked at: what was read can be sent back.
+
+    `min_amount`: a decimal string such as 25.00, with no sign or exponent.
+    `max_amount`: a decimal string such as 25.00, with no sign or exponent.
+    `success_url`: an http(s) URL.
+    `cancel_url`: an http(s) URL.
+    """
+    return Call(
+        operation="replacePaymentSettings",
+        method="PUT",
+        path="/v2/partners/payment-settings",
+        answer=PaymentSettings,
+        credential="app_secret",
+        body=given(
+            {
+                "enabled": enabled,
+                "allowedOrigins": allowed_origins,
+                "allowedDestinations": allowed_destinations,
+                "allowedMethods": allowed_methods,
+                "chains": chains,
+                "assets": assets,
+                "minAmount": min_amount,
+                "maxAmount": max_amount,
+                "expiresInSeconds": expires_in_seconds,
+                "monitoringSeconds": monitoring_seconds,
+                "underpaymentToleranceBps": underpayment_tolerance_bps,
+                "feeBps": fee_bps,
+                "confirmations": confirmations,
+                "successUrl": success_url,
+                "cancelUrl": cancel_url,
+                "branding": branding,
+                "version": version,
+                "createdAt": created_at,
+                "updatedAt": updated_at,
+            }
+        ),
+        takes_key=True,
+        idempotency_key=idempotency_key,
+    )
+
+
+def client_sessions_create(
+    *,
+    external_user_id: str | UnsetType | None = UNSET,
+    account_id: str | UnsetType | None = UNSET,
+    expires_in_seconds: int | UnsetType | None = UNSET,
+    permissions: Sequence[str] | UnsetType | None = UNSET,
+    idempotency_key: str | None = None,
+) -> Call[CreatedClientSession]:
+    """Give a browser or mobile app access to one account. Needs a standard key. Access for a
+    browser or mobile app to one existing account.
+    """
+    return Call(
+        operation="createClientSession",
+        method="POST",
+        path="/v2/client-sessions",
+        answer=CreatedClientSession,
+        credential="app_secret",
+        body=given(
+            {
+                "externalUserId": external_user_id,
+                "accountId": account_id,
+                "expiresInSeconds": expires_in_seconds,
+                "permissions": permissions,
+            }
+        ),
+        takes_key=True,
+        idempotency_key=idempotency_key,
+    )
+
+
+def client_sessions_revoke(client_session_id: str) -> Call[ClientSession]:
+    """End a client session and its tokens at once. Needs a standard key."""
+    return Call(
+        operation="revokeClientSession",
+        method="DELETE",
+        path="/v2/client-sessions/{clientSessionId}",
+        answer=ClientSession,
+        credential="app_secret",
+        path_arguments={"clientSessionId": client_session_id},
+    )
+
+
+def accounts_create(
+    *,
+    external_user_id: str,
+    subject_type: Literal["individual", "business"],
+    username: str | UnsetType | None = UNSET,
+    email: str | UnsetType | None = UNSET,
+    wallets: Sequence[WalletInput] | UnsetType | None = UNSET,
+    settlement: Settlement | UnsetType | None = UNSET,
+    metadata: Mapping[str, Any] | UnsetType | None = UNSET,
+    idempotency_key: str | None = None,
+) -> Call[Account]:
+    """Create an account, with a vault on every chain. Needs `v2:accounts`. A user of the
+    partner's.
+
+    `username`: 3 to 20 letters, digits or underscores.
+    `email`: an email address.
+    """
+    return Call(
+        operation="createAccount",
+        method="POST",
+        path="/v2/accounts",
+        answer=Account,
+        credential="app_secret",
+        body=given(
+            {
+                "externalUserId": external_user_id,
+                "subjectType": subject_type,
+                "username": username,
+                "email": email,
+                "wallets": wallets,
+                "settlement": settlement,
+                "metadata": metadata,
+            }
+        ),
+        takes_key=True,
+        idempotency_key=idempotency_key,
+    )
+
+
+def accounts_list(
+    *, external_user_id: str | None = None, cursor: str | None = None, limit: int | None = None
+) -> PageCall[Page[Account], Account]:
+    """List accounts, newest first. Needs `v2:accounts`. Accounts, all or the one of an
+    external user.
+    """
+    return PageCall(
+        operation="listAccounts",
+        method="GET",
+        path="/v2/accounts",
+        answer=Page[Account],
+        credential="app_secret",
+        query={"externalUserId": external_user_id, "cursor": cursor, "limit": limit},
+    )
+
+
+def accounts_read(account_id: str) -> Call[Account]:
+    """Read an account. Needs `v2:accounts`."""
+    return Call(
+        operation="readAccount",
+        method="GET",
+        path="/v2/accounts/{accountId}",
+        answer=Account,
+        credential="app_secret",
+        path_arguments={"accountId": account_id},
+    )
+
+
+def accounts_change(
+    account_id: str,
+    *,
+    email: str | UnsetType | None = UNSET,
+    metadata: Mapping[str, Any] | UnsetType | None = UNSET,
+    status: Literal["active", "suspended", "closed"] | UnsetType = UNSET,
+    idempotency_key: str | None = None,
+) -> Call[Account]:
+    """Change an account's email, metadata or status. Needs `v2:accounts`. What is absent
+    stays; null clears.
+
+    `email`: an email address.
+    """
+    return Call(
+        operation="changeAccount",
+        method="PATCH",
+        path="/v2/accounts/{accountId}",
+        answer=Account,
+        credential="app_secret",
+        path_arguments={"accountId": account_id},
+        body=given({"email": email, "metadata": metadata, "status": status}),
+        takes_key=True,
+        idempotency_key=idempotency_key,
+    )
+
+
+def accounts_read_balances(account_id: str) -> Call[Balances]:
+    """What the account's vaults hold, at the newest final block. Needs `v2:accounts`."""
+    return Call(
+        operation="readAccountBalances",
+        method="GET",
+        path="/v2/accounts/{accountId}/balances",
+        answer=Balances,
+        credential="app_secret",
+        path_arguments={"accountId": account_id},
+    )
+
+
+def accounts_read_capabilities(account_id: str) -> Call[Capabilities]:
+    """List the bank flows that the account can use, and what is missing. Needs
+    `v2:accounts`.
+    """
+    return Call(
+        operation="readAccountCapabilities",
+        method="GET",
+        path="/v2/accounts/{accountId}/capabilities",
+        answer=Capabilities,
+        credential="app_secret",
+        path_arguments={"accountId": account_id},
+    )
+
+
+def accounts_set_handle(
+    account_id: str, *, username: str, idempotency_key: str | None = None
+) -> Call[Account]:
+    """Give an account its username, once. Needs `v2:accounts`. The name of the account's
+    payment address.
+
+    `username`: 3 to 20 letters, digits or underscores.
+    """
+    return Call(
+        operation="setAccountHandle",
+        method="PUT",
+        path="/v2/accounts/{accountId}/handle",
+        answer=Account,
+        credential="app_secret",
+        path_arguments={"accountId": account_id},
+        body=given({"username": username}),
+        takes_key=True,
+        idempotency_key=idempotency_key,
+    )
+
+
+def accounts_set_settlement(
+    account_id: str, *, chain_id: int, asset_symbol: str, idempotency_key: str | None = None
+) -> Call[Account]:
+    """Choose the chain and asset in which the account wants to be paid. Needs `v2:accounts`.
+    Where the account wants to be paid.
+    """
+    return Call(
+        operation="setAccountSettlement",
+        method="PUT",
+        path="/v2/accounts/{accountId}/settlement-preferences",
+        answer=Account,
+        credential="app_secret",
+        path_arguments={"accountId": account_id},
+        body=given({"chainId": chain_id, "assetSymbol": asset_symbol}),
+        takes_key=True,
+        idempotency_key=idempotency_key,
+    )
+
+
+def wallets_add(
+    account_id: str,
+    *,
+    challenge_id: str,
+    signature: str,
+    public_key: str | UnsetType | None = UNSET,
+    label: str | UnsetType | None = UNSET,
+    idempotency_key: str | None = None,
+) -> Call[Wallet]:
+    """Link the wallet that signed a challenge. Needs `v2:accounts`. The wallet's signature
+    of a challenge. EVM: 65 bytes in hex, by `personal_sign`, or for a contract wallet
+    what its contract accepts (ERC-1271), in up to 4,096 bytes of hex. Solana: 64 bytes in
+    base58 or base64, by `signMessage`. Aptos: 64 bytes in hex, by `signMessage` with the
+    challenge's `message` and `nonce`, and the public key beside them.
+    """
+    return Call(
+        operation="addWallet",
+        method="POST",
+        path="/v2/accounts/{accountId}/wallets",
+        answer=Wallet,
+        credential="app_secret",
+        path_arguments={"accountId": account_id},
+        body=given(
+            {
+                "challengeId": challenge_id,
+                "signature": signature,
+                "publicKey": public_key,
+                "label": label,
+            }
+        ),
+        takes_key=True,
+        idempotency_key=idempotency_key,
+    )
+
+
+def wallets_list(
+    account_id: str, *, cursor: str | None = None, limit: int | None = None
+) -> PageCall[Page[Wallet], Wallet]:
+    """List an account's wallets, oldest first. Needs `v2:accounts`. What every list takes; a
+    list's own query adds its filters.
+    """
+    return PageCall(
+        operation="listWallets",
+        method="GET",
+        path="/v2/accounts/{accountId}/wallets",
+        answer=Page[Wallet],
+        credential="app_secret",
+        path_arguments={"accountId": account_id},
+        query={"cursor": cursor, "limit": limit},
+    )
+
+
+def wallets_create_challenge(
+    account_id: str,
+    *,
+    address: str,
+    chain_type: Literal["evm", "solana", "aptos"],
+    idempotency_key: str | None = None,
+) -> Call[Challenge]:
+    """Ask for the text that a wallet signs to be linked. Needs `v2:accounts`. The wallet
+    that is to sign. Refused too: an address that is none of its chain type.
+    """
+    return Call(
+        operation="createWalletChallenge",
+        method="POST",
+        path="/v2/accounts/{accountId}/wallets/challenge",
+        answer=Challenge,
+        credential="app_secret",
+        path_arguments={"accountId": account_id},
+        body=given({"address": address, "chainType": chain_type}),
+        takes_key=True,
+        idempotency_key=idempotency_key,
+    )
+
+
+def wallets_remove(account_id: str, wallet_id: str) -> Call[Wallet]:
+    """Unlink a wallet; its address is free for another account. Needs `v2:accounts`."""
+    return Call(
+        operation="removeWallet",
+        method="DELETE",
+        path="/v2/accounts/{accountId}/wallets/{walletId}",
+        answer=Wallet,
+        credential="app_secret",
+        path_arguments={"accountId": account_id, "walletId": wallet_id},
+    )
+
+
+def verifications_start(
+    account_id: str,
+    *,
+    return_url: str | UnsetType | None = UNSET,
+    idempotency_key: str | None = None,
+) -> Call[Verification]:
+    """Start a verification; answers the URL where the user goes. Needs `v2:kyc`. Where the
+    provider sends the user in the end.
+
+    `return_url`: an http(s) URL.
+    """
+    return Call(
+        operation="startVerification",
+        method="POST",
+        path="/v2/accounts/{accountId}/verifications",
+        answer=Verification,
+        credential="app_secret",
+        path_arguments={"accountId": account_id},
+        body=given({"returnUrl": return_url}),
+        takes_key=True,
+        idempotency_key=idempotency_key,
+    )
+
+
+def verifications_list(
+    account_id: str, *, cursor: str | None = None, limit: int | None = None
+) -> PageCall[Page[Verification], Verification]:
+    """List an account's verifications, newest first. Needs `v2:kyc`. What every list takes;
+    a list's own query adds its filters.
+    """
+    return PageCall(
+        operation="listVerifications",
+        method="GET",
+        path="/v2/accounts/{accountId}/verifications",
+        answer=Page[Verification],
+        credential="app_secret",
+        path_arguments={"accountId": account_id},
+        query={"cursor": cursor, "limit": limit},
+    )
+
+
+def bank_accounts_activate(
+    account_id: str,
+    *,
+    capability: Literal["us_bank_payout", "us_bank_funding"],
+    return_url: str | UnsetType | None = UNSET,
+    idempotency_key: str | None = None,
+) -> Call[CapabilityActivation]:
+    """Ask for a capability; answers what it still waits for. Needs `v2:accounts`. The
+    capability, and where the bank's pages send the user back to.
+
+    `return_url`: an http(s) URL.
+    """
+    return Call(
+        operation="activateBankAccountCapability",
+        method="POST",
+        path="/v2/accounts/{accountId}/capability-activations",
+        answer=CapabilityActivation,
+        credential="app_secret",
+        path_arguments={"accountId": account_id},
+        body=given({"capability": capability, "returnUrl": return_url}),
+        takes_key=True,
+        idempotency_key=idempotency_key,
+    )
+
+
+def bank_accounts_read_requirements(account_id: str) -> Call[BankAccountRequirements]:
+    """Read whether bank accounts can be added, and the fields of a new one. Needs
+    `v2:accounts`.
+    """
+    return Call(
+        operation="readBankAccountRequirements",
+        method="GET",
+        path="/v2/accounts/{accountId}/bank-account-requirements",
+        answer=BankAccountRequirements,
+        credential="app_secret",
+        path_arguments={"accountId": account_id},
+    )
+
+
+def bank_accounts_add(
+    account_id: str,
+    *,
+    account_holder_name: str,
+    account_holder_type: Literal["individual", "business"],
+    account_number: str,
+    routing_number: str,
+    account_type: Literal["checking", "savings"],
+    address: PostalAddress,
+    bank_name: str | UnsetType | None = UNSET,
+    idempotency_key: str | None = None,
+) -> Call[BankAccount]:
+    """Add a US bank account, which the bank reviews. Needs `v2:accounts`. An account at a US
+    bank. Its number is stored sealed, and never given out. Refused too: a routing number
+    that no bank has.
+
+    `account_number`: 4 to 17 digits.
+    `routing_number`: an ABA routing number of 9 digits.
+    """
+    return Call(
+        operation="addBankAccount",
+        method="POST",
+        path="/v2/accounts/{accountId}/bank-accounts",
+        answer=BankAccount,
+        credential="app_secret",
+        path_arguments={"accountId": account_id},
+        body=given(
+            {
+                "currency": "usd",
+                "country": "US",
+                "accountHolderName": account_holder_name,
+                "accountHolderType": account_holder_type,
+                "accountNumber": account_number,
+                "routingNumber": routing_number,
+                "accountType": account_type,
+                "bankName": bank_name,
+                "address": address,
+            }
+        ),
+        takes_key=True,
+        idempotency_key=idempotency_key,
+    )
+
+
+def bank_accounts_list(
+    account_id: str, *, cursor: str | None = None, limit: int | None = None
+) -> PageCall[Page[BankAccount], BankAccount]:
+    """List an account's bank accounts, newest first. Needs `v2:accounts`. What every list
+    takes; a list's own query adds its filters.
+    """
+    return PageCall(
+        operation="listBankAccounts",
+        method="GET",
+        path="/v2/accounts/{accountId}/bank-accounts",
+        answer=Page[BankAccount],
+        credential="app_secret",
+        path_arguments={"accountId": account_id},
+        query={"cursor": cursor, "limit": limit},
+    )
+
+
+def onramps_read_requirements(account_id: str) -> Call[OnrampRequirements]:
+    """Read whether on-ramps can be added, and the fields of a new one. Needs `v2:accounts`."""
+    return Call(
+        operation="readOnrampRequirements",
+        method="GET",
+        path="/v2/accounts/{accountId}/onramp-bank-account-requirements",
+        answer=OnrampRequirements,
+        credential="app_secret",
+        path_arguments={"accountId": account_id},
+    )
+
+
+def onramps_add(
+    account_id: str, *, destination: OnrampDestinationInput, idempotency_key: str | None = None
+) -> Call[OnrampBankAccount]:
+    """Add a reusable on-ramp, whose account number the bank makes. Needs `v2:accounts`. A
+    reusable on-ramp, whose number the bank makes. Refused too: a wallet without an
+    address, or a vault with one.
+    """
+    return Call(
+        operation="addOnramp",
+        method="POST",
+        path="/v2/accounts/{accountId}/onramp-bank-accounts",
+        answer=OnrampBankAccount,
+        credential="app_secret",
+        path_arguments={"accountId": account_id},
+        body=given({"currency": "usd", "destination": destination}),
+        takes_key=True,
+        idempotency_key=idempotency_key,
+    )
+
+
+def onramps_list(
+    account_id: str, *, cursor: str | None = None, limit: int | None = None
+) -> PageCall[Page[OnrampBankAccount], OnrampBankAccount]:
+    """List an account's on-ramps, newest first. Needs `v2:accounts`. What every list takes;
+    a list's own query adds its filters.
+    """
+    return PageCall(
+        operation="listOnramps",
+        method="GET",
+        path="/v2/accounts/{accountId}/onramp-bank-accounts",
+        answer=Page[OnrampBankAccount],
+        credential="app_secret",
+        path_arguments={"accountId": account_id},
+        query={"cursor": cursor, "limit": limit},
+    )
+
+
+def onramps_read_instructions(
+    account_id: str, onramp_bank_account_id: str
+) -> Call[DepositInstructions]:
+    """Read the account number that others send money to. Needs `v2:accounts`."""
+    return Call(
+        operation="readOnrampInstructions",
+        method="GET",
+        path="/v2/accounts/{accountId}/onramp-bank-accounts/{onrampBankAccountId}/deposit-instructions",
+        answer=DepositInstructions,
+        credential="app_secret",
+        path_arguments={"accountId": account_id, "onrampBankAccountId": onramp_bank_account_id},
+    )
+
+
+def onramps_list_transactions(
+    account_id: str,
+    onramp_bank_account_id: str,
+    *,
+    cursor: str | None = None,
+    limit: int | None = None,
+) -> PageCall[Page[BankTransaction], BankTransaction]:
+    """List the bank transfers to an on-ramp, newest first. Needs `v2:accounts`. What every
+    list takes; a list's own query adds its filters.
+    """
+    return PageCall(
+        operation="listOnrampTransactions",
+        method="GET",
+        path="/v2/accounts/{accountId}/onramp-bank-accounts/{onrampBankAccountId}/transactions",
+        answer=Page[BankTransaction],
+        credential="app_secret",
+        path_arguments={"accountId": account_id, "onrampBankAccountId": onramp_bank_account_id},
+        query={"cursor": cursor, "limit": limit},
+    )
+
+
+def vaults_list(
+    account_id: str, *, cursor: str | None = None, limit: int | None = None
+) -> PageCall[Page[VaultDetails], VaultDetails]:
+    """List an account's vaults. Needs `v2:vaults`. What every list takes; a list's own query
+    adds its filters.
+    """
+    return PageCall(
+        operation="listVaults",
+        method="GET",
+        path="/v2/accounts/{accountId}/vaults",
+        answer=Page[VaultDetails],
+        credential="app_secret",
+        path_arguments={"accountId": account_id},
+        query={"cursor": cursor, "limit": limit},
+    )
+
+
+def vaults_provision(
+    account_id: str, *, chain_id: int, idempotency_key: str | None = None
+) -> Call[VaultDetails]:
+    """Make the account's vault on a chain; 200 if it has one. Needs `v2:vaults`. Answers 200
+    where it was there already. The chain that the account shall have a vault on.
+    """
+    return Call(
+        operation="provisionVault",
+        method="POST",
+        path="/v2/accounts/{accountId}/vaults",
+        answer=VaultDetails,
+        credential="app_secret",
+        path_arguments={"accountId": account_id},
+        body=given({"chainId": chain_id}),
+        takes_key=True,
+        idempotency_key=idempotency_key,
+    )
+
+
+def vaults_read_policy(
+    account_id: str, vault_id: str, *, version: int | None = None
+) -> Call[Policy]:
+    """Read a vault's policy, as it is or as it was in a version. Needs `v2:vaults`. Which
+    version of a policy to read; without one, the present one.
+    """
+    return Call(
+        operation="readVaultPolicy",
+        method="GET",
+        path="/v2/accounts/{accountId}/vaults/{vaultId}/policy",
+        answer=Policy,
+        credential="app_secret",
+        path_arguments={"accountId": account_id, "vaultId": vault_id},
+        query={"version": version},
+    )
+
+
+def vaults_replace_policy(
+    account_id: str,
+    vault_id: str,
+    *,
+    status: Literal["active", "paused"],
+    per_payment_limit: str | UnsetType | None = UNSET,
+    daily_limit: str | UnsetType | None = UNSET,
+    allowed_chains: Sequence[int] | UnsetType | None = UNSET,
+    allowed_assets: Sequence[str] | UnsetType | None = UNSET,
+    allowed_destinations: Sequence[VaultsAllowedWallet | AllowedAccountInput]
+    | UnsetType
+    | None = UNSET,
+    version: int | UnsetType | None = UNSET,
+    idempotency_key: str | None = None,
+) -> Call[Policy]:
+    """Replace a vault's policy as a whole; absent is no limit. Needs `v2:vaults`. The whole
+    policy: what is absent or null is no limit, and an empty list allows nothing. `status`
+    must be said: whoever changes a limit shall not set a paused vault free unawares.
+    `version` is the one that was read and shall be replaced; another by now is a
+    conflict.
+
+    `per_payment_limit`: a decimal string such as 25.00, with no sign or exponent.
+    `daily_limit`: a decimal string such as 25.00, with no sign or exponent.
+    """
+    return Call(
+        operation="replaceVaultPolicy",
+        method="PUT",
+        path="/v2/accounts/{accountId}/vaults/{vaultId}/policy",
+        answer=Policy,
+        credential="app_secret",
+        path_arguments={"accountId": account_id, "vaultId": vault_id},
+        body=given(
+            {
+                "status": status,
+                "perPaymentLimit": per_payment_limit,
+                "dailyLimit": daily_limit,
+                "allowedChains": allowed_chains,
+                "allowedAssets": allowed_assets,
+                "allowedDestinations": allowed_destinations,
+                "version": version,
+            }
+        ),
+        takes_key=True,
+        idempotency_key=idempotency_key,
+    )
+
+
+def vaults_read_yield_settings(account_id: str, vault_id: str) -> Call[YieldSettings]:
+    """Read a vault's yield settings. Needs `v2:vaults`."""
+    return Call(
+        operation="readVaultYieldSettings",
+        method="GET",
+        path="/v2/accounts/{accountId}/vaults/{vaultId}/yield-settings",
+        answer=YieldSettings,
+        credential="app_secret",
+        path_arguments={"accountId": account_id, "vaultId": vault_id},
+    )
+
+
+def vaults_replace_yield_settings(
+    account_id: str,
+    vault_id: str,
+    *,
+    enabled: bool,
+    strategy: str | UnsetType | None = UNSET,
+    idempotency_key: str | None = None,
+) -> Call[YieldSettings]:
+    """Replace a vault's yield settings. Needs `v2:vaults`. Whether a vault's idle funds
+    shall earn, and how.
+    """
+    return Call(
+        operation="replaceVaultYieldSettings",
+        method="PUT",
+        path="/v2/accounts/{accountId}/vaults/{vaultId}/yield-settings",
+        answer=YieldSettings,
+        credential="app_secret",
+        path_arguments={"accountId": account_id, "vaultId": vault_id},
+        body=given({"enabled": enabled, "strategy": strategy}),
+        takes_key=True,
+        idempotency_key=idempotency_key,
+    )
+
+
+def mandates_create(
+    account_id: str,
+    *,
+    vault_id: str,
+    amount_per_period: str,
+    period: Literal["day", "week", "month"],
+    asset_symbol: str | UnsetType | None = UNSET,
+    expires_at: datetime | str | UnsetType | None = UNSET,
+    reference: str | UnsetType | None = UNSET,
+    metadata: Mapping[str, Any] | UnsetType | None = UNSET,
+    idempotency_key: str | None = None,
+) -> Call[Mandate]:
+    """Approve collections from a vault, up to an amount per period. Needs `v2:vaults`. A
+    standing approval to collect from a vault; periods are those of the UTC calendar.
+
+    `amount_per_period`: a decimal string such as 25.00, with no sign or exponent.
+    `expires_at`: an ISO 8601 time with a zone.
+    """
+    return Call(
+        operation="createMandate",
+        method="POST",
+        path="/v2/accounts/{accountId}/mandates",
+        answer=Mandate,
+        credential="app_secret",
+        path_arguments={"accountId": account_id},
+        body=given(
+            {
+                "vaultId": vault_id,
+                "assetSymbol": asset_symbol,
+                "amountPerPeriod": amount_per_period,
+                "period": period,
+                "expiresAt": expires_at,
+                "reference": reference,
+                "metadata": metadata,
+            }
+        ),
+        takes_key=True,
+        idempotency_key=idempotency_key,
+    )
+
+
+def mandates_list(
+    account_id: str, *, cursor: str | None = None, limit: int | None = None
+) -> PageCall[Page[Mandate], Mandate]:
+    """List an account's mandates, newest first. Needs `v2:vaults`. What every list takes; a
+    list's own query adds its filters.
+    """
+    return PageCall(
+        operation="listMandates",
+        method="GET",
+        path="/v2/accounts/{accountId}/mandates",
+        answer=Page[Mandate],
+        credential="app_secret",
+        path_arguments={"accountId": account_id},
+        query={"cursor": cursor, "limit": limit},
+    )
+
+
+def mandates_revoke(account_id: str, mandate_id: str) -> Call[Mandate]:
+    """Revoke a mandate. Needs `v2:vaults`."""
+    return Call(
+        operation="revokeMandate",
+        method="DELETE",
+        path="/v2/accounts/{accountId}/mandates/{mandateId}",
+        answer=Mandate,
+        credential="app_secret",
+        path_arguments={"accountId": account_id, "mandateId": mandate_id},
+    )
+
+
+def deposits_issue_address(
+    account_id: str, *, chain_id: int, idempotency_key: str | None = None
+) -> Call[DepositAddress]:
+    """Get the account's deposit address on a chain; 200 if it has one. Needs
+    `v2:deposit_addresses`. Answers 200 where it was there already. The chain that the
+    account shall have a deposit address on.
+    """
+    return Call(
+        operation="issueDepositAddress",
+        method="POST",
+        path="/v2/accounts/{accountId}/deposit-addresses",
+        answer=DepositAddress,
+        credential="app_secret",
+        path_arguments={"accountId": account_id},
+        body=given({"chainId": chain_id}),
+        takes_key=True,
+        idempotency_key=idempotency_key,
+    )
+
+
+def deposits_list_addresses(
+    account_id: str, *, cursor: str | None = None, limit: int | None = None
+) -> PageCall[Page[DepositAddress], DepositAddress]:
+    """List an account's deposit addresses. Needs `v2:deposit_addresses`. What every list
+    takes; a list's own query adds its filters.
+    """
+    return PageCall(
+        operation="listDepositAddresses",
+        method="GET",
+        path="/v2/accounts/{accountId}/deposit-addresses",
+        answer=Page[DepositAddress],
+        credential="app_secret",
+        path_arguments={"accountId": account_id},
+        query={"cursor": cursor, "limit": limit},
+    )
+
+
+def deposits_check(
+    account_id: str, *, chain_id: int | UnsetType | None = UNSET, idempotency_key: str | None = None
+) -> Call[Check]:
+    """Look for an account's deposits now, and send failed sweeps again. Needs
+    `v2:deposit_addresses`. The chain to look at; without one, all of them.
+    """
+    return Call(
+        operation="checkDeposits",
+        method="POST",
+        path="/v2/accounts/{accountId}/deposit-addresses/check",
+        answer=Check,
+        credential="app_secret",
+        path_arguments={"accountId": account_id},
+        body=given({"chainId": chain_id}),
+        takes_key=True,
+        idempotency_key=idempotency_key,
+    )
+
+
+def deposits_list(
+    account_id: str,
+    *,
+    status: Literal["detected", "confirmed", "settled", "failed"] | None = None,
+    cursor: str | None = None,
+    limit: int | None = None,
+) -> PageCall[Page[Deposit], Deposit]:
+    """List an account's deposits, newest first. Needs `v2:deposit_addresses`. Deposits, all
+    or those of a status.
+    """
+    return PageCall(
+        operation="listDeposits",
+        method="GET",
+        path="/v2/accounts/{accountId}/deposits",
+        answer=Page[Deposit],
+        credential="app_secret",
+        path_arguments={"accountId": account_id},
+        query={"status": status, "cursor": cursor, "limit": limit},
+    )
+
+
+def payments_receive(
+    *,
+    amount: str,
+    destination: AccountDestination | PaymentAddressDestination | WalletDestination,
+    asset_symbol: str | UnsetType | None = UNSET,
+    chain_id: int | UnsetType | None = UNSET,
+    reference: str | UnsetType | None = UNSET,
+    description: str | UnsetType | None = UNSET,
+    expires_in_seconds: int | UnsetType | None = UNSET,
+    allowed_methods: Sequence[Literal["vault", "direct", "routing", "hosted_onramp"]]
+    | UnsetType
+    | None = UNSET,
+    success_url: str | UnsetType | None = UNSET,
+    cancel_url: str | UnsetType | None = UNSET,
+    metadata: Mapping[str, Any] | UnsetType | None = UNSET,
+    idempotency_key: str | None = None,
+) -> Call[CreatedPayment]:
+    """Create a Payment that receives. Needs `v2:payments`. A receive Payment. Without
+    expiry, methods or URLs it has those of the payment settings.
+
+    `amount`: a decimal string such as 25.00, with no sign or exponent.
+    `success_url`: an http(s) URL.
+    `cancel_url`: an http(s) URL.
+    """
+    return Call(
+        operation="createPayment",
+        method="POST",
+        path="/v2/payments",
+        answer=CreatedPayment,
+        credential="app_secret",
+        body=given(
+            {
+                "intent": "receive",
+                "amount": amount,
+                "destination": destination,
+                "assetSymbol": asset_symbol,
+                "chainId": chain_id,
+                "reference": reference,
+                "description": description,
+                "expiresInSeconds": expires_in_seconds,
+                "allowedMethods": allowed_methods,
+                "successUrl": success_url,
+                "cancelUrl": cancel_url,
+                "metadata": metadata,
+            }
+        ),
+        takes_key=True,
+        idempotency_key=idempotency_key,
+    )
+
+
+def payments_send(
+    *,
+    amount: str,
+    source: VaultSource,
+    destination: AccountDestination
+    | PaymentAddressDestination
+    | WalletOnChainDestination
+    | BankDestination,
+    reference: str | UnsetType | None = UNSET,
+    metadata: Mapping[str, Any] | UnsetType | None = UNSET,
+    idempotency_key: str | None = None,
+) -> Call[Payment]:
+    """Create a Payment that sends from an account's vault. Needs `v2:payments`. A Payment
+    out of a vault, straight to the recipient.
+
+    `amount`: a decimal string such as 25.00, with no sign or exponent.
+    """
+    return Call(
+        operation="createPayment",
+        method="POST",
+        path="/v2/payments",
+        answer=Payment,
+        credential="app_secret",
+        body=given(
+            {
+                "intent": "send",
+                "amount": amount,
+                "source": source,
+                "destination": destination,
+                "reference": reference,
+                "metadata": metadata,
+            }
+        ),
+        takes_key=True,
+        idempotency_key=idempotency_key,
+    )
+
+
+def payments_collect(
+    *,
+    amount: str,
+    mandate_id: str,
+    destination: AccountDestination | PaymentAddressDestination | WalletDestination,
+    asset_symbol: str | UnsetType | None = UNSET,
+    chain_id: int | UnsetType | None = UNSET,
+    reference: str | UnsetType | None = UNSET,
+    description: str | UnsetType | None = UNSET,
+    metadata: Mapping[str, Any] | UnsetType | None = UNSET,
+    idempotency_key: str | None = None,
+) -> Call[Payment]:
+    """Create a Payment that collects by a mandate. Needs `v2:payments`. A Payment drawn from
+    a vault under its mandate, whose chain and asset it has.
+
+    `amount`: a decimal string such as 25.00, with no sign or exponent.
+    """
+    return Call(
+        operation="createPayment",
+        method="POST",
+        path="/v2/payments",
+        answer=Payment,
+        credential="app_secret",
+        body=given(
+            {
+                "intent": "collect",
+                "amount": amount,
+                "mandateId": mandate_id,
+                "destination": destination,
+                "assetSymbol": asset_symbol,
+                "chainId": chain_id,
+                "reference": reference,
+                "description": description,
+                "metadata": metadata,
+            }
+        ),
+        takes_key=True,
+        idempotency_key=idempotency_key,
+    )
+
+
+def payments_list(
+    *,
+    status: Literal[
+        "accepted",
+        "action_required",
+        "awaiting_payment",
+        "cancelled",
+        "executing",
+        "expired",
+        "failed",
+        "partially_refunded",
+        "processing",
+        "refunded",
+        "succeeded",
+    ]
+    | None = None,
+    intent: Literal["receive", "send", "collect"] | None = None,
+    account_id: str | None = None,
+    reference: str | None = None,
+    created_after: datetime | str | None = None,
+    created_before: datetime | str | None = None,
+    cursor: str | None = None,
+    limit: int | None = None,
+) -> PageCall[Page[Payment], Payment]:
+    """List Payments, newest first. Needs `v2:payments`. Payments that fit every filter
+    given; the times are ISO 8601 with a zone.
+
+    `status`: a status of a Payment.
+    `created_after`: an ISO 8601 time with a zone.
+    `created_before`: an ISO 8601 time with a zone.
+    """
+    return PageCall(
+        operation="listPayments",
+        method="GET",
+        path="/v2/payments",
+        answer=Page[Payment],
+        credential="app_secret",
+        query={
+            "status": status,
+            "intent": intent,
+            "accountId": account_id,
+            "reference": reference,
+            "createdAfter": created_after,
+            "createdBefore": created_before,
+            "cursor": cursor,
+            "limit": limit,
+        },
+    )
+
+
+def payments_read(payment_id: str) -> Call[Payment]:
+    """Read a Payment. Needs `v2:payments`."""
+    return Call(
+        operation="readPayment",
+        method="GET",
+        path="/v2/payments/{paymentId}",
+        answer=Payment,
+        credential="app_secret",
+        path_arguments={"paymentId": payment_id},
+    )
+
+
+def payments_cancel(payment_id: str, *, idempotency_key: str | None = None) -> Call[Payment]:
+    """Cancel a Payment before funds move. Needs `v2:payments`."""
+    return Call(
+        operation="cancelPayment",
+        method="POST",
+        path="/v2/payments/{paymentId}/cancel",
+        answer=Payment,
+        credential="app_secret",
+        path_arguments={"paymentId": payment_id},
+        takes_key=True,
+        idempotency_key=idempotency_key,
+    )
+
+
+def payments_list_receipts(
+    payment_id: str, *, cursor: str | None = None, limit: int | None = None
+) -> PageCall[Receipts, Receipt]:
+    """List a Payment's receipts with its journal. Needs `v2:payments`. What every list
+    takes; a list's own query adds its filters.
+    """
+    return PageCall(
+        operation="readPaymentReceipts",
+        method="GET",
+        path="/v2/payments/{paymentId}/receipts",
+        answer=Receipts,
+        credential="app_secret",
+        path_arguments={"paymentId": payment_id},
+        query={"cursor": cursor, "limit": limit},
+    )
+
+
+def payments_reconcile(
+    payment_id: str,
+    *,
+    action: Literal["accept", "refund", "refund_excess", "retry_execution", "write_off"],
+    note: str | UnsetType | None = UNSET,
+    idempotency_key: str | None = None,
+) -> Call[Payment]:
+    """Resolve a Payment that needs a decision. Needs `v2:payments`. What the partner decides
+    about a Payment out of the ordinary.
+    """
+    return Call(
+        operation="reconcilePayment",
+        method="POST",
+        path="/v2/payments/{paymentId}/reconcile",
+        answer=Payment,
+        credential="app_secret",
+        path_arguments={"paymentId": payment_id},
+        body=given({"action": action, "note": note}),
+        takes_key=True,
+        idempotency_key=idempotency_key,
+    )
+
+
+def payments_refund(
+    payment_id: str,
+    *,
+    amount: str | UnsetType | None = UNSET,
+    destination: str | UnsetType | None = UNSET,
+    reason: str | UnsetType | None = UNSET,
+    idempotency_key: str | None = None,
+) -> Call[CreatedRefund]:
+    """Send received funds back, all or part of them. Needs `v2:payments`. How much goes back
+    and to whom; without these, all that can, to whoever sent it.
+
+    `amount`: a decimal string such as 25.00, with no sign or exponent.
+    """
+    return Call(
+        operation="createRefund",
+        method="POST",
+        path="/v2/payments/{paymentId}/refunds",
+        answer=CreatedRefund,
+        credential="app_secret",
+        path_arguments={"paymentId": payment_id},
+        body=given({"amount": amount, "destination": destination, "reason": reason}),
+        takes_key=True,
+        idempotency_key=idempotency_key,
+    )
+
+
+def payments_list_refunds(
+    payment_id: str, *, cursor: str | None = None, limit: int | None = None
+) -> PageCall[Page[Refund], Refund]:
+    """List the refunds of a Payment, newest first. Needs `v2:payments`. What every list
+    takes; a list's own query adds its filters.
+    """
+    return PageCall(
+        operation="listRefunds",
+        method="GET",
+        path="/v2/payments/{paymentId}/refunds",
+        answer=Page[Refund],
+        credential="app_secret",
+        path_arguments={"paymentId": payment_id},
+        query={"cursor": cursor, "limit": limit},
+    )
+
+
+def sessions_read(session_id: str) -> Call[Session]:
+    """Read a session: a receive Payment in the older vocabulary, with its dispute. Needs
+    `v2:payments`.
+    """
+    return Call(
+        operation="readSession",
+        method="GET",
+        path="/v2/sessions/{sessionId}",
+        answer=Session,
+        credential="app_secret",
+        path_arguments={"sessionId": session_id},
+    )
+
+
+def sessions_flag_dispute(
+    session_id: str,
+    *,
+    reason: str,
+    description: str | UnsetType | None = UNSET,
+    idempotency_key: str | None = None,
+) -> Call[FlaggedSession]:
+    """Flag a dispute about a settled session, once. Needs `v2:payments`. Why a settled
+    session is disputed.
+    """
+    return Call(
+        operation="flagDispute",
+        method="POST",
+        path="/v2/sessions/{sessionId}/dispute",
+        answer=FlaggedSession,
+        credential="app_secret_as_bearer",
+        path_arguments={"sessionId": session_id},
+        body=given({"reason": reason, "description": description}),
+        takes_key=True,
+        idempotency_key=idempotency_key,
+    )
+
+
+def sessions_resolve_dispute(
+    session_id: str,
+    *,
+    resolution: Literal["won", "lost", "withdrawn"],
+    note: str | UnsetType | None = UNSET,
+    idempotency_key: str | None = None,
+) -> Call[Session]:
+    """Say how a dispute ended. Needs `v2:payments`. How a dispute ended."""
+    return Call(
+        operation="resolveDispute",
+        method="POST",
+        path="/v2/sessions/{sessionId}/dispute/resolve",
+        answer=Session,
+        credential="app_secret",
+        path_arguments={"sessionId": session_id},
+        body=given({"resolution": resolution, "note": note}),
+        takes_key=True,
+        idempotency_key=idempotency_key,
+    )
+
+
+def webhooks_create(
+    app_id: str,
+    environment_id: str,
+    *,
+    url: str,
+    description: str | UnsetType | None = UNSET,
+    subscribed_events: Sequence[str] | UnsetType | None = UNSET,
+    idempotency_key: str | None = None,
+) -> Call[EndpointWithSecret]:
+    """Register a webhook endpoint; answers its signing secret. Needs `v2:webhooks`,
+    `v2:console`. An endpoint; without `subscribedEvents` it receives every event.
+    """
+    return Call(
+        operation="createWebhook",
+        method="POST",
+        path="/v2/console/apps/{appId}/environments/{environmentId}/webhooks",
+        answer=EndpointWithSecret,
+        credential="app_secret",
+        path_arguments={"appId": app_id, "environmentId": environment_id},
+        body=given({"url": url, "description": description, "subscribedEvents": subscribed_events}),
+        takes_key=True,
+        idempotency_key=idempotency_key,
+    )
+
+
+def webhooks_list(
+    *, cursor: str | None = None, limit: int | None = None
+) -> PageCall[Endpoints, Endpoint]:
+    """List the endpoints, with the event catalog and the delivery policy. Needs
+    `v2:webhooks`, `v2:console`. What every list takes; a list's own query adds its
+    filters.
+    """
+    return PageCall(
+        operation="listWebhooks",
+        method="GET",
+        path="/v2/console/webhooks",
+        answer=Endpoints,
+        credential="app_secret",
+        query={"cursor": cursor, "limit": limit},
+    )
+
+
+def webhooks_read(webhook_id: str) -> Call[OneEndpoint]:
+    """Read an endpoint. Needs `v2:webhooks`, `v2:console`."""
+    return Call(
+        operation="readWebhook",
+        method="GET",
+        path="/v2/console/webhooks/{webhookId}",
+        answer=OneEndpoint,
+        credential="app_secret",
+        path_arguments={"webhookId": webhook_id},
+    )
+
+
+def webhooks_change(
+    webhook_id: str,
+    *,
+    description: str | UnsetType | None = UNSET,
+    subscribed_events: Sequence[str] | UnsetType = UNSET,
+    status: Literal["active", "disabled", "archived"] | UnsetType = UNSET,
+    idempotency_key: str | None = None,
+) -> Call[OneEndpoint]:
+    """Change an endpoint's description, subscriptions or status. Needs `v2:webhooks`,
+    `v2:console`. What is absent stays; a description of null is taken away.
+    """
+    return Call(
+        operation="changeWebhook",
+        method="PATCH",
+        path="/v2/console/webhooks/{webhookId}",
+        answer=OneEndpoint,
+        credential="app_secret",
+        path_arguments={"webhookId": webhook_id},
+        body=given(
+            {"description": description, "subscribedEvents": subscribed_events, "status": status}
+        ),
+        takes_key=True,
+        idempotency_key=idempotency_key,
+    )
+
+
+def webhooks_rotate_secret(
+    webhook_id: str,
+    *,
+    overlap_seconds: int | UnsetType | None = UNSET,
+    idempotency_key: str | None = None,
+) -> Call[EndpointWithSecret]:
+    """Replace the signing secret; the old one ends at once, or with an overlap. Needs
+    `v2:webhooks`, `v2:console`. How long the secret before goes on signing beside the new
+    one: up to seven days.
+    """
+    return Call(
+        operation="rotateWebhookSecret",
+        method="POST",
+        path="/v2/console/webhooks/{webhookId}/rotate-secret",
+        answer=EndpointWithSecret,
+        credential="app_secret",
+        path_arguments={"webhookId": webhook_id},
+        body=given({"overlapSeconds": overlap_seconds}),
+        takes_key=True,
+        idempotency_key=idempotency_key,
+    )
+
+
+def webhooks_test(webhook_id: str, *, idempotency_key: str | None = None) -> Call[TestedEndpoint]:
+    """Send a test event to the endpoint alone, whatever it subscribed to. Needs
+    `v2:webhooks`, `v2:console`.
+    """
+    return Call(
+        operation="testWebhook",
+        method="POST",
+        path="/v2/console/webhooks/{webhookId}/test",
+        answer=TestedEndpoint,
+        credential="app_secret",
+        path_arguments={"webhookId": webhook_id},
+        takes_key=True,
+        idempotency_key=idempotency_key,
+    )
+
+
+def webhooks_recover(
+    webhook_id: str, *, since: datetime | str, idempotency_key: str | None = None
+) -> Call[RecoveringEndpoint]:
+    """Send every event since a time that the endpoint wants and did not get. Needs
+    `v2:webhooks`, `v2:console`. From when on; an ISO 8601 time with a zone, at most 30
+    days ago.
+
+    `since`: an ISO 8601 time with a zone.
+    """
+    return Call(
+        operation="recoverWebhook",
+        method="POST",
+        path="/v2/console/webhooks/{webhookId}/recover",
+        answer=RecoveringEndpoint,
+        credential="app_secret",
+        path_arguments={"webhookId": webhook_id},
+        body=given({"since": since}),
+        takes_key=True,
+        idempotency_key=idempotency_key,
+    )
+
+
+def webhooks_list_deliveries(
+    webhook_id: str, *, cursor: str | None = None, limit: int | None = None
+) -> PageCall[Deliveries, Delivery]:
+    """List deliveries, most recently updated first. Needs `v2:webhooks`, `v2:console`. What
+    every list takes; a list's own query adds its filters.
+    """
+    return PageCall(
+        operation="listWebhookDeliveries",
+        method="GET",
+        path="/v2/console/webhooks/{webhookId}/deliveries",
+        answer=Deliveries,
+        credential="app_secret",
+        path_arguments={"webhookId": webhook_id},
+        query={"cursor": cursor, "limit": limit},
+    )
+
+
+def webhooks_retry_delivery(
+    webhook_id: str, delivery_id: str, *, idempotency_key: str | None = None
+) -> Call[RetriedDelivery]:
+    """Put a failed or abandoned delivery back. Needs `v2:webhooks`, `v2:console`."""
+    return Call(
+        operation="retryWebhookDelivery",
+        method="POST",
+        path="/v2/console/webhooks/{webhookId}/deliveries/{deliveryId}/retry",
+        answer=RetriedDelivery,
+        credential="app_secret",
+        path_arguments={"webhookId": webhook_id, "deliveryId": delivery_id},
+        takes_key=True,
+        idempotency_key=idempotency_key,
+    )
+
+
+def events_list(
+    *,
+    name: str | None = None,
+    account_id: str | None = None,
+    created_after: datetime | str | None = None,
+    created_before: datetime | str | None = None,
+    cursor: str | None = None,
+    limit: int | None = None,
+) -> PageCall[Page[Event], Event]:
+    """List events, newest first. Needs `v2:webhooks`, `v2:console`. Events that fit every
+    filter given; the times are ISO 8601 with a zone.
+
+    `name`: an event of the catalog.
+    `created_after`: an ISO 8601 time with a zone.
+    `created_before`: an ISO 8601 time with a zone.
+    """
+    return PageCall(
+        operation="listEvents",
+        method="GET",
+        path="/v2/console/events",
+        answer=Page[Event],
+        credential="app_secret",
+        query={
+            "name": name,
+            "accountId": account_id,
+            "createdAfter": created_after,
+            "createdBefore": created_before,
+            "cursor": cursor,
+            "limit": limit,
+        },
+    )
+
+
+def events_read(event_id: str) -> Call[Event]:
+    """Read an event. Needs `v2:webhooks`, `v2:console`."""
+    return Call(
+        operation="readEvent",
+        method="GET",
+        path="/v2/console/events/{eventId}",
+        answer=Event,
+        credential="app_secret",
+        path_arguments={"eventId": event_id},
+    )
+
+
+def events_resend(
+    event_id: str, *, webhook_id: str | UnsetType | None = UNSET, idempotency_key: str | None = None
+) -> Call[ResentEvent]:
+    """Deliver an event again, to one endpoint or to all that are subscribed. Needs
+    `v2:webhooks`, `v2:console`. Where to; without `webhookId` to every active endpoint
+    that is subscribed.
+    """
+    return Call(
+        operation="resendEvent",
+        method="POST",
+        path="/v2/console/events/{eventId}/resend",
+        answer=ResentEvent,
+        credential="app_secret",
+        path_arguments={"eventId": event_id},
+        body=given({"webhookId": webhook_id}),
+        takes_key=True,
+        idempotency_key=idempotency_key,
+    )
+
+
+def sandbox_read() -> Call[Sandbox]:
+    """The sandbox's clock and chains. Needs a standard key."""
+    return Call(
+        operation="readSandbox",
+        method="GET",
+        path="/v2/sandbox",
+        answer=Sandbox,
+        credential="app_secret",
+    )
+
+
+def sandbox_fund(
+    account_id: str,
+    *,
+    chain_id: int,
+    asset_symbol: str,
+    amount: str,
+    idempotency_key: str | None = None,
+) -> Call[Funded]:
+    """Credit an account's vault; final when it answers. Needs a standard key. A credit of
+    the faucet.
+
+    `amount`: a decimal string such as 25.00, with no sign or exponent.
+    """
+    return Call(
+        operation="fundSandboxAccount",
+        method="POST",
+        path="/v2/sandbox/accounts/{accountId}/fund",
+        answer=Funded,
+        credential="app_secret",
+        path_arguments={"accountId": account_id},
+        body=given({"chainId": chain_id, "assetSymbol": asset_symbol, "amount": amount}),
+        takes_key=True,
+        idempotency_key=idempotency_key,
+    )
+
+
+def sandbox_decide_kyc(
+    account_id: str,
+    *,
+    status: Literal["pending", "approved", "rejected"],
+    idempotency_key: str | None = None,
+) -> Call[Verification]:
+    """What the provider decides of an account's verification. Needs a standard key. What the
+    verification of an account comes to.
+    """
+    return Call(
+        operation="decideSandboxKyc",
+        method="POST",
+        path="/v2/sandbox/accounts/{accountId}/kyc",
+        answer=Verification,
+        credential="app_secret",
+        path_arguments={"accountId": account_id},
+        body=given({"status": status}),
+        takes_key=True,
+        idempotency_key=idempotency_key,
+    )
+
+
+def sandbox_deposit_at_bank(
+    *,
+    onramp_bank_account_id: str,
+    amount: str,
+    rail: Literal["ach_push", "wire"],
+    outcome: Literal["receive", "review", "return", "cancel", "unmatched"]
+    | UnsetType
+    | None = UNSET,
+    idempotency_key: str | None = None,
+) -> Call[BankDeposit]:
+    """Make a bank transfer to an on-ramp, which arrives by its rail's calendar. Needs a
+    standard key. A bank transfer that somebody makes to an on-ramp bank account, and what
+    becomes of it.
+
+    `amount`: a decimal string such as 25.00, with no sign or exponent.
+    """
+    return Call(
+        operation="depositAtSandboxBank",
+        method="POST",
+        path="/v2/sandbox/bank-deposits",
+        answer=BankDeposit,
+        credential="app_secret",
+        body=given(
+            {
+                "onrampBankAccountId": onramp_bank_account_id,
+                "amount": amount,
+                "rail": rail,
+                "outcome": outcome,
+            }
+        ),
+        takes_key=True,
+        idempotency_key=idempotency_key,
+    )
+
+
+def sandbox_mine_blocks(
+    *, chain_id: int, count: int | UnsetType | None = UNSET, idempotency_key: str | None = None
+) -> Call[Chain]:
+    """Add blocks to a chain. Needs a standard key. Blocks to add to a chain."""
+    return Call(
+        operation="mineSandboxBlocks",
+        method="POST",
+        path="/v2/sandbox/blocks",
+        answer=Chain,
+        credential="app_secret",
+        body=given({"chainId": chain_id, "count": count}),
+        takes_key=True,
+        idempotency_key=idempotency_key,
+    )
+
+
+def sandbox_advance_clock(
+    *, advance_seconds: int, idempotency_key: str | None = None
+) -> Call[Advanced]:
+    """Advance the clock, and do what falls due on the way. Needs a standard key. How far to
+    move the clock.
+    """
+    return Call(
+        operation="advanceSandboxClock",
+        method="POST",
+        path="/v2/sandbox/clock",
+        answer=Advanced,
+        credential="app_secret",
+        body=given({"advanceSeconds": advance_seconds}),
+        takes_key=True,
+        idempotency_key=idempotency_key,
+    )
+
+
+def sandbox_trigger_event(
+    *,
+    name: str,
+    account_id: str | UnsetType | None = UNSET,
+    payment_id: str | UnsetType | None = UNSET,
+    idempotency_key: str | None = None,
+) -> Call[Triggered]:
+    """Send any event of the catalog, with a payload such as the real one has. Needs a
+    standard key. An event of the catalog, and what it shall be about.
+
+    `name`: an event of the catalog.
+    """
+    return Call(
+        operation="triggerSandboxEvent",
+        method="POST",
+        path="/v2/sandbox/events",
+        answer=Triggered,
+        credential="app_secret",
+        body=given({"name": name, "accountId": account_id, "paymentId": payment_id}),
+        takes_key=True,
+        idempotency_key=idempotency_key,
+    )
+
+
+def sandbox_fail_dependency(
+    *,
+    dependency: Literal["chain", "kyc", "bank", "router"],
+    operation: str | UnsetType | None = UNSET,
+    times: int | UnsetType | None = UNSET,
+    chain_id: int | UnsetType | None = UNSET,
+    idempotency_key: str | None = None,
+) -> Call[ArmedFailure]:
+    """Let the next uses of a dependency fail. Needs a standard key. What shall fail next,
+    and how often.
+    """
+    return Call(
+        operation="failSandboxDependency",
+        method="POST",
+        path="/v2/sandbox/failures",
+        answer=ArmedFailure,
+        credential="app_secret",
+        body=given(
+            {"dependency": dependency, "operation": operation, "times": times, "chainId": chain_id}
+        ),
+        takes_key=True,
+        idempotency_key=idempotency_key,
+    )
+
+
+def sandbox_decide_payout(
+    payment_id: str,
+    *,
+    outcome: Literal["settle", "return"],
+    code: str | UnsetType | None = UNSET,
+    idempotency_key: str | None = None,
+) -> Call[DecidedPayout]:
+    """Let the simulated bank settle or return a Payment's payout. Needs a standard key. What
+    the bank makes of a payout; a return has its code.
+
+    `code`: a return code such as R01.
+    """
+    return Call(
+        operation="decideSandboxPayout",
+        method="POST",
+        path="/v2/sandbox/payouts/{paymentId}",
+        answer=DecidedPayout,
+        credential="app_secret",
+        path_arguments={"paymentId": payment_id},
+        body=given({"outcome": outcome, "code": code}),
+        takes_key=True,
+        idempotency_key=idempotency_key,
+    )
+
+
+def sandbox_reorg_chain(
+    *,
+    chain_id: int,
+    depth: int,
+    reinclude: bool | UnsetType | None = UNSET,
+    idempotency_key: str | None = None,
+) -> Call[Chain]:
+    """Remove a chain's last blocks and their transactions. Needs a standard key. How many of
+    a chain's last blocks to drop, and whether what was in them comes back.
+    """
+    return Call(
+        operation="reorgSandboxChain",
+        method="POST",
+        path="/v2/sandbox/reorgs",
+        answer=Chain,
+        credential="app_secret",
+        body=given({"chainId": chain_id, "depth": depth, "reinclude": reinclude}),
+        takes_key=True,
+        idempotency_key=idempotency_key,
+    )
+
+
+def sandbox_run(*, idempotency_key: str | None = None) -> Call[Ran]:
+    """Do all work that is due now, before answering. Needs a standard key."""
+    return Call(
+        operation="runSandboxWork",
+        method="POST",
+        path="/v2/sandbox/run",
+        answer=Ran,
+        credential="app_secret",
+        takes_key=True,
+        idempotency_key=idempotency_key,
+    )
+
+
+def sandbox_transfer(
+    *,
+    chain_id: int,
+    asset_symbol: str,
+    amount: str,
+    to: str,
+    reverts: bool | UnsetType | None = UNSET,
+    from_: str | UnsetType | None = UNSET,
+    idempotency_key: str | None = None,
+) -> Call[Transferred]:
+    """A stranger's transfer to any address, in a block when it answers. Needs a standard
+    key.
+
+    `amount`: a decimal string such as 25.00, with no sign or exponent.
+    """
+    return Call(
+        operation="makeSandboxTransfer",
+        method="POST",
+        path="/v2/sandbox/transfers",
+        answer=Transferred,
+        credential="app_secret",
+        body=given(
+            {
+                "chainId": chain_id,
+                "assetSymbol": asset_symbol,
+                "amount": amount,
+                "to": to,
+                "reverts": reverts,
+                "from": from_,
+            }
+        ),
+        takes_key=True,
+        idempotency_key=idempotency_key,
+    )
+
+
+def health_check() -> Call[Health]:
+    """The process is alive."""
+    return Call(
+        operation="checkHealth",
+        method="GET",
+        path="/healthz",
+        answer=Health,
+        credential="none",
+    )
+
+
+def health_check_readiness() -> Call[Health]:
+    """The process can serve: its storage answers."""
+    return Call(
+        operation="checkReadiness",
+        method="GET",
+        path="/readyz",
+        answer=Health,
+        credential="none",
+    )
+
+
+def legacy_register(
+    *,
+    username: str | UnsetType | None = UNSET,
+    addresses: Sequence[str] | UnsetType | None = UNSET,
+    preferred_settlement_chain: int | UnsetType | None = UNSET,
+    preferred_settlement_token: str | UnsetType | None = UNSET,
+    idempotency_key: str | None = None,
+) -> Call[MoneyAccountAnswer]:
+    """Create a Money Account. Needs a standard key. A new Money Account. An address given
+    here proves nothing; its form tells the chain type. Refused too: an address of no
+    chain type, and one that is given twice.
+
+    `username`: 3 to 20 letters, digits or underscores.
+    """
+    return Call(
+        operation="registerLegacyUser",
+        method="POST",
+        path="/sdk/v1/register",
+        answer=MoneyAccountAnswer,
+        credential="app_secret",
+        body=given(
+            {
+                "username": username,
+                "addresses": addresses,
+                "preferredSettlementChain": preferred_settlement_chain,
+                "preferredSettlementToken": preferred_settlement_token,
+            }
+        ),
+        takes_key=True,
+        idempotency_key=idempotency_key,
+    )
+
+
+def legacy_get_user(
+    *, user_id: str | None = None, username: str | None = None
+) -> Call[MoneyAccountAnswer]:
+    """Read a Money Account by its id or its username. Needs a standard key. An account by
+    its id or its username.
+
+    `username`: 3 to 20 letters, digits or underscores.
+    """
+    return Call(
+        operation="readLegacyUser",
+        method="GET",
+        path="/sdk/v1/get-user",
+        answer=MoneyAccountAnswer,
+        credential="app_secret",
+        query={"userId": user_id, "username": username},
+    )
+
+
+def legacy_get_user_by_address(*, address: str) -> Call[AddressOwnerAnswer]:
+    """Read the Money Account that a wallet address is linked to. Needs a standard key. A
+    wallet address that is linked to an account; its form tells the chain type.
+    """
+    return Call(
+        operation="readLegacyAddressOwner",
+        method="GET",
+        path="/sdk/v1/get-user-byaddress",
+        answer=AddressOwnerAnswer,
+        credential="app_secret",
+        query={"address": address},
+    )
+
+
+def legacy_add_address(
+    *,
+    user_id: str,
+    address: str,
+    chain_type: Literal["evm", "solana", "aptos"],
+    signature: str,
+    message: str,
+    public_key: str | UnsetType | None = UNSET,
+    idempotency_key: str | None = None,
+) -> Call[LinkedAddressesAnswer]:
+    """Link a wallet to an account by the wallet's signature of a message. Needs a standard
+    key. A wallet's signature of a message, which links the wallet. A message works once.
+    EVM: 65 bytes in hex, by `personal_sign`, or for a contract wallet what its contract
+    accepts (ERC-1271). Solana: 64 bytes in base58 or base64, of the message as it is or
+    in the envelope of off-chain messages. Aptos: 64 bytes in hex, of the full message
+    with its prefix, and the public key beside them.
+    """
+    return Call(
+        operation="addLegacyAddress",
+        method="POST",
+        path="/sdk/v1/add-address",
+        answer=LinkedAddressesAnswer,
+        credential="app_secret",
+        body=given(
+            {
+                "userId": user_id,
+                "address": address,
+                "chainType": chain_type,
+                "signature": signature,
+                "message": message,
+                "publicKey": public_key,
+            }
+        ),
+        takes_key=True,
+        idempotency_key=idempotency_key,
+    )
+
+
+def legacy_check_username(*, username: str) -> Call[UsernameAvailabilityAnswer]:
+    """Tell whether an account could have a username. A username that an account might have.
+
+    `username`: 3 to 20 letters, digits or underscores.
+    """
+    return Call(
+        operation="checkLegacyUsername",
+        method="GET",
+        path="/sdk/v1/check-username",
+        answer=UsernameAvailabilityAnswer,
+        credential="app_id",
+        query={"username": username},
+    )
+
+
+def legacy_update_username(
+    *, user_id: str, username: str, idempotency_key: str | None = None
+) -> Call[ChosenUsernameAnswer]:
+    """Give an account its username, once. Needs a standard key. The username of an account
+    that has none.
+
+    `username`: 3 to 20 letters, digits or underscores.
+    """
+    return Call(
+        operation="setLegacyUsername",
+        method="POST",
+        path="/sdk/v1/update-username",
+        answer=ChosenUsernameAnswer,
+        credential="app_secret",
+        body=given({"userId": user_id, "username": username}),
+        takes_key=True,
+        idempotency_key=idempotency_key,
+    )
+
+
+def legacy_update_preferences(
+    *,
+    user_id: str,
+    preferred_settlement_chain: int | UnsetType | None = UNSET,
+    preferred_settlement_token: str | UnsetType | None = UNSET,
+    idempotency_key: str | None = None,
+) -> Call[PreferencesAnswer]:
+    """Choose the chain and token in which an account wants to be paid. Needs a standard key.
+    Where the account wants to be paid; what is absent stays as it is. Refused too: a body
+    that would change nothing.
+    """
+    return Call(
+        operation="setLegacyPreferences",
+        method="POST",
+        path="/sdk/v1/update-preferences",
+        answer=PreferencesAnswer,
+        credential="app_secret",
+        body=given(
+            {
+                "userId": user_id,
+                "preferredSettlementChain": preferred_settlement_chain,
+                "preferredSettlementToken": preferred_settlement_token,
+            }
+        ),
+        takes_key=True,
+        idempotency_key=idempotency_key,
+    )
+
+
+def legacy_resolve(*, payment_address: str) -> Call[ResolvedAddressAnswer]:
+    """Read the account that a payment address pays. `<username>@<resolver>`."""
+    return Call(
+        operation="resolveLegacyAddress",
+        method="GET",
+        path="/sdk/v1/resolve",
+        answer=ResolvedAddressAnswer,
+        credential="app_id",
+        query={"paymentAddress": payment_address},
+    )
+
+
+def legacy_is_kyc_done(
+    *, user_id: str | None = None, username: str | None = None, payment_address: str | None = None
+) -> Call[KycDoneAnswer]:
+    """Tell whether an account is verified. An account by its id, its username or its payment
+    address.
+
+    `username`: 3 to 20 letters, digits or underscores.
+    """
+    return Call(
+        operation="readLegacyKyc",
+        method="GET",
+        path="/sdk/v1/is-kyc-done",
+        answer=KycDoneAnswer,
+        credential="app_id",
+        query={"userId": user_id, "username": username, "paymentAddress": payment_address},
+    )
+
+
+def legacy_generate(*, user_id: str, chain_id: int) -> Call[GeneratedAddressAnswer]:
+    """Give an account its deposit address on a chain; the same at every call. Whose deposit
+    address, and on which chain.
+    """
+    return Call(
+        operation="generateLegacyAddress",
+        method="POST",
+        path="/sdk/v1/generate",
+        answer=GeneratedAddressAnswer,
+        credential="app_id",
+        body=given({"userId": user_id, "chainId": chain_id}),
+    )
+
+
+def legacy_get_deposit_address(
+    *,
+    payment_address: str,
+    raw_amount: str,
+    source_address: str,
+    source_chain_id: int,
+    source_chain_token: str,
+) -> Call[QuotedAddressAnswer]:
+    """Give a payer an address for one payment to a payment address. Who is paid, and how
+    much comes in, in the token's smallest unit. `sourceChainToken` is the symbol or the
+    address of a token.
+
+    `raw_amount`: a digit string of at most 78 digits.
+    """
+    return Call(
+        operation="createLegacyDepositAddress",
+        method="POST",
+        path="/sdk/v1/get-deposit-address",
+        answer=QuotedAddressAnswer,
+        credential="sdk_key",
+        body=given(
+            {
+                "paymentAddress": payment_address,
+                "rawAmount": raw_amount,
+                "sourceAddress": source_address,
+                "sourceChainId": source_chain_id,
+                "sourceChainToken": source_chain_token,
+            }
+        ),
+    )
+
+
+def legacy_quote(
+    *,
+    amount: Decimal,
+    user_id: str | UnsetType | None = UNSET,
+    source_address: str | UnsetType | None = UNSET,
+    source_chain_id: int | UnsetType | None = UNSET,
+    source_chain_token: str | UnsetType | None = UNSET,
+    destination_user_id: str | UnsetType | None = UNSET,
+    destination_payment_address: str | UnsetType | None = UNSET,
+    destination_wallet_address: str | UnsetType | None = UNSET,
+    destination_chain_id: int | UnsetType | None = UNSET,
+    destination_token: str | UnsetType | None = UNSET,
+) -> Call[QuoteAnswer]:
+    """Quote a transfer, on one chain or across two, with a deposit address of its own. Who
+    pays whom how many whole tokens of `sourceChainToken`; the number is read exactly.
+    Without a chain or token it is the preference of the payer or recipient, else USDC on
+    Base. Refused too: a number that no amount of a token can be.
+    """
+    return Call(
+        operation="createLegacyQuote",
+        method="POST",
+        path="/sdk/v1/quote",
+        answer=QuoteAnswer,
+        credential="app_id",
+        body=given(
+            {
+                "amount": amount,
+                "userId": user_id,
+                "sourceAddress": source_address,
+                "sourceChainId": source_chain_id,
+                "sourceChainToken": source_chain_token,
+                "destinationUserId": destination_user_id,
+                "destinationPaymentAddress": destination_payment_address,
+                "destinationWalletAddress": destination_wallet_address,
+                "destinationChainID": destination_chain_id,
+                "destinationToken": destination_token,
+            }
+        ),
+    )
+
+
+def legacy_read_transfer(
+    *, quote_id: str | None = None, deposit_address: str | None = None, chain_id: int | None = None
+) -> Call[TransferStateAnswer]:
+    """The same, asked in the query. Which transfer: of a quote, or to a deposit address.
+    Refused too: a deposit address without its chain, and a quote with one.
+    """
+    return Call(
+        operation="readLegacyTransfer",
+        method="GET",
+        path="/sdk/v1/verify-transfer",
+        answer=TransferStateAnswer,
+        credential="app_id",
+        query={"quoteId": quote_id, "depositAddress": deposit_address, "chainId": chain_id},
+    )
+
+
+def legacy_verify_transfer(
+    *,
+    quote_id: str | UnsetType | None = UNSET,
+    deposit_address: str | UnsetType | None = UNSET,
+    chain_id: int | UnsetType | None = UNSET,
+) -> Call[TransferStateAnswer]:
+    """Tell whether the transfer of a quote, or to a deposit address, is done. Which
+    transfer: of a quote, or to a deposit address. Refused too: a deposit address without
+    its chain, and a quote with one.
+    """
+    return Call(
+        operation="verifyLegacyTransfer",
+        method="POST",
+        path="/sdk/v1/verify-transfer",
+        answer=TransferStateAnswer,
+        credential="app_id",
+        body=given({"quoteId": quote_id, "depositAddress": deposit_address, "chainId": chain_id}),
+    )
+
+
+def legacy_settle(
+    *,
+    payload: SettlementPayload,
+    signature: str,
+    domain: SettlementDomain,
+    types: SettlementTypes,
+    idempotency_key: str | None = None,
+) -> Call[SettlementAnswer]:
+    """Pay a quote from its payer's vault, as the payer's wallet has signed. What the payer
+    of a quote has signed (EIP-712, or ERC-1271), and the signature in hex. Refused too: a
+    domain, types or numbers that no settlement has, of whatever quote.
+    """
+    return Call(
+        operation="settleLegacyQuote",
+        method="POST",
+        path="/sdk/v1/settle",
+        answer=SettlementAnswer,
+        credential="app_id",
+        body=given({"payload": payload, "signature": signature, "domain": domain, "types": types}),
+        takes_key=True,
+        idempotency_key=idempotency_key,
+    )
+
+
+def legacy_supported_chains() -> Call[SupportedChainsAnswer]:
+    """List the chains and their tokens."""
+    return Call(
+        operation="listLegacyChains",
+        method="GET",
+        path="/sdk/v1/supported-chains",
+        answer=SupportedChainsAnswer,
+        credential="none",
+    )
+
+
+def legacy_get_balance(
+    *,
+    user_id: str | UnsetType | None = UNSET,
+    payment_address: str | UnsetType | None = UNSET,
+    address: str | UnsetType | None = UNSET,
+    chain_type: Literal["evm", "solana", "aptos"] | UnsetType | None = UNSET,
+) -> Call[AddressBalanceAnswer]:
+    """What an account's vault, or any address, holds of USDC. Needs a standard key. Whose
+    balance: an account's vault, or any address. It is of USDC; on EVM, of Polygon's.
+    """
+    return Call(
+        operation="readLegacyBalance",
+        method="POST",
+        path="/sdk/v1/get-balance",
+        answer=AddressBalanceAnswer,
+        credential="app_secret",
+        body=given(
+            {
+                "userId": user_id,
+                "paymentAddress": payment_address,
+                "address": address,
+                "chainType": chain_type,
+            }
+        ),
+    )
+
+
+def legacy_get_balances(
+    *, user_address: str, amount: Decimal | None = None
+) -> Call[AddressHoldingsAnswer]:
+    """What an address holds on every chain of its type, with its value in US dollars. Whose
+    balances, on all chains of the address's type, and above how many whole tokens.
+    """
+    return Call(
+        operation="readLegacyBalances",
+        method="GET",
+        path="/sdk/v1/get-balances",
+        answer=AddressHoldingsAnswer,
+        credential="app_id",
+        query={"userAddress": user_address, "amount": amount},
+    )
+
+
+def legacy_get_transaction(*, transaction_id: str) -> Call[TransactionAnswer]:
+    """Read a transaction. Needs a standard key. A transaction by its id."""
+    return Call(
+        operation="readLegacyTransaction",
+        method="GET",
+        path="/sdk/v1/get-transaction",
+        answer=TransactionAnswer,
+        credential="app_secret",
+        query={"transactionId": transaction_id},
+    )
+
+
+def legacy_get_transactions(
+    *,
+    user_id: str,
+    page: int | None = None,
+    limit: int | None = None,
+    type: Literal["deposit", "payment", "settlement"] | None = None,
+    status: Literal["pending", "processing", "completed", "failed"] | None = None,
+    chain_id: int | None = None,
+    before: str | None = None,
+) -> Call[TransactionsAnswer]:
+    """List an account's transactions, newest first. Needs a standard key. An account's
+    transactions, newest first, all or some. Pages reach 1,000 transactions; `before` is
+    the id of a transaction, and the list begins behind it.
+    """
+    return Call(
+        operation="listLegacyTransactions",
+        method="GET",
+        path="/sdk/v1/get-transactions",
+        answer=TransactionsAnswer,
+        credential="app_secret",
+        query={
+            "userId": user_id,
+            "page": page,
+            "limit": limit,
+            "type": type,
+            "status": status,
+            "chainId": chain_id,
+            "before": before,
+        },
+    )
+
+
+def legacy_deploy_role_module(
+    *, user_id: str, tx_data: OwnersCall, signature: str, idempotency_key: str | None = None
+) -> Call[RoleModuleAnswer]:
+    """Deploy the role module of an account's vault, and have the vault obey it. Needs a
+    standard key. What the owner of an account's vault has signed (EIP-712, or ERC-1271),
+    and the signature.
+    """
+    return Call(
+        operation="deployLegacyRoleModule",
+        method="POST",
+        path="/sdk/v1/deploy-role-module",
+        answer=RoleModuleAnswer,
+        credential="app_secret",
+        body=given({"userId": user_id, "txData": tx_data, "signature": signature}),
+        takes_key=True,
+        idempotency_key=idempotency_key,
+    )
+
+
+def own_account_read() -> Call[OwnAccount]:
+    """The token's account, and what the token may do now. Needs `account:read`."""
+    return Call(
+        operation="readOwnAccount",
+        method="GET",
+        path="/v2/client/me",
+        answer=OwnAccount,
+        credential="access_token",
+    )
+
+
+def own_deposits_issue_address(
+    *, chain_id: int, idempotency_key: str | None = None
+) -> Call[DepositAddress]:
+    """Get the caller's own deposit address on a chain; 200 if it has one. Needs
+    `deposits:write`. Answers 200 where it was there already. The chain that the account
+    shall have a deposit address on.
+    """
+    return Call(
+        operation="issueOwnDepositAddress",
+        method="POST",
+        path="/v2/client/me/deposit-addresses",
+        answer=DepositAddress,
+        credential="access_token",
+        body=given({"chainId": chain_id}),
+        takes_key=True,
+        idempotency_key=idempotency_key,
+    )
+
+
+def own_deposits_list_addresses(
+    *, cursor: str | None = None, limit: int | None = None
+) -> PageCall[Page[DepositAddress], DepositAddress]:
+    """List the caller's own deposit addresses. Needs `deposits:read`. What every list takes;
+    a list's own query adds its filters.
+    """
+    return PageCall(
+        operation="listOwnDepositAddresses",
+        method="GET",
+        path="/v2/client/me/deposit-addresses",
+        answer=Page[DepositAddress],
+        credential="access_token",
+        query={"cursor": cursor, "limit": limit},
+    )
+
+
+def own_payments_create(
+    *,
+    amount: str,
+    intent: Literal["receive"] | UnsetType | None = UNSET,
+    destination: OwnAccountInput | UnsetType | None = UNSET,
+    asset_symbol: str | UnsetType | None = UNSET,
+    chain_id: int | UnsetType | None = UNSET,
+    reference: str | UnsetType | None = UNSET,
+    description: str | UnsetType | None = UNSET,
+    expires_in_seconds: int | UnsetType | None = UNSET,
+    allowed_methods: Sequence[Literal["vault", "direct", "routing", "hosted_onramp"]]
+    | UnsetType
+    | None = UNSET,
+    success_url: str | UnsetType | None = UNSET,
+    cancel_url: str | UnsetType | None = UNSET,
+    metadata: Mapping[str, Any] | UnsetType | None = UNSET,
+    idempotency_key: str | None = None,
+) -> Call[CreatedPayment]:
+    """Create a receive Payment to the account. Needs `payments:write`. A receive Payment to
+    the caller's own account: a browser's token never spends a vault so. `metadata` must
+    be null or absent: only the partner's backend sets it.
+
+    `amount`: a decimal string such as 25.00, with no sign or exponent.
+    `success_url`: an http(s) URL.
+    `cancel_url`: an http(s) URL.
+    """
+    return Call(
+        operation="createOwnPayment",
+        method="POST",
+        path="/v2/client/me/payments",
+        answer=CreatedPayment,
+        credential="access_token",
+        body=given(
+            {
+                "intent": intent,
+                "amount": amount,
+                "destination": destination,
+                "assetSymbol": asset_symbol,
+                "chainId": chain_id,
+                "reference": reference,
+                "description": description,
+                "expiresInSeconds": expires_in_seconds,
+                "allowedMethods": allowed_methods,
+                "successUrl": success_url,
+                "cancelUrl": cancel_url,
+                "metadata": metadata,
+            }
+        ),
+        takes_key=True,
+        idempotency_key=idempotency_key,
+    )
+
+
+def own_payments_list(
+    *, cursor: str | None = None, limit: int | None = None
+) -> PageCall[Page[RecipientPayment], RecipientPayment]:
+    """List the Payments that the account receives, newest first. Needs `payments:read`. What
+    every list takes; a list's own query adds its filters.
+    """
+    return PageCall(
+        operation="listOwnPayments",
+        method="GET",
+        path="/v2/client/me/payments",
+        answer=Page[RecipientPayment],
+        credential="access_token",
+        query={"cursor": cursor, "limit": limit},
+    )
+
+
+def own_payments_read(payment_id: str) -> Call[RecipientPayment]:
+    """Read a Payment that the own account receives. Needs `payments:read`."""
+    return Call(
+        operation="readOwnPayment",
+        method="GET",
+        path="/v2/client/me/payments/{paymentId}",
+        answer=RecipientPayment,
+        credential="access_token",
+        path_arguments={"paymentId": payment_id},
+    )
+
+
+def own_payments_read_as_payer(payment_id: str, *, payment_secret: str) -> Call[PayerPayment]:
+    """Read a Payment to be paid. Needs `payments:read`."""
+    return Call(
+        operation="readOwnPayment",
+        method="GET",
+        path="/v2/client/me/payments/{paymentId}",
+        answer=PayerPayment,
+        credential="access_token",
+        path_arguments={"paymentId": payment_id},
+        headers={"X-Service-Payment-Secret": payment_secret},
+    )
+
+
+def own_options_create(
+    payment_id: str,
+    *,
+    payment_secret: str,
+    provider_code: Literal["vault"] | UnsetType | None = UNSET,
+    chain_id: int | UnsetType | None = UNSET,
+    asset_symbol: str | UnsetType | None = UNSET,
+    idempotency_key: str | None = None,
+) -> Call[PaymentOption]:
+    """Offer the caller's vault as a way to pay, and select it. Needs `vault_payments:write`.
+    An offer to pay from the caller's own vault, in the Payment's asset.
+    """
+    return Call(
+        operation="createOption",
+        method="POST",
+        path="/v2/client/me/payments/{paymentId}/options",
+        answer=PaymentOption,
+        credential="access_token",
+        path_arguments={"paymentId": payment_id},
+        headers={"X-Service-Payment-Secret": payment_secret},
+        body=given(
+            {"providerCode": provider_code, "chainId": chain_id, "assetSymbol": asset_symbol}
+        ),
+        takes_key=True,
+        idempotency_key=idempotency_key,
+    )
+
+
+def own_options_list(
+    payment_id: str, *, payment_secret: str, cursor: str | None = None, limit: int | None = None
+) -> PageCall[Page[FundedOption], FundedOption]:
+    """List the caller's options of a Payment. Needs `payments:read`. What every list takes;
+    a list's own query adds its filters.
+    """
+    return PageCall(
+        operation="listOptions",
+        method="GET",
+        path="/v2/client/me/payments/{paymentId}/options",
+        answer=Page[FundedOption],
+        credential="access_token",
+        path_arguments={"paymentId": payment_id},
+        query={"cursor": cursor, "limit": limit},
+        headers={"X-Service-Payment-Secret": payment_secret},
+    )
+
+
+def own_options_read(payment_id: str, option_id: str, *, payment_secret: str) -> Call[FundedOption]:
+    """Read an option and its funding operation. Needs `payments:read`."""
+    return Call(
+        operation="readOption",
+        method="GET",
+        path="/v2/client/me/payments/{paymentId}/options/{optionId}",
+        answer=FundedOption,
+        credential="access_token",
+        path_arguments={"paymentId": payment_id, "optionId": option_id},
+        headers={"X-Service-Payment-Secret": payment_secret},
+    )
+
+
+def own_options_authorize(
+    payment_id: str,
+    option_id: str,
+    *,
+    payment_secret: str,
+    action_id: str,
+    proof: Proof,
+    metadata: Mapping[str, Any] | UnsetType | None = UNSET,
+    idempotency_key: str | None = None,
+) -> Call[FundedOption]:
+    """Authorize exactly one transfer from the caller's vault to the escrow. Needs
+    `vault_payments:write`. The one-time action that authorizes exactly one transfer.
+    """
+    return Call(
+        operation="authorizeOption",
+        method="POST",
+        path="/v2/client/me/payments/{paymentId}/options/{optionId}/authorize",
+        answer=FundedOption,
+        credential="access_token",
+        path_arguments={"paymentId": payment_id, "optionId": option_id},
+        headers={"X-Service-Payment-Secret": payment_secret},
+        body=given({"actionId": action_id, "proof": proof, "metadata": metadata}),
+        takes_key=True,
+        idempotency_key=idempotency_key,
+    )
+
+
+def own_options_refresh(
+    payment_id: str, option_id: str, *, payment_secret: str, idempotency_key: str | None = None
+) -> Call[PaymentOption]:
+    """Get a new one-time action for an option. Needs `vault_payments:write`."""
+    return Call(
+        operation="refreshOption",
+        method="POST",
+        path="/v2/client/me/payments/{paymentId}/options/{optionId}/refresh",
+        answer=PaymentOption,
+        credential="access_token",
+        path_arguments={"paymentId": payment_id, "optionId": option_id},
+        headers={"X-Service-Payment-Secret": payment_secret},
+        takes_key=True,
+        idempotency_key=idempotency_key,
+    )
+
+
+def public_sessions_exchange(*, session_token: str) -> Call[AccessToken]:
+    """Exchange a session token, once, for an access token."""
+    return Call(
+        operation="exchangeClientSession",
+        method="POST",
+        path="/v2/client/auth/exchange",
+        answer=AccessToken,
+        credential="none",
+        bearer=session_token,
+    )
+
+
+def public_links_exchange(code: str) -> Call[ExchangedLink]:
+    """Exchange a checkout link's code for the Payment's client secret."""
+    return Call(
+        operation="exchangePaymentLink",
+        method="POST",
+        path="/v2/public/payment-links/{code}/exchange",
+        answer=ExchangedLink,
+        credential="none",
+        path_arguments={"code": code},
+    )
+
+
+def public_payments_create(
+    app_id: str,
+    *,
+    amount: str,
+    destination: WalletDestination,
+    asset_symbol: str | UnsetType | None = UNSET,
+    chain_id: int | UnsetType | None = UNSET,
+    reference: str | UnsetType | None = UNSET,
+    success_url: str | UnsetType | None = UNSET,
+    cancel_url: str | UnsetType | None = UNSET,
+    idempotency_key: str | None = None,
+) -> Call[CreatedPublicPayment]:
+    """Create a Payment from a shop's page, on an origin that the settings allow. A receive
+    Payment to one of the wallets that the payment settings allow. Without `chainId` and
+    `assetSymbol` it is USDC on chain 8453, or where the settings exclude that, the first
+    of theirs. The URLs are under an allowed origin.
+
+    `amount`: a decimal string such as 25.00, with no sign or exponent.
+    `success_url`: an http(s) URL.
+    `cancel_url`: an http(s) URL.
+    """
+    return Call(
+        operation="createPublicPayment",
+        method="POST",
+        path="/v2/public/apps/{appId}/payments",
+        answer=CreatedPublicPayment,
+        credential="none",
+        path_arguments={"appId": app_id},
+        body=given(
+            {
+                "amount": amount,
+                "destination": destination,
+                "assetSymbol": asset_symbol,
+                "chainId": chain_id,
+                "reference": reference,
+                "successUrl": success_url,
+                "cancelUrl": cancel_url,
+            }
+        ),
+        takes_key=True,
+        idempotency_key=idempotency_key,
+    )
+
+
+def public_payments_read(payment_id: str, *, client_secret: str) -> Call[PublicPayment]:
+    """Read the Payment, with its direct options."""
+    return Call(
+        operation="readPublicPayment",
+        method="GET",
+        path="/v2/public/payments/{paymentId}",
+        answer=PublicPayment,
+        credential="none",
+        bearer=client_secret,
+        path_arguments={"paymentId": payment_id},
+    )
+
+
+def public_payments_read_state(payment_id: str, *, client_secret: str) -> Call[CheckoutState]:
+    """Poll the Payment's state; 304 while it has not changed."""
+    return Call(
+        operation="readPublicPaymentState",
+        method="GET",
+        path="/v2/public/payments/{paymentId}/state",
+        answer=CheckoutState,
+        credential="none",
+        bearer=client_secret,
+        path_arguments={"paymentId": payment_id},
+    )
+
+
+def public_payments_list_methods(payment_id: str, *, client_secret: str) -> Call[Methods]:
+    """List the ways to pay without an account."""
+    return Call(
+        operation="listPublicMethods",
+        method="GET",
+        path="/v2/public/payments/{paymentId}/methods",
+        answer=Methods,
+        credential="none",
+        bearer=client_secret,
+        path_arguments={"paymentId": payment_id},
+    )
+
+
+def public_options_create(
+    payment_id: str,
+    *,
+    client_secret: str,
+    provider_code: Literal["vault", "direct", "routing", "hosted_onramp"],
+    chain_id: int | UnsetType | None = UNSET,
+    asset_symbol: str | UnsetType | None = UNSET,
+    payer_address: str | UnsetType | None = UNSET,
+    idempotency_key: str | None = None,
+) -> Call[DirectPaymentOption]:
+    """Offer a way to pay without an account; it is not selected yet. A way to pay without an
+    account; `payerAddress` is the wallet that will send.
+    """
+    return Call(
+        operation="createPublicOption",
+        method="POST",
+        path="/v2/public/payments/{paymentId}/options",
+        answer=DirectPaymentOption,
+        credential="none",
+        bearer=client_secret,
+        path_arguments={"paymentId": payment_id},
+        body=given(
+            {
+                "providerCode": provider_code,
+                "chainId": chain_id,
+                "assetSymbol": asset_symbol,
+                "payerAddress": payer_address,
+            }
+        ),
+        takes_key=True,
+        idempotency_key=idempotency_key,
+    )
+
+
+def public_options_read(
+    payment_id: str, option_id: str, *, client_secret: str
+) -> Call[DirectPaymentOption]:
+    """Read an option: where to send what, and what came."""
+    return Call(
+        operation="readPublicOption",
+        method="GET",
+        path="/v2/public/payments/{paymentId}/options/{optionId}",
+        answer=DirectPaymentOption,
+        credential="none",
+        bearer=client_secret,
+        path_arguments={"paymentId": payment_id, "optionId": option_id},
+    )
+
+
+def public_options_select(
+    payment_id: str, option_id: str, *, client_secret: str, idempotency_key: str | None = None
+) -> Call[DirectPaymentOption]:
+    """Select the option to pay by; the one before is superseded."""
+    return Call(
+        operation="selectPublicOption",
+        method="POST",
+        path="/v2/public/payments/{paymentId}/options/{optionId}/select",
+        answer=DirectPaymentOption,
+        credential="none",
+        bearer=client_secret,
+        path_arguments={"paymentId": payment_id, "optionId": option_id},
+        takes_key=True,
+        idempotency_key=idempotency_key,
+    )
+
+
+def public_options_refresh(
+    payment_id: str, option_id: str, *, client_secret: str, idempotency_key: str | None = None
+) -> Call[DirectPaymentOption]:
+    """Ask the option for what remains by now."""
+    return Call(
+        operation="refreshPublicOption",
+        method="POST",
+        path="/v2/public/payments/{paymentId}/options/{optionId}/refresh",
+        answer=DirectPaymentOption,
+        credential="none",
+        bearer=client_secret,
+        path_arguments={"paymentId": payment_id, "optionId": option_id},
+        takes_key=True,
+        idempotency_key=idempotency_key,
+    )
+
+
+def public_options_submit_transaction(
+    payment_id: str,
+    option_id: str,
+    *,
+    client_secret: str,
+    transaction_hash: str,
+    chain_id: int,
+    idempotency_key: str | None = None,
+) -> Call[DirectPaymentOption]:
+    """Say where to look for the transfer; at most five times for one option. A transaction
+    that the payer says to have sent: a hint where to look.
+    """
+    return Call(
+        operation="submitPublicTransaction",
+        method="POST",
+        path="/v2/public/payments/{paymentId}/options/{optionId}/submissions",
+        answer=DirectPaymentOption,
+        credential="none",
+        bearer=client_secret,
+        path_arguments={"paymentId": payment_id, "optionId": option_id},
+        body=given({"transactionHash": transaction_hash, "chainId": chain_id}),
+        takes_key=True,
+        idempotency_key=idempotency_key,
+    )

@@ -1,0 +1,62 @@
+"""What answers and bodies are made of: structs with Python names, which tolerate what is new."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
+
+import msgspec
+
+Item = TypeVar("Item")
+Values = TypeVar("Values")
+
+SECRET_FIELDS = frozenset({
+    "access_token", "account_holder_name", "account_number", "action_id", "client_secret",
+    "client_session_token", "hosted_url", "kyc_provider_token", "line1", "line2", "payment_url",
+    "signature", "signing_secret",
+})  # fmt: skip
+"""Fields with credentials or personal data: a repr shows that they are there, and no more."""
+
+if TYPE_CHECKING:
+    Known: TypeAlias = Values | str
+    """One of the values that this release knows, or any that a later service adds."""
+else:
+
+    class Known:
+        """Read as any text, so that a value which a later service adds does no harm."""
+
+        def __class_getitem__(cls, values: object) -> type[str]:
+            return str
+
+
+class Answer(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """A part of an answer. Fields that this release does not know are ignored."""
+
+    def __repr__(self) -> str:
+        return _repr_without_secrets(self)
+
+
+class Page(Answer, Generic[Item], frozen=True, kw_only=True, rename="camel"):
+    """One page of a list, newest first."""
+
+    data: list[Item]
+    limit: int
+    has_next_page: bool
+    next_cursor: str | None
+
+
+class Body(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """A part of a body. What is not given is not sent; None is sent as null."""
+
+    def __repr__(self) -> str:
+        return _repr_without_secrets(self)
+
+
+def _repr_without_secrets(struct: msgspec.Struct) -> str:
+    shown = ", ".join(
+        f"{name}={_shown(name, getattr(struct, name))}" for name in struct.__struct_fields__
+    )
+    return f"{type(struct).__name__}({shown})"
+
+
+def _shown(name: str, value: Any) -> str:
+    return "'[redacted]'" if name in SECRET_FIELDS and isinstance(value, str) else repr(value)

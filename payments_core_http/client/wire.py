@@ -1,0 +1,177 @@
+"""What the synchronous and the asynchronous client share: a call as a request, and its answer."""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, TypeVar
+from urllib.parse import urlsplit
+
+import attrs
+import httpx
+import msgspec
+
+from payments_core.entropy import system_entropy
+from payments_core.versions import FIRST_VERSION
+from payments_core_http.client.calls import Call
+from payments_core_http.client.codes import BY_CODE
+from payments_core_http.client.errors import (
+    STATUS_CLASSES,
+    AnswerMalformed,
+    ApiError,
+    ClientError,
+    InvalidRequest,
+    NoAnswer,
+    ServiceError,
+)
+
+T = TypeVar("T")
+
+_USER_AGENT = "payments-core-client"
+_NOT_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
+_encoder = msgspec.json.Encoder(decimal_format="number")
+_KEY_BYTES = 24
+_SECONDS = re.compile("[0-9]{1,9}")
+
+
+@attrs.frozen(kw_only=True)
+class Credentials:
+    """What the client's holder has. No repr shows it."""
+
+    app_id: str | None = None
+    app_secret: str | None = attrs.field(default=None, repr=False)
+    access_token: str | None = attrs.field(default=None, repr=False)
+    sdk_key: str | None = attrs.field(default=None, repr=False)
+    origin: str | None = None
+
+    def headers(self, call: Call[Any]) -> dict[str, str]:
+        """The headers that open the call. Raises ValueError for a credential that is not there."""
+        if call.bearer is not None:
+            return {"Authorization": f"Bearer {call.bearer}"}
+        match call.credential:
+            case "app_secret":
+                return _basic(self._need("app_id"), self._need("app_secret"))
+            case "app_secret_as_bearer":
+                return {"Authorization": f"Bearer {self._need('app_secret')}"}
+            case "app_id":
+                return _basic(self._need("app_id"), "")
+            case "access_token":
+                return {"Authorization": f"Bearer {self._need('access_token')}"}
+            case "sdk_key":
+                return {"x-sdk-key": self._need("sdk_key")}
+            case "none":
+                return {} if self.origin is None else {"Origin": self.origin}
+
+    def _need(self, name: str) -> str:
+        value: str | None = getattr(self, name)
+        if value is None:
+            raise ValueError(f"this operation needs {name}, and the client has none")
+        return value
+
+
+def _basic(user: str, password: str) -> dict[str, str]:
+    pair = base64.b64encode(f"{user}:{password}".encode()).decode()
+    return {"Authorization": f"Basic {pair}"}
+
+
+def check_url(url: str) -> str:
+    """The address of a service, without a slash at its end. Raises ValueError."""
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ValueError("the url must start with https:// or http://, and name a host")
+    if parts.username is not None or parts.query or parts.fragment:
+        raise ValueError("the url must not contain a user, a query or a fragment")
+    return url.rstrip("/")
+
+
+def with_key(call: Call[T]) -> Call[T]:
+    """The call with an idempotency key of its own, where it takes one and has none."""
+    if not call.takes_key or call.idempotency_key is not None:
+        return call
+    key = base64.urlsafe_b64encode(system_entropy(_KEY_BYTES)).decode()
+    return attrs.evolve(call, idempotency_key=key)
+
+
+def make_request(
+    call: Call[Any], url: str, credentials: Credentials, timeout_s: float
+) -> httpx.Request:
+    """The request of a call. Raises ValueError and TypeError for what cannot be sent."""
+    headers = {
+        "Accept": "application/json",
+        "User-Agent": _USER_AGENT,
+        "Service-Version": FIRST_VERSION,
+        **credentials.headers(call),
+        **call.headers,
+    }
+    if call.idempotency_key is not None:
+        headers["Idempotency-Key"] = call.idempotency_key
+    content = None
+    if call.body is not None:
+        headers["Content-Type"] = "application/json"
+        content = _encoder.encode(call.body)
+    return httpx.Request(
+        call.method,
+        url + call.fill_path(),
+        params=_query(call.query),
+        headers=headers,
+        content=content,
+        extensions={"timeout": httpx.Timeout(timeout_s).as_dict()},
+    )
+
+
+def _query(arguments: Mapping[str, Any]) -> dict[str, str]:
+    return {name: _text(value) for name, value in arguments.items() if value is not None}
+
+
+def _text(value: Any) -> str:
+    return value.isoformat() if isinstance(value, datetime) else str(value)
+
+
+def read_answer(call: Call[T], response: httpx.Response) -> T | ClientError:
+    """What a response that was read whole says: its value, or the error to raise."""
+    if response.is_success:
+        try:
+            return msgspec.json.decode(response.content, type=call.answer)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            return AnswerMalformed(call.operation, str(error), response.content)
+    return _read_error(response)
+
+
+def _read_error(response: httpx.Response) -> ApiError:
+    """The error of a refusal; also of one that something before the service has written."""
+    status = response.status_code
+    try:
+        document = msgspec.json.decode(response.content)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        document = None
+    error = document.get("error") if isinstance(document, dict) else None
+    if isinstance(error, str):  # the legacy interface: {success, error, code, requestId}
+        error = {**document, "message": error, "details": {"requestId": document.get("requestId")}}
+    if not isinstance(error, dict):
+        error = {}
+    code = str(error.get("code", ""))
+    details = error.get("details")
+    kind = BY_CODE.get(code) or STATUS_CLASSES.get(status)
+    kind = kind or (ServiceError if status >= 500 else InvalidRequest)
+    return kind(
+        http_status=status,
+        code=code,
+        message=str(error.get("message", "The answer is not the service's own.")),
+        details=details if isinstance(details, dict) else {},
+        retry_after_s=_seconds(response.headers.get("Retry-After")),
+    )
+
+
+def _seconds(header: str | None) -> int | None:
+    """The service writes seconds; a date, which a proxy may write, is left out."""
+    return int(header) if header is not None and _SECONDS.fullmatch(header) else None
+
+
+def no_answer(call: Call[Any], error: httpx.TransportError) -> NoAnswer:
+    """The error of a connection that failed.
+
+    Its text names no address and no path, and it has no cause: h11's errors quote header values.
+    """
+    return NoAnswer(call.operation, type(error).__name__, was_sent=not isinstance(error, _NOT_SENT))
