@@ -139,7 +139,7 @@ def throughput(make: Callable[[], Transport], *, profile: bool = False) -> float
             FAN_OUT_QUEUE.full_name("sandbox"), bench.service.ports.clock.now(),
             lease_ms=60_000, limit=64, lane_concurrency=64,
         ):  # fmt: skip
-            delivery.fan_out_all(bench.me.partition, claimed)
+            delivery.fan_out(claimed)
         waiting = bench.count("pending")
         dispatcher = worker._companions[0]
         began = time.perf_counter()

@@ -23,8 +23,9 @@ from payments_core.deposits.sweep import SweepOwner
 from payments_core.deposits.watch import NOTE_RETURN, DepositWatch
 from payments_core.engine.decision import WorkerAuthority
 from payments_core.engine.idempotency.expiry import PURGE, ResponsePurge
+from payments_core.engine.jobs.execution import BatchHandler, Handler
 from payments_core.engine.jobs.parking import Queue
-from payments_core.engine.jobs.worker import Handler, Worker
+from payments_core.engine.jobs.worker import Worker
 from payments_core.engine.ports import Ports
 from payments_core.legacy.role_modules.steps import ModuleStepOwner
 from payments_core.onramps.credit import FOLLOW_TRANSFER, CreditOwner
@@ -116,6 +117,7 @@ class BackgroundJobs:
                 mode,
                 self._handlers(mode),
                 QUEUES,
+                batch_handlers=self._batch_handlers(mode),
                 refresh=self._refresh,
                 telemetry=ports.telemetry,
             )
@@ -201,25 +203,11 @@ class BackgroundJobs:
 
     def _handlers(self, mode: str) -> dict[str, Handler]:
         """What does which job: the one table of them."""
-        ports, chains, outbox, vaults = self._ports, self._chains, self._outbox, self._vaults
+        ports, chains = self._ports, self._chains
         payouts = PayoutJobs(ports, self._banks)
-        transfers = TransferJobs(
-            ports,
-            outbox,
-            sent=[FundingOwner()],
-            followed=[
-                ReleaseOwner(vaults),
-                RefundOwner(vaults),
-                SweepOwner(chains),
-                ModuleStepOwner(chains, "deploying"),
-                ModuleStepOwner(chains, "enabling"),
-                CreditOwner(),
-            ],
-        )
         return {
             SCAN: self.scanner(mode).scan,
             RESEND: self._reorg_recovery(mode).resend,
-            WATCH_TRANSACTION: ReceiptJobs(ports, chains, outbox, vaults).watch,
             ARRIVE: DepositDiscovery(ports, chains, mode).retry_lookup,
             WATCH_DEPOSIT: DepositWatch(ports, chains).watch,
             NOTE_RETURN: ReturnJobs(ports).note,
@@ -235,6 +223,31 @@ class BackgroundJobs:
             EXPIRE_PAYMENT: self._payments.run_expiry,
             FOLLOW_ROUTE: RouteJobs(ports, chains, self._routers).follow,
             RECOVER: WebhookRecovery(ports).recover,
-            **transfers.handlers(),
+            **self._transfer_jobs().handlers(),
             **self.webhook_delivery(mode).handlers(),
         }
+
+    def _batch_handlers(self, mode: str) -> dict[str, BatchHandler]:
+        """What does jobs of a kind and environment together: the one table of them."""
+        receipts = ReceiptJobs(self._ports, self._chains, self._outbox, self._vaults)
+        return {
+            WATCH_TRANSACTION: receipts.watch,
+            **self._transfer_jobs().batch_handlers(),
+            **self.webhook_delivery(mode).batch_handlers(),
+        }
+
+    def _transfer_jobs(self) -> TransferJobs:
+        chains, vaults = self._chains, self._vaults
+        return TransferJobs(
+            self._ports,
+            self._outbox,
+            sent=[FundingOwner()],
+            followed=[
+                ReleaseOwner(vaults),
+                RefundOwner(vaults),
+                SweepOwner(chains),
+                ModuleStepOwner(chains, "deploying"),
+                ModuleStepOwner(chains, "enabling"),
+                CreditOwner(),
+            ],
+        )

@@ -8,13 +8,14 @@ account sees all that was sent to it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
-from payments_core.chains.outbox.jobs import TransferToSend, TransferToWatch
+from payments_core.chains.outbox.owners import TransferToSend
 from payments_core.chains.outbox.record import (
     OutboundTransfer,
     TransferOutcome,
     TransferPurpose,
+    TransferToWatch,
     new_transfer,
     watch_job,
 )
@@ -29,6 +30,7 @@ from payments_core.deposits import lifecycle
 from payments_core.deposits.chain_view import observe_deposit
 from payments_core.deposits.record import Deposit
 from payments_core.engine.decision import Decision
+from payments_core.storage.bulk import Get
 from payments_core.storage.jobs import Job
 from payments_core.storage.port import Transaction
 
@@ -72,6 +74,10 @@ class SweepOwner:
         if record.status != "confirmed" or record.sweep_id is None:
             return None
         return TransferToSend(record.chain_id, record.sweep_id)
+
+    def locks(self, record: Deposit, transaction_hash: str) -> Sequence[Get]:
+        """The deposit."""
+        return (Get(Deposit, record.id, "exclusive"),)
 
     def on_sent(
         self, tx: Transaction, record: Deposit, signed: SignedTransaction, *, now: Instant

@@ -20,6 +20,7 @@ from payments_core.engine.decision import (
     LeaseLost,
     WorkerAuthority,
 )
+from payments_core.engine.fan_out import new_fan_out
 from payments_core.engine.idempotency.record import (
     AlreadyResponded,
     IdempotentRequest,
@@ -27,7 +28,7 @@ from payments_core.engine.idempotency.record import (
     StoredResponse,
 )
 from payments_core.engine.identifiers import Identifiers, IdSequence
-from payments_core.engine.rows import build_event, build_fan_out, build_job, reschedule_job
+from payments_core.engine.rows import build_event, build_job, reschedule_job
 from payments_core.errors import IdempotencyInProgress, PaymentsError, Unavailable
 from payments_core.storage import bulk, documents
 from payments_core.storage.bulk import Get
@@ -189,12 +190,18 @@ class Committer:
         self.commit(WorkerAuthority.of(claimed), lambda tx, id_sequence: outcome, claimed=claimed)
 
     def finish_all(
-        self, authority: WorkerAuthority, claimed: Sequence[ClaimedJob], decide: DecideAll
+        self,
+        authority: WorkerAuthority,
+        claimed: Sequence[ClaimedJob],
+        decide: DecideAll,
+        *,
+        reads: Sequence[Get] = (),
     ) -> None:
         """End claimed jobs of one partition in one commit.
 
         `decide` is given those that are still ours, and returns a decision for each by the job's
-        id; none may rest on what another writes. Raises what it raises, and Unavailable.
+        id; none may rest on what another writes. `reads` are as for `commit`. Raises what it
+        raises, and Unavailable.
         """
         id_sequence = self.id_sequence()
         by_id = {item.job.id: item for item in claimed}
@@ -205,6 +212,7 @@ class Committer:
             nonlocal decided
             id_sequence.reset()
             jobs = bulk.lock_many(tx, Job, by_id)
+            bulk.read_ahead(tx, *reads)
             # One that is not ours was finished by another, or by a run whose COMMIT was lost.
             ours = [item for id, item in by_id.items() if _is_still_claimed(jobs.get(id), item)]
             decisions = decide(tx, id_sequence, ours)
@@ -297,7 +305,7 @@ class Committer:
         events = [
             build_event(new_event, id_sequence.issue("evt"), now) for new_event in decision.events
         ]
-        fan_outs = [build_fan_out(authority, event, now) for event in events]
+        fan_outs = [new_fan_out(authority.partition, events, now)] if events else []
         jobs = [
             build_job(authority, new_job, id_sequence.issue("job"))
             for new_job in (*fan_outs, *decision.jobs)

@@ -24,9 +24,6 @@ from payments_core.storage.records import R, Record
 
 T = TypeVar("T")
 
-EVENTS = "events"
-FAN_OUT = "webhooks.fan_out"
-
 
 class CommitAuthority(Protocol):
     """In whose name a decision is committed."""

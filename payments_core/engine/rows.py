@@ -5,7 +5,7 @@ from __future__ import annotations
 import attrs
 
 from payments_core.clock import Instant
-from payments_core.engine.decision import EVENTS, FAN_OUT, CommitAuthority, NewJob
+from payments_core.engine.decision import CommitAuthority, NewJob
 from payments_core.engine.events import Event, NewEvent
 from payments_core.storage.jobs import NEVER, Job
 
@@ -21,11 +21,6 @@ def build_event(new_event: NewEvent, id: str, now: Instant) -> Event:
         account_id=new_event.account_id,
         external_user_id=new_event.external_user_id,
     )
-
-
-def build_fan_out(authority: CommitAuthority, event: Event, now: Instant) -> NewJob:
-    """The job that makes an event's deliveries."""
-    return NewJob(EVENTS, FAN_OUT, f"events:{authority.partition}", now, event.id)
 
 
 def build_job(authority: CommitAuthority, new_job: NewJob, id: str) -> Job:

@@ -7,12 +7,14 @@ than arrived for it, and what the outbox sends exactly once is paid exactly once
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 
-from payments_core.chains.outbox.jobs import TransferToSend, TransferToWatch
+from payments_core.chains.outbox.owners import TransferToSend
 from payments_core.chains.outbox.record import (
     OutboundTransfer,
     TransferOutcome,
     TransferPurpose,
+    TransferToWatch,
     new_transfer,
     send_job,
     watch_job,
@@ -23,6 +25,7 @@ from payments_core.engine.decision import Decision, NewJob
 from payments_core.engine.step import Step
 from payments_core.onramps import lifecycle
 from payments_core.onramps.record import BankTransaction
+from payments_core.storage.bulk import Get
 from payments_core.storage.jobs import Job
 from payments_core.storage.port import Transaction
 
@@ -67,6 +70,10 @@ class CreditOwner:
         if record.status != "received" or record.credit_id is None:
             return None
         return TransferToSend(record.destination.chain_id, record.credit_id)
+
+    def locks(self, record: BankTransaction, transaction_hash: str) -> Sequence[Get]:
+        """The transaction."""
+        return (Get(BankTransaction, record.id, "exclusive"),)
 
     def on_sent(
         self, tx: Transaction, record: BankTransaction, signed: SignedTransaction, *, now: Instant

@@ -7,15 +7,18 @@ A send to a bank account has one to the off-ramp address: when that is final, th
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import attrs
 
 from payments_core.accounts.vaults.operations import Vaults
 from payments_core.accounts.vaults.reservations import BalanceReading, settle_reservation
-from payments_core.chains.outbox.jobs import Doubt, TransferToSend, TransferToWatch
+from payments_core.chains.outbox.owners import Doubt, TransferToSend
 from payments_core.chains.outbox.record import (
     OutboundTransfer,
     TransferOutcome,
     TransferPurpose,
+    TransferToWatch,
     lock_transfer,
     watch_job,
 )
@@ -31,6 +34,7 @@ from payments_core.payments.progress import SEND_RELEASE, reservation_of_send
 from payments_core.payments.record import Payment
 from payments_core.payments.refunds.withdrawal import withdraw_unfunded_refunds
 from payments_core.payments.reversals import reverse_release
+from payments_core.storage.bulk import Get
 from payments_core.storage.jobs import Job
 from payments_core.storage.port import Transaction
 
@@ -60,6 +64,10 @@ class ReleaseOwner:
         if _has_funded_payout(record):
             return None
         return TransferToSend(record.chain_id, record.release_id)
+
+    def locks(self, record: Payment, transaction_hash: str) -> Sequence[Get]:
+        """The Payment."""
+        return (Get(Payment, record.id, "exclusive"),)
 
     def on_sent(
         self, tx: Transaction, record: Payment, signed: SignedTransaction, *, now: Instant

@@ -103,7 +103,8 @@ def failing_jobs(shop: Shop) -> None:
         raise ValueError(shop.all_said())
 
     worker = shop.door.service.worker("sandbox")
-    worker._handlers.update(dict.fromkeys(worker._handlers, fail))
+    for handlers in (worker._executor.handlers, worker._executor.batch_handlers):
+        handlers.update(dict.fromkeys(handlers, fail))
     for _ in range(25):
         worker.run_due()
         shop.door.service.ports.clock.advance(700)  # type: ignore[attr-defined]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from itertools import count
 from typing import Any
 
@@ -203,6 +203,9 @@ class Node(FaultyChain):
         super().__init__(inner, 0, lambda call: call())
         self._answer = answer
         self.asked = 0
+
+    def transactions(self, hashes: Sequence[str]) -> Mapping[str, TransactionView | None]:
+        return {hash: self.transaction(hash) for hash in hashes}
 
     def transaction(self, hash: str) -> TransactionView | None:
         self.asked += 1

@@ -25,7 +25,7 @@ class ReplayBench(Bench):
         super().__attrs_post_init__()
         self.events = WebhookEvents(self.ports)
         self.recovery = WebhookRecovery(self.ports)
-        self.worker._handlers[RECOVER] = self.recovery.recover
+        self.worker._executor.handlers[RECOVER] = self.recovery.recover
 
     @property
     def sent(self) -> list[Any]:

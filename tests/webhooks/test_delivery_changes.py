@@ -155,7 +155,7 @@ def test_the_outcome_of_a_late_worker_is_dropped_while_another_is_at_it(late: st
     assert (job.claims, job.version) == (claimed.job.claims, claimed.job.version)
     assert job.lease_until == bench.clock.now() + DELIVERY_QUEUE.lease_ms
     case.wire.answers[:] = [OK]
-    bench.delivery.handlers()[DELIVER](claimed)
+    bench.delivery.batch_handlers()[DELIVER]([claimed])
     assert (case.delivery.status, case.delivery.attempts) == ("delivered", 1)
     case.assert_over()
 
@@ -196,7 +196,7 @@ def test_what_was_given_up_with_an_endpoint_stays_so_when_it_opens_again() -> No
     bench.happen()
     queue, now = FAN_OUT_QUEUE.full_name("sandbox"), bench.clock.now()
     claimed = bench.storage.claim(queue, now, lease_ms=60_000, limit=5, lane_concurrency=5)
-    bench.delivery.fan_out_all(bench.authority.partition, claimed)
+    bench.delivery.fan_out(claimed)
     bench.endpoints.update(bench.authority, endpoint.id, EndpointChanges(status="disabled"))
     assert [item.status for item in bench.deliveries(endpoint)] == ["abandoned"]
     bench.endpoints.update(bench.authority, endpoint.id, EndpointChanges(status="active"))

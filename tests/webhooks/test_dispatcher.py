@@ -141,7 +141,7 @@ def test_an_error_that_nobody_foresaw_while_giving_back_loses_no_delivery() -> N
         assert bench.worker.pause(PATIENCE_S)
         for _ in range(5):
             bench.happen()
-        bench.delivery.fan_out_all(bench.authority.partition, _fan_outs(bench))
+        bench.delivery.fan_out(_fan_outs(bench))
         bench.storage.before = fault  # type: ignore[attr-defined]
         bench.worker.resume()
         delivered(bench, endpoint, 13, lease_s=61)
@@ -207,14 +207,14 @@ def test_an_event_that_cannot_be_fanned_out_holds_up_no_other(
     bench = Bench(Faulty(), wire=Gated())
     endpoint = bench.endpoint()
     ids = [bench.happen() for _ in range(4)]
-    fan_out_all = bench.delivery.fan_out_all
+    fan_out = bench.delivery.fan_out
 
-    def choking(partition: str, claimed: Sequence[Any]) -> None:
+    def choking(claimed: Sequence[Any]) -> int:
         if any(item.job.subject == ids[1] for item in claimed):
             raise ValueError("too large to store")
-        fan_out_all(partition, claimed)
+        return fan_out(claimed)
 
-    monkeypatch.setattr(bench.delivery, "fan_out_all", choking)
+    monkeypatch.setattr(bench.delivery, "fan_out", choking)
     with running(bench):
         delivered(bench, endpoint, 3)
     assert ids[1] not in {item.event_id for item in bench.stored(endpoint)}

@@ -108,6 +108,7 @@ class Bench:
             "sandbox",
             self.delivery.handlers(),
             (FAN_OUT_QUEUE, DELIVERY_QUEUE, TASK_QUEUE),
+            batch_handlers=self.delivery.batch_handlers(),
         )  # fmt: skip
         self.worker.attach(
             Dispatcher(self.ports, self.attempts, self.delivery, self.worker.parking, "sandbox")

@@ -134,6 +134,23 @@ def look_up_many(chain: Chain, transfers: Sequence[Sequence[SignedVersion]]) -> 
     return [_view_of(versions, told) for versions in transfers]
 
 
+def look_up_each(
+    chain: Chain, transfers: Sequence[Sequence[SignedVersion]]
+) -> list[NonceView | ChainUnavailable]:
+    """The same, with what the nodes do not agree on in the place of that transfer.
+
+    Raises ChainUnavailable where they say nothing.
+    """
+    told = chain.transactions([it.signed.hash for versions in transfers for it in versions])
+    found: list[NonceView | ChainUnavailable] = []
+    for versions in transfers:
+        try:
+            found.append(_view_of(versions, told))
+        except ChainUnavailable as error:
+            found.append(error)
+    return found
+
+
 def _view_of(
     versions: Sequence[SignedVersion], told: Mapping[str, TransactionView | None]
 ) -> NonceView:

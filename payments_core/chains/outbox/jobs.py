@@ -3,8 +3,8 @@
 There are five kinds of transfers: the funding of a Payment from a vault, the release to its
 recipient, a refund, the sweep of a deposit, and the credit of a bank transfer. Their owners are
 records of five rooms, and the money is moved in one way: here. What differs is what an owner reads
-and commits, and that is the protocol below. An owner has no loop, no exception handling and,
-`read_chain` apart, no I/O.
+and commits, and that is the protocol of `owners.py`. An owner has no loop, no exception handling
+and, `read_chain` apart, no I/O.
 
 The life of one transfer, and what a crash at each point leaves:
 
@@ -23,8 +23,9 @@ The life of one transfer, and what a crash at each point leaves:
    them again moves nothing twice, since a nonce is used once. An owner may record that it does not
    know: its operation is `unknown`, and the chain is asked for the transaction before the same
    bytes are sent again (`TransferToSend.is_unknown`).
-5. Sent. `on_sent` commits the owner's step and the job that watches, with the end of the send job.
-   A crash before leaves the send job, which sends the same bytes again.
+5. Sent. `on_sent` commits the owner's step and the job that watches, with the end of the send job
+   and the lease of the sender's next one. A crash before leaves the send job, which sends the same
+   bytes again; a crash after leaves a lease that ends.
 6. The wait. Each look only reads, and pushes what is in no block. While the chain is silent the
    pauses double; while the transfer is not final it is polled. Neither ever gives up.
 7. The outcome. It is final, with success or without. What else the owner has to know, such as a
@@ -46,150 +47,44 @@ funding is a `TransferOwner`, and the four others are each a `FollowedOwner`.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any, Literal, Protocol, TypeVar
-
-import attrs
+from typing import Any, TypeVar
 
 from payments_core.chains.backoff import back_off, poll_again
 from payments_core.chains.outbox.outbox import Outbox
+from payments_core.chains.outbox.owners import (
+    Doubt,
+    FollowedOwner,
+    TransferOwner,
+    TransferToSend,
+)
 from payments_core.chains.outbox.record import (
     FOLLOW_AGAIN,
     OutboundTransfer,
     TransferOutcome,
-    TransferPurpose,
+    TransferToWatch,
     mark_final,
 )
 from payments_core.chains.port import ChainUnavailable, SignedTransaction
-from payments_core.clock import Instant
 from payments_core.engine.decision import Decision, StaleView, WorkerAuthority
 from payments_core.engine.identifiers import IdSequence
+from payments_core.engine.jobs.execution import BatchHandler, Handler, lease_next
 from payments_core.engine.ports import Ports
 from payments_core.errors import DependencyFailed
+from payments_core.storage.bulk import Find, Get, get_many, read_ahead
 from payments_core.storage.jobs import Job
-from payments_core.storage.port import ClaimedJob, Transaction
+from payments_core.storage.port import ClaimedJob, Snapshot, Transaction
 from payments_core.storage.records import Record
 
 R = TypeVar("R", bound=Record)
-R_contra = TypeVar("R_contra", bound=Record, contravariant=True)
 L = TypeVar("L")
 F = TypeVar("F")
 
-Doubt = Literal["silent", "lost", "absent"]
-"""Why a transfer does not count as sent.
-
-`silent`: the chain or the signer did not answer, and these bytes were not broadcast now. `lost`:
-they were broadcast, and the answer was lost. `absent`: the answer was lost before, and the chain
-says now that it does not know the transaction."""
+_NEXT_TWO = 2
+"""The job that is run, and the one that follows."""
 
 _log = logging.getLogger(__name__)
-
-
-@attrs.frozen
-class TransferToSend:
-    """A transfer that its owner wants sent; `is_unknown` if the answer to a broadcast was lost."""
-
-    chain_id: int
-    id: str
-    is_unknown: bool = False
-
-
-@attrs.frozen
-class TransferToWatch:
-    """A transfer that its owner waits for, until so many blocks are on top of what is final."""
-
-    id: str
-    confirmations: int = 0
-
-
-class OnUnsent(Protocol[R_contra]):
-    """What the owner commits when its transfer does not count as sent."""
-
-    def __call__(
-        self,
-        tx: Transaction,
-        id_sequence: IdSequence,
-        partition: str,
-        record: R_contra,
-        doubt: Doubt,
-        *,
-        now: Instant,
-    ) -> Decision[None] | None:
-        """The owner's step; None where nothing changes, and the job tries again later.
-
-        With a step the job tries again too: later if `lost`, at once if `absent`. If `silent`, a
-        step says that the owner wants the transfer no more, and the job ends with it.
-        """
-
-
-class TransferOwner(Protocol[R]):
-    """The owner of a transfer, as far as it is sent. R is the record that a job's subject names.
-
-    The methods that get a transaction are pure decisions: they may run several times.
-    """
-
-    record_type: type[R]
-    send_kind: str
-
-    def find_to_send(self, record: R) -> TransferToSend | None:
-        """The transfer to send; None if it was sent, or is no longer wanted."""
-
-    def on_sent(
-        self, tx: Transaction, record: R, signed: SignedTransaction, *, now: Instant
-    ) -> Decision[None]:
-        """The step of the owner, if it still wants this transfer, and the job that watches it.
-
-        `record` is as it was read before: what is to be changed is locked here.
-        """
-
-    @property
-    def on_unsent(self) -> OnUnsent[R] | None:
-        """What the owner commits while the transfer does not count as sent.
-
-        None for an owner that waits as it is: its bytes are sent again until the chain has them.
-        """
-
-
-class FollowedOwner(TransferOwner[R], Protocol[R, L, F]):
-    """The owner of a transfer that is followed to its finality, and beyond.
-
-    L is what it locks, F are the facts that it reads from the chain beside the outcome.
-    """
-
-    watch_kind: str
-
-    @property
-    def purpose(self) -> TransferPurpose:
-        """Which transfers are the owner's: `OutboundTransfer.owner_purpose`."""
-
-    def find_to_watch(self, record: R, job: Job) -> TransferToWatch | None:
-        """The transfer that a watch job is for; None if the owner no longer waits for one."""
-
-    def read_chain(self, partition: str, record: R, outcome: TransferOutcome) -> F:
-        """What the owner must know of the chain besides, at `outcome.height` or above.
-
-        Called outside of transactions. Raises ChainUnavailable, DependencyFailed: the job waits.
-        """
-
-    def lock(self, tx: Transaction, record: R, outgoing_id: str) -> L | None:
-        """What the outcome will change, locked; None if the owner no longer waits for it.
-
-        The transfer itself is locked after this, and a vault's balance after that.
-        """
-
-    def on_final(
-        self, tx: Transaction, locked: L, outcome: TransferOutcome, facts: F, *, now: Instant
-    ) -> Decision[None]:
-        """The owner's step on the final outcome, which may be success or failure.
-
-        Raises StaleView: the job looks again.
-        """
-
-    def on_reversed(
-        self, tx: Transaction, outgoing: OutboundTransfer, reason: str, *, now: Instant
-    ) -> Decision[None]:
-        """What the owner takes back: the transfer had succeeded, was undone and has failed."""
 
 
 class TransferJobs:
@@ -211,20 +106,24 @@ class TransferJobs:
         self._followed = {owner.purpose: owner for owner in followed}
         self._owners = (*sent, *self._followed.values())
 
-    def handlers(self) -> Mapping[str, Callable[[ClaimedJob], None]]:
+    def handlers(self) -> Mapping[str, Handler]:
         """What does which job, by its kind."""
         return {
             FOLLOW_AGAIN: self.follow,
             **{owner.send_kind: partial(self.send, owner) for owner in self._owners},
-            **{owner.watch_kind: partial(self.watch, owner) for owner in self._followed.values()},
         }
 
-    def send(self, owner: TransferOwner[R], claimed: ClaimedJob) -> None:
+    def batch_handlers(self) -> Mapping[str, BatchHandler]:
+        """What does jobs of a kind together."""
+        return {owner.watch_kind: partial(self.watch, owner) for owner in self._followed.values()}
+
+    def send(self, owner: TransferOwner[R], claimed: ClaimedJob) -> ClaimedJob | None:
         """Hand the transfer to the chain. Its bytes are fixed: sent again, it moves nothing more.
 
-        One that was withdrawn, or that its owner wants no more, ends the job.
+        One that was withdrawn, or that its owner wants no more, ends the job. Where it was sent,
+        the next job of the sender is leased with its end.
         """
-        record = self._read(owner, claimed)
+        record, following = self._read(owner, claimed)
         transfer = owner.find_to_send(record)
         sent = (
             self._broadcast(WorkerAuthority.of(claimed), transfer) if transfer is not None else None
@@ -232,26 +131,98 @@ class TransferJobs:
         if sent is None:
             self._ledger.finish(claimed)
         elif isinstance(sent, SignedTransaction):
-            self._ledger.commit(
-                WorkerAuthority.of(claimed),
-                lambda tx, id_sequence: owner.on_sent(tx, record, sent, now=self._clock.now()),
-                claimed=claimed,
-            )
+            return self._commit_sent(owner, claimed, record, sent, following)
         else:
             self._try_again(owner, claimed, record, sent)
+        return None
 
-    def watch(self, owner: FollowedOwner[R, L, F], claimed: ClaimedJob) -> None:
-        """Look at the transfer: not final, final, or failed for good."""
-        record = self._read(owner, claimed)
-        transfer = owner.find_to_watch(record, claimed.job)
-        if transfer is None:
-            self._ledger.finish(claimed)
-            return
-        look = self._check_outcome(
-            claimed, transfer, partial(owner.read_chain, claimed.partition, record)
+    def _commit_sent(
+        self,
+        owner: TransferOwner[R],
+        claimed: ClaimedJob,
+        record: R,
+        sent: SignedTransaction,
+        following: Job | None,
+    ) -> ClaimedJob | None:
+        def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[ClaimedJob | None]:
+            now = self._clock.now()
+            leased = lease_next(tx, claimed, following, now=now)  # jobs are locked first
+            return leased.merge(owner.on_sent(tx, record, sent, now=now))
+
+        following_id = () if following is None else (Get(Job, following.id, "exclusive"),)
+        return self._ledger.commit(
+            WorkerAuthority.of(claimed),
+            decide,
+            claimed=claimed,
+            reads=(*following_id, *owner.locks(record, sent.hash)),
         )
-        if look is None:
-            return
+
+    def watch(self, owner: FollowedOwner[R, L, F], claimed: Sequence[ClaimedJob]) -> None:
+        """Look at transfers of one environment: not final, final, or failed for good."""
+        authority = WorkerAuthority.of(claimed[0])
+        subjects = {item.job.subject for item in claimed}
+        records = self._storage.read(
+            authority.partition, lambda snapshot: get_many(snapshot, owner.record_type, subjects)
+        )
+        ends: dict[str, Decision[Any]] = {}
+        looks: list[tuple[ClaimedJob, R, TransferToWatch]] = []
+        for item in claimed:
+            record = records[item.job.subject]
+            transfer = owner.find_to_watch(record, item.job)
+            if transfer is None:
+                ends[item.job.id] = Decision(None)
+            else:
+                looks.append((item, record, transfer))
+        outcomes = self._outbox.check_outcomes(authority, [transfer for *_, transfer in looks])
+        for (item, record, transfer), outcome in zip(looks, outcomes, strict=True):
+            facts = partial(owner.read_chain, authority.partition, record)
+            look = self._finish_look(item, outcome, facts)
+            if isinstance(look, Decision):
+                ends[item.job.id] = look
+            else:
+                self._commit_final(owner, item, record, transfer, look)
+        self._finish_all(authority, claimed, ends)
+
+    def _finish_all(
+        self,
+        authority: WorkerAuthority,
+        claimed: Sequence[ClaimedJob],
+        ends: Mapping[str, Decision[Any]],
+    ) -> None:
+        """Put off, or end, those of the jobs of which nothing else is to be written."""
+        items = [item for item in claimed if item.job.id in ends]
+        if items:
+            self._ledger.finish_all(
+                authority,
+                items,
+                lambda tx, id_sequence, ours: {item.job.id: ends[item.job.id] for item in ours},
+            )
+
+    def _finish_look(
+        self,
+        claimed: ClaimedJob,
+        outcome: TransferOutcome | ChainUnavailable,
+        read_chain: Callable[[TransferOutcome], F],
+    ) -> tuple[TransferOutcome, F] | Decision[None]:
+        """The final outcome with the owner's facts; or how the job is put off."""
+        now = self._clock.now()
+        try:
+            if isinstance(outcome, ChainUnavailable):
+                raise outcome
+            if outcome.is_pending:
+                return poll_again(now)
+            return outcome, read_chain(outcome)
+        except (ChainUnavailable, DependencyFailed):
+            return back_off(claimed.job, now)
+
+    def _commit_final(
+        self,
+        owner: FollowedOwner[R, L, F],
+        claimed: ClaimedJob,
+        record: R,
+        transfer: TransferToWatch,
+        look: tuple[TransferOutcome, F],
+    ) -> None:
         outcome, facts = look
 
         def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[None]:
@@ -262,13 +233,18 @@ class TransferJobs:
             noted = mark_final(tx, transfer.id, outcome, now=now)
             return noted.merge(owner.on_final(tx, locked, outcome, facts, now=now))
 
-        self._commit_outcome(claimed, decide)
+        locks = owner.locks(record, outcome.hash)
+        self._commit_outcome(
+            claimed, decide, (*locks, Get(OutboundTransfer, transfer.id, "exclusive"))
+        )
 
     def follow(self, claimed: ClaimedJob) -> None:
         """Look at a transfer whose success had been final, since a reorg may have undone it."""
-        outgoing_id = claimed.job.subject
-        look = self._check_outcome(claimed, TransferToWatch(outgoing_id), lambda outcome: None)
-        if look is None:
+        outgoing_id, authority = claimed.job.subject, WorkerAuthority.of(claimed)
+        [found] = self._outbox.check_outcomes(authority, [TransferToWatch(outgoing_id)])
+        look = self._finish_look(claimed, found, lambda outcome: None)
+        if isinstance(look, Decision):
+            self._ledger.finish(claimed, look)
             return
         outcome, _ = look
 
@@ -288,27 +264,39 @@ class TransferJobs:
                 outgoing_id, outcome.reason,
             )  # fmt: skip
 
-    def _read(self, owner: TransferOwner[R], claimed: ClaimedJob) -> R:
-        record = self._storage.read(
-            claimed.partition, lambda snapshot: snapshot.get(owner.record_type, claimed.job.subject)
-        )
-        assert record is not None
-        return record
+    def _read(self, owner: TransferOwner[R], claimed: ClaimedJob) -> tuple[R, Job | None]:
+        """What the job is about, and the one that follows in its lane."""
+        job = claimed.job
+
+        def load(snapshot: Snapshot) -> tuple[R, Job | None]:
+            read_ahead(
+                snapshot,
+                Get(owner.record_type, job.subject),
+                Find(Job, "by_lane", (job.lane,), _NEXT_TWO),
+            )
+            record = snapshot.get(owner.record_type, job.subject)
+            assert record is not None
+            lane = snapshot.find(Job, "by_lane", (job.lane,), limit=_NEXT_TWO).records
+            return record, next((one for one in lane if one.id != job.id), None)
+
+        return self._storage.read(claimed.partition, load)
 
     def _broadcast(
         self, authority: WorkerAuthority, transfer: TransferToSend
     ) -> SignedTransaction | Doubt | None:
         """The bytes that the chain has now, else why it has none; None if it was withdrawn."""
         try:
-            signed = self._outbox.ensure_signed(authority, transfer.chain_id, transfer.id)
-            if signed is None:
+            outgoing = self._outbox.sign(authority, transfer.chain_id, transfer.id)
+            if outgoing is None:
                 return None
             if transfer.is_unknown:  # no other step before the chain was asked
-                return signed if self._outbox.is_known(authority, transfer.id) else "absent"
+                if not self._outbox.is_known(authority, transfer.id):
+                    return "absent"
+                return self._outbox.ensure_signed(authority, transfer.chain_id, transfer.id)
         except ChainUnavailable:
             return "silent"
         try:
-            return self._outbox.broadcast(authority, transfer.id)
+            return self._outbox.broadcast(authority, transfer.id, outgoing)
         except ChainUnavailable:
             return "lost"
 
@@ -332,32 +320,16 @@ class TransferJobs:
 
         self._ledger.commit(WorkerAuthority.of(claimed), decide, claimed=claimed)
 
-    def _check_outcome(
+    def _commit_outcome(
         self,
         claimed: ClaimedJob,
-        transfer: TransferToWatch,
-        read_chain: Callable[[TransferOutcome], F],
-    ) -> tuple[TransferOutcome, F] | None:
-        """The final outcome with the owner's facts; None where the job was put off."""
-        authority = WorkerAuthority.of(claimed)
-        try:
-            outcome = self._outbox.check_outcome(
-                authority, transfer.id, confirmations=transfer.confirmations
-            )
-            if not outcome.is_pending:
-                return outcome, read_chain(outcome)
-        except (ChainUnavailable, DependencyFailed):
-            self._ledger.finish(claimed, back_off(claimed.job, self._clock.now()))
-        else:
-            self._ledger.finish(claimed, poll_again(self._clock.now()))
-        return None
-
-    def _commit_outcome(
-        self, claimed: ClaimedJob, decide: Callable[[Transaction, IdSequence], Decision[None]]
+        decide: Callable[[Transaction, IdSequence], Decision[None]],
+        locks: Sequence[Get] = (),
     ) -> bool:
         """Commit what a look means; False where it is outdated, and the job looks again."""
+        authority = WorkerAuthority.of(claimed)
         try:
-            self._ledger.commit(WorkerAuthority.of(claimed), decide, claimed=claimed)
+            self._ledger.commit(authority, decide, claimed=claimed, reads=locks)
         except StaleView:  # the chain has moved on meanwhile
             self._ledger.finish(claimed, poll_again(self._clock.now()))
             return False

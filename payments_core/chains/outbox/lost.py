@@ -65,14 +65,18 @@ class LostTransactions:
         self._alarmed_at: dict[str, Instant] = {}
 
     def compare(
-        self, authority: WorkerAuthority, chain: Chain, outgoing: OutboundTransfer
+        self,
+        authority: WorkerAuthority,
+        chain: Chain,
+        outgoing: OutboundTransfer,
+        sender: Sender,
     ) -> OutboundTransfer:
         """The transfer with a nonce that may be signed, or with the transaction that has moved it.
 
-        It has a nonce reserved. Raises ChainUnavailable while it cannot be told.
+        It has a nonce of `sender` reserved. Raises ChainUnavailable while it cannot be told.
         """
         assert outgoing.slot is not None
-        sender, former = self._load_senders(authority, outgoing)
+        former = self._load_former(authority, outgoing)
         if outgoing.previous_id is None:
             former = [self._compare_former(authority, chain, one) for one in former]
         used = chain.pending_nonce(sender.address)
@@ -269,19 +273,14 @@ class LostTransactions:
         assert sender is not None, f"no sender {id}"
         return sender
 
-    def _load_senders(
+    def _load_former(
         self, authority: WorkerAuthority, outgoing: OutboundTransfer
-    ) -> tuple[Sender, Sequence[Sender]]:
-        """The transfer's sender, and those of the environment with other keys."""
-        sender, found = self._storage.read(
-            authority.partition,
-            lambda snapshot: (
-                snapshot.get(Sender, str(outgoing.sender_id)),
-                load_senders(snapshot, outgoing.chain_id),
-            ),
+    ) -> Sequence[Sender]:
+        """The environment's senders with other keys than the transfer's."""
+        found = self._storage.read(
+            authority.partition, lambda snapshot: load_senders(snapshot, outgoing.chain_id)
         )
-        assert sender is not None, f"no sender {outgoing.sender_id}"
-        return sender, [one for one in found if one.id != sender.id]
+        return [one for one in found if one.id != outgoing.sender_id]
 
 
 def find_moved(

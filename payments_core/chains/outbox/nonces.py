@@ -13,6 +13,7 @@ import attrs
 from payments_core.chains.outbox.record import OutboundTransfer, Sender, lock_transfer
 from payments_core.chains.port import AddressSpec, Chain
 from payments_core.engine.decision import Decision, WorkerAuthority
+from payments_core.storage.bulk import Get
 from payments_core.storage.port import Snapshot, Transaction
 from payments_core.storage.records import Record
 
@@ -39,6 +40,31 @@ def load_senders(snapshot: Snapshot, chain_id: int) -> Sequence[Sender]:
     return snapshot.find(Sender, "of_chain", (chain_id,), limit=MAX_SENDERS).records
 
 
+@attrs.frozen
+class ReservedNonce:
+    """A transfer with its slot, if it needs one, and the sender, as they are now."""
+
+    outgoing: OutboundTransfer
+    sender: Sender | None
+
+
+def nonce_locks(sender_id: str, known: OutboundTransfer, sender: Sender | None) -> Sequence[Get]:
+    """What `reserve_nonce` locks, by what was read of the transfer and its sender before."""
+    former_id = known.sender_id if known.sender_id != sender_id else None
+    last_id = sender.last_outgoing_id if sender is not None else None
+    return (
+        *(
+            Get(Sender, id, "exclusive", is_optional=sender is None)
+            for id in _lock_order(sender_id, former_id)
+        ),
+        *(
+            Get(OutboundTransfer, id, "exclusive")
+            for id in dict.fromkeys((known.id, last_id))
+            if id is not None
+        ),
+    )
+
+
 def reserve_nonce(
     tx: Transaction,
     chain_id: int,
@@ -46,7 +72,7 @@ def reserve_nonce(
     known: OutboundTransfer,
     *,
     takes_over: bool = True,
-) -> Decision[OutboundTransfer]:
+) -> Decision[ReservedNonce]:
     """The transfer with the sender's next slot, if it needs one. Raises SignerKeyChanged.
 
     `known` is the transfer as it was read before, which says whose locks come first. A slot that
@@ -66,7 +92,7 @@ def reserve_nonce(
     if outgoing.sender_id not in (sender_id, known.sender_id):
         raise SignerKeyChanged
     if not _needs_nonce(outgoing, sender_id):
-        return Decision(outgoing)
+        return Decision(ReservedNonce(outgoing, locked[sender_id]))
     if outgoing.status == "reserved" and not takes_over:
         raise NonceContested
     sender, returned = locked[sender_id], Decision(None)
@@ -90,7 +116,11 @@ def reserve_nonce(
     replaces: tuple[Record, ...] = (reserved,) if sender is None else (taken, reserved)
     if former_id is not None:
         replaces += (_return_nonce(locked[former_id], outgoing),)
-    made = Decision(reserved, inserts=(taken,) if sender is None else (), replaces=replaces)
+    made = Decision(
+        ReservedNonce(reserved, taken),
+        inserts=(taken,) if sender is None else (),
+        replaces=replaces,
+    )
     return made.merge(returned)
 
 

@@ -17,7 +17,7 @@ say (`inclusion.py`).
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 import attrs
@@ -28,21 +28,26 @@ from payments_core.chains.outbox.inclusion import (
     NonceView,
     encode_signed,
     load_signed_versions,
+    look_up_each,
     look_up_versions,
     search_nonce,
 )
 from payments_core.chains.outbox.lost import LostTransactions
 from payments_core.chains.outbox.nonces import (
     NonceContested,
+    ReservedNonce,
     SignerKeyChanged,
     get_sender_id,
     load_senders,
+    nonce_locks,
     reserve_nonce,
 )
 from payments_core.chains.outbox.rebroadcast import Rebroadcaster, broadcast
 from payments_core.chains.outbox.record import (
     OutboundTransfer,
+    Sender,
     TransferOutcome,
+    TransferToWatch,
     load_transfer,
     lock_transfer,
     new_return_address,
@@ -51,6 +56,7 @@ from payments_core.chains.outbox.record import (
 from payments_core.chains.port import (
     Chain,
     ChainUnavailable,
+    Heads,
     SignedTransaction,
     SignerRefused,
 )
@@ -58,6 +64,7 @@ from payments_core.chains.scanner import get_scanned_height
 from payments_core.engine.decision import Decision, WorkerAuthority
 from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
+from payments_core.storage.bulk import Get, fetch, get_many
 from payments_core.storage.port import Snapshot, Transaction
 
 _log = logging.getLogger(__name__)
@@ -89,14 +96,18 @@ class Outbox:
         self._rebroadcaster = Rebroadcaster(ports)
         self._lost = LostTransactions(ports)
 
-    def broadcast(self, authority: WorkerAuthority, outgoing_id: str) -> SignedTransaction:
+    def broadcast(
+        self, authority: WorkerAuthority, outgoing_id: str, known: OutboundTransfer | None = None
+    ) -> SignedTransaction:
         """Send a transfer's newest version, now or once more: it is harmless.
+
+        `known` is the transfer as it was read a moment ago.
 
         Where nodes refuse it, what is missing before it is sent first, and its fees may rise.
         Raises ChainUnavailable where no node takes it. It is not raised where a final transaction
         that is not ours has the nonce: the job that watches the transfer will see that.
         """
-        outgoing = self._load_transfer(authority, outgoing_id)
+        outgoing = known or self._load_transfer(authority, outgoing_id)
         chain = self._chains[outgoing.chain_id]
         versions = load_signed_versions(self._storage, authority, outgoing)
         try:
@@ -110,22 +121,52 @@ class Outbox:
         self._on_sent(authority, outgoing.chain_id)
         return versions[-1].signed
 
-    def check_outcome(
-        self, authority: WorkerAuthority, outgoing_id: str, *, confirmations: int = 0
-    ) -> TransferOutcome:
-        """What became of a transfer that was sent, to be `mark_final` unless it is pending.
+    def check_outcomes(
+        self, authority: WorkerAuthority, transfers: Sequence[TransferToWatch]
+    ) -> list[TransferOutcome | ChainUnavailable]:
+        """What became of transfers that were sent, to be `mark_final` unless they are pending.
 
-        `confirmations` asks for more blocks on top than the chain's own finality may have.
-
-        One that is in no block is offered again. Raises ChainUnavailable.
+        One that is in no block is offered again. A chain is asked once for all of its transfers;
+        ChainUnavailable is in the place of what could not be told.
         """
-        outgoing = self._load_transfer(authority, outgoing_id)
-        chain = self._chains[outgoing.chain_id]
-        # What was scanned is read before the chain is asked.
-        scanned = get_scanned_height(self._storage, authority.mode, chain.chain_id)
-        heads = with_confirmations(chain.heads(), confirmations)
-        view = self._look_up(authority, chain, outgoing)
-        final = heads.final.number
+        wanted = {transfer.id for transfer in transfers}
+        known = self._storage.read(
+            authority.partition, lambda snapshot: get_many(snapshot, OutboundTransfer, wanted)
+        )
+        found: dict[str, TransferOutcome | ChainUnavailable] = {}
+        for chain_id in sorted({outgoing.chain_id for outgoing in known.values()}):
+            asked = [one for one in transfers if known[one.id].chain_id == chain_id]
+            outgoings = [known[one.id] for one in asked]
+            try:
+                # What was scanned is read before the chain is asked.
+                scanned = get_scanned_height(self._storage, authority.mode, chain_id)
+                heads = self._chains[chain_id].heads()
+                views = look_up_each(
+                    self._chains[chain_id],
+                    [load_signed_versions(self._storage, authority, one) for one in outgoings],
+                )
+            except ChainUnavailable as error:
+                found.update((one.id, error) for one in asked)
+                continue
+            for one, outgoing, view in zip(asked, outgoings, views, strict=True):
+                try:
+                    if isinstance(view, ChainUnavailable):
+                        raise view
+                    at = with_confirmations(heads, one.confirmations)
+                    found[one.id] = self._judge(authority, outgoing, view, at, scanned)
+                except ChainUnavailable as error:
+                    found[one.id] = error
+        return [found[one.id] for one in transfers]
+
+    def _judge(
+        self,
+        authority: WorkerAuthority,
+        outgoing: OutboundTransfer,
+        view: NonceView,
+        heads: Heads,
+        scanned: int,
+    ) -> TransferOutcome:
+        chain, final = self._chains[outgoing.chain_id], heads.final.number
         outcome = partial(
             TransferOutcome, height=final, reorgs=outgoing.reorgs, scanned_height=scanned
         )
@@ -195,7 +236,17 @@ class Outbox:
     def ensure_signed(
         self, authority: WorkerAuthority, chain_id: int, outgoing_id: str
     ) -> SignedTransaction | None:
-        """The newest signed version of an intent that moves money; None if it was withdrawn.
+        """The newest version that moves money, signed if need be; else as `sign`."""
+        outgoing = self.sign(authority, chain_id, outgoing_id)
+        if outgoing is None:
+            return None
+        versions = load_signed_versions(self._storage, authority, outgoing)
+        return [version for version in versions if version.moves][-1].signed
+
+    def sign(
+        self, authority: WorkerAuthority, chain_id: int, outgoing_id: str
+    ) -> OutboundTransfer | None:
+        """The transfer with its bytes; None if it was withdrawn.
 
         Where another worker took its nonce while it was signed, it takes none that is being signed
         for: it waits for its next turn. Raises ChainUnavailable, SignerRefused.
@@ -203,31 +254,58 @@ class Outbox:
         sender_id = get_sender_id(authority, self._chains[chain_id])
         takes_over = True
         while True:
-            known = self._load_transfer(authority, outgoing_id)
+            known, sender = self._load_with_sender(authority, outgoing_id, sender_id)
+            if known.status == "signed":  # its bytes are never changed
+                return known
             if known.raw is None and known.funded_by is not None:
                 self._require_final(authority, known.funded_by)
             try:
-                outgoing = self._committer.commit(
-                    authority,
-                    lambda tx, id_sequence, known=known, takes_over=takes_over: reserve_nonce(  # type: ignore[misc]
-                        tx, chain_id, sender_id, known, takes_over=takes_over
-                    ),
-                )
+                reserved = self._reserve(authority, sender_id, known, sender, takes_over)
             except SignerKeyChanged:
                 continue
             except NonceContested as error:
                 raise ChainUnavailable(f"another worker signs for {sender_id}") from error
+            outgoing = reserved.outgoing
             if outgoing.status == "withdrawn":
                 return None
             if outgoing.raw is None:
-                outgoing = self._lost.compare(authority, self._chains[chain_id], outgoing)
+                assert reserved.sender is not None
+                outgoing = self._lost.compare(
+                    authority, self._chains[chain_id], outgoing, reserved.sender
+                )
             if outgoing.status == "reserved":
                 outgoing = self._sign(authority, outgoing)
             if outgoing.raw is not None:
-                break
+                return outgoing
             takes_over = False
-        versions = load_signed_versions(self._storage, authority, outgoing)
-        return [version for version in versions if version.moves][-1].signed
+
+    def _load_with_sender(
+        self, authority: WorkerAuthority, outgoing_id: str, sender_id: str
+    ) -> tuple[OutboundTransfer, Sender | None]:
+        outgoing, sender = fetch(
+            self._storage,
+            authority.partition,
+            Get(OutboundTransfer, outgoing_id),
+            Get(Sender, sender_id),
+        )
+        assert outgoing is not None, f"no outgoing {outgoing_id}"
+        return outgoing, sender
+
+    def _reserve(
+        self,
+        authority: WorkerAuthority,
+        sender_id: str,
+        known: OutboundTransfer,
+        sender: Sender | None,
+        takes_over: bool,
+    ) -> ReservedNonce:
+        return self._committer.commit(
+            authority,
+            lambda tx, id_sequence: reserve_nonce(
+                tx, known.chain_id, sender_id, known, takes_over=takes_over
+            ),
+            reads=nonce_locks(sender_id, known, sender),
+        )
 
     def _sign(self, authority: WorkerAuthority, outgoing: OutboundTransfer) -> OutboundTransfer:
         assert outgoing.slot is not None
@@ -266,7 +344,9 @@ class Outbox:
             )
             return Decision(stored, inserts=(watched,) if watched else (), replaces=(stored,))
 
-        return self._committer.commit(authority, decide)
+        funded_by = (outgoing.funded_by,) if outgoing.funded_by else ()
+        locks = [Get(OutboundTransfer, id, "exclusive") for id in (outgoing.id, *funded_by)]
+        return self._committer.commit(authority, decide, reads=locks)
 
     def _require_final(self, authority: WorkerAuthority, outgoing_id: str) -> None:
         """Raise ChainUnavailable where a transfer has moved nothing in a final block, whatever was

@@ -208,6 +208,14 @@ class TransferOutcome:
         return self.reason == "not_final"
 
 
+@attrs.frozen
+class TransferToWatch:
+    """A transfer that its owner waits for, until so many blocks are on top of what is final."""
+
+    id: str
+    confirmations: int = 0
+
+
 class StaleChainView(StaleView):
     """Blocks were undone since the chain was asked what became of a transfer: ask again."""
 

@@ -1,15 +1,17 @@
-"""Jobs that were claimed together and wait for a thread of this process."""
+"""Jobs that were claimed together: they wait for a thread of this process, or are done at once."""
 
 from __future__ import annotations
 
 import threading
 import time
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 import attrs
 
 from payments_core.storage.port import ClaimedJob
+
+SplitTogether = Callable[[Sequence[ClaimedJob]], tuple[Sequence[ClaimedJob], Sequence[ClaimedJob]]]
 
 MAX_BATCH = 16
 MAX_BATCH_WAIT_S = 1.0
@@ -31,7 +33,9 @@ class _Batch:
 class Batches:
     """The batches of each queue. A slow job holds none of those that were claimed with it."""
 
-    def __init__(self, queues: Iterable[str]) -> None:
+    def __init__(self, queues: Iterable[str], split_together: SplitTogether) -> None:
+        """`split_together` says which jobs are run with the first of some."""
+        self._split_together = split_together
         self._lock = threading.Lock()
         self._batches = {name: _Batch() for name in queues}
 
@@ -41,11 +45,13 @@ class Batches:
         with self._lock:
             self._batches[queue].waiting.extend((item, now) for item in claimed)
 
-    def take(self, queue: str) -> ClaimedJob | None:
-        """The job of the queue that has waited for longest."""
+    def take(self, queue: str) -> Sequence[ClaimedJob]:
+        """The job of the queue that has waited for longest, and those that are run with it."""
         with self._lock:
-            waiting = self._batches[queue].waiting
-            return waiting.popleft()[0] if waiting else None
+            batch = self._batches[queue]
+            taken, _ = self._split_together([item for item, _ in batch.waiting])
+            batch.waiting = deque(entry for entry in batch.waiting if entry[0] not in taken)
+            return taken
 
     def withdraw(self, waited_s: float = 0.0) -> list[ClaimedJob]:
         """What has waited for at least so long; no thread will take it any more."""
@@ -58,7 +64,7 @@ class Batches:
         return found
 
     def record_run(self, queue: str, took_s: float) -> None:
-        """A job of the queue took so long."""
+        """A job of the queue took so long, or its share of those done together."""
         with self._lock:
             batch = self._batches[queue]
             batch.run_s += 0.2 * (took_s - batch.run_s)

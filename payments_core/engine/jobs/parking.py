@@ -23,6 +23,8 @@ MAX_BACK_OFF_MS = 10 * MINUTE
 UNKNOWN_KIND_DELAY_MS = 30 * SECOND
 """How long a job waits that this release has no handler for; another process may have one."""
 
+LEASE_MS = 5 * SECOND
+
 _log = logging.getLogger(__name__)
 
 
@@ -40,7 +42,7 @@ class Queue:
 
     name: str
     lane_concurrency: int = 1
-    lease_ms: int = 5 * SECOND
+    lease_ms: int = LEASE_MS
     run_limit_ms: int = 1 * MINUTE
     failure_blocks_lane: bool = True
     threads: int | None = None

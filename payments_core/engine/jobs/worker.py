@@ -17,20 +17,20 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
+from types import MappingProxyType
 from typing import Protocol
 
 from payments_core.clock import SECOND, Clock, Instant
-from payments_core.engine.jobs.batches import MAX_BATCH_WAIT_S, Batches
-from payments_core.engine.jobs.leases import CHECKS_PER_LEASE, LeaseKeeper
-from payments_core.engine.jobs.parking import ParkingPolicy, Queue, describe_error
+from payments_core.engine.jobs.batches import MAX_BATCH, MAX_BATCH_WAIT_S, Batches
+from payments_core.engine.jobs.execution import BatchHandler, Handler, JobExecutor
+from payments_core.engine.jobs.leases import CHECKS_PER_LEASE
+from payments_core.engine.jobs.parking import Queue, describe_error
 from payments_core.errors import Unavailable
 from payments_core.storage.jobs import NEVER
 from payments_core.storage.port import ClaimedJob, Storage, StorageError
 from payments_core.telemetry import NOOP_TELEMETRY, Telemetry
 
-Handler = Callable[[ClaimedJob], None]
-"""Does a job and commits its outcome; what it raises counts as no outcome."""
-
+NO_BATCH_HANDLERS: Mapping[str, BatchHandler] = MappingProxyType({})
 MAX_JOBS_PER_RUN = 1_000_000
 MAX_EMPTY_PASSES = 3
 EXCLUSIVE_WAIT_S = 5.0
@@ -68,19 +68,23 @@ class Worker:
         handlers: Mapping[str, Handler],
         queues: Iterable[Queue],
         *,
+        batch_handlers: Mapping[str, BatchHandler] = NO_BATCH_HANDLERS,
         poll_s: float = 0.5,
         refresh: Callable[[], None] = lambda: None,
         telemetry: Telemetry = NOOP_TELEMETRY,
     ) -> None:
-        """`handlers` by the kind of job. `poll_s` is the longest that work committed by another
+        """`handlers` by the kind of job; `batch_handlers` are for kinds that are done together.
+        `poll_s` is the longest that work committed by another
         process, which cannot `wake` this one, waits to be seen. `refresh` is called before the
         clock is read for a claim: another process may have moved a sandbox's clock."""
         self._storage = storage
         self._clock = clock
         self._mode = mode
-        self._handlers = dict(handlers)
-        self.parking = ParkingPolicy(storage, clock, self._handlers, telemetry)
-        self.leases = LeaseKeeper(storage, clock, refresh)
+        self._executor = JobExecutor(
+            storage, clock, mode, handlers, batch_handlers, refresh, telemetry
+        )
+        self.parking = self._executor.parking
+        self.leases = self._executor.leases
         self._companions: list[JobRunner] = []
         self._queues = tuple(queues)
         if len({queue.name for queue in self._queues}) != len(self._queues):
@@ -94,7 +98,7 @@ class Worker:
         self._nudges = 0
         self._pauses = 0
         self._running = dict.fromkeys((queue.name for queue in self._queues), 0)
-        self._batches = Batches(self._running)
+        self._batches = Batches(self._running, self._executor.split_together)
         self._ended = threading.Event()
         self._keeper: threading.Thread | None = None
         self._watched = False
@@ -134,9 +138,12 @@ class Worker:
         """
         ran = 0
         for queue in self._queues:
-            while ran < limit and (claimed := self._claim(queue, now, 1)):
-                self._run(queue, claimed[0])
-                ran += 1
+            while ran < limit and (
+                claimed := self._executor.claim(queue, now, min(MAX_BATCH, limit - ran))
+            ):
+                while claimed:
+                    together, claimed = self._executor.split_together(claimed)
+                    ran += self._executor.run(queue, together)
         return ran
 
     def run_until_idle(self, now: Instant | None = None, limit: int = MAX_JOBS_PER_RUN) -> int:
@@ -303,12 +310,13 @@ class Worker:
             return False
         try:
             claimed = self._take(queue)
-            if claimed is not None:
+            if claimed:
                 self.wake()  # where one job was, there may be another for another thread
                 began = time.monotonic()
-                self._run(queue, claimed)
-                self._batches.record_run(queue.name, time.monotonic() - began)
-            return claimed is not None
+                ran = self._executor.run(queue, claimed)
+                took_s = time.monotonic() - began
+                self._batches.record_run(queue.name, took_s / ran)
+            return bool(claimed)
         finally:
             self._release_thread(queue)
 
@@ -360,17 +368,20 @@ class Worker:
 
     # What runs, and what was claimed with it.
 
-    def _take(self, queue: Queue) -> ClaimedJob | None:
-        """A job of the queue: one that was claimed and waits, or the first of a new batch."""
-        while (waiting := self._batches.take(queue.name)) is not None:
-            if self._clock.now() < self.leases.lease_end(waiting):
-                return waiting
-            # This process was stopped, or the storage away: another worker may have the job.
-            self._release([waiting])
+    def _take(self, queue: Queue) -> Sequence[ClaimedJob]:
+        """Jobs of the queue to be done now: claimed before, or the first of a new batch."""
+        while waiting := self._batches.take(queue.name):
+            now = self._clock.now()
+            ours = [item for item in waiting if now < self.leases.lease_end(item)]
+            # This process was stopped, or the storage away: another worker may have the others.
+            self._release([item for item in waiting if item not in ours])
+            if ours:
+                return ours
         threads = self._count if queue.threads is None else min(queue.threads, self._count)
-        claimed = self._claim(queue, None, self._batches.next_size(queue.name, threads))
-        self._batches.put(queue.name, claimed[1:])
-        return claimed[0] if claimed else None
+        size = self._batches.next_size(queue.name, threads)
+        together, others = self._executor.split_together(self._executor.claim(queue, None, size))
+        self._batches.put(queue.name, others)
+        return together
 
     def _give_back(self, waited_s: float = 0.0) -> None:
         """Give back the jobs that have waited so long for a thread."""
@@ -388,33 +399,3 @@ class Worker:
                 self._give_back(MAX_BATCH_WAIT_S)
             except Exception as error:  # the leases end by themselves; the thread must outlive it
                 _log.error("cannot renew the leases: %s", describe_error(error))
-
-    # One job.
-
-    def _claim(self, queue: Queue, now: Instant | None, limit: int) -> Sequence[ClaimedJob]:
-        self._refresh()
-        claimed = self._storage.claim(
-            queue.full_name(self._mode),
-            self._clock.now() if now is None else now,
-            lease_ms=queue.lease_ms,
-            limit=limit,
-            lane_concurrency=queue.lane_concurrency,
-            holder=self.leases.holder,
-        )
-        self.leases.add(queue, claimed)
-        return claimed
-
-    def _run(self, queue: Queue, claimed: ClaimedJob) -> None:
-        try:
-            if self.parking.should_run(queue, claimed):
-                self._handle(queue, claimed)
-        finally:
-            self.leases.remove([claimed])
-
-    def _handle(self, queue: Queue, claimed: ClaimedJob) -> None:
-        kind = claimed.job.kind
-        try:
-            with self.parking.telemetry.observe_job(queue.name, kind):
-                self._handlers[kind](claimed)
-        except Exception as error:
-            self.parking.record_failure(queue, claimed, error)

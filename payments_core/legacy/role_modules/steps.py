@@ -7,16 +7,17 @@ address without code succeeds: the contracts are asked what stands.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 import attrs
 
-from payments_core.chains.outbox.jobs import TransferToSend, TransferToWatch
+from payments_core.chains.outbox.owners import TransferToSend
 from payments_core.chains.outbox.record import (
     OutboundTransfer,
     TransferOutcome,
     TransferPurpose,
+    TransferToWatch,
     new_module_step,
     send_job,
     watch_job,
@@ -27,6 +28,7 @@ from payments_core.clock import Instant
 from payments_core.engine.decision import Decision
 from payments_core.legacy.role_modules import lifecycle
 from payments_core.legacy.role_modules.record import RoleModuleInstallation
+from payments_core.storage.bulk import Get
 from payments_core.storage.jobs import Job
 from payments_core.storage.port import Transaction
 
@@ -91,6 +93,10 @@ class ModuleStepOwner:
         if record.status != self._status:
             return None
         return TransferToSend(record.chain_id, record.outgoing_id)
+
+    def locks(self, record: RoleModuleInstallation, transaction_hash: str) -> Sequence[Get]:
+        """The installation."""
+        return (Get(RoleModuleInstallation, record.id, "exclusive"),)
 
     def on_sent(
         self,

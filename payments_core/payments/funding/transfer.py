@@ -6,9 +6,11 @@ our own escrow as a receipt.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from payments_core.accounts.vaults.reservations import void_reservation
 from payments_core.chains.backoff import POLL_MS
-from payments_core.chains.outbox.jobs import Doubt, TransferToSend
+from payments_core.chains.outbox.owners import Doubt, TransferToSend
 from payments_core.chains.outbox.record import lock_transfer, withdraw
 from payments_core.chains.port import SignedTransaction
 from payments_core.clock import Instant
@@ -20,7 +22,11 @@ from payments_core.payments.funding import lifecycle
 from payments_core.payments.funding.failure import fail_funding, reservation_of_operation
 from payments_core.payments.funding.operations import SEND_FUNDING
 from payments_core.payments.funding.record import FundingOperation
+from payments_core.payments.options.record import Option
 from payments_core.payments.receipts.discovery import track_transaction
+from payments_core.payments.receipts.record import TrackedTransaction, tracked_transaction_id
+from payments_core.payments.record import Payment
+from payments_core.storage.bulk import Get
 from payments_core.storage.port import Transaction
 
 _UNSENT = ("authorized", "unknown")
@@ -38,6 +44,16 @@ class FundingOwner:
             return None
         assert record.outgoing_id is not None
         return TransferToSend(record.chain_id, record.outgoing_id, record.status == "unknown")
+
+    def locks(self, record: FundingOperation, transaction_hash: str) -> Sequence[Get]:
+        """The Payment, option and operation, and the evidence that a scan may have found."""
+        tracked_id = tracked_transaction_id(record.payment_id, record.chain_id, transaction_hash)
+        return (
+            Get(Payment, record.payment_id, "exclusive"),
+            Get(Option, record.option_id, "exclusive"),
+            Get(FundingOperation, record.id, "exclusive"),
+            Get(TrackedTransaction, tracked_id, "exclusive", is_optional=True),
+        )
 
     def on_sent(
         self, tx: Transaction, record: FundingOperation, signed: SignedTransaction, *, now: Instant

@@ -1,20 +1,26 @@
 """Following a transaction until it is proof, or came to nothing.
 
 One job per transaction and Payment looks at the chain, and commits in one step what the look means
-(`observation.py`). Only this moves what a Payment received, and every look may be repeated.
+(`observation.py`). Only this moves what a Payment received, and every look may be repeated. The
+jobs that a worker has together ask the chain together; a look that ends a reservation commits by
+itself, since it changes a balance that others change too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import attrs
 
 from payments_core.accounts.vaults.balance import StaleBalance
 from payments_core.accounts.vaults.operations import Vaults
+from payments_core.accounts.vaults.record import Vault, VaultBalance, balance_id
 from payments_core.accounts.vaults.reservations import BalanceReading
 from payments_core.chains.backoff import back_off, poll_again
 from payments_core.chains.judge import with_confirmations
 from payments_core.chains.outbox.outbox import Outbox
-from payments_core.chains.port import Chain, ChainUnavailable, Heads
+from payments_core.chains.port import Chain, ChainUnavailable, Heads, TransactionView
 from payments_core.chains.scanner import get_scanned_height
 from payments_core.engine.decision import Decision, WorkerAuthority
 from payments_core.engine.identifiers import IdSequence
@@ -26,12 +32,51 @@ from payments_core.payments.funding.record import FundingOperation
 from payments_core.payments.options.record import Option
 from payments_core.payments.receipts.evaluation import ObservedTransaction
 from payments_core.payments.receipts.observation import Observation, apply_observation
-from payments_core.payments.receipts.record import TrackedTransaction
+from payments_core.payments.receipts.record import Receipt, TrackedTransaction
 from payments_core.payments.record import Payment
+from payments_core.storage.bulk import Get, get_many
 from payments_core.storage.port import ClaimedJob, Snapshot, Transaction
 
 LOST_AFTER_FAILURES = 3
 """After so many looks without an answer a transfer that was sent counts as lost from sight."""
+
+
+@attrs.frozen
+class _Case:
+    """A job with what it is about: the operation that sent the transaction, if we did, and its
+    vault."""
+
+    claimed: ClaimedJob
+    tracked: TrackedTransaction
+    payment: Payment
+    operation: FundingOperation | None
+    vault: Vault | None
+
+    @property
+    def locks(self) -> Sequence[Get]:
+        """What a look at it locks, in that order."""
+        operation = self.operation
+        own = (
+            (
+                Get(Option, operation.option_id, "exclusive"),
+                Get(FundingOperation, operation.id, "exclusive"),
+            )
+            if operation is not None
+            else ()
+        )
+        return (
+            Get(Payment, self.payment.id, "exclusive"),
+            Get(TrackedTransaction, self.tracked.id, "exclusive"),
+            *own,
+            *(Get(Receipt, id, "exclusive") for id in self.tracked.receipt_ids),
+        )
+
+    @property
+    def balance_locks(self) -> Sequence[Get]:
+        """What the end of its reservation locks besides."""
+        assert self.operation is not None
+        id = balance_id(self.operation.vault_id, self.payment.asset.symbol)
+        return (Get(VaultBalance, id, "exclusive"),)
 
 
 class ReceiptJobs:
@@ -47,34 +92,129 @@ class ReceiptJobs:
         self._outbox = outbox
         self._vaults = vaults
 
-    def watch(self, claimed: ClaimedJob) -> None:
-        """Look at the transaction, and look again while it may still change."""
-        authority = WorkerAuthority.of(claimed)
-        tracked = self._storage.read(
-            authority.partition,
-            lambda snapshot: snapshot.get(TrackedTransaction, claimed.job.subject),
+    def watch(self, claimed: Sequence[ClaimedJob]) -> None:
+        """Look at transactions of one environment, and look again while they may still change."""
+        authority = WorkerAuthority.of(claimed[0])
+        cases = self._load_cases(authority, claimed)
+        news: list[tuple[_Case, Observation]] = []
+        for case, look in zip(cases, self._observe_all(authority, cases), strict=True):
+            if isinstance(look, DependencyFailed):
+                # the transaction was seen; it is the balance that is not known
+                self._committer.finish(case.claimed, back_off(case.claimed.job, self._clock.now()))
+            elif isinstance(look, ChainUnavailable):
+                self._wait_or_mark_lost(case.claimed, case.tracked)
+            elif look.reading is not None:
+                self._commit_with_balance(authority, case, look)
+            else:
+                news.append((case, look))
+        if news:
+            self._commit_together(authority, news)
+
+    def _commit_together(
+        self, authority: WorkerAuthority, news: Sequence[tuple[_Case, Observation]]
+    ) -> None:
+        """Commit what looks mean that end no reservation: each is about a Payment of its own."""
+        by_job = {case.claimed.job.id: (case, look) for case, look in news}
+
+        def decide(
+            tx: Transaction, id_sequence: IdSequence, ours: Sequence[ClaimedJob]
+        ) -> dict[str, Decision[Any]]:
+            return {
+                item.job.id: self._apply(tx, id_sequence, authority, *by_job[item.job.id])
+                for item in ours
+            }
+
+        self._committer.finish_all(
+            authority,
+            [case.claimed for case, _ in news],
+            decide,
+            reads=[lock for case, _ in news for lock in case.locks],
         )
-        assert tracked is not None
-        try:
-            look = self._observe(authority, tracked)
-        except DependencyFailed:  # the transaction was seen; it is the balance that is not known
-            self._committer.finish(claimed, back_off(claimed.job, self._clock.now()))
-            return
-        except ChainUnavailable:
-            self._wait_or_mark_lost(claimed, tracked)
-            return
+
+    def _commit_with_balance(
+        self, authority: WorkerAuthority, case: _Case, look: Observation
+    ) -> None:
+        """Commit the end of a reservation, which changes a balance that others change too."""
         try:
             self._committer.commit(
                 authority,
-                lambda tx, id_sequence: apply_observation(
-                    tx, id_sequence, authority.partition, tracked, look, now=self._clock.now()
-                ),
-                claimed=claimed,
+                lambda tx, id_sequence: self._apply(tx, id_sequence, authority, case, look),
+                claimed=case.claimed,
+                reads=(*case.locks, *case.balance_locks),
             )
         except StaleBalance:  # an authorization has asked a newer block meanwhile
-            self._committer.finish(claimed, poll_again(self._clock.now()))
+            self._committer.finish(case.claimed, poll_again(self._clock.now()))
 
-    def _observe(self, authority: WorkerAuthority, tracked: TrackedTransaction) -> Observation:
+    def _apply(
+        self,
+        tx: Transaction,
+        id_sequence: IdSequence,
+        authority: WorkerAuthority,
+        case: _Case,
+        look: Observation,
+    ) -> Decision[None]:
+        return apply_observation(
+            tx, id_sequence, authority.partition, case.tracked, look, now=self._clock.now()
+        )
+
+    def _load_cases(self, authority: WorkerAuthority, claimed: Sequence[ClaimedJob]) -> list[_Case]:
+        """What the jobs are about, as it is now."""
+
+        def load(snapshot: Snapshot) -> list[_Case]:
+            tracked = get_many(snapshot, TrackedTransaction, {item.job.subject for item in claimed})
+            payments = get_many(snapshot, Payment, {one.payment_id for one in tracked.values()})
+            options = get_many(
+                snapshot, Option, {one.option_id for one in tracked.values() if one.option_id}
+            )
+            operations = get_many(
+                snapshot,
+                FundingOperation,
+                {option.funding_operation_id for option in options.values()},
+            )
+            vaults = get_many(snapshot, Vault, {one.vault_id for one in operations.values()})
+            cases = []
+            for item in claimed:
+                found = tracked[item.job.subject]
+                option = options[found.option_id] if found.option_id else None
+                operation = operations[option.funding_operation_id] if option else None
+                vault = vaults[operation.vault_id] if operation else None
+                cases.append(_Case(item, found, payments[found.payment_id], operation, vault))
+            return cases
+
+        return self._storage.read(authority.partition, load)
+
+    def _observe_all(
+        self, authority: WorkerAuthority, cases: Sequence[_Case]
+    ) -> list[Observation | ChainUnavailable | DependencyFailed]:
+        """What the chains know of the transactions: each is asked once for all of its own."""
+        found: dict[str, Observation | ChainUnavailable | DependencyFailed] = {}
+        for chain_id in sorted({case.tracked.chain_id for case in cases}):
+            asked = [case for case in cases if case.tracked.chain_id == chain_id]
+            try:
+                scanned = get_scanned_height(self._storage, authority.mode, chain_id)
+                heads = self._chains[chain_id].heads()
+                hashes = [case.tracked.transaction_hash for case in asked]
+                views = self._chains[chain_id].transactions(list(dict.fromkeys(hashes)))
+            except ChainUnavailable as error:
+                found.update((case.claimed.job.id, error) for case in asked)
+                continue
+            for case in asked:
+                try:
+                    found[case.claimed.job.id] = self._observe(
+                        authority, case, heads, views, scanned
+                    )
+                except (ChainUnavailable, DependencyFailed) as error:
+                    found[case.claimed.job.id] = error
+        return [found[case.claimed.job.id] for case in cases]
+
+    def _observe(
+        self,
+        authority: WorkerAuthority,
+        case: _Case,
+        heads: Heads,
+        views: Mapping[str, TransactionView | None],
+        scanned: int,
+    ) -> Observation:
         """What the chain knows of the transaction, and the vault's balance after it.
 
         The heads are read before the transaction, and the balance after it: what is judged final
@@ -84,60 +224,36 @@ class ReceiptJobs:
         block, is sent again, unless it has failed for good; or another one with higher fees is in
         a block instead of it; or its slot was taken by what is not ours, and it never will be.
         """
-        chain = self._chains[tracked.chain_id]
-        payment = self._storage.read(
-            authority.partition, lambda snapshot: snapshot.get(Payment, tracked.payment_id)
-        )
-        assert payment is not None
-        scanned = get_scanned_height(self._storage, authority.mode, tracked.chain_id)
+        tracked, payment, operation = case.tracked, case.payment, case.operation
+        if tracked.transaction_hash not in views:
+            raise ChainUnavailable("the nodes do not agree on the transaction")
         is_strangers = tracked.option_id is None and tracked.chain_id == payment.chain_id
-        heads = with_confirmations(chain.heads(), payment.confirmations if is_strangers else 0)
-        observed = ObservedTransaction(chain.transaction(tracked.transaction_hash), heads)
+        heads = with_confirmations(heads, payment.confirmations if is_strangers else 0)
+        observed = ObservedTransaction(views[tracked.transaction_hash], heads)
         if observed.block is None:
-            _require_reorged(chain, tracked)
-        operation = self._load_operation(authority, tracked)
+            _require_reorged(self._chains[tracked.chain_id], tracked)
         if operation is None:
             return Observation(observed, None, scanned)
         if observed.block is None and operation.status in (*funding.LIVE, "confirmed"):
             assert operation.outgoing_id is not None
             found = self._outbox.find_inclusion(authority, operation.outgoing_id)
             if observed.view is None and found.nonce_was_taken:
-                reading = self._read_vault_balance(authority, operation, payment, heads)
+                reading = self._read_vault_balance(authority, case, heads)
                 return Observation(observed, reading, scanned, nonce_was_taken=True)
             if found.hash not in (None, tracked.transaction_hash):
                 return Observation(observed, None, scanned, included_hash=found.hash)
-        if not observed.is_final:
+        if not observed.is_final or operation.status not in funding.LIVE:  # it has ended for good
             return Observation(observed, None, scanned)
-        return Observation(
-            observed, self._read_vault_balance(authority, operation, payment, heads), scanned
-        )
+        return Observation(observed, self._read_vault_balance(authority, case, heads), scanned)
 
     def _read_vault_balance(
-        self,
-        authority: WorkerAuthority,
-        operation: FundingOperation,
-        payment: Payment,
-        heads: Heads,
+        self, authority: WorkerAuthority, case: _Case, heads: Heads
     ) -> BalanceReading:
         """What the operation's vault holds, at these heads' final height or after."""
-        return self._vaults.read_balance_by_id(
-            authority.partition, operation.vault_id, payment.asset, min_height=heads.final.number
+        assert case.vault is not None
+        return self._vaults.read_balance(
+            authority.partition, case.vault, case.payment.asset, min_height=heads.final.number
         )
-
-    def _load_operation(
-        self, authority: WorkerAuthority, tracked: TrackedTransaction
-    ) -> FundingOperation | None:
-        """The operation that sent the transaction, unless a stranger did."""
-        option_id = tracked.option_id
-        if option_id is None:
-            return None
-
-        def load(snapshot: Snapshot) -> FundingOperation | None:
-            option = snapshot.get(Option, option_id)
-            assert option is not None
-            return snapshot.get(FundingOperation, option.funding_operation_id)
-
-        return self._storage.read(authority.partition, load)
 
     def _wait_or_mark_lost(self, claimed: ClaimedJob, tracked: TrackedTransaction) -> None:
         """The chain does not answer: wait. Before long a transfer that was sent is `unknown`."""

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from payments_core.accounts.vaults.operations import Vaults
 from payments_core.accounts.vaults.reservations import (
     BalanceReading,
     Reservation,
     settle_reservation,
 )
-from payments_core.chains.outbox.jobs import TransferToSend, TransferToWatch
+from payments_core.chains.outbox.owners import TransferToSend
 from payments_core.chains.outbox.record import (
     OutboundTransfer,
     TransferOutcome,
     TransferPurpose,
+    TransferToWatch,
     watch_job,
 )
 from payments_core.chains.port import SignedTransaction
@@ -25,6 +28,7 @@ from payments_core.payments.refunds import lifecycle
 from payments_core.payments.refunds.operations import SEND_REFUND
 from payments_core.payments.refunds.record import Refund
 from payments_core.payments.reversals import reverse_refund
+from payments_core.storage.bulk import Get
 from payments_core.storage.jobs import Job
 from payments_core.storage.port import Transaction
 
@@ -50,6 +54,13 @@ class RefundOwner:
         if record.status != "created":
             return None
         return TransferToSend(record.chain_id, record.outgoing_id)
+
+    def locks(self, record: Refund, transaction_hash: str) -> Sequence[Get]:
+        """The Payment and the refund."""
+        return (
+            Get(Payment, record.payment_id, "exclusive"),
+            Get(Refund, record.id, "exclusive"),
+        )
 
     def on_sent(
         self, tx: Transaction, record: Refund, signed: SignedTransaction, *, now: Instant

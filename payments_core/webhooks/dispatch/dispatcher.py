@@ -12,19 +12,15 @@ import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from functools import partial
-from typing import Any
 
 from payments_core.clock import SECOND
-from payments_core.engine.decision import FAN_OUT, Decision, WorkerAuthority
-from payments_core.engine.identifiers import IdSequence
+from payments_core.engine.fan_out import FAN_OUT
 from payments_core.engine.jobs.leases import LeaseKeeper
 from payments_core.engine.jobs.parking import ParkingPolicy, Queue, describe_error
 from payments_core.engine.ports import Ports
 from payments_core.errors import Unavailable
-from payments_core.storage.bulk import get_many, lock_many
 from payments_core.storage.jobs import NEVER
-from payments_core.storage.port import ClaimedJob, StorageError, Transaction
+from payments_core.storage.port import ClaimedJob, StorageError
 from payments_core.webhooks.dispatch.attempt import AttemptRunner, PreparedDelivery
 from payments_core.webhooks.dispatch.endpoint_concurrency import SLOW_AFTER_S, EndpointConcurrency
 from payments_core.webhooks.dispatch.fan_out_limits import FAN_OUT_BATCH, FanOutLimits
@@ -41,7 +37,6 @@ from payments_core.webhooks.dispatch.sender_pool import (
     SenderPool,
 )
 from payments_core.webhooks.lifecycle import AttemptResult
-from payments_core.webhooks.record import Delivery, Endpoint
 
 SENDER_THREADS = 64
 PREFETCH_COUNT = 64
@@ -216,14 +211,14 @@ class Dispatcher:
         self._refresh()
         limits = self._fan_out_limits
         claimed = self._jobs.claim(FAN_OUT_QUEUE, FAN_OUT_BATCH, limits.unknown, limits)
-        for partition, items in claimed.items():
-            self._run_batch(FAN_OUT_QUEUE, items, partial(self._fan_out_batch, partition))
+        for items in claimed.values():
+            self._run_batch(FAN_OUT_QUEUE, items, self._fan_out_batch)
             self._jobs.drop(items)
         return len(claimed)
 
-    def _fan_out_batch(self, partition: str, items: Sequence[ClaimedJob]) -> None:
+    def _fan_out_batch(self, items: Sequence[ClaimedJob]) -> None:
         with self._parking.telemetry.observe_job(FAN_OUT_QUEUE.name, FAN_OUT, len(items)):
-            made = self._delivery.fan_out_all(partition, items)
+            made = self._delivery.fan_out(items)
         self._fan_out_limits.record(items[0].job.lane, len(items), made)
 
     def _claim_and_submit(self) -> int:
@@ -264,20 +259,9 @@ class Dispatcher:
 
     def _prepare_and_submit(self, items: Sequence[ClaimedJob]) -> None:
         """Hand out what the claimed jobs are to send; those that send nothing are ended."""
-        partition = items[0].partition
-        found = self._storage.read(
-            partition, lambda snapshot: self._attempts.prepare(snapshot, items)
-        )
+        found = self._delivery.prepare(items)
         meant = {prepared.claimed.job.id for prepared in found}
-        over = [item for item in items if item.job.id not in meant]
-        if over:
-            nothing: Decision[None] = Decision(None)
-            self._committer.finish_all(
-                WorkerAuthority.of(over[0]),
-                over,
-                lambda tx, id_sequence, ours: {it.job.id: nothing for it in ours},
-            )
-        self._jobs.drop(over)
+        self._jobs.drop(item for item in items if item.job.id not in meant)
         self._submit_allowed(found)
 
     def _resubmit_waiting(self) -> None:
@@ -374,33 +358,11 @@ class Dispatcher:
         self._parking.record_failure(DELIVERY_QUEUE, claimed, error)
 
     def _commit_results(self, items: Sequence[FinishedAttempt]) -> None:
-        made: dict[str, tuple[PreparedDelivery, AttemptResult]] = {}
+        made: list[tuple[ClaimedJob, PreparedDelivery, AttemptResult]] = []
         for item in items:
             if isinstance(item.result, Exception):
                 self._record_failure(item, item.result)
             elif item.result is not None:  # else its lease ends, and it is due again
-                made[item.prepared.claimed.job.id] = (item.prepared, item.result)
-        if not made:
-            return
-        claimed = [self._jobs.newest(prepared.claimed) for prepared, _ in made.values()]
-        ids = {prepared.endpoint.id for prepared, _ in made.values()}
-        after = self._storage.read(
-            claimed[0].partition, lambda snapshot: get_many(snapshot, Endpoint, ids)
-        )
-
-        def decide(
-            tx: Transaction, id_sequence: IdSequence, ours: Sequence[ClaimedJob]
-        ) -> dict[str, Decision[Any]]:
-            current = lock_many(tx, Delivery, [item.job.subject for item in ours])
-            decisions = {}
-            for item in ours:
-                prepared, attempt = made[item.job.id]
-                decisions[item.job.id] = self._attempts.decide_outcome(
-                    current.get(item.job.subject),
-                    prepared,
-                    attempt,
-                    after.get(prepared.endpoint.id),
-                )
-            return decisions
-
-        self._committer.finish_all(WorkerAuthority.of(claimed[0]), claimed, decide)
+                newest = self._jobs.newest(item.prepared.claimed)
+                made.append((newest, item.prepared, item.result))
+        self._delivery.record_attempts(made)

@@ -14,18 +14,20 @@ from typing import Any
 import msgspec
 
 from payments_core.clock import SECOND, format_iso
-from payments_core.engine.decision import EVENTS, FAN_OUT, Decision, WorkerAuthority
+from payments_core.engine.decision import Decision, WorkerAuthority
 from payments_core.engine.events import Event
+from payments_core.engine.fan_out import EVENTS, FAN_OUT, fanned_out_events
 from payments_core.engine.identifiers import IdSequence
+from payments_core.engine.jobs.batches import MAX_BATCH
+from payments_core.engine.jobs.execution import BatchHandler, Handler
 from payments_core.engine.jobs.parking import Queue
-from payments_core.engine.jobs.worker import Handler
 from payments_core.engine.ports import Ports
 from payments_core.storage.bulk import get_many, lock_many
 from payments_core.storage.jobs import Job
 from payments_core.storage.port import ClaimedJob, Position, Transaction
 from payments_core.storage.records import R
 from payments_core.tenants.record import Environment
-from payments_core.webhooks.dispatch.attempt import AttemptRunner
+from payments_core.webhooks.dispatch.attempt import AttemptRunner, PreparedDelivery
 from payments_core.webhooks.dispatch.fan_out_limits import MAX_DELIVERIES_PER_COMMIT
 from payments_core.webhooks.lifecycle import (
     ABANDON,
@@ -33,6 +35,7 @@ from payments_core.webhooks.lifecycle import (
     DELIVERY_QUEUE_NAME,
     OPEN_STATUSES,
     TASK_QUEUE_NAME,
+    AttemptResult,
     attempt_job,
     decide_abandon,
     new_delivery,
@@ -41,10 +44,12 @@ from payments_core.webhooks.record import Delivery, Endpoint, delivery_id
 
 PAGE_SIZE = 50
 
-DELIVERY_QUEUE = Queue(DELIVERY_QUEUE_NAME, failure_blocks_lane=False, threads=0)
+DELIVERY_QUEUE = Queue(
+    DELIVERY_QUEUE_NAME, lane_concurrency=MAX_BATCH, failure_blocks_lane=False, threads=0
+)
 """The deliveries. The run limit outlasts an attempt by far; a parked delivery stops none."""
 
-FAN_OUT_QUEUE = Queue(EVENTS, failure_blocks_lane=False, threads=0)
+FAN_OUT_QUEUE = Queue(EVENTS, lane_concurrency=MAX_BATCH, failure_blocks_lane=False, threads=0)
 """The events whose deliveries are to be made. This and the deliveries the dispatcher serves."""
 
 TASK_QUEUE = Queue(TASK_QUEUE_NAME, failure_blocks_lane=False, threads=2)
@@ -67,23 +72,26 @@ class WebhookJobHandlers:
 
     def handlers(self) -> Mapping[str, Handler]:
         """The handler of each kind of job."""
-        return {FAN_OUT: self.fan_out, DELIVER: self.deliver, ABANDON: self.abandon}
+        return {ABANDON: self.abandon}
+
+    def batch_handlers(self) -> Mapping[str, BatchHandler]:
+        """What does jobs of a kind together."""
+        return {FAN_OUT: self.fan_out, DELIVER: self.deliver}
 
     # An event to its endpoints.
 
-    def fan_out(self, claimed: ClaimedJob) -> None:
-        """The deliveries of one event."""
-        self.fan_out_all(claimed.partition, [claimed])
-
-    def fan_out_all(self, partition: str, claimed: Sequence[ClaimedJob]) -> int:
+    def fan_out(self, claimed: Sequence[ClaimedJob]) -> int:
         """One delivery, and the job to attempt it, for each event and each active endpoint that
-        subscribed to it; returns how many. The events are of one environment."""
-        made = 0
+        subscribed to it; returns how many. The jobs are of one environment, and each of the events
+        of one commit."""
+        made, partition = 0, claimed[0].partition
         authority = WorkerAuthority(partition, self._mode)
         events, environment = self._storage.read(
             partition,
             lambda snapshot: (
-                get_many(snapshot, Event, {item.job.subject for item in claimed}),
+                get_many(
+                    snapshot, Event, {id for item in claimed for id in fanned_out_events(item.job)}
+                ),
                 snapshot.get(Environment, partition),
             ),
         )
@@ -140,29 +148,65 @@ class WebhookJobHandlers:
 
     # A delivery to its endpoint.
 
-    def deliver(self, claimed: ClaimedJob) -> None:
-        """Attempt a delivery once, unless it has ended or is no longer wanted."""
+    def deliver(self, claimed: Sequence[ClaimedJob]) -> None:
+        """Attempt each delivery once, unless it has ended or is no longer wanted; one after the
+        other. They are of one environment."""
+        made: list[tuple[ClaimedJob, PreparedDelivery, AttemptResult]] = []
+        try:
+            for prepared in self.prepare(claimed):
+                attempt = self._attempts.send(prepared)
+                if attempt is not None:  # else the clock was moved: due again when its lease ends
+                    made.append((prepared.claimed, prepared, attempt))
+        except Exception:  # a fault of ours: what was sent is recorded all the same
+            self.record_attempts(made)
+            raise
+        self.record_attempts(made)
+
+    def prepare(self, claimed: Sequence[ClaimedJob]) -> list[PreparedDelivery]:
+        """What claimed jobs of an environment are to send; those that send nothing are ended."""
         found = self._storage.read(
-            claimed.partition, lambda snapshot: self._attempts.prepare(snapshot, [claimed])
+            claimed[0].partition, lambda snapshot: self._attempts.prepare(snapshot, claimed)
         )
-        if not found:
-            self._committer.finish(claimed)
+        meant = {prepared.claimed.job.id for prepared in found}
+        over = [item for item in claimed if item.job.id not in meant]
+        if over:
+            nothing: Decision[None] = Decision(None)
+            self._committer.finish_all(
+                WorkerAuthority.of(over[0]),
+                over,
+                lambda tx, id_sequence, ours: {it.job.id: nothing for it in ours},
+            )
+        return found
+
+    def record_attempts(
+        self, made: Sequence[tuple[ClaimedJob, PreparedDelivery, AttemptResult]]
+    ) -> None:
+        """Commit what attempts of an environment lead to, with the ends of their jobs."""
+        if not made:
             return
-        prepared = found[0]
-        attempt = self._attempts.send(prepared)
-        if attempt is None:  # the clock has been moved: it is due again when its lease ends
-            return
+        by_job = {item.job.id: (prepared, attempt) for item, prepared, attempt in made}
+        ids = {prepared.endpoint.id for _, prepared, _ in made}
+        claimed = [item for item, _, _ in made]
         after = self._storage.read(
-            claimed.partition, lambda snapshot: snapshot.get(Endpoint, prepared.endpoint.id)
+            claimed[0].partition, lambda snapshot: get_many(snapshot, Endpoint, ids)
         )
 
-        def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[Any]:
-            current = tx.get(Delivery, prepared.delivery.id, for_update=True)
-            return self._attempts.decide_outcome(current, prepared, attempt, after)
+        def decide(
+            tx: Transaction, id_sequence: IdSequence, ours: Sequence[ClaimedJob]
+        ) -> dict[str, Decision[Any]]:
+            current = lock_many(tx, Delivery, [item.job.subject for item in ours])
+            decisions = {}
+            for item in ours:
+                prepared, attempt = by_job[item.job.id]
+                decisions[item.job.id] = self._attempts.decide_outcome(
+                    current.get(item.job.subject),
+                    prepared,
+                    attempt,
+                    after.get(prepared.endpoint.id),
+                )
+            return decisions
 
-        self._committer.commit(
-            WorkerAuthority(claimed.partition, self._mode), decide, claimed=claimed
-        )
+        self._committer.finish_all(WorkerAuthority.of(claimed[0]), claimed, decide)
 
     # What an endpoint no longer wants.
 

@@ -9,8 +9,9 @@ from payments_core.credentials.keyring import KeyRing
 from payments_core.engine.committer import Committer
 from payments_core.engine.decision import Decision, WorkerAuthority
 from payments_core.engine.identifiers import IdSequence
+from payments_core.engine.jobs.execution import Handler
 from payments_core.engine.jobs.parking import Queue
-from payments_core.engine.jobs.worker import Handler, Worker
+from payments_core.engine.jobs.worker import Worker
 from payments_core.engine.ports import Ports
 from payments_core.storage.jobs import Job
 from payments_core.storage.memory.adapter import MemoryStorage

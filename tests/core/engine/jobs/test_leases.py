@@ -300,8 +300,12 @@ def test_a_pause_gives_back_what_no_thread_had_begun() -> None:
     assert bench.ran == ["a", "b", "c"]
 
 
+def one_by_one(claimed: Sequence[ClaimedJob]) -> tuple[Sequence[ClaimedJob], Sequence[ClaimedJob]]:
+    return claimed[:1], claimed[1:]
+
+
 def test_a_batch_is_as_large_as_the_last_jobs_were_quick() -> None:
-    batches = Batches(["chain"])
+    batches = Batches(["chain"], one_by_one)
     assert batches.next_size("chain", 1) == 5
     for _ in range(50):
         batches.record_run("chain", 0.001)
@@ -314,13 +318,13 @@ def test_a_batch_is_as_large_as_the_last_jobs_were_quick() -> None:
 def test_a_batch_is_given_back_once_it_has_waited() -> None:
     bench = Bench()
     bench.add("a")
-    batches = Batches(["payments"])
-    assert batches.take("payments") is None
+    batches = Batches(["payments"], one_by_one)
+    assert not batches.take("payments")
     claimed = claimed_by(bench, LeaseKeeper(bench.storage, bench.clock))
     batches.put("payments", claimed)
     assert batches.withdraw(MAX_BATCH_WAIT_S) == []
     assert batches.withdraw() == claimed
-    assert batches.take("payments") is None
+    assert not batches.take("payments")
 
 
 def test_what_waited_while_the_process_was_stopped_is_given_back() -> None:
@@ -329,17 +333,16 @@ def test_what_waited_while_the_process_was_stopped_is_given_back() -> None:
     for subject in "ab":
         bench.add(subject)
     worker = bench.worker()
-    worker._batches.put(STOPPING.name, worker._claim(STOPPING, None, 2))
+    worker._batches.put(STOPPING.name, worker._executor.claim(STOPPING, None, 2))
     bench.clock.advance(STOPPING.lease_ms / 1_000)
     (theirs,) = bench.storage.claim(
         STOPPING.full_name("sandbox"), bench.clock.now(), lease_ms=5_000, limit=1,
         lane_concurrency=1,
     )  # fmt: skip
-    taken = worker._take(STOPPING)
-    assert taken is not None
+    (taken,) = worker._take(STOPPING)
     assert {taken.job.subject, theirs.job.subject} == {"a", "b"}
     assert taken.job.claims == 1, "the claim under which it was not begun does not count"
-    assert worker._take(STOPPING) is None
+    assert not worker._take(STOPPING)
     assert bench.jobs()[theirs.job.subject] == theirs.job
 
 
@@ -363,7 +366,7 @@ def test_a_worker_starts_where_the_leases_of_the_last_one_cannot_be_ended(
     dead = bench.worker(STOPPING, PASSING)
     dead.take_over("worker-1")
     for queue in (STOPPING, PASSING):
-        dead._claim(queue, None, 1)
+        dead._executor.claim(queue, None, 1)
     again = bench.worker(STOPPING, PASSING)
     assert again.take_over("worker-1") == 1
     assert "cannot end the leases of sandbox.payments: LockTimeout" in caplog.text
@@ -380,7 +383,7 @@ def test_a_process_takes_up_at_once_what_the_last_one_of_its_name_left() -> None
     dead = bench.worker(STOPPING, PASSING)
     dead.take_over("worker-1")
     for queue in (STOPPING, PASSING):  # claimed, and never heard of again
-        dead._claim(queue, None, 1)
+        dead._executor.claim(queue, None, 1)
     other = bench.worker(STOPPING, PASSING)
     assert other.take_over("worker-2") == 0
     assert other.run_until_idle() == 0

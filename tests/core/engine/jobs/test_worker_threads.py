@@ -11,8 +11,9 @@ import pytest
 from payments_core.clock import FixedClock, SystemClock
 from payments_core.engine.decision import Decision
 from payments_core.engine.identifiers import IdSequence
+from payments_core.engine.jobs.execution import Handler
 from payments_core.engine.jobs.parking import Queue
-from payments_core.engine.jobs.worker import Handler, Worker
+from payments_core.engine.jobs.worker import Worker
 from payments_core.storage.jobs import Job
 from payments_core.storage.memory.adapter import MemoryStorage, Weakness
 from payments_core.storage.port import ClaimedJob, StorageUnavailable, Transaction

@@ -15,6 +15,8 @@ from payments_core.chains.outbox.outbox import Outbox
 from payments_core.chains.outbox.record import (
     OutboundTransfer,
     Replacement,
+    TransferOutcome,
+    TransferToWatch,
     load_transfer,
     new_transfer,
     replacement_id,
@@ -238,7 +240,8 @@ def test_a_nonce_that_bytes_that_move_nothing_took_is_a_transfer_that_failed(
     nothing = fill_nonce(stage, stage.chain, "out_1")
     stage.chain.broadcast(nothing)
     stage.chain.mine(20)
-    outcome = outbox.check_outcome(SCOPE, "out_1")
+    [outcome] = outbox.check_outcomes(SCOPE, [TransferToWatch("out_1")])
+    assert isinstance(outcome, TransferOutcome)
     assert (outcome.reason, outcome.hash) == ("transaction_failed", nothing.hash)
     assert stage.newest(BOB) == 0
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, TypeVar
 from unittest.mock import Mock
 
@@ -10,18 +10,14 @@ import attrs
 import pytest
 
 from payments_core.assets import asset_of
-from payments_core.chains.outbox.jobs import (
-    Doubt,
-    OnUnsent,
-    TransferJobs,
-    TransferToSend,
-    TransferToWatch,
-)
+from payments_core.chains.outbox.jobs import TransferJobs
 from payments_core.chains.outbox.outbox import Outbox
+from payments_core.chains.outbox.owners import Doubt, OnUnsent, TransferToSend
 from payments_core.chains.outbox.record import (
     OutboundTransfer,
     TransferOutcome,
     TransferPurpose,
+    TransferToWatch,
     lock_transfer,
     new_transfer,
     send_job,
@@ -40,6 +36,7 @@ from payments_core.errors import DependencyFailed
 from payments_core.payments.funding.transfer import FundingOwner
 from payments_core.payments.refunds.transfer import RefundOwner
 from payments_core.payments.release import ReleaseOwner
+from payments_core.storage.bulk import Get
 from payments_core.storage.jobs import Job
 from payments_core.storage.memory.adapter import MemoryStorage
 from payments_core.storage.port import Transaction
@@ -79,6 +76,9 @@ class ParcelOwner:
         if record.status not in ("wanted", "unknown"):
             return None
         return TransferToSend(BASE, record.outgoing_id, record.status == "unknown")
+
+    def locks(self, record: Parcel, transaction_hash: str) -> Sequence[Get]:
+        return (Get(Parcel, record.id, "exclusive"),)
 
     def on_sent(
         self, tx: Transaction, record: Parcel, signed: SignedTransaction, *, now: Instant
@@ -182,7 +182,14 @@ class Post:
         outbox = Outbox(ports, {BASE: self.chain}, on_sent=self._count)
         jobs = TransferJobs(ports, outbox, sent=[], followed=[self.owner])
         queue = Queue("chain", lane_concurrency=1, lease_ms=60 * SECOND)
-        self.worker = Worker(self.storage, self.clock, "sandbox", jobs.handlers(), [queue])
+        self.worker = Worker(
+            self.storage,
+            self.clock,
+            "sandbox",
+            jobs.handlers(),
+            [queue],
+            batch_handlers=jobs.batch_handlers(),
+        )
         self.stage.chain.mint(USDC, self.stage.vault, 100, "funds")
         now = self.clock.now()
         outgoing = new_transfer(
@@ -394,7 +401,7 @@ def test_jobs_that_were_stored_before_an_upgrade_are_still_known() -> None:
     nothing: Any = None
     owners = [ReleaseOwner(nothing), RefundOwner(nothing), SweepOwner({})]
     jobs = TransferJobs(ports, nothing, sent=[FundingOwner()], followed=owners)
-    assert set(jobs.handlers()) == {
+    assert {*jobs.handlers(), *jobs.batch_handlers()} == {
         "chains.follow_again",
         "deposits.sweep",
         "deposits.watch_sweep",

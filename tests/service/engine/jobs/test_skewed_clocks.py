@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 import attrs
 import pytest
 
@@ -49,6 +51,9 @@ class Meanwhile(FaultyChain):
             transport=NoTransport(),
         )
         self.ran = 0
+
+    def transactions(self, hashes: Sequence[str]) -> Mapping[str, TransactionView | None]:
+        return {hash: self.transaction(hash) for hash in hashes}
 
     def transaction(self, hash: str) -> TransactionView | None:
         self.ran += self.fast.worker("sandbox").run_until_idle()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -43,6 +44,9 @@ class Counting(FaultyChain):
         self._world = world
         self.asked: list[tuple[str, int]] = []
         self.in_no_block = False
+
+    def transactions(self, hashes: Sequence[str]) -> Mapping[str, TransactionView | None]:
+        return {hash: self.transaction(hash) for hash in hashes}
 
     def transaction(self, hash: str) -> TransactionView | None:
         self.asked.append((hash, self._world.clock.now()))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 import attrs
 
 from payments_core.chains.port import TransactionView
@@ -16,6 +18,9 @@ class Reorganised(FaultyChain):
     def __init__(self, world: World) -> None:
         super().__init__(world.chain, 0, lambda call: call())
         self.reorganised = False
+
+    def transactions(self, hashes: Sequence[str]) -> Mapping[str, TransactionView | None]:
+        return {hash: self.transaction(hash) for hash in hashes}
 
     def transaction(self, hash: str) -> TransactionView | None:
         view = super().transaction(hash)

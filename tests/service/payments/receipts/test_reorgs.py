@@ -5,7 +5,13 @@ from __future__ import annotations
 import pytest
 
 from payments_core.chains.outbox.outbox import Outbox
-from payments_core.chains.outbox.record import OutboundTransfer, StaleChainView, mark_final
+from payments_core.chains.outbox.record import (
+    OutboundTransfer,
+    StaleChainView,
+    TransferOutcome,
+    TransferToWatch,
+    mark_final,
+)
 from payments_core.engine.decision import WorkerAuthority
 from payments_core.errors import InsufficientBalance, ReconciliationActionNotAllowed
 from payments_core.payments.destinations import ToWallet
@@ -337,7 +343,13 @@ def test_a_look_from_before_a_reorg_does_not_conclude(memory_world: World) -> No
     release_id = str(world.paid(payment.payment.id).release_id)
     outbox = Outbox(world.service.ports, world.service.chains)
     authority = WorkerAuthority(world.server.partition, "sandbox")
-    while (outcome := outbox.check_outcome(authority, release_id)).is_pending:
+
+    def look() -> TransferOutcome:
+        [outcome] = outbox.check_outcomes(authority, [TransferToWatch(release_id)])
+        assert isinstance(outcome, TransferOutcome)
+        return outcome
+
+    while (outcome := look()).is_pending:
         world.system.advance(1)
     world.reorg(40)
     world.service.scanner("sandbox").wake(8453)

@@ -1,0 +1,141 @@
+"""Claiming jobs and running them, in whatever thread asks.
+
+A job is run by its kind's handler. Those of a kind that has a batch handler, and of one partition,
+are run together; where that fails each is run by itself, for the others' sake.
+"""
+
+from __future__ import annotations
+
+from collections import ChainMap
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import attrs
+
+from payments_core.clock import Clock, Instant
+from payments_core.engine.decision import Decision
+from payments_core.engine.jobs.leases import LeaseKeeper
+from payments_core.engine.jobs.parking import LEASE_MS, ParkingPolicy, Queue
+from payments_core.storage import documents
+from payments_core.storage.jobs import Job
+from payments_core.storage.port import ClaimedJob, Storage, Transaction
+from payments_core.telemetry import Telemetry
+
+Handler = Callable[[ClaimedJob], ClaimedJob | None]
+"""Does a job and commits its outcome; what it raises counts as no outcome. It may lease the next
+job of its lane in that commit (`lease_next`), and returns it then: it is run at once."""
+
+BatchHandler = Callable[[Sequence[ClaimedJob]], object]
+"""Does jobs of one kind and partition together, and commits an outcome of each. Where it raises,
+each is done by itself; those that were committed before are not done again."""
+
+
+MAX_IN_A_ROW = 16
+"""So many jobs of a lane are run without a claim between them."""
+
+
+class JobExecutor:
+    """The handlers of one mode's jobs, and the leases of those that run."""
+
+    def __init__(
+        self,
+        storage: Storage,
+        clock: Clock,
+        mode: str,
+        handlers: Mapping[str, Handler],
+        batch_handlers: Mapping[str, BatchHandler],
+        refresh: Callable[[], None],
+        telemetry: Telemetry,
+    ) -> None:
+        """`refresh` is called before the clock is read."""
+        self._storage = storage
+        self._clock = clock
+        self._mode = mode
+        self.handlers = dict(handlers)
+        self.batch_handlers = dict(batch_handlers)
+        self._refresh = refresh
+        kinds = ChainMap[str, Any](self.handlers, self.batch_handlers)
+        self.parking = ParkingPolicy(storage, clock, kinds, telemetry)
+        self.leases = LeaseKeeper(storage, clock, refresh)
+
+    def claim(self, queue: Queue, now: Instant | None, limit: int) -> Sequence[ClaimedJob]:
+        """Lease due jobs of a queue; `now` is the clock's unless given."""
+        self._refresh()
+        claimed = self._storage.claim(
+            queue.full_name(self._mode),
+            self._clock.now() if now is None else now,
+            lease_ms=queue.lease_ms,
+            limit=limit,
+            lane_concurrency=queue.lane_concurrency,
+            holder=self.leases.holder,
+        )
+        self.leases.add(queue, claimed)
+        return claimed
+
+    def split_together(
+        self, claimed: Sequence[ClaimedJob]
+    ) -> tuple[Sequence[ClaimedJob], Sequence[ClaimedJob]]:
+        """The first of some jobs with those that are run together with it, and the others."""
+        if not claimed or claimed[0].job.kind not in self.batch_handlers:
+            return claimed[:1], claimed[1:]
+        alike = (claimed[0].partition, claimed[0].job.kind)
+        together = [item for item in claimed if (item.partition, item.job.kind) == alike]
+        others = [item for item in claimed if (item.partition, item.job.kind) != alike]
+        return together, others
+
+    def run(self, queue: Queue, claimed: Sequence[ClaimedJob]) -> int:
+        """Run a job, or those that are run together, and what follows in its lane; how many.
+
+        It raises nothing of theirs.
+        """
+        following, ran = self._run_once(queue, claimed), len(claimed)
+        while following is not None:
+            self.leases.add(queue, [following])
+            if ran == MAX_IN_A_ROW:  # the other lanes have their turn
+                self.leases.remove([following])
+                self.parking.release_unstarted([following])
+                break
+            following, ran = self._run_once(queue, [following]), ran + 1
+        return ran
+
+    def _run_once(self, queue: Queue, claimed: Sequence[ClaimedJob]) -> ClaimedJob | None:
+        try:
+            runnable = [item for item in claimed if self.parking.should_run(queue, item)]
+            return self._handle(queue, runnable) if runnable else None
+        finally:
+            self.leases.remove(claimed)
+
+    def _handle(self, queue: Queue, claimed: Sequence[ClaimedJob]) -> ClaimedJob | None:
+        kind = claimed[0].job.kind
+        try:
+            with self.parking.telemetry.observe_job(queue.name, kind, len(claimed)):
+                if kind not in self.batch_handlers:
+                    return self.handlers[kind](claimed[0])
+                self.batch_handlers[kind](claimed)
+        except Exception as error:
+            if len(claimed) == 1:
+                self.parking.record_failure(queue, claimed[0], error)
+            else:
+                for item in claimed:
+                    self._handle(queue, [item])
+        return None
+
+
+def lease_next(
+    tx: Transaction, claimed: ClaimedJob, following: Job | None, *, now: Instant
+) -> Decision[ClaimedJob | None]:
+    """The lease of the job that follows in a claimed job's lane, for the commit that ends that one.
+
+    The lane is this worker's until then, so it spares a claim. `following` is as it was read; None
+    where it has changed since, or is not due.
+    """
+    if following is None or max(following.due_at, following.lease_until) > now:
+        return Decision(None)
+    current = tx.get(Job, following.id, for_update=True)
+    if current is None or current.version != following.version:
+        return Decision(None)
+    leased = attrs.evolve(
+        current, claims=current.claims + 1, lease_until=now + LEASE_MS, holder=claimed.job.holder
+    )
+    stored = documents.stamp(leased, leased.version + 1)
+    return Decision(ClaimedJob(claimed.partition, stored), replaces=(leased,))

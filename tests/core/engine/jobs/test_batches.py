@@ -1,0 +1,164 @@
+"""Jobs that are done together: those of a kind and partition, and each alone where that fails."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import attrs
+
+from payments_core.clock import MINUTE
+from payments_core.engine.decision import Decision, WorkerAuthority
+from payments_core.engine.jobs.execution import MAX_IN_A_ROW, BatchHandler, lease_next
+from payments_core.engine.jobs.worker import Worker
+from payments_core.storage.jobs import Job
+from payments_core.storage.port import ClaimedJob
+from tests.core.engine.jobs.bench import STOPPING, Bench
+
+
+def worker(bench: Bench, many: BatchHandler) -> Worker:
+    handlers = {"note": bench.note}
+    return Worker(
+        bench.storage, bench.clock, "sandbox", handlers, (STOPPING,), batch_handlers={"many": many}
+    )
+
+
+@attrs.define
+class Together:
+    """Ends its jobs in one commit, and notes which it was given; one may be bad."""
+
+    bench: Bench
+    bad: str = ""
+    given: list[list[str]] = attrs.field(factory=list)
+
+    def __call__(self, claimed: Sequence[ClaimedJob]) -> None:
+        subjects = [item.job.subject for item in claimed]
+        self.given.append(subjects)
+        if self.bad in subjects:
+            raise ValueError("damaged")
+        nothing: Decision[None] = Decision(None)
+        self.bench.committer.finish_all(
+            WorkerAuthority.of(claimed[0]),
+            claimed,
+            lambda tx, id_sequence, ours: {item.job.id: nothing for item in ours},
+        )
+
+
+def test_jobs_of_a_kind_are_done_in_one_call_and_others_by_themselves() -> None:
+    bench = Bench()
+    together = Together(bench)
+    for subject in "ab":
+        bench.add(subject, "many")
+    bench.add("c")
+    bench.add("d", "many")
+    assert worker(bench, together).run_until_idle() == 4
+    assert [sorted(subjects) for subjects in together.given] == [["a", "b", "d"]]
+    assert bench.ran == ["c"]
+    assert worker(bench, together).next_due() is None
+
+
+def test_a_job_that_fails_holds_up_none_of_those_that_were_done_with_it() -> None:
+    bench = Bench()
+    together = Together(bench, bad="b")
+    for subject in "abc":
+        bench.add(subject, "many")
+    running = worker(bench, together)
+    running.run_due()
+    assert together.given[1:] == [["a"], ["b"], ["c"]]
+    assert set(bench.jobs()) == {"b"}
+    assert bench.jobs()["b"].lease_until > bench.clock.now(), "it waits for its next turn"
+    together.bad = ""
+    bench.clock.advance(MINUTE // 1_000)
+    assert running.run_until_idle() == 1
+
+
+def test_jobs_of_two_environments_are_not_done_together() -> None:
+    bench = Bench()
+    together = Together(bench)
+    bench.add("a", "many")
+    found = bench.jobs()["a"]
+    bench.storage.transact("env_other", lambda tx: tx.insert(attrs.evolve(found, version=0)))
+    assert worker(bench, together).run_until_idle() == 2
+    assert together.given == [["a"], ["a"]]
+
+
+def test_what_was_committed_before_a_failure_is_not_done_again() -> None:
+    bench = Bench()
+    ends: list[str] = []
+
+    def one_by_one(claimed: Sequence[ClaimedJob]) -> None:
+        for item in claimed:
+            if item.job.subject == "b" and len(claimed) > 1:
+                raise ValueError("damaged")
+            bench.end(item)
+            ends.append(item.job.subject)
+
+    for subject in "abc":
+        bench.add(subject, "many")
+    worker(bench, one_by_one).run_until_idle()
+    assert sorted(ends) == ["a", "b", "c"]
+    assert bench.jobs() == {}
+
+
+def following(bench: Bench) -> Worker:
+    """A worker whose jobs of a lane lease the next in their commit."""
+
+    def run(claimed: ClaimedJob) -> ClaimedJob | None:
+        lane = bench.storage.read(
+            claimed.partition,
+            lambda snapshot: snapshot.find(Job, "by_lane", (claimed.job.lane,)).records,
+        )
+        later = next((job for job in lane if job.id != claimed.job.id), None)
+        bench.ran.append(claimed.job.subject)
+        return bench.committer.commit(
+            WorkerAuthority.of(claimed),
+            lambda tx, id_sequence: lease_next(tx, claimed, later, now=bench.clock.now()),
+            claimed=claimed,
+        )
+
+    return bench.worker(next=run)
+
+
+def test_the_next_job_of_a_lane_is_run_without_a_claim() -> None:
+    bench = Bench()
+    claims = 0
+    claim = bench.storage.claim
+
+    def counted(*args: Any, **more: Any) -> Any:
+        nonlocal claims
+        claims += 1
+        return claim(*args, **more)
+
+    bench.storage.claim = counted  # type: ignore[method-assign]
+    for subject in "abc":
+        bench.add(subject, "next", lane="shared")
+    assert following(bench).run_until_idle() == 3
+    assert sorted(bench.ran) == ["a", "b", "c"]
+    assert claims == 3, "the first, and two that find nothing more"
+    assert bench.jobs() == {}
+
+
+def test_a_lane_gives_way_after_so_many_jobs_in_a_row() -> None:
+    bench = Bench()
+    for n in range(MAX_IN_A_ROW + 2):
+        bench.add(f"s{n:02}", "next", lane="shared")
+    bench.add("a", lane="a")
+    worker = following(bench)
+    assert worker.run_until_idle() == MAX_IN_A_ROW + 3
+    assert "a" in (*bench.ran[:1], *bench.ran[MAX_IN_A_ROW : MAX_IN_A_ROW + 1])
+
+
+def test_what_is_not_due_or_changed_meanwhile_is_not_leased() -> None:
+    bench = Bench()
+    bench.add("a", "next", lane="shared")
+    bench.add("b", "next", lane="shared", delay_ms=MINUTE)
+    worker = following(bench)
+    assert worker.run_until_idle() == 1
+    assert bench.jobs()["b"].lease_until == 0
+    later = attrs.evolve(bench.jobs()["b"], due_at=0)
+    claimed = ClaimedJob("env_test", later)
+    stale = attrs.evolve(later, version=later.version + 1)
+    decision = bench.storage.transact(
+        "env_test", lambda tx: lease_next(tx, claimed, stale, now=bench.clock.now())
+    )
+    assert (decision.result, decision.replaces) == (None, ())
