@@ -307,7 +307,7 @@ class Committer:
         ]
         fan_outs = [new_fan_out(authority.partition, events, now)] if events else []
         jobs = [
-            build_job(authority, new_job, id_sequence.issue("job"))
+            build_job(authority, new_job, new_job.id or id_sequence.issue("job"))
             for new_job in (*fan_outs, *decision.jobs)
         ]
         inserts = (*decision.inserts, *events, *jobs)  # jobs last: they come and go

@@ -63,7 +63,10 @@ class WorkerAuthority:
 
 @attrs.frozen
 class NewJob:
-    """A job as a decision states it; `queue` is given without its mode."""
+    """A job as a decision states it; `queue` is given without its mode.
+
+    It gets an `id` unless it has one, by which it can be found again.
+    """
 
     queue: str
     kind: str
@@ -72,6 +75,7 @@ class NewJob:
     subject: str
     arguments: Mapping[str, str] = attrs.field(factory=dict)
     ordinal: int = 0
+    id: str | None = None
 
 
 @attrs.frozen

@@ -41,7 +41,11 @@ from payments_core.payments.details import (
     reads_of_details,
 )
 from payments_core.payments.journal.record import JournalEntry
-from payments_core.payments.option_cleanup import cancel_transfer, close_open_options
+from payments_core.payments.option_cleanup import (
+    cancel_transfer,
+    close_open_options,
+    expiry_job_id,
+)
 from payments_core.payments.payouts import lifecycle as payouts
 from payments_core.payments.progress import advance_payment, reservation_of_send
 from payments_core.payments.receipts.record import Receipt
@@ -360,8 +364,15 @@ def _cancel_send(tx: Transaction, payment: Payment) -> Decision[None]:
 
 
 def expiry_job(partition: str, payment: Payment) -> NewJob:
-    """The job at a Payment's expiry."""
-    return NewJob("timers", EXPIRE_PAYMENT, f"expiry:{partition}", payment.expires_at, payment.id)
+    """The job at a Payment's expiry; the settlement before it ends it."""
+    return NewJob(
+        "timers",
+        EXPIRE_PAYMENT,
+        f"expiry:{partition}",
+        payment.expires_at,
+        payment.id,
+        id=expiry_job_id(payment.id),
+    )
 
 
 def _require_no_metadata_of_clients(authority: Authority, new: NewPayment) -> None:

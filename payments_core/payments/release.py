@@ -28,6 +28,7 @@ from payments_core.engine.decision import Decision
 from payments_core.engine.identifiers import IdSequence
 from payments_core.payments import lifecycle, routing
 from payments_core.payments.details import lock_payment
+from payments_core.payments.option_cleanup import end_expiry, expiry_job_id
 from payments_core.payments.payouts import lifecycle as payouts
 from payments_core.payments.payouts.jobs import payout_job
 from payments_core.payments.progress import SEND_RELEASE, reservation_of_send
@@ -66,8 +67,10 @@ class ReleaseOwner:
         return TransferToSend(record.chain_id, record.release_id)
 
     def locks(self, record: Payment, transaction_hash: str) -> Sequence[Get]:
-        """The Payment."""
-        return (Get(Payment, record.id, "exclusive"),)
+        """The job at its expiry, where it settles, and the Payment."""
+        settles = record.status == "executing" and _has_expiry(record)
+        expiry = (Get(Job, expiry_job_id(record.id), "exclusive"),) if settles else ()
+        return (*expiry, Get(Payment, record.id, "exclusive"))
 
     def on_sent(
         self, tx: Transaction, record: Payment, signed: SignedTransaction, *, now: Instant
@@ -144,7 +147,7 @@ class ReleaseOwner:
         send's reservation ended."""
         if outcome.reason is None:
             # Of all that were signed for it, this one is in a block.
-            decision = _complete(attrs.evolve(locked, release_hash=outcome.hash), now=now)
+            decision = _complete(tx, attrs.evolve(locked, release_hash=outcome.hash), now=now)
         else:
             fail = lifecycle.fail_release if locked.payout is None else payouts.fail_funding
             decision = fail(locked, outcome.reason, now=now).as_decision()
@@ -177,14 +180,20 @@ class ReleaseOwner:
         return reverse_release(payment, reason, now=now).as_decision()
 
 
-def _complete(payment: Payment, *, now: Instant) -> Decision[None]:
+def _complete(tx: Transaction, payment: Payment, *, now: Instant) -> Decision[None]:
     """What follows when the transfer is final."""
     if payment.route is not None:
         return routing.hand_over(payment, now=now)
     if payment.payout is None:
-        return lifecycle.settle(payment, now=now).as_decision()
+        settled = lifecycle.settle(payment, now=now).as_decision()
+        return settled.merge(end_expiry(tx, payment)) if _has_expiry(payment) else settled
     step = payouts.fund(payment, now=now)
     return step.as_decision().merge(Decision(None, jobs=(payout_job(step.record, now),)))
+
+
+def _has_expiry(payment: Payment) -> bool:
+    """Whether it waited for a payer."""
+    return payment.intent != "send"
 
 
 def _has_funded_payout(payment: Payment) -> bool:

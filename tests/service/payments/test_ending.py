@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import attrs
 import pytest
 
 from payments_core.chains.outbox.outbox import Outbox
 from payments_core.chains.outbox.record import OutboundTransfer
 from payments_core.engine.decision import WorkerAuthority
 from payments_core.errors import InvalidState, OptionExpired, PaymentExpired
+from payments_core.payments.option_cleanup import end_expiry, expiry_job_id
+from payments_core.payments.record import Payment
+from payments_core.storage.jobs import Job
 from payments_core.storage.port import ClaimedJob
+from payments_core.storage.records import Record
 from tests.service.world import BASE, World, atomic
 
 
@@ -222,3 +227,35 @@ def test_options_of_a_payment_that_expired_are_expired_for_refresh_too(world: Wo
     world.advance(300)
     with pytest.raises((PaymentExpired, OptionExpired)):
         world.service.vault_options.refresh(world.client, payment.payment.id, option.option.id)
+
+
+def expiry_of(world: World, payment_id: str) -> Job | None:
+    return world.storage.read(
+        world.environment_id, lambda snapshot: snapshot.get(Job, expiry_job_id(payment_id))
+    )
+
+
+def test_a_payment_that_settles_leaves_no_job_at_its_expiry(world: World) -> None:
+    option = world.authorized()
+    id = option.payment.id
+    world.run()
+    waiting = expiry_of(world, id)
+    assert waiting is not None
+    assert waiting.due_at == option.payment.expires_at
+    world.finish()
+    assert world.paid(id).status == "succeeded"
+    assert expiry_of(world, id) is None
+    world.advance(3_700)
+    assert (world.paid(id).status, world.option_now(option).status) == ("succeeded", "succeeded")
+
+
+def test_what_is_still_on_its_way_keeps_the_job_at_the_expiry(memory_world: World) -> None:
+    world = memory_world
+    payment = world.payment().payment
+    pending = attrs.evolve(payment, sighted=("evidence",))
+
+    def ended(one: Payment) -> tuple[Record, ...]:
+        return world.storage.transact(world.environment_id, lambda tx: end_expiry(tx, one).deletes)
+
+    assert ended(payment) == (expiry_of(world, payment.id),)
+    assert ended(pending) == ()
