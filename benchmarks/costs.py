@@ -8,7 +8,8 @@ rates, are what docs/scale.md reckons with. The cluster is private and waits for
 First everything in this process, over WSGI, in a sandbox: each operation after a few of its kind,
 on one connection. What the simulated chains and the sandbox's clock ask the storage is counted
 apart, since real chains ask their nodes instead. Then creates through a `payments serve` of mode
-production, whose processor time is read from the system, and so is PostgreSQL's.
+production, whose processor time is read from the system, and so is PostgreSQL's. Last, a whole
+Payment with one webhook endpoint (`payment_costs.py`).
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ from typing import Any
 
 import psycopg
 
-from benchmarks import pipeline, serve_postgres, webhook_receiver, webhooks
+from benchmarks import payment_costs, pipeline, serve_postgres, webhook_receiver, webhooks
+from benchmarks.processors import children_of, processor_s
 from payments_core.credentials.keyring import KeyRing
 from payments_core.record_types import RECORD_TYPES
 from payments_core.service import PaymentsService, Settings
@@ -40,7 +42,6 @@ TITLES = ("runs", "trips", "statements", "apart", "commits", "ms", "PG ms", "WAL
 that PostgreSQL adds where a page is changed for the first time after a checkpoint."""
 WITHOUT_PAGES = {"full_page_writes": "off"}
 THREADS = 8
-TICKS = os.sysconf("SC_CLK_TCK")
 APART = ("simulated", "sandbox_clock")
 
 
@@ -84,7 +85,7 @@ class Meter:
         """Processor time of PostgreSQL so far, the backends that live and those that ended."""
         pid = self._cluster.pid
         assert pid is not None
-        return processor_s([pid, *children(pid)])
+        return processor_s([pid, *children_of(pid)])
 
     def wal_bytes(self) -> int:
         row = self._connection.execute(
@@ -303,14 +304,6 @@ def deliveries(meter: Meter, cluster: Cluster, runs: int) -> None:
         bench.close()
 
 
-def processor_s(pids: Sequence[int]) -> float:
-    total = 0
-    for pid in pids:
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-        total += sum(map(int, fields[11:15]))  # its own, and that of children which have ended
-    return total / TICKS
-
-
 def served(meter: Meter, cluster: Cluster, seconds: float) -> None:
     """Creates through `payments serve` in mode production: processor time, WAL, and rate."""
     with tempfile.TemporaryDirectory() as folder:
@@ -321,7 +314,7 @@ def served(meter: Meter, cluster: Cluster, seconds: float) -> None:
             with deployment.serving(processes) as ports:
                 request = deployment.request()
                 serve_postgres.served(ports, request, 2.0)
-                serves = [pid for pid in children(os.getpid()) if "serve" in command(pid)]
+                serves = [pid for pid in children_of(os.getpid()) if "serve" in command(pid)]
                 assert len(serves) == processes
                 wal = meter.wal_bytes()
                 ours, theirs = processor_s(serves), meter.postgres_s()
@@ -338,19 +331,6 @@ def served(meter: Meter, cluster: Cluster, seconds: float) -> None:
 
 def payments(meter: Meter) -> int:
     return meter.sizes()["payments"][0]
-
-
-def children(parent: int) -> list[int]:
-    found = []
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                fields = (entry / "stat").read_text().rpartition(")")[2].split()
-            except (FileNotFoundError, ProcessLookupError):
-                continue
-            if int(fields[1]) == parent:
-                found.append(int(entry.name))
-    return found
 
 
 def command(pid: int) -> list[str]:
@@ -374,6 +354,7 @@ def main() -> None:
     with Cluster(settings={"shared_buffers": "256MB"}) as cluster:
         served(Meter(cluster), cluster, options.seconds)
     on_sqlite(options.runs)
+    payment_costs.report(options.runs)
     print(f"cores: {os.cpu_count()}")
 
 

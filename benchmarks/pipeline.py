@@ -29,6 +29,7 @@ from payments_core.payments.destinations import ToAccount
 from payments_core.payments.operations import NewPayment
 from payments_core.record_types import RECORD_TYPES
 from payments_core.service import PaymentsService
+from payments_core.storage.port import Storage
 from payments_core.storage_loader import open_storage
 from payments_core_http.app import create_app
 from payments_core_http.server.server import Server
@@ -43,11 +44,14 @@ class Bench:
     """A service on a fresh SQLite file, or on another fresh storage, with one app, a payer with
     funds, and a recipient."""
 
-    def __init__(self, folder: Path, url: str | None = None) -> None:
+    def __init__(
+        self, folder: Path, url: str | None = None, *, storage: Storage | None = None, **parts: Any
+    ) -> None:
+        """`parts` go to the service as they are."""
         self.path = folder / "payments.db"
-        storage = open_storage(url or f"sqlite:///{self.path}", RECORD_TYPES)
+        storage = storage or open_storage(url or f"sqlite:///{self.path}", RECORD_TYPES)
         storage.migrate()
-        self.service = PaymentsService(storage, KeyRing.parse(KeyRing.generate()))
+        self.service = PaymentsService(storage, KeyRing.parse(KeyRing.generate()), **parts)
         self.app = self.service.tenants.create_app("Bench", "bench", modes=("sandbox",))
         environment_id = self.app.environments["sandbox"]
         _, self.secret = self.service.tenants.create_key(environment_id, "standard", "bench")

@@ -1,0 +1,238 @@
+"""What a whole Payment costs with one webhook endpoint, from its creation to `succeeded` and after.
+
+    python -m benchmarks.payment_costs [--runs 100] [--jobs]
+
+The simulation is left out: its chains and the sandbox's clock live in memory here, and the time
+that they take is taken off, as real chains ask their nodes instead. A worker runs the jobs in one
+thread, in the batches that it claims while it is busy. `--jobs` tells which job costs what.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+import attrs
+
+from benchmarks import pipeline, webhook_receiver, webhooks
+from benchmarks.processors import children_of, processor_s
+from payments_core.chains.scanner import SCAN
+from payments_core.clock import SECOND
+from payments_core.conformance.transport.certificates import NAME
+from payments_core.payments.record import Payment
+from payments_core.record_types import RECORD_TYPES
+from payments_core.service import Settings
+from payments_core.storage.memory.adapter import MemoryStorage
+from payments_core.storage.port import SIMULATED, Storage
+from payments_core.storage.postgres.pipeline import EncodedParams, PipelinedConnection, ResultRow
+from payments_core.storage_loader import open_storage
+from payments_core.webhooks.record import Delivery
+from payments_core.webhooks.settings import WebhookSettings
+from tests.servers.cluster import Cluster
+
+T = TypeVar("T")
+
+STEP_S = 2
+"""The clock's step: so long a busy worker's backlog is."""
+SETTLED_AFTER_S = 40
+EXPIRED_AFTER_S = 1_200
+
+RECORDED = {"trips": 297.1, "statements": 728.4, "commits": 55.0, "ms": 95.1, "PG ms": 77.5}
+"""Before jobs were done together; the times under a load of 35 on two cores."""
+TARGET = {"trips": 45.0, "statements": 110.0, "commits": 12.0, "ms": 8.0, "PG ms": 9.0}
+
+
+class SimulationInMemory:
+    """A storage whose simulated partition is in memory; `spent_s` is what that took."""
+
+    def __init__(self, storage: Storage) -> None:
+        self._storage = storage
+        self._simulated = MemoryStorage()
+        self.spent_s = 0.0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._storage, name)
+
+    def transact(self, partition: str, work: Callable[[Any], T]) -> T:
+        return self._route(partition, lambda storage: storage.transact(partition, work))
+
+    def read(self, partition: str, work: Callable[[Any], T]) -> T:
+        return self._route(partition, lambda storage: storage.read(partition, work))
+
+    def _route(self, partition: str, call: Callable[[Storage], T]) -> T:
+        if partition != SIMULATED:
+            return call(self._storage)
+        began = time.thread_time()
+        try:
+            return call(self._simulated)
+        finally:
+            self.spent_s += time.thread_time() - began
+
+
+@attrs.define
+class StatementCounts:
+    """What this process asks PostgreSQL, under the label of what it does just then."""
+
+    label: str = ""
+    by_label: dict[str, Counter[str]] = attrs.field(factory=dict)
+
+    @contextmanager
+    def counting(self) -> Iterator[None]:
+        """Count until the end of the block."""
+        inner = PipelinedConnection.run
+
+        def run(
+            wire: PipelinedConnection, statements: Sequence[tuple[str, EncodedParams]]
+        ) -> list[list[ResultRow]]:
+            counts = self.by_label.setdefault(self.label, Counter())
+            counts["trips"] += 1
+            counts["statements"] += len(statements)
+            counts["commits"] += sum(sql.startswith("COMMIT") for sql, _ in statements)
+            return inner(wire, statements)
+
+        PipelinedConnection.run = run  # type: ignore[method-assign]
+        try:
+            yield
+        finally:
+            PipelinedConnection.run = inner  # type: ignore[method-assign]
+
+    def labelled(self, label: str, call: Callable[..., T]) -> Callable[..., T]:
+        """The call, counted under a label, unless another call that has one makes it."""
+
+        def count(*args: Any, **more: Any) -> T:
+            before, self.label = self.label, self.label or label
+            try:
+                self.by_label.setdefault(self.label, Counter())["calls"] += 1
+                return call(*args, **more)
+            finally:
+                self.label = before
+
+        return count
+
+    def total(self) -> Counter[str]:
+        """Everything, without labels, but for the scans: they are for all Payments together."""
+        counted = (counts for label, counts in self.by_label.items() if label != SCAN)
+        return sum(counted, Counter())
+
+
+@contextmanager
+def service_with_endpoint(url: str | None) -> Iterator[tuple[pipeline.Bench, SimulationInMemory]]:
+    """A service on PostgreSQL, or on a file, and an endpoint that receives all of its events."""
+    with tempfile.TemporaryDirectory() as folder:
+        opened = open_storage(url or f"sqlite:///{folder}/payments.db", RECORD_TYPES)
+        storage = SimulationInMemory(opened)
+        receiver = webhook_receiver.start()
+        bench = pipeline.Bench(
+            Path(folder),
+            storage=storage,
+            settings=Settings(webhooks=WebhookSettings(local_allowed=True)),
+            transport=webhooks.TRANSPORTS["threads"](),
+            resolver=webhooks.Here(),
+        )
+        chain: Any
+        for chain in bench.service.chains.values():  # its scans pass what is not final yet
+            chain.max_scan_interval_ms = STEP_S * SECOND
+        try:
+            hook = {"url": f"https://{NAME}:{receiver.port}/hook"}
+            environment_id = bench.app.environments["sandbox"]
+            authority = bench.service.tenants.system_authority(environment_id)
+            bench.service.webhooks.create(authority, **hook)
+            yield bench, storage
+        finally:
+            bench.close()
+            receiver.close()
+
+
+def whole_payments(bench: pipeline.Bench, counts: StatementCounts, runs: int) -> None:
+    """Payments from their creation until nothing is left to be done for them."""
+    service = bench.service
+    worker: Any = service.worker("sandbox")
+    storage: Any = service.ports.storage
+    for handlers in (worker._executor.handlers, worker._executor.batch_handlers):
+        for kind, handler in handlers.items():
+            handlers[kind] = counts.labelled(kind, handler)
+    storage.claim = counts.labelled("claims", storage.claim)
+    storage.next_due = counts.labelled("next_due", storage.next_due)
+    create = counts.labelled("request: create, option", bench.option)
+    authorize = counts.labelled("request: authorize", bench.authorize)
+    for _ in range(runs):
+        authorize(create())
+    clock: Any = service.ports.clock
+    for step_s, until_s in ((STEP_S, SETTLED_AFTER_S), (EXPIRED_AFTER_S, EXPIRED_AFTER_S)):
+        for _ in range(until_s // step_s):
+            worker.run_until_idle()
+            clock.advance_to(clock.now() + step_s * SECOND)
+    worker.run_until_idle()
+
+
+def require_settled(storage: Any, runs: int) -> None:
+    """Raise where not every Payment has succeeded, and every event been delivered."""
+    payments = Counter(item.record.status for item in storage.scan_page(Payment, limit=10 * runs))
+    deliveries = Counter(
+        item.record.status for item in storage.scan_page(Delivery, limit=100 * runs)
+    )
+    if payments != Counter(succeeded=runs) or set(deliveries) != {"delivered"}:
+        raise RuntimeError(f"not all is settled: {payments}, {deliveries}")
+
+
+def measure(url: str | None, runs: int, *, postgres_s: Callable[[], float]) -> dict[str, Any]:
+    """What one Payment costs, and what of that is each job's."""
+    counts = StatementCounts()
+    with service_with_endpoint(url) as (bench, storage):
+        for _ in range(5):
+            bench.authorize(bench.option())
+        bench.call("POST", "/v2/sandbox/clock", {"advanceSeconds": 1_200})
+        theirs, apart, began = postgres_s(), storage.spent_s, time.process_time()
+        with counts.counting():
+            whole_payments(bench, counts, runs)
+        spent_s = time.process_time() - began - (storage.spent_s - apart)
+        theirs = postgres_s() - theirs
+        require_settled(storage, runs + 5)
+    each = {name: count / runs for name, count in counts.total().items()}
+    return {
+        **each,
+        "ms": spent_s / runs * 1000,
+        "PG ms": theirs / runs * 1000,
+        "by_label": {
+            label: {name: count / runs for name, count in found.items()}
+            for label, found in counts.by_label.items()
+        },
+    }
+
+
+def report(runs: int, *, jobs: bool = False) -> None:
+    """Measure on PostgreSQL and on SQLite, and print it beside the target and the baseline."""
+    with Cluster(settings={"full_page_writes": "off"}) as cluster:
+        pid = cluster.pid
+        assert pid is not None
+        found = measure(
+            cluster.url(), runs, postgres_s=lambda: processor_s([pid, *children_of(pid)])
+        )
+    on_sqlite = measure(None, runs, postgres_s=lambda: 0.0)
+    print(f"{'a whole Payment, one endpoint':34}", *(f"{name:>10}" for name in TARGET))
+    rows = {"target": TARGET, "recorded before": RECORDED, "PostgreSQL": found, "SQLite": on_sqlite}
+    for title, row in rows.items():
+        print(f"{title:34}", *(f"{row.get(name, 0):10.1f}" for name in TARGET))
+    if jobs:
+        print(f"\n{'of it, on PostgreSQL':34}      calls      trips statements    commits")
+        for label, row in sorted(found["by_label"].items()):
+            names = ("calls", "trips", "statements", "commits")
+            print(f"{label:34}", *(f"{row.get(name, 0):10.2f}" for name in names))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--runs", type=int, default=100)
+    parser.add_argument("--jobs", action="store_true")
+    options = parser.parse_args()
+    report(options.runs, jobs=options.jobs)
+
+
+if __name__ == "__main__":
+    main()
