@@ -15,7 +15,7 @@ from functools import partial
 from hashlib import sha256
 from heapq import merge
 from itertools import groupby, islice, takewhile
-from typing import Generic, NoReturn
+from typing import Any, Generic, NoReturn
 from weakref import WeakValueDictionary
 
 import attrs
@@ -24,11 +24,12 @@ import msgspec
 
 from payments_core.clock import Instant
 from payments_core.storage import documents, port, query_semantics, schema_fingerprint
-from payments_core.storage.damaged_records import AlarmLimit, decode_row
+from payments_core.storage.damaged_records import AlarmLimit, decode_located, decode_row
 from payments_core.storage.jobs import NEVER, Job, require_holder
 from payments_core.storage.records import Index, R, Record, Value
 
 Values = Sequence[Value]
+Decode = Callable[..., Any]
 BACKWARDS = bytes(reversed(range(256)))
 SORTED_BYTES, LONGEST_KEY = 479, 511  # LMDB takes no longer key: a digest ends what is longer
 _open, _guard = WeakValueDictionary[str, lmdb.Environment](), threading.Lock()
@@ -86,7 +87,9 @@ class Rows:
 
     def __init__(self, txn: lmdb.Transaction[bytes], partition: str, skip: bool = False) -> None:
         self.txn, self.partition = txn, partition
-        self.decode = partial(decode_row, skip_damaged=skip, alarms=AlarmLimit())
+        self.decode: Callable[..., Any] = partial(
+            decode_row, skip_damaged=skip, alarms=AlarmLimit()
+        )
         self.conflict: port.Conflict | None = None
 
     def get(self, kind: type[R], id: str, *, for_update: bool = False) -> R | None:
@@ -191,10 +194,12 @@ class LmdbStorage:
 
     def locate(self, kind: type[R], lookup: str, keys: Sequence[Values], *,
                where: Sequence[port.Where] = (), after: tuple[str, str] | None = None,
-               limit: int = 100) -> Sequence[port.LocatedRecord[R]]:  # fmt: skip
+               limit: int = 100, on_damaged: port.OnDamaged | None = None,
+               ) -> Sequence[port.LocatedRecord[R]]:  # fmt: skip
         own, path = kind.collection, _paths(kind)[lookup]
         wanted = query_semantics.valid_lookup_keys(own, own.lookup(lookup), keys, limit)
         with self._begin() as rows:
+            rows.decode = partial(decode_located, on_damaged=on_damaged)
             scans = [rows.scan(kind, path, key, after or ()) for key in wanted]
             found = merge(*scans, key=lambda row: row.at(path.order))
             located = (row for row in found if query_semantics.matches(row.columns, where))

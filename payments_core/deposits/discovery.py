@@ -9,7 +9,6 @@ from __future__ import annotations
 import logging
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TypeVar
 
 import attrs
 
@@ -31,13 +30,9 @@ from payments_core.deposits.record import REORGED, AnyDepositAddress, Deposit, D
 from payments_core.engine.decision import Decision, NewJob, WorkerAuthority
 from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
-from payments_core.storage.port import (
-    MAX_LOCATE_KEYS,
-    ClaimedJob,
-    LocatedRecord,
-    Snapshot,
-    Transaction,
-)
+from payments_core.storage.damaged_records import leave_out_damaged
+from payments_core.storage.lookups import locate_all
+from payments_core.storage.port import ClaimedJob, Snapshot, Transaction
 from payments_core.tenants.modes import is_of_mode
 from payments_core.tenants.record import Environment
 
@@ -50,7 +45,6 @@ LOOKUP_BATCH = 50
 AddressRows = Mapping[str, Mapping[str, Sequence[AnyDepositAddress]]]
 """The rows of deposit addresses: by address, then by partition."""
 
-A = TypeVar("A", DepositAddress, ReturnAddress)
 
 _log = logging.getLogger(__name__)
 
@@ -104,15 +98,10 @@ class DepositDiscovery:
 
     def on_reorg(self, chain_id: int, first: int, last: int) -> None:
         """Have every deposit looked at again that was seen in these blocks."""
-        for start in range(first, last + 1, MAX_LOCATE_KEYS):
-            heights = range(start, min(start + MAX_LOCATE_KEYS, last + 1))
-            after: tuple[str, str] | None = None
-            while page := self._storage.locate(
-                Deposit, "by_block", [(chain_id, height) for height in heights], after=after
-            ):
-                for located in page:
-                    self._recheck_deposit(located.partition, located.record.id)
-                after = (page[-1].partition, page[-1].record.id)
+        keys = ((chain_id, height) for height in range(first, last + 1))
+        for located in locate_all(self._storage, Deposit, "by_block", keys):
+            with leave_out_damaged(f"deposit {located.record.id}", located.partition):
+                self._recheck_deposit(located.partition, located.record.id)
 
     def _read_transactions(
         self, chain_id: int, hashes: Sequence[str]
@@ -136,7 +125,8 @@ class DepositDiscovery:
             for partition, issued in addresses.get(incoming.address, {}).items():
                 address = _choose_address(chain_id, issued)
                 if not _is_paid_on(address, view):
-                    self._record_deposit(partition, address, incoming)
+                    with leave_out_damaged(f"a deposit by {view.hash}", partition):
+                        self._record_deposit(partition, address, incoming)
 
     def _schedule_lookup(
         self, chain_id: int, transfer: ScannedTransfer, partitions: Iterable[str]
@@ -166,25 +156,12 @@ class DepositDiscovery:
     def _find_addresses(self, recipients: set[str]) -> AddressRows:
         """Those of the recipients that are deposit addresses: their rows, by partition."""
         rows: dict[str, dict[str, list[AnyDepositAddress]]] = defaultdict(lambda: defaultdict(list))
-        keys = [(address,) for address in sorted(recipients)]
-        for start in range(0, len(keys), MAX_LOCATE_KEYS):
-            batch = keys[start : start + MAX_LOCATE_KEYS]
-            for own in self._locate_addresses(DepositAddress, batch):
-                rows[own.record.address][own.partition].append(own.record)
-            for paying in self._locate_addresses(ReturnAddress, batch):
-                rows[paying.record.address][paying.partition].append(paying.record)
+        keys = [(address,) for address in sorted(recipients)]  # one row for each chain
+        for own in locate_all(self._storage, DepositAddress, "by_address", keys):
+            rows[own.record.address][own.partition].append(own.record)
+        for paying in locate_all(self._storage, ReturnAddress, "by_address", keys):
+            rows[paying.record.address][paying.partition].append(paying.record)
         return rows
-
-    def _locate_addresses(
-        self, kind: type[A], keys: Sequence[tuple[str]]
-    ) -> list[LocatedRecord[A]]:
-        """All rows of these addresses: an address has one for each chain it was issued for."""
-        found: list[LocatedRecord[A]] = []
-        after: tuple[str, str] | None = None
-        while page := self._storage.locate(kind, "by_address", keys, after=after):
-            found += page
-            after = (page[-1].partition, page[-1].record.id)
-        return found
 
     def _record_deposit(
         self, partition: str, address: AnyDepositAddress, incoming: IncomingTransfer

@@ -21,6 +21,7 @@ from payments_core.onramps.credit import FOLLOW_TRANSFER, ONRAMP_ARGUMENT
 from payments_core.onramps.record import OnrampAccount, UnmatchedTransfer
 from payments_core.onramps.review import LOOK_AGAIN_MS
 from payments_core.storage.jobs import Job
+from payments_core.storage.lookups import locate_with_damaged
 from payments_core.storage.port import DIRECTORY, ClaimedJob, Transaction
 from payments_core.tenants.modes import is_of_mode
 
@@ -48,18 +49,27 @@ class IncomingNotices:
     def store_page(self, after: str | None) -> NoticesPage:
         """One page of the bank's list."""
         page = self._bank.list_incoming_notices(after=after)
-        jobs = self._jobs_of(page.notices)
+        jobs, left_out = self._jobs_of(page.notices)
         stored, has_left = store_jobs(self._committer, self._clock, self._mode, jobs)
-        return NoticesPage(stored, has_left, next=page.next)
+        return NoticesPage(stored, has_left or left_out, next=page.next)
 
     def acknowledge(self, notice_ids: Sequence[str]) -> None:
         """End these notices at the bank."""
         self._bank.acknowledge(notice_ids)
 
-    def _jobs_of(self, notices: Sequence[IncomingNotice]) -> Mapping[str, Mapping[str, NoticeJob]]:
-        """The jobs by partition and id, each with its notices; none for the other mode's."""
+    def _jobs_of(
+        self, notices: Sequence[IncomingNotice]
+    ) -> tuple[Mapping[str, Mapping[str, NoticeJob]], bool]:
+        """The jobs by partition and id, each with its notices; none for the other mode's.
+
+        Those for an on-ramp that cannot be read stay at the bank, and whether there are any is the
+        second answer: what came for it must not go back as if it were for nobody.
+        """
         keys = sorted({notice.account_key for notice in notices if notice.account_key is not None})
-        found = self._storage.locate(OnrampAccount, "by_bank_key", [(key,) for key in keys])
+        found, damaged = locate_with_damaged(
+            self._storage, OnrampAccount, "by_bank_key", [(key,) for key in keys]
+        )
+        left_out = {row.key[0] for row in damaged}
         owners = {item.record.bank_key: item for item in found}
         ours = {
             partition
@@ -68,6 +78,8 @@ class IncomingNotices:
         }
         jobs: dict[str, dict[str, NoticeJob]] = defaultdict(dict)
         for notice in notices:
+            if notice.account_key in left_out:
+                continue
             owner = owners.get(notice.account_key or "")
             if owner is not None and owner.partition not in ours:
                 continue
@@ -77,7 +89,7 @@ class IncomingNotices:
                 self._mode, partition, notice.incoming_id, onramp, now=self._clock.now()
             )
             jobs[partition].setdefault(job.id, (job, []))[1].append(notice.id)
-        return jobs
+        return jobs, bool(left_out)
 
 
 def new_transfer_job(

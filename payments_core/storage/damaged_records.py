@@ -8,7 +8,8 @@ names the place of a row and never what it contains.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import TypeVar
 
 from payments_core.storage import documents
@@ -73,6 +74,26 @@ def decode_row(
     return record
 
 
+def decode_located(
+    kind: type[R],
+    partition: str,
+    id: str,
+    body: bytes | str,
+    on_damaged: Callable[[str, str], None] | None,
+) -> R | None:
+    """The record of a row that `locate` came to. Raises UnreadableDocument without `on_damaged`.
+
+    That is told of a row that cannot be read, or whose record says another id; then it is None.
+    """
+    if on_damaged is None:
+        return documents.decode(kind, body)
+    record = try_decode(kind, body)
+    if record is None or record.id != id:
+        on_damaged(partition, id)
+        return None
+    return record
+
+
 def load_listed(
     partition: str, kind: type[Record], ids: Iterable[str], load: Callable[[str], T]
 ) -> tuple[T, ...]:
@@ -90,6 +111,16 @@ def load_listed(
             message = "ALARM: %s of %s in %s is not listed: a row that belongs to it is damaged"
             alarms.raise_one(message, id, partition, kind.collection.name)
     return tuple(loaded)
+
+
+@contextmanager
+def leave_out_damaged(what: str, partition: str) -> Iterator[None]:
+    """Around what one tenant has of something that is done for all: where a row of it cannot be
+    read, it is left out with an alarm, and the others' go on."""
+    try:
+        yield
+    except documents.UnreadableDocument:  # its text may quote what the row holds
+        _log.critical("ALARM: %s of %s is left out: a row of it cannot be read", what, partition)
 
 
 def require_row(kind: type[R], id: str, record: R | None) -> R:

@@ -182,6 +182,10 @@ class ClaimedJob:
     job: Job
 
 
+OnDamaged = Callable[[str, str], None]
+"""Is told the partition and the id of a row that cannot be read."""
+
+
 @attrs.frozen
 class LocatedRecord(Generic[Item]):
     """A record that `locate` found, and the partition that it lies in."""
@@ -213,6 +217,7 @@ class Storage(Protocol):
         where: Sequence[Where] = (),
         after: tuple[str, str] | None = None,
         limit: int = 100,
+        on_damaged: OnDamaged | None = None,
     ) -> Sequence[LocatedRecord[R]]:
         """The records of any partition that a lookup finds, for those who know no partition.
 
@@ -221,6 +226,10 @@ class Storage(Protocol):
         of (partition, id), at most `limit` of them, and go on behind `after`, the partition and
         id of the last one; fewer than `limit` are the end. Like `read`, it sees what is committed
         and is never older than a commit already answered.
+
+        A row whose document cannot be read raises UnreadableDocument. With `on_damaged` it is
+        passed over, `on_damaged` is told of it, and the answer may be short. So one tenant's
+        damaged row does not stop what is done for all (`lookups.locate_all`).
 
         Raises ValueError for keys that are too many or do not fit the lookup, StorageUnavailable.
         """

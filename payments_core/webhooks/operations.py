@@ -283,7 +283,7 @@ class WebhookEndpoints:
             page = self._storage.read(
                 authority.partition,
                 lambda snapshot, after=after: snapshot.find(  # type: ignore[misc]
-                    Endpoint, "by_status", ("active",), after=after, limit=100
+                    Endpoint, "by_status", ("active",), after=after, limit=100, skip_damaged=True
                 ),
             )
             active += len(page.records)

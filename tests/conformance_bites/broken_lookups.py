@@ -203,6 +203,18 @@ class LocateDirty(SnapshotDirty):
         return dirty.locate(kind, lookup, keys, **options)
 
 
+class DamagedRowStopsLocating(Wrapped):
+    def locate(self, kind: Any, lookup: str, keys: Any, **options: Any) -> Any:
+        return super().locate(kind, lookup, keys, **{**options, "on_damaged": None})
+
+
+class DamagedRowIsNotToldOf(Wrapped):
+    def locate(self, kind: Any, lookup: str, keys: Any, **options: Any) -> Any:
+        return super().locate(
+            kind, lookup, keys, **{**options, "on_damaged": lambda partition, id: None}
+        )
+
+
 # The next instant.
 
 

@@ -117,6 +117,8 @@ IN_MEMORY: dict[type[broken.Wrapped], str] = {
     broken_lookups.DeletedIsStillFound: "a_changed_record_is_located_by_what_it_says_now",
     broken_lookups.LocateStale: "an_answered_commit_is_located",
     broken_lookups.LocateDirty: "what_is_not_committed_is_not_located",
+    broken_lookups.DamagedRowStopsLocating: "a_damaged_row_is_told_of_where_that_is_asked_for",
+    broken_lookups.DamagedRowIsNotToldOf: "a_damaged_row_is_told_of_where_that_is_asked_for",
     broken_lookups.NextDueIgnoresAfter: "next_due_after_an_instant_is_later_than_it",
     broken_lookups.NextDueIsNotLater: "next_due_after_an_instant_is_later_than_it",
     broken_lookups.NextDueOfTheFirstAlone: "next_due_after_an_instant_is_later_than_it",

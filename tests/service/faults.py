@@ -24,6 +24,7 @@ from payments_core.storage.port import (
     ClaimedJob,
     CommitUnknown,
     LocatedRecord,
+    OnDamaged,
     Snapshot,
     Storage,
     StorageUnavailable,
@@ -136,10 +137,13 @@ class FaultyStorage:
         where: Sequence[Where] = (),
         after: tuple[str, str] | None = None,
         limit: int = 100,
+        on_damaged: OnDamaged | None = None,
     ) -> Sequence[LocatedRecord[R]]:
         return self._through(
             "read",
-            lambda: self._inner.locate(kind, lookup, keys, where=where, after=after, limit=limit),
+            lambda: self._inner.locate(
+                kind, lookup, keys, where=where, after=after, limit=limit, on_damaged=on_damaged
+            ),
         )
 
     def migrate(self) -> None:

@@ -15,7 +15,8 @@ from payments_core.chains.typed_data import ZERO_ADDRESS
 from payments_core.clock import Instant
 from payments_core.engine.decision import Decision, NewJob, StaleView
 from payments_core.money import ZERO, Atomic, atomic
-from payments_core.storage.port import MAX_LOCATE_KEYS, Storage, Transaction
+from payments_core.storage.lookups import locate_with_damaged
+from payments_core.storage.port import Storage, Transaction
 from payments_core.storage.records import Collection, Index, Lookup, Record
 
 FOLLOW_AGAIN = "chains.follow_again"
@@ -381,12 +382,11 @@ def find_own_hashes(storage: Storage, hashes: Iterable[str]) -> frozenset[str]:
     """Those of some transactions that this deployment itself has signed."""
     keys = [(hash,) for hash in sorted(hashes)]
     found: set[str] = set()
-    for start in range(0, len(keys), MAX_LOCATE_KEYS):
-        batch = keys[start : start + MAX_LOCATE_KEYS]
-        first = storage.locate(OutboundTransfer, "by_transaction", batch, limit=MAX_LOCATE_KEYS)
-        later = storage.locate(Replacement, "by_transaction", batch, limit=MAX_LOCATE_KEYS)
-        found.update(str(item.record.transaction_hash) for item in first)
-        found.update(item.record.transaction_hash for item in later)
+    kinds: tuple[type[OutboundTransfer | Replacement], ...] = (OutboundTransfer, Replacement)
+    for kind in kinds:
+        located, damaged = locate_with_damaged(storage, kind, "by_transaction", keys)
+        found.update(str(item.record.transaction_hash) for item in located)
+        found.update(str(row.key[0]) for row in damaged)  # ours all the same
     return frozenset(found)
 
 

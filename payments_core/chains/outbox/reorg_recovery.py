@@ -21,7 +21,9 @@ from payments_core.clock import Instant
 from payments_core.engine.decision import Decision, NewJob, WorkerAuthority
 from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
+from payments_core.storage.damaged_records import leave_out_damaged
 from payments_core.storage.jobs import NEVER
+from payments_core.storage.lookups import locate_all
 from payments_core.storage.port import ClaimedJob, Transaction
 
 RESEND = "chains.resend"
@@ -49,18 +51,18 @@ class ReorgRecovery:
 
     def on_reorg(self, chain_id: int, first: int, last: int) -> None:
         """Have each environment's sender on the chain checked."""
-        after: tuple[str, str] | None = None
-        while page := self._storage.locate(Sender, "by_chain", [(chain_id,)], after=after):
-            for located in page:
-                if not self._is_of_mode(located.partition):
-                    continue
-                check = _resend_job(located.partition, chain_id, first, self._clock.now())
-                outcome = Decision(None, jobs=(check,))
-                self._committer.commit(
-                    WorkerAuthority(located.partition, self._mode),
-                    lambda tx, id_sequence, it=outcome: it,  # type: ignore[misc]
-                )
-            after = (page[-1].partition, page[-1].record.id)
+        damaged: set[str] = set()  # its job says so, and is done once the row is repaired
+        found = locate_all(
+            self._storage,
+            Sender,
+            "by_chain",
+            [(chain_id,)],
+            on_damaged=lambda partition, id: damaged.add(partition),
+        )
+        partitions = dict.fromkeys(located.partition for located in found)
+        for partition in (*partitions, *(damaged - partitions.keys())):
+            with leave_out_damaged("what a reorg dropped", partition):
+                self._check_sender(partition, chain_id, first)
 
     def resend(self, claimed: ClaimedJob) -> None:
         """The job: send again what the chain does not know any more, and have it followed."""
@@ -88,6 +90,13 @@ class ReorgRecovery:
             return decision
 
         self._committer.commit(authority, decide, claimed=claimed)
+
+    def _check_sender(self, partition: str, chain_id: int, first: int) -> None:
+        if not self._is_of_mode(partition):
+            return
+        check = Decision(None, jobs=(_resend_job(partition, chain_id, first, self._clock.now()),))
+        authority = WorkerAuthority(partition, self._mode)
+        self._committer.commit(authority, lambda tx, id_sequence: check)
 
     def _rebroadcast(self, authority: WorkerAuthority, chain_id: int) -> int | None:
         """How many transactions were sent again; None where one was refused."""

@@ -12,7 +12,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from payments_core.chains.outbox.record import Sender
 from payments_core.chains.port import Chain, HasContracts, ScannedTransfer
 from payments_core.engine.ports import Ports
-from payments_core.storage.port import MAX_LOCATE_KEYS, LocatedRecord, Storage
+from payments_core.storage.lookups import locate_all
+from payments_core.storage.port import LocatedRecord, Storage
 from payments_core.tenants.modes import is_of_mode
 
 MAX_ALARMS = 5
@@ -68,13 +69,7 @@ class StrayTransfers:
 
 def find_operators(storage: Storage, addresses: Iterable[str]) -> Iterator[LocatedRecord[Sender]]:
     """The senders, on whatever chain, that have or had one of these addresses."""
-    keys = [(address,) for address in sorted(addresses)]
-    for start in range(0, len(keys), MAX_LOCATE_KEYS):
-        batch = keys[start : start + MAX_LOCATE_KEYS]
-        after: tuple[str, str] | None = None
-        while page := storage.locate(Sender, "by_address", batch, after=after):
-            yield from page
-            after = (page[-1].partition, page[-1].record.id)
+    return locate_all(storage, Sender, "by_address", ((one,) for one in sorted(addresses)))
 
 
 def find_contracts(chains: Mapping[int, Chain]) -> Mapping[str, str]:

@@ -15,7 +15,8 @@ from payments_core.conformance.storage.harness import (
     require_no_errors,
     run_concurrently,
 )
-from payments_core.conformance.storage.records import Note
+from payments_core.conformance.storage.records import Note, TornNote
+from payments_core.storage.documents import UnreadableDocument
 from payments_core.storage.port import MAX_LOCATE_KEYS, LocatedRecord, Storage, Transaction, Where
 from payments_core.storage.records import Value
 
@@ -260,6 +261,40 @@ class LookupChecks(Harness):
             except ValueError:
                 continue
             raise AssertionError(f"an invalid query must be refused: {keys[:2]}")
+
+    def test_a_damaged_row_is_told_of_where_that_is_asked_for(self) -> None:
+        """Then what else is located comes, page after page; otherwise it raises."""
+        storage = self.open_handle()
+        for partition in (PARTITION, OTHER_PARTITION):
+            notes = [Note(id=f"n{rank}", name="shared", rank=rank) for rank in (1, 3)]
+            torn = [TornNote(id=f"n{rank}", name="shared", rank=rank) for rank in (0, 2, 4)]
+            self.insert(storage, *notes, *torn, partition=partition)
+        keys = [("shared",), ("unknown",)]
+        for limit in (1, 2, 3, 10, 50):
+            found: list[tuple[str, str]] = []
+            damaged: list[tuple[str, str]] = []
+            after: tuple[str, str] | None = None
+            for _ in range(12):
+                before = len(damaged)
+                page = storage.locate(
+                    Note, "named", keys, after=after, limit=limit,
+                    on_damaged=lambda *place, into=damaged: into.append(place),
+                )  # fmt: skip
+                found += places(page)
+                seen = [*damaged[before:], *places(page)]
+                if not seen:
+                    break
+                after = max(seen)
+            both = (PARTITION, OTHER_PARTITION)
+            assert found == [(partition, f"n{rank}") for partition in both for rank in (1, 3)]
+            assert set(damaged) == {
+                (partition, f"n{rank}") for partition in both for rank in (0, 2, 4)
+            }
+        try:
+            storage.locate(Note, "named", keys)
+        except UnreadableDocument:
+            return
+        raise AssertionError("a damaged row must raise unless somebody is told of it")
 
     def _locate_all(
         self, storage: Storage, limit: int, after: tuple[str, str] | None = None

@@ -7,7 +7,7 @@ transaction, more than once and in any order.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 
 import attrs
 
@@ -19,7 +19,9 @@ from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
 from payments_core.payments.receipts.record import TrackedTransaction, tracked_transaction_id
 from payments_core.payments.record import Payment
-from payments_core.storage.port import MAX_LOCATE_KEYS, LocatedRecord, Transaction
+from payments_core.storage.damaged_records import leave_out_damaged
+from payments_core.storage.lookups import locate_all, locate_with_damaged
+from payments_core.storage.port import Transaction
 from payments_core.tenants.modes import is_of_mode
 
 WATCH_TRANSACTION = "receipts.watch"
@@ -69,6 +71,16 @@ def track_transaction(
     return Decision(None, replaces=(again,), jobs=() if is_followed else (job,))
 
 
+@attrs.frozen
+class _Escrow:
+    """Where a Payment is paid, as far as that is known of a damaged one."""
+
+    partition: str
+    payment_id: str
+    address: str
+    may_be_purged: bool = False
+
+
 class ReceiptDiscovery:
     """What a scan of a chain means for Payments: transfers to escrows, and blocks undone."""
 
@@ -80,7 +92,7 @@ class ReceiptDiscovery:
 
     def filter_known(self, recipients: set[str]) -> set[str]:
         """Those of the recipients that are escrows."""
-        return {str(located.record.escrow_address) for located in self._find_by_escrow(recipients)}
+        return {escrow.address for escrow in self._find_escrows(recipients)}
 
     def on_transfers(self, chain_id: int, transfers: Sequence[ScannedTransfer]) -> None:
         """Have every transfer to an escrow looked at, whatever chain or token it is on.
@@ -91,46 +103,48 @@ class ReceiptDiscovery:
         by_recipient: dict[str, dict[str, Block]] = defaultdict(dict)
         for transfer in transfers:
             by_recipient[transfer.recipient][transfer.transaction_hash] = transfer.block
-        for located in self._find_by_escrow(by_recipient):
-            payment = located.record
-            assert payment.escrow_address is not None
-            hashes = by_recipient[payment.escrow_address]
+        for escrow in self._find_escrows(by_recipient):
+            hashes = by_recipient[escrow.address]
             ours = find_own_hashes(self._storage, hashes)
             for hash, block in sorted(hashes.items()):
-                self._track(
-                    located.partition,
-                    payment.id,
-                    chain_id,
-                    hash,
-                    block,
-                    is_ours=hash in ours,
-                    may_be_purged=payment.status == "expired",
-                )
+                with leave_out_damaged(f"transaction {hash}", escrow.partition):
+                    self._track(
+                        escrow.partition,
+                        escrow.payment_id,
+                        chain_id,
+                        hash,
+                        block,
+                        is_ours=hash in ours,
+                        may_be_purged=escrow.may_be_purged,
+                    )
 
     def on_reorg(self, chain_id: int, first: int, last: int) -> None:
         """Have every transaction looked at again that was seen in these blocks."""
-        for start in range(first, last + 1, MAX_LOCATE_KEYS):
-            heights = range(start, min(start + MAX_LOCATE_KEYS, last + 1))
-            after: tuple[str, str] | None = None
-            while page := self._storage.locate(
-                TrackedTransaction,
-                "by_block",
-                [(chain_id, height) for height in heights],
-                after=after,
-            ):
-                for located in page:
-                    tracked = located.record
-                    self._track(
-                        located.partition, tracked.payment_id, chain_id, tracked.transaction_hash
-                    )
-                after = (page[-1].partition, page[-1].record.id)
+        keys = ((chain_id, height) for height in range(first, last + 1))
+        for located in locate_all(self._storage, TrackedTransaction, "by_block", keys):
+            tracked, partition = located.record, located.partition
+            with leave_out_damaged(f"transaction {tracked.transaction_hash}", partition):
+                self._track(partition, tracked.payment_id, chain_id, tracked.transaction_hash)
 
-    def _find_by_escrow(self, addresses: Iterable[str]) -> Iterator[LocatedRecord[Payment]]:
-        """The Payments whose escrows these are; an escrow is one Payment's alone."""
+    def _find_escrows(self, addresses: Iterable[str]) -> list[_Escrow]:
+        """Those of the addresses that are escrows; an escrow is one Payment's alone.
+
+        A Payment that cannot be read has its transfers tracked too: their job waits for a repair.
+        """
         keys = [(address,) for address in sorted(addresses)]
-        for start in range(0, len(keys), MAX_LOCATE_KEYS):
-            batch = keys[start : start + MAX_LOCATE_KEYS]
-            yield from self._storage.locate(Payment, "by_escrow", batch, limit=MAX_LOCATE_KEYS)
+        found, damaged = locate_with_damaged(self._storage, Payment, "by_escrow", keys)
+        return [
+            *(
+                _Escrow(
+                    located.partition,
+                    located.record.id,
+                    str(located.record.escrow_address),
+                    may_be_purged=located.record.status == "expired",
+                )
+                for located in found
+            ),
+            *(_Escrow(row.partition, row.id, str(row.key[0])) for row in damaged),
+        ]
 
     def _track(
         self,

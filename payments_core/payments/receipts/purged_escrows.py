@@ -8,7 +8,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from payments_core.chains.port import ScannedTransfer
 from payments_core.engine.ports import Ports
 from payments_core.payments.record import PurgedPayment
-from payments_core.storage.port import MAX_LOCATE_KEYS, LocatedRecord, Storage
+from payments_core.storage.lookups import locate_all
+from payments_core.storage.port import LocatedRecord, Storage
 from payments_core.tenants.modes import is_of_mode
 
 _log = logging.getLogger(__name__)
@@ -49,10 +50,8 @@ def find_purged_escrows(
     storage: Storage, addresses: Iterable[str]
 ) -> Iterator[LocatedRecord[PurgedPayment]]:
     """The purged Payments whose escrows these are."""
-    keys = [(address,) for address in sorted(addresses)]
-    for start in range(0, len(keys), MAX_LOCATE_KEYS):
-        batch = keys[start : start + MAX_LOCATE_KEYS]
-        yield from storage.locate(PurgedPayment, "by_escrow", batch, limit=MAX_LOCATE_KEYS)
+    keys = ((address,) for address in sorted(addresses))
+    return locate_all(storage, PurgedPayment, "by_escrow", keys)
 
 
 def _pays(transfer: ScannedTransfer, purged: PurgedPayment) -> bool:

@@ -20,6 +20,7 @@ import attrs
 
 from payments_core.clock import SECOND, Instant
 from payments_core.storage import documents
+from payments_core.storage.damaged_records import decode_located
 from payments_core.storage.jobs import NEVER, Job, require_holder
 from payments_core.storage.maintenance import BATCH, ExclusiveAccess, RecordRow
 from payments_core.storage.memory import maintenance as memory_wholesale
@@ -41,6 +42,7 @@ from payments_core.storage.port import (
     ClaimedJob,
     CommitUnknown,
     LocatedRecord,
+    OnDamaged,
     Snapshot,
     StorageUnavailable,
     Transaction,
@@ -133,6 +135,7 @@ class MemoryStorage:
         where: Sequence[Where] = (),
         after: tuple[str, str] | None = None,
         limit: int = 100,
+        on_damaged: OnDamaged | None = None,
     ) -> Sequence[LocatedRecord[R]]:
         collection = kind.collection
         with self._lock:
@@ -142,7 +145,12 @@ class MemoryStorage:
         findable = valid_lookup_keys(collection, chosen, keys, limit)
         columns = {place: row.columns for place, row in rows.items()}
         places = find_primary_keys(chosen, findable, columns, where, after, limit)
-        return [LocatedRecord(place[0], rows[place].read(kind)) for place in places]
+        found = ((place, rows[place].body) for place in places)
+        return [
+            LocatedRecord(place[0], record)
+            for place, body in found
+            if (record := decode_located(kind, *place, body, on_damaged)) is not None
+        ]
 
     def claim(
         self,

@@ -30,6 +30,7 @@ from payments_core.storage.port import (
     NO_LANE_OVERRIDES,
     ClaimedJob,
     LocatedRecord,
+    OnDamaged,
     Snapshot,
     StorageError,
     StorageUnavailable,
@@ -123,9 +124,12 @@ class PostgresStorage:
         where: Sequence[Where] = (),
         after: tuple[str, str] | None = None,
         limit: int = 100,
+        on_damaged: OnDamaged | None = None,
     ) -> Sequence[LocatedRecord[R]]:
         return self._run_read(
-            lambda transaction: locate(transaction, kind, lookup, keys, where, after, limit)
+            lambda transaction: locate(
+                transaction, kind, lookup, keys, where, after, limit, on_damaged
+            )
         )
 
     def claim(

@@ -10,8 +10,8 @@ from re import compile, sub
 
 from payments_core.storage import documents
 from payments_core.storage.bulk import Get, Lock, Question
-from payments_core.storage.damaged_records import AlarmLimit, decode_row
-from payments_core.storage.port import SCAN_LIMIT, LocatedRecord, Page, Position, Where
+from payments_core.storage.damaged_records import AlarmLimit, decode_located, decode_row
+from payments_core.storage.port import SCAN_LIMIT, LocatedRecord, OnDamaged, Page, Position, Where
 from payments_core.storage.postgres.pending_transaction import PendingTransaction
 from payments_core.storage.postgres.pipeline import Param, ResultRow
 from payments_core.storage.query_semantics import valid_lookup_keys, validate_query
@@ -282,6 +282,7 @@ def locate(
     where: Sequence[Where],
     after: tuple[str, str] | None,
     limit: int,
+    on_damaged: OnDamaged | None,
 ) -> list[LocatedRecord[R]]:
     """What `Storage.locate` promises, in a transaction."""
     collection = kind.collection
@@ -300,9 +301,14 @@ def locate(
         *(after or ()),
         limit,
     )
+    rows = [
+        ((partition or b"").decode(), (id or b"").decode(), body or b"")
+        for partition, id, body in transaction.query(sql, values)
+    ]
     return [
-        LocatedRecord((partition or b"").decode(), documents.decode(kind, body or b""))
-        for partition, body in transaction.query(sql, values)
+        LocatedRecord(partition, record)
+        for partition, id, body in rows
+        if (record := decode_located(kind, partition, id, body, on_damaged)) is not None
     ]
 
 
@@ -314,7 +320,7 @@ def locate_statement(
     comparisons: tuple[tuple[str, str], ...],
     after: bool,
 ) -> str:
-    """SELECT partition and body of the rows with a key of the arrays, one for each column.
+    """SELECT partition, id and body of the rows with a key of the arrays, one for each column.
 
     `|| ''` keeps the planner from the primary key: it guesses a range of (partition, id) from the
     partition alone, and would rather pass over all of a large one. (OFFSET 0 in a subquery would
@@ -329,7 +335,7 @@ def locate_statement(
     if after:
         fits.append("(partition || '', id || '') > (%s, %s)")
     return number_parameters(
-        f"SELECT partition, body FROM unnest({lists}) AS keys ({names}) "
+        f"SELECT partition, id, body FROM unnest({lists}) AS keys ({names}) "
         f'JOIN "{table}" AS stored ON {key} '
         f"{'WHERE ' * bool(fits)}{' AND '.join(fits)} ORDER BY partition || '', id || '' LIMIT %s"
     )

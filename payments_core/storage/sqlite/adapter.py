@@ -23,6 +23,7 @@ from payments_core.storage.port import (
     ClaimedJob,
     CommitUnknown,
     LocatedRecord,
+    OnDamaged,
     Snapshot,
     StorageError,
     StorageUnavailable,
@@ -118,9 +119,10 @@ class SqliteStorage:
         where: Sequence[Where] = (),
         after: tuple[str, str] | None = None,
         limit: int = 100,
+        on_damaged: OnDamaged | None = None,
     ) -> Sequence[LocatedRecord[R]]:
         with self._open_snapshot() as connection:
-            return locate(connection, kind, lookup, keys, where, after, limit)
+            return locate(connection, kind, lookup, keys, where, after, limit, on_damaged)
 
     def claim(
         self,

@@ -9,6 +9,7 @@ import attrs
 from payments_core.storage.records import Collection, Index, Lookup
 
 BODY_BYTES = "CAST(body AS BLOB)"
+BODY_STORED = "CAST(stored.body AS BLOB)"
 """A damaged body may be no text, and the driver would refuse the whole batch for it."""
 
 MAX_ROWS = 8
@@ -116,7 +117,7 @@ def _range_of(index: Index, after: bool) -> tuple[str, str]:
 def locate_statement(
     table: str, lookup: Lookup, comparisons: tuple[tuple[str, str], ...], after: bool
 ) -> str:
-    """SELECT partition and body of the rows with a key of the JSON array that comes first.
+    """SELECT partition, id and body of the rows with a key of the JSON array that comes first.
 
     CROSS JOIN tells SQLite to take key after key, and so to search the index by all its columns;
     with `IN` it searches by the first and passes over the rest.
@@ -129,7 +130,7 @@ def locate_statement(
     if after:
         more += " AND (stored.partition, stored.id) > (?, ?)"
     return (
-        "SELECT stored.partition, stored.body FROM json_each(?) AS keys "
+        f"SELECT stored.partition, stored.id, {BODY_STORED} FROM json_each(?) AS keys "
         f'CROSS JOIN "{table}" AS stored ON {key}{more} '
         "ORDER BY stored.partition, stored.id LIMIT ?"
     )

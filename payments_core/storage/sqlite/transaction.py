@@ -13,11 +13,12 @@ from typing import Any, TypeVar
 
 from payments_core.storage import documents
 from payments_core.storage.bulk import Get, Question
-from payments_core.storage.damaged_records import AlarmLimit, decode_row
+from payments_core.storage.damaged_records import AlarmLimit, decode_located, decode_row
 from payments_core.storage.port import (
     SCAN_LIMIT,
     Conflict,
     LocatedRecord,
+    OnDamaged,
     Page,
     Position,
     StorageError,
@@ -85,6 +86,7 @@ def locate(
     where: Sequence[Where],
     after: tuple[str, str] | None,
     limit: int,
+    on_damaged: OnDamaged | None,
 ) -> list[LocatedRecord[R]]:
     """What `Storage.locate` promises, on a connection whose transaction the caller began."""
     collection = kind.collection
@@ -102,7 +104,11 @@ def locate(
         limit,
     )
     rows = connection.execute(sql, values).fetchall()
-    return [LocatedRecord(partition, documents.decode(kind, body)) for partition, body in rows]
+    return [
+        LocatedRecord(partition, record)
+        for partition, id, body in rows
+        if (record := decode_located(kind, partition, id, body, on_damaged)) is not None
+    ]
 
 
 class SqliteSnapshot:

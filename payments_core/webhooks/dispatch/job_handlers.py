@@ -256,14 +256,15 @@ class WebhookJobHandlers:
     ) -> Iterator[tuple[tuple[R, ...], bool]]:
         """Every page of an index, and whether it is the last.
 
-        Each comes from a snapshot: a `find` inside a transaction could miss what is new.
+        Each comes from a snapshot: a `find` inside a transaction could miss what is new. A damaged
+        row is passed over: one endpoint's must not keep the others from their events.
         """
         after: Position | None = None
         while True:
             page = self._storage.read(
                 partition,
                 lambda snapshot, after=after: snapshot.find(  # type: ignore[misc]
-                    kind, index, key, after=after, limit=PAGE_SIZE
+                    kind, index, key, after=after, limit=PAGE_SIZE, skip_damaged=True
                 ),
             )
             yield page.records, page.next is None

@@ -107,7 +107,7 @@ def _read_missed(
     off = environment is not None and "webhooks" not in environment.products
     if endpoint is None or endpoint.status != "active" or off:
         return Page((), None), []
-    page = snapshot.find(Event, "by_created", after=after, limit=PAGE_SIZE)
+    page = snapshot.find(Event, "by_created", after=after, limit=PAGE_SIZE, skip_damaged=True)
     missed: list[MissedEvent] = []
     for event in page.records:
         if event.created_at > asked_at + MAX_CLOCK_SKEW_MS or not is_recipient(event, endpoint):

@@ -19,6 +19,7 @@ from payments_core.storage.port import (
     ClaimedJob,
     CommitUnknown,
     LocatedRecord,
+    OnDamaged,
     Page,
     Position,
     Snapshot,
@@ -204,9 +205,12 @@ class Gate:
         where: Sequence[Where] = (),
         after: tuple[str, str] | None = None,
         limit: int = 100,
+        on_damaged: OnDamaged | None = None,
     ) -> Sequence[LocatedRecord[R]]:
         return self.through(
-            lambda: self._inner.locate(kind, lookup, keys, where=where, after=after, limit=limit)
+            lambda: self._inner.locate(
+                kind, lookup, keys, where=where, after=after, limit=limit, on_damaged=on_damaged
+            )
         )
 
     def claim(

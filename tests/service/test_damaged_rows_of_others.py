@@ -1,0 +1,113 @@
+"""One tenant's damaged row: what is done for all goes on, and nothing of that tenant is lost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from payments_core.chains.outbox.record import Sender
+from payments_core.maintenance.damaged_rows import DamagedRow, DamagedRows
+from payments_core.payments.details import PaymentDetails
+from payments_core.payments.receipts.record import TrackedTransaction
+from payments_core.payments.record import Payment
+from payments_core.record_types import RECORD_TYPES
+from payments_core.storage import documents
+from payments_core.storage.records import Record
+from tests.service.spoiling import spoil
+from tests.service.test_damaged_rows import alarms
+from tests.service.world import BASE, World
+
+
+def finish(world: World) -> None:
+    for _ in range(3):
+        world.finish()
+
+
+def find_one(world: World, kind: type[Record], lookup: str, *keys: tuple[object, ...]) -> Record:
+    [found] = world.storage.locate(kind, lookup, keys)  # type: ignore[arg-type]
+    return found.record
+
+
+def damage_payment(world: World, of: PaymentDetails) -> str:
+    """Of a Payment that is paid after that."""
+    where = spoil(world.storage, world.environment_id, of.payment)
+    world.pay(of, "10.00")
+    return where
+
+
+def damage_address(world: World, of: PaymentDetails) -> str:
+    """Of a deposit address to which money is sent after that."""
+    issued = world.service.deposits.issue_address(world.server, world.payer.id, BASE).address
+    where = spoil(world.storage, world.environment_id, issued)
+    sandbox = world.service.sandbox()
+    sandbox.transfer(world.server, BASE, "USDC", "5.00", recipient=issued.address)
+    return where
+
+
+def damage_evidence(world: World, of: PaymentDetails) -> str:
+    """Of a transaction that a reorg undoes after that."""
+    world.pay(of, "10.00")
+    world.run()
+    newest = world.chain.peek_heads().latest.number
+    keys = [(BASE, height) for height in range(newest - 20, newest + 1)]
+    where = spoil(
+        world.storage,
+        world.environment_id,
+        find_one(world, TrackedTransaction, "by_block", *keys),
+    )
+    world.reorg(2)
+    return where
+
+
+def damage_sender(world: World, of: PaymentDetails) -> str:
+    """Of the sender of an environment, before a reorg has all of them checked."""
+    world.authorized("1.00")
+    finish(world)
+    world.pay(of, "10.00")
+    world.run()
+    where = spoil(world.storage, world.environment_id, find_one(world, Sender, "by_chain", (BASE,)))
+    world.reorg(2)
+    return where
+
+
+@pytest.mark.parametrize("damage", [damage_payment, damage_address, damage_evidence, damage_sender])
+def test_a_scan_goes_on_for_the_others(
+    world: World,
+    caplog: pytest.LogCaptureFixture,
+    damage: Callable[[World, PaymentDetails], str],
+) -> None:
+    """Every environment waited behind the one row, until the scan of the chain was given up."""
+    damaged, other = world.payment("10.00"), world.payment("10.00")
+    where = damage(world, damaged)
+    world.pay(other, "10.00")
+    finish(world)
+    assert world.paid(other.payment.id).received == 10_000_000
+    assert f"ALARM: {where} cannot be read and is skipped" in alarms(caplog)
+
+
+def test_what_was_paid_to_a_damaged_payment_counts_after_its_repair(world: World) -> None:
+    payment = world.payment("10.00")
+    stored = world.get(Payment, payment.payment.id)
+    damage_payment(world, payment)
+    finish(world)
+    rows = DamagedRows(world.service.ports, RECORD_TYPES)
+    place = DamagedRow("payments", world.environment_id, stored.id)
+    rows.repair(place, documents.encode(stored))
+    world.advance(3_600)
+    assert world.paid(stored.id).received == 10_000_000
+    assert world.paid(stored.id).status == "succeeded"
+
+
+def test_an_endpoint_that_is_damaged_keeps_no_other_from_its_events(world: World) -> None:
+    service, server = world.service, world.server
+    damaged, other = (
+        service.webhooks.create(server, url=f"https://192.0.43.8/{number}")[0]
+        for number in range(2)
+    )
+    spoil(world.storage, world.environment_id, damaged)
+    world.payment()
+    world.run()
+    _, deliveries = service.webhooks.list_deliveries(server, other.id)
+    assert "payment.created" in {one.event_name for one in deliveries.records}
+    service.webhooks.create(server, url="https://192.0.43.8/3")
