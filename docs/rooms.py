@@ -77,6 +77,7 @@ ROOMS: dict[str, dict[str, str]] = {
         "__init__": "The public names.",
         "server": "The socket side: connections, framing, limits, threads.",
         "client": "A typed client for partners, synchronous and asynchronous.",
+        "testing": "The pytest plugin for those who build on the service.",
         "deployment": "Settings, start-up rules, processes, doctor.",
         "cli": "The command `payments`, a file or folder for each of its commands.",
     },

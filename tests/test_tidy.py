@@ -180,7 +180,7 @@ LONGER: dict[str, str] = {
 
 
 # Files of those who use the library, which pages name.
-NAMED_FOR_OTHERS = frozenset({"models.py", "urls.py", "test_mine.py"})
+NAMED_FOR_OTHERS = frozenset({"models.py", "urls.py", "test_mine.py", "test_shop.py"})
 
 
 # --- (e) Words --------------------------------------------------------------------------------

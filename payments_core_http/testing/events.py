@@ -1,0 +1,92 @@
+"""Deliveries that are captured in this process, and forwarded to a web application under test."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import attrs
+import httpx
+import msgspec
+
+from payments_core.http.deadline import Deadline
+from payments_core.webhooks.receiver import ReceivedEvent
+from payments_core.webhooks.transports.port import TransportResult, WebhookRequest
+
+ENDPOINT_URL = "https://app.example/webhooks"
+"""The endpoint of every sandbox; nothing is connected to."""
+_PUBLIC_ADDRESS = "8.8.8.8"
+"""An address that the rules of destinations accept."""
+
+
+@attrs.frozen
+class Delivery:
+    """One delivery as it would come to your endpoint. A retry of an event is a delivery too."""
+
+    body: bytes = attrs.field(repr=False)
+    headers: Mapping[str, str] = attrs.field(repr=False)
+    event: ReceivedEvent
+
+
+class CapturedEvents:
+    """Takes every delivery of the sandbox, in the order in which they come.
+
+    Deliveries are jobs: they come when the sandbox runs or its clock moves. Without `forward_to`
+    each is answered with 204.
+    """
+
+    def __init__(self) -> None:
+        self.deliveries: list[Delivery] = []
+        self.signing_secret = ""
+        """What your application verifies the deliveries with."""
+        self._forward: tuple[httpx.WSGITransport, str] | None = None
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the events."""
+        return [one.event.name for one in self.deliveries]
+
+    def named(self, name: str) -> list[ReceivedEvent]:
+        """The events of that name."""
+        return [one.event for one in self.deliveries if one.event.name == name]
+
+    def forward_to(self, app: Any, path: str) -> None:
+        """From now on POST each delivery to the path of a WSGI application, such as Flask's.
+
+        What it answers counts: a 5xx is retried by the service when its clock moves, and an
+        exception is a 500, as it is behind a server.
+        """
+        self._forward = (httpx.WSGITransport(app=app, raise_app_exceptions=False), path)
+
+    # The ports of the service that this stands behind.
+
+    def resolve(
+        self, host: str, port: int, timeout_s: float, *, environment_id: str
+    ) -> Sequence[str]:
+        """An address for every name."""
+        return [_PUBLIC_ADDRESS]
+
+    def send(
+        self, request: WebhookRequest, addresses: Sequence[str], deadline: Deadline
+    ) -> TransportResult:
+        """Keep the delivery, and forward it."""
+        event = msgspec.json.decode(request.body, type=ReceivedEvent)
+        self.deliveries.append(Delivery(request.body, dict(request.headers), event))
+        if self._forward is None:
+            return TransportResult(status=204)
+        transport, path = self._forward
+        response = transport.handle_request(
+            httpx.Request(
+                "POST",
+                f"https://app.example{path}",
+                headers=dict(request.headers),
+                content=request.body,
+            )
+        )
+        body = response.read()
+        response.close()
+        retry_after = response.headers.get("Retry-After")
+        return TransportResult(response.status_code, body, retry_after)
+
+    def close(self) -> None:
+        """Nothing is open."""

@@ -1,0 +1,49 @@
+"""The pytest plugin: fixtures for the tests of those who build on the service.
+
+pytest loads this module in each of its runs, so nothing else is imported before a fixture is used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from payments_core import PaymentsService
+    from payments_core_http.testing import CapturedEvents, PaymentsSandbox, SandboxTime
+
+
+@pytest.fixture
+def payments_events() -> CapturedEvents:
+    """The events that the service has delivered, signed as they come; see `CapturedEvents`."""
+    from payments_core_http.testing import CapturedEvents
+
+    return CapturedEvents()
+
+
+@pytest.fixture
+def payments_service(payments_events: CapturedEvents) -> Iterator[PaymentsService]:
+    """A `PaymentsService` in memory, on simulated chains; its clock moves only when it is told."""
+    from payments_core_http.testing.sandbox import open_service
+
+    service = open_service(payments_events)
+    yield service
+    service.close()
+
+
+@pytest.fixture
+def payments_sandbox(
+    payments_service: PaymentsService, payments_events: CapturedEvents
+) -> PaymentsSandbox:
+    """The service with an app, its keys and a client, and Payments in every state."""
+    from payments_core_http.testing import PaymentsSandbox
+
+    return PaymentsSandbox(payments_service, payments_events)
+
+
+@pytest.fixture
+def payments_clock(payments_sandbox: PaymentsSandbox) -> SandboxTime:
+    """The sandbox's time: it stands still, and `advance` moves it."""
+    return payments_sandbox.clock
