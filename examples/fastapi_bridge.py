@@ -1,0 +1,77 @@
+"""FastAPI with the service inside: the API is mounted behind an ASGI-WSGI bridge, and FastAPI's own
+routes call it in process with the asynchronous client.
+
+Run it in a sandbox in this process; to serve it, give `create_server(...)` to uvicorn::
+
+    .venv/bin/python examples/fastapi_bridge.py
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import httpx
+from a2wsgi import WSGIMiddleware
+from fastapi import FastAPI, HTTPException
+
+from payments_core_http.client import AccountDestination, AsyncClient
+from payments_core_http.client.errors import ApiError
+from payments_core_http.testing import open_sandbox
+
+
+def create_server(payments_app: Any, app_id: str, app_secret: str, merchant_id: str) -> FastAPI:
+    """FastAPI with the API under /payments; `payments_app` is that of `create_app`."""
+    server = FastAPI()
+    client = AsyncClient.in_process(payments_app, app_id, app_secret)
+
+    @server.post("/orders/{number}", status_code=201)
+    async def order(number: str, amount: str) -> dict[str, str | None]:
+        try:
+            payment = await client.payments.receive(
+                amount=amount,
+                destination=AccountDestination(account_id=merchant_id),
+                reference=number,
+                idempotency_key=number,
+            )
+        except ApiError as error:
+            fields = [f"{one.path} {one.message}" for one in error.fields]
+            raise HTTPException(error.http_status, fields or error.message) from error
+        return {"paymentId": payment.id, "checkout": payment.payment_url}
+
+    @server.get("/orders")
+    async def orders() -> list[dict[str, str | None]]:
+        return [
+            {"number": one.reference, "status": one.status} async for one in client.payments.list()
+        ]
+
+    # The bridge runs the WSGI application in threads; payers and partners reach it under /payments.
+    server.mount("/payments", WSGIMiddleware(payments_app))  # type: ignore[arg-type]
+    return server
+
+
+async def visit(server: FastAPI, app_id: str, app_secret: str) -> None:
+    """A visitor of FastAPI's routes, and a partner of the API behind the bridge."""
+    transport = httpx.ASGITransport(app=server)
+    async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as browser:
+        made = await browser.post("/orders/order-1", params={"amount": "25.00"})
+        again = await browser.post("/orders/order-1", params={"amount": "25.00"})
+        print("created", made.status_code, made.json() == again.json())
+        print("orders", (await browser.get("/orders")).json())
+        refused = await browser.post("/orders/order-2", params={"amount": "a lot"})
+        print("refused", refused.status_code, refused.json()["detail"])
+        partner = await browser.get("/payments/v2/partners/config", auth=(app_id, app_secret))
+        print("behind the bridge", partner.status_code, partner.json()["mode"])
+
+
+def main() -> None:
+    """A few requests to it."""
+    with open_sandbox() as sandbox:
+        server = create_server(
+            sandbox.app, sandbox.app_id, sandbox.app_secret, sandbox.merchant.account_id
+        )
+        asyncio.run(visit(server, sandbox.app_id, sandbox.app_secret))
+
+
+if __name__ == "__main__":
+    main()

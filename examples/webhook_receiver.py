@@ -1,0 +1,87 @@
+"""A webhook receiver that needs nothing but the standard library beside the verifier: a WSGI
+application which applies each event once, though deliveries may repeat and come out of order.
+
+Run it in a sandbox in this process::
+
+    .venv/bin/python examples/webhook_receiver.py
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterable
+from contextlib import closing
+from typing import Any
+
+from payments_core_http.client import Client, WebhookRefused, verify_webhook
+from payments_core_http.testing import open_sandbox
+
+MAX_BODY_BYTES = 1_000_000
+SCHEMA = """
+CREATE TABLE events (id TEXT PRIMARY KEY, name TEXT NOT NULL);
+CREATE TABLE payments (id TEXT PRIMARY KEY, status TEXT NOT NULL, version INTEGER NOT NULL);
+"""
+APPLY = """
+INSERT INTO payments VALUES (:id, :status, :version)
+ON CONFLICT (id) DO UPDATE SET status = :status, version = :version WHERE version < :version
+"""
+
+
+class Receiver:
+    """The endpoint. Its answer decides: a 2xx ends the delivery, a 5xx repeats it later."""
+
+    def __init__(self, client: Client, signing_secret: str, database: sqlite3.Connection) -> None:
+        self._client, self._secret, self._database = client, signing_secret, database
+        database.executescript(SCHEMA)
+
+    def __call__(
+        self, environ: dict[str, Any], start_response: Callable[..., Any]
+    ) -> Iterable[bytes]:
+        status = self._receive(environ)
+        start_response(status, [("Content-Length", "0")])
+        return []
+
+    def _receive(self, environ: dict[str, Any]) -> str:
+        length = int(environ.get("CONTENT_LENGTH") or 0)
+        if length > MAX_BODY_BYTES:
+            return "413 Content Too Large"
+        body = environ["wsgi.input"].read(length)  # the raw bytes: the signature is over them
+        try:
+            event = verify_webhook(body, environ, self._secret)
+        except WebhookRefused:
+            return "400 Bad Request"
+        seen = self._database.execute("SELECT 1 FROM events WHERE id = ?", [event.id]).fetchone()
+        if seen or "paymentId" not in event.payload:
+            return "204 No Content"
+        # The resource says how things stand; the event only that it is worth reading.
+        payment = self._client.payments.read(event.payload["paymentId"])
+        row = {"id": payment.id, "status": payment.status, "version": payment.status_version}
+        with self._database:  # one transaction: the event is noted if and only if it is applied
+            self._database.execute(
+                "INSERT OR IGNORE INTO events VALUES (?, ?)", [event.id, event.name]
+            )
+            self._database.execute(APPLY, row)
+        return "204 No Content"
+
+
+def main() -> None:
+    """A Payment's events; then all of them again, backwards."""
+    with open_sandbox() as sandbox, closing(sqlite3.connect(":memory:")) as database:
+        receiver = Receiver(sandbox.client, sandbox.events.signing_secret, database)
+        sandbox.events.forward_to(receiver, "/webhooks")
+        sandbox.make_payment("succeeded")
+        [(status,)] = database.execute("SELECT status FROM payments").fetchall()
+        [(events,)] = database.execute("SELECT count(*) FROM events").fetchall()
+        print("the Payment is", status, "after", events, "events")
+
+        for delivery in reversed(list(sandbox.events.deliveries)):
+            sandbox.client.events.resend(delivery.event.id)
+        sandbox.run()
+        [(status,)] = database.execute("SELECT status FROM payments").fetchall()
+        [(again,)] = database.execute("SELECT count(*) FROM events").fetchall()
+        print("and still", status, "after", len(sandbox.events.deliveries), "deliveries")
+        assert again == events
+
+
+if __name__ == "__main__":
+    main()
