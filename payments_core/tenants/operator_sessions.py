@@ -191,4 +191,4 @@ def _lock_all(tx: Transaction, ids: Iterable[str]) -> tuple[OperatorSession, ...
 
 def _find_sessions(snapshot: Snapshot) -> Sequence[OperatorSession]:
     """The sessions of an environment, the oldest first; few more than MAX_SESSIONS."""
-    return snapshot.find(OperatorSession, "by_beginning", limit=100).records
+    return snapshot.find(OperatorSession, "by_beginning", limit=100, skip_damaged=True).records

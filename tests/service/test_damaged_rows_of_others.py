@@ -111,3 +111,13 @@ def test_an_endpoint_that_is_damaged_keeps_no_other_from_its_events(world: World
     _, deliveries = service.webhooks.list_deliveries(server, other.id)
     assert "payment.created" in {one.event_name for one in deliveries.records}
     service.webhooks.create(server, url="https://192.0.43.8/3")
+
+
+def test_a_log_in_that_is_damaged_keeps_nobody_out(world: World) -> None:
+    operators, sessions = world.service.operators, world.service.operator_sessions
+    known = operators.create(world.environment_id, "maria")
+    begun = sessions.begin("maria", known.password, mode="sandbox")
+    spoil(world.storage, world.environment_id, begun.session)
+    again = sessions.begin("maria", known.password, mode="sandbox")
+    _, found = sessions.authenticate(again.token, mode="sandbox")
+    assert found.username == "maria"

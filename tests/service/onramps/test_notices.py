@@ -13,12 +13,17 @@ from payments_core.clock import MINUTE
 from payments_core.engine.committer import Committer
 from payments_core.engine.decision import WorkerAuthority
 from payments_core.errors import Unavailable
+from payments_core.maintenance.damaged_rows import DamagedRow, DamagedRows
 from payments_core.onramps.credit import FOLLOW_TRANSFER
 from payments_core.onramps.notices import IncomingNotices
+from payments_core.onramps.record import OnrampAccount
+from payments_core.record_types import RECORD_TYPES
+from payments_core.storage import documents
 from payments_core.storage.jobs import NEVER, Job
 from payments_core.storage.memory.adapter import MemoryStorage
 from payments_core.storage.port import Transaction
 from tests.service.onramps.setting import OnrampSetting
+from tests.service.spoiling import spoil
 from tests.service.world import World
 
 
@@ -122,3 +127,20 @@ def test_an_environment_that_cannot_be_written_keeps_no_other_waiting(
     assert job(setting, id) is None
     setting.world.finish()
     assert setting.transaction.status == "settled"
+
+
+def test_notices_for_an_onramp_that_cannot_be_read_stay_at_the_bank(
+    setting: OnrampSetting,
+) -> None:
+    """Taken for nobody's, the transfer would go back to its sender."""
+    world = setting.world
+    [id] = deposit(setting)
+    stored = world.get(OnrampAccount, setting.onramp.id)
+    spoil(world.storage, world.environment_id, stored)
+    page = notices(setting).store_page(None)
+    assert (page.stored, page.has_left, job(setting, id)) == ([], True, None)
+    rows = DamagedRows(world.service.ports, RECORD_TYPES)
+    place = DamagedRow("onramp_accounts", world.environment_id, stored.id)
+    rows.repair(place, documents.encode(stored))
+    assert len(notices(setting).store_page(None).stored) == 1
+    assert job(setting, id) is not None
