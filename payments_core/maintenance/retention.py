@@ -23,6 +23,7 @@ from payments_core.credentials.keyring import KeyRing
 from payments_core.engine.committer import Committer
 from payments_core.engine.decision import Decision, WorkerAuthority
 from payments_core.engine.events import Event
+from payments_core.engine.fan_out import fanned_out_events
 from payments_core.engine.idempotency.record import StoredResponse
 from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
@@ -230,9 +231,10 @@ class _PurgeRun:
         ]
         lane = (f"events:{partition}",)
         waiting = {
-            job.subject
+            id
             for page in self._iter_pages(partition, Job, "by_lane", key=lane)
             for job in page
+            for id in fanned_out_events(job)
         }
         for page in self._iter_pages(partition, Event, "by_created", limit=EVENTS_PER_BATCH):
             old = [event for event in page if event.created_at < before]

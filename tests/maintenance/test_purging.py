@@ -8,7 +8,8 @@ import pytest
 
 from payments_core.accounts.record import WalletChallenge
 from payments_core.clock import DAY
-from payments_core.engine.events import Event
+from payments_core.engine.decision import Decision, WorkerAuthority
+from payments_core.engine.events import Event, NewEvent
 from payments_core.engine.idempotency.record import IdempotentRequest, Response, StoredResponse
 from payments_core.errors import NotFound, Unauthorized
 from payments_core.maintenance import retention as purging
@@ -128,6 +129,15 @@ def test_an_event_that_is_still_to_be_told_stays_with_its_deliveries(memory_busy
     shop = memory_busy
     known = {one.record.id for one in scan_all(shop.storage, Event)}
     shop.payment()  # nobody works, so nobody is told
+    [created, *_] = [one for one in scan_all(shop.storage, Event) if one.record.id not in known]
+    again = NewEvent(
+        created.record.name, created.record.payload, created.record.api_version,
+        created.record.account_id,
+    )  # fmt: skip
+    shop.service.ports.committer.commit(  # one job tells of both
+        WorkerAuthority(created.partition, "sandbox"),
+        lambda tx, id_sequence: Decision(None, events=(again, again)),
+    )
     waiting = {one.record.id for one in scan_all(shop.storage, Event)} - known
     idle(shop, 100)
     purger(shop).run(Retention())
