@@ -5,22 +5,25 @@ from __future__ import annotations
 import gzip
 import re
 from collections.abc import Iterator
+from typing import Any
 
+import attrs
 import pytest
-from playwright.sync_api import Browser, Error
+from playwright.sync_api import Browser, Error, Page
 
 from payments_core_http.pages.languages import LANGUAGES
 from tests.http.pages.browser import (
     AXE,
-    AXE_TAGS,
-    RUN_AXE,
+    CHECKS,
+    find_violations,
     needs_chromium,
     open_chromium,
-    require_accessible,
+    require_no_violation,
     serve,
 )
 from tests.http.pages.gallery import FOLDER, LOOKS, PAGE, PICTURES, name_picture, show_logo
 from tests.http.pages.scenes import LOGO_URL, SCENES
+from tests.http.pages.wallet import ANNOUNCE
 
 pytestmark = [needs_chromium, pytest.mark.slow]
 BUDGET_BYTES = 15_000
@@ -42,12 +45,90 @@ def chromium() -> Iterator[Browser]:
         yield browser
 
 
+class Shelf:
+    """The pages of many Payments at one address, each with a service of its own."""
+
+    def __init__(self) -> None:
+        self._apps: dict[str, Any] = {}
+
+    def add(self, scene: str) -> str:
+        """The path of the page of a Payment in that state."""
+        page = SCENES[scene]()
+        self._apps[page.code] = page.checkout.door.app
+        return f"/pay/{page.code}"
+
+    def __call__(self, environ: Any, start_response: Any) -> Any:
+        code = environ["PATH_INFO"].rpartition("/")[2]
+        app = self._apps.get(code) or next(iter(self._apps.values()))
+        return app(environ, start_response)
+
+
+@attrs.frozen
+class Looks:
+    """Three tabs, each for all pages: with scripts and a wallet, with scripts off, and with axe.
+
+    axe needs scripts. It judges what the others have, in a tab in which the page's own do not run.
+    """
+
+    url: str
+    shelf: Shelf
+    scripted: Page
+    plain: Page
+    judge: Page
+    said: list[str]
+    asked: list[str]
+
+    def open(self, tab: Page, path: str, *, status: int = 200) -> str:
+        """The page as the browser has it: within its policy, and on a narrow screen."""
+        self.said.clear()
+        self.asked.clear()
+        response = tab.goto(self.url + path)
+        assert response is not None
+        assert response.status == status
+        assert tab.evaluate("document.documentElement.scrollWidth") <= NARROW["width"]
+        html = tab.content()
+        expected = f"status of {status}" if status != 200 else "favicon"
+        assert [one for one in self.said if "favicon" not in one and expected not in one] == []
+        elsewhere = [one for one in self.asked if not one.startswith(f"{self.url}/pay/")]
+        assert elsewhere == ([LOGO_URL] if LOGO_URL in html else [])
+        return html
+
+    def require_accessible(self, html: str) -> None:
+        self.judge.set_content(html)
+        assert self.judge.evaluate("getComputedStyle(document.body).borderTopStyle") == "solid"
+        require_no_violation(self.judge)
+
+
+@pytest.fixture(scope="module")
+def looks(chromium: Browser) -> Iterator[Looks]:
+    narrow: Any = {"viewport": NARROW}
+    contexts = [
+        chromium.new_context(**narrow),
+        chromium.new_context(**narrow, java_script_enabled=False),
+        chromium.new_context(**narrow, bypass_csp=True),
+    ]
+    for context in contexts:
+        context.route(LOGO_URL, show_logo)
+    contexts[0].add_init_script(ANNOUNCE.replace("NAME", '"Example wallet"'))
+    contexts[2].route("**/pay/assets/*.js", lambda route: route.abort())
+    shelf = Shelf()
+    with serve(shelf) as url:
+        looks = Looks(url, shelf, *(context.new_page() for context in contexts), [], [])
+        for tab in (looks.scripted, looks.plain):
+            tab.on("console", lambda message: looks.said.append(message.text))
+            tab.on("pageerror", lambda error: looks.said.append(str(error)))
+            tab.on("request", lambda request: looks.asked.append(request.url))
+        looks.judge.goto(url + shelf.add("waiting"))
+        looks.judge.evaluate(AXE)
+        yield looks
+        for context in contexts:
+            context.close()
+
+
 @pytest.fixture(scope="module", params=SCENES)
-def address(request: pytest.FixtureRequest) -> Iterator[str]:
-    """The address of the page of a Payment in each state."""
-    page = SCENES[request.param]()
-    with serve(page.checkout.door.app) as url:
-        yield f"{url}/pay/{page.code}"
+def path(request: pytest.FixtureRequest, looks: Looks) -> str:
+    """The path of the page of a Payment in each state."""
+    return looks.shelf.add(request.param)
 
 
 @pytest.fixture(scope="module")
@@ -58,51 +139,33 @@ def waiting() -> Iterator[str]:
 
 
 @pytest.mark.parametrize("tag", ["en", "ar"])
-@pytest.mark.parametrize("has_script", [True, False], ids=["script", "no-script"])
 def test_every_state_is_accessible_keeps_its_policy_and_fits_a_narrow_screen(
-    chromium: Browser, address: str, has_script: bool, tag: str
+    looks: Looks, path: str, tag: str
 ) -> None:
-    context = chromium.new_context(viewport=NARROW)  # type: ignore[arg-type]
-    context.route(LOGO_URL, show_logo)
-    if not has_script:  # axe needs a browser with scripts: the page gets none of its own
-        context.route("**/pay/assets/*.js", lambda route: route.abort())
-    page = context.new_page()
-    said: list[str] = []
-    asked: list[str] = []
-    page.on("console", lambda message: said.append(message.text))
-    page.on("pageerror", lambda error: said.append(str(error)))
-    page.on("request", lambda request: asked.append(request.url))
-    response = page.goto(f"{address}?lang={tag}")
-    assert response is not None
-    assert response.status == 200
-    origin = address.partition("/pay/")[0]
-    elsewhere = [url for url in asked if not url.startswith(f"{origin}/pay/")]
-    assert elsewhere == ([LOGO_URL] if LOGO_URL in page.content() else [])
-    ignored = "favicon" if has_script else "net::ERR_FAILED"
-    assert [text for text in said if ignored not in text and "favicon" not in text] == []
-    require_accessible(page, NARROW["width"])
-    context.close()
-
-
-def test_axe_finds_what_is_wrong(chromium: Browser) -> None:
-    page = chromium.new_page()
-    page.set_content('<html><body><img src="x"><p>text</p></body></html>')
-    page.evaluate(AXE)
-    found = {one["id"] for one in page.evaluate(RUN_AXE, AXE_TAGS)["violations"]}
-    assert {"image-alt", "html-has-lang", "document-title"} <= found
-    page.close()
+    scripted = looks.open(looks.scripted, f"{path}?lang={tag}")
+    plain = looks.open(looks.plain, f"{path}?lang={tag}")
+    assert [' class="js"' in html for html in (scripted, plain)] == [True, False]
+    for html in (scripted, plain):
+        looks.require_accessible(html)
 
 
 @pytest.mark.parametrize("tag", LANGUAGES)
-def test_errors_are_accessible_too(chromium: Browser, waiting: str, tag: str) -> None:
-    context = chromium.new_context(viewport=NARROW)  # type: ignore[arg-type]
-    page = context.new_page()
-    response = page.goto(f"{waiting.rpartition('/')[0]}/short?lang={tag}")
-    assert response is not None
-    assert response.status == 404
-    page.evaluate(AXE)
-    assert page.evaluate(RUN_AXE, AXE_TAGS)["violations"] == []
-    context.close()
+def test_errors_are_accessible_too(looks: Looks, tag: str) -> None:
+    html = looks.open(looks.scripted, f"/pay/short?lang={tag}", status=404)
+    looks.require_accessible(html)
+
+
+def test_what_is_wrong_is_found(looks: Looks) -> None:
+    html = looks.open(looks.scripted, looks.shelf.add("paid"))
+    assert "<h1>" in html
+    wrong = html.replace('lang="en"', "").replace("<h1>", '<h1><img src="x">')
+    looks.judge.set_content(wrong)
+    found = {rule for rule, _ in find_violations(looks.judge)}
+    assert found == {"image-alt", "html-has-lang"}
+    looks.judge.add_style_tag(content="h1 { color: var(--line); }")
+    for scheme, rules in CHECKS:
+        looks.judge.emulate_media(color_scheme=scheme)
+        assert "color-contrast" in {rule for rule, _ in find_violations(looks.judge, rules)}
 
 
 def test_the_page_does_not_move_and_is_soon_there(chromium: Browser, waiting: str) -> None:
@@ -133,20 +196,6 @@ def test_the_page_works_and_says_the_same_without_a_script(chromium: Browser, wa
     assert page.inner_text("h1") == "Waiting for your payment"
     assert page.locator("svg.qr").count() == 2
     context.close()
-
-
-def test_a_page_without_scripts_is_the_one_that_axe_has_seen(
-    chromium: Browser, waiting: str
-) -> None:
-    blocked, off = chromium.new_context(), chromium.new_context(java_script_enabled=False)
-    blocked.route("**/pay/assets/*.js", lambda route: route.abort())
-    bodies = []
-    for context in (blocked, off):
-        page = context.new_page()
-        page.goto(waiting)
-        bodies.append(re.sub('data-left-ms="[0-9]+"', "", page.inner_html("html")))
-        context.close()
-    assert bodies[0] == bodies[1]
 
 
 def test_a_sandbox_is_played_without_a_script(chromium: Browser) -> None:
