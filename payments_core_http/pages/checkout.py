@@ -16,7 +16,15 @@ from payments_core.payments.receipts.record import Receipt
 from payments_core.payments.record import Payment
 from payments_core_http.pages.languages import Language
 from payments_core_http.pages.qr_codes import render_qr_code
-from payments_core_http.pages.words import NOTICE_WORDS, RECEIPT_WORDS, STAGE_WORDS, Tone, Words
+from payments_core_http.pages.words import (
+    HELD_AT_CLOSE_WORDS,
+    NOTICE_WORDS,
+    PART_PROCESSING_WORDS,
+    RECEIPT_WORDS,
+    STAGE_WORDS,
+    Tone,
+    Words,
+)
 
 _TIMED: tuple[Stage, ...] = ("waiting", "part_paid")
 """The stages in which the end of the Payment matters to its payer."""
@@ -109,12 +117,19 @@ def build_view(page: CheckoutPage, language: Language) -> CheckoutView:
     """The page in the reader's language."""
     payment = page.payment
     amounts = {
-        "amount": language.format_amount(payment.amount, payment.asset),
-        "received": language.format_amount(payment.received, payment.asset),
-        "refunded": language.format_amount(payment.refunded, payment.asset),
-        "excess": language.format_amount(payment.excess, payment.asset),
+        name: language.format_amount(amount_atomic, payment.asset)
+        for name, amount_atomic in {
+            "amount": payment.amount,
+            "received": payment.received,
+            "remaining": payment.remaining.amount_atomic,
+            "due": page.due,
+            "refunded": payment.refunded,
+            "excess": payment.excess,
+            "held": max(0, payment.books.held_amount),
+        }.items()
     }
     is_submitted = "submitted" in page.notices
+    words = _choose_words(page)
     is_timed = (page.stage in _TIMED or page.due > 0) and not is_submitted
     return CheckoutView(
         payment_id=payment.id,
@@ -128,9 +143,11 @@ def build_view(page: CheckoutPage, language: Language) -> CheckoutView:
         description=payment.description,
         reference=payment.reference,
         stage=page.stage,
-        state=_translate_words(STAGE_WORDS[page.stage], language, amounts),
+        state=_translate_words(words, language, amounts),
         notices=tuple(
-            _translate_words(NOTICE_WORDS[notice], language, amounts) for notice in page.notices
+            _translate_words(notice, language, amounts)
+            for name in page.notices
+            if (notice := NOTICE_WORDS[name]) is not words
         ),
         request=_build_request(page, language) if page.due else None,
         transfers=tuple(_build_transfer(page, receipt, language) for receipt in page.receipts),
@@ -142,6 +159,17 @@ def build_view(page: CheckoutPage, language: Language) -> CheckoutView:
         is_elsewhere=page.stage in _TIMED and not page.due and not is_submitted,
         return_url=None if is_submitted else _choose_return_url(payment, page.stage),
     )
+
+
+def _choose_words(page: CheckoutPage) -> Words:
+    """What the page says first: mostly what its stage says."""
+    if page.stage == "waiting" and "submitted" in page.notices:
+        return NOTICE_WORDS["submitted"]
+    if page.stage == "processing" and page.due:
+        return PART_PROCESSING_WORDS
+    if page.stage == "failed" and page.payment.books.held_amount > 0:
+        return HELD_AT_CLOSE_WORDS
+    return STAGE_WORDS[page.stage]
 
 
 def _strip_color(color: str | None) -> str | None:
@@ -193,12 +221,12 @@ def _build_transfer(page: CheckoutPage, receipt: Receipt, language: Language) ->
         counted = {"blocks": language.format_number(blocks)}
         progress = (
             language.translate(
-                "blocks on top: %(blocks)s of %(wanted)s",
+                "confirmations: %(blocks)s of %(wanted)s",
                 wanted=language.format_number(wanted),
                 **counted,
             )
             if wanted
-            else language.translate("blocks on top: %(blocks)s", **counted)
+            else language.translate("confirmations: %(blocks)s", **counted)
         )
     return TransferRow(
         amount=language.format_amount(receipt.amount, page.payment.asset),

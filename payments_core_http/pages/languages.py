@@ -14,7 +14,7 @@ from importlib.resources import files
 
 import attrs
 from babel import Locale
-from babel.dates import format_datetime
+from babel.dates import format_date, format_time, get_datetime_format
 from babel.messages.pofile import read_po
 from babel.numbers import format_decimal
 
@@ -70,9 +70,12 @@ class Language:
         return format_decimal(number, locale=self.locale)
 
     def format_instant(self, instant: Instant) -> str:
-        """Date and time, in UTC."""
+        """Date and time to the minute, in UTC. A part of a minute is left out: earlier is safe."""
         moment = datetime.fromtimestamp(instant // 1_000, UTC)
-        return f"{format_datetime(moment, 'medium', locale=self.locale)} UTC"
+        date = format_date(moment, "medium", locale=self.locale)
+        time = format_time(moment, "short", locale=self.locale)
+        pattern = str(get_datetime_format("medium", locale=self.locale)).replace("'", "")
+        return f"{pattern.format(time, date)} UTC"
 
 
 @cache

@@ -41,12 +41,14 @@ STAGE_WORDS: Mapping[Stage, Words] = {
     "waiting": Words(
         "wait",
         N_("Waiting for your payment"),
-        N_("Nothing has arrived yet. When you have paid, look at this page again."),
+        N_("Nothing has arrived yet."),
     ),
     "part_paid": Words(
         "warn",
         N_("Part of the payment has arrived"),
-        N_("%(received)s of %(amount)s has arrived and is held safely. The rest is still due."),
+        N_(
+            "%(received)s of %(amount)s has arrived and is held safely. %(remaining)s is still due."
+        ),
     ),
     "ending": Words(
         "warn",
@@ -147,6 +149,26 @@ STAGE_WORDS: Mapping[Stage, Words] = {
     ),
 }
 
+PART_PROCESSING_WORDS = Words(
+    "warn",
+    N_("A part of the payment is being confirmed"),
+    N_(
+        "Your transfer was less than the amount. It counts once the network cannot undo it."
+        " %(due)s is still due."
+    ),
+)
+"""Of the stage `processing` where what is on its way is too little."""
+
+HELD_AT_CLOSE_WORDS = Words(
+    "warn",
+    N_("This payment was closed"),
+    N_(
+        "The merchant has closed this payment without completing it. %(held)s is still held; ask"
+        " the merchant to send it back."
+    ),
+)
+"""Of the stage `failed` where something is held."""
+
 NOTICE_WORDS: Mapping[Notice, Words] = {
     "submitted": Words(
         "wait",
@@ -156,12 +178,18 @@ NOTICE_WORDS: Mapping[Notice, Words] = {
     "overpaid": Words(
         "warn",
         N_("More than the amount arrived"),
-        N_("%(excess)s more than the amount has arrived. It is held until it is sent back."),
+        N_(
+            "%(excess)s more than the amount has arrived. It is held safely until the merchant"
+            " sends it back."
+        ),
     ),
     "duplicate": Words(
         "warn",
         N_("The payment arrived twice"),
-        N_("A second payment of %(excess)s has arrived. It is held until it is sent back."),
+        N_(
+            "A second payment of %(excess)s has arrived. It is held safely until the merchant"
+            " sends it back."
+        ),
     ),
     "refunding": Words(
         "wait",

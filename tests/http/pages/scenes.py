@@ -41,12 +41,12 @@ def send(page: Page, *amounts: str) -> Page:
     return page
 
 
-def send_unconfirmed(page: Page) -> Page:
+def send_unconfirmed(page: Page, amount: str = "25") -> Page:
     body = {
         "chainId": BASE,
         "assetSymbol": "USDC",
         "to": page.payment["escrow"]["address"],
-        "amount": "25",
+        "amount": amount,
     }
     page.checkout.door.call("POST", "/v2/sandbox/transfers", body)
     page.checkout.advance(2)
@@ -108,6 +108,7 @@ SCENES: Mapping[str, Callable[[], Page]] = {
     "branded": lambda: brand(make_page()),
     "submitted": lambda: submit(make_page()),
     "part-paid": lambda: send(make_page(), "10"),
+    "part-processing": lambda: send_unconfirmed(make_page(), "10"),
     "processing": lambda: send_unconfirmed(make_page()),
     "received": lambda: advance(send_unconfirmed(make_page()), 1),
     "paid": lambda: send(make_page(), "25"),

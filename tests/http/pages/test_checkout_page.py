@@ -70,6 +70,17 @@ class TestWhatItSays:
         [wallet] = [one for one in html.all("a") if one.get("class") == "wallet"]
         assert str(wallet["href"]).endswith("&uint256=15000000")
         assert "Confirmed" in html.text
+        assert "\u206815.00 USDC\u2069 is still due." in html.text
+
+    def test_a_part_that_is_being_confirmed_asks_for_the_rest(self, checkout: Checkout) -> None:
+        page = Page(checkout)
+        body = {"chainId": BASE, "assetSymbol": "USDC", "to": escrow(page), "amount": "10"}
+        checkout.door.call("POST", "/v2/sandbox/transfers", body)
+        checkout.advance(2)
+        html = look(page)
+        assert html.stage == "processing"
+        assert "A part of the payment is being confirmed" in html.text
+        assert "\u206815.00 USDC\u2069 is still due." in html.text
 
     def test_processing_counts_blocks_and_asks_for_nothing(self, checkout: Checkout) -> None:
         page = Page(checkout)
@@ -78,7 +89,7 @@ class TestWhatItSays:
         checkout.advance(2)
         html = look(page)
         assert html.stage == "processing"
-        assert re.search(r"Being confirmed · blocks on top: \W*\d", html.text)
+        assert re.search(r"Being confirmed · confirmations: \W*\d", html.text)
         assert escrow(page) not in html.text
         assert not list(html.all("time")), "its payer has nothing to do in time"
 
@@ -106,7 +117,8 @@ class TestWhatItSays:
         page = Page(checkout, cancelUrl="https://shop.example/cart")
         page.submit(page.option())
         html = look(page)
-        assert "Your wallet has sent a transfer" in html.text
+        assert html.text.count("Your wallet has sent a transfer") == 2, "as title and heading"
+        assert "Nothing has arrived yet" not in html.text
         assert "Time ends" not in html.text
         assert "https://shop.example/cart" not in {one["href"] for one in html.all("a")}
         assert escrow(page) not in html.text
@@ -162,6 +174,23 @@ class TestWhatItSays:
         html = look(page)
         assert html.stage == "refunded"
         assert "\u206825.00 USDC\u2069 has been sent back" in html.text
+
+    def test_closed_while_something_is_held(self, checkout: Checkout) -> None:
+        page = Page(checkout)
+        checkout.transfer(escrow(page), "10")
+        checkout.advance(3_601)
+        id = page.payment["id"]
+        body = {"action": "write_off"}
+        checkout.door.call("POST", f"/v2/payments/{id}/reconcile", body, key="off")
+        checkout.advance(60)
+        html = look(page)
+        assert html.stage == "failed"
+        assert "\u206810.00 USDC\u2069 is still held" in html.text
+        checkout.door.call("POST", f"/v2/payments/{id}/refunds", {}, key="back")
+        checkout.advance(60)
+        html = look(page)
+        assert "\u206810.00 USDC\u2069 has been sent back" in html.text
+        assert "still held" not in html.text
 
     def test_one_that_a_vault_alone_can_pay_sends_nobody_to_the_address(
         self, checkout: Checkout

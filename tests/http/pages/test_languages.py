@@ -119,7 +119,13 @@ class TestNumbers:
                 f"{written:f}".rstrip("0").replace(".", "").lstrip("0")
             )
 
-    def test_of_a_time(self) -> None:
-        assert get_language("en").format_instant(1_790_000_000_000) == (
-            "Sep 21, 2026, 2:13:20\u202fPM UTC"
-        )
+    @pytest.mark.parametrize(
+        ("tag", "text"),
+        [
+            ("en", "Sep 21, 2026, 2:13\u202fPM UTC"),
+            ("es", "21 sept 2026, 14:13 UTC"),
+            ("ar", "21\u200f/09\u200f/2026، 2:13 م UTC"),
+        ],
+    )
+    def test_of_a_time(self, tag: str, text: str) -> None:
+        assert get_language(tag).format_instant(1_790_000_000_000) == text

@@ -54,6 +54,11 @@ class Visit:
         expect(self.tab.locator("#wallets > [role=status]")).to_have_text(text)
 
 
+def expect_sent(tab: Any) -> None:
+    heading = tab.locator("h1, h2", has_text="Your wallet has sent a transfer")
+    expect(heading).to_be_visible()
+
+
 @pytest.fixture
 def visit(request: pytest.FixtureRequest, chromium: Browser) -> Iterator[Visit]:
     """With a wallet that has enough, and answers as `request.param` says."""
@@ -99,7 +104,7 @@ def test_a_payer_pays_on_a_real_node_until_the_page_says_so(chromium: Browser) -
             tab.clock.install()
             tab.goto(f"{url}/pay/{page.code}")
             tab.get_by_role("button", name="Example wallet").click()
-            expect(tab.get_by_text("Your wallet has sent a transfer")).to_be_visible()
+            expect_sent(tab)
             assert wallet.chain_id == BASE, "it was on another network"
             checkout.run()
             tab.clock.run_for(POLL_MS)
@@ -120,7 +125,7 @@ def test_a_payer_pays_on_a_real_node_until_the_page_says_so(chromium: Browser) -
 
 def test_what_the_wallet_signs_is_the_transfer_that_the_page_shows(visit: Visit) -> None:
     visit.pay()
-    expect(visit.tab.get_by_text("Your wallet has sent a transfer")).to_be_visible()
+    expect_sent(visit.tab)
     [[sent]] = [params for method, params in visit.wallet.asked if method == "eth_sendTransaction"]
     escrow = visit.page.payment["escrow"]["address"]
     assert sent == {
@@ -134,8 +139,9 @@ def test_what_the_wallet_signs_is_the_transfer_that_the_page_shows(visit: Visit)
 
 def test_nobody_is_asked_twice_for_what_was_sent(visit: Visit) -> None:
     visit.pay()
-    expect(visit.tab.get_by_text("Your wallet has sent a transfer")).to_be_visible()
+    expect_sent(visit.tab)
     visit.tab.reload()
+    expect_sent(visit.tab)
     expect(visit.tab.get_by_text("Do not send it again.")).to_be_visible()
     assert visit.tab.locator("#wallets").count() == 0
     assert visit.page.payment["escrow"]["address"] not in visit.tab.content()
@@ -205,7 +211,7 @@ def test_an_amount_that_has_changed_meanwhile_is_not_signed(visit: Visit) -> Non
     assert "eth_sendTransaction" not in visit.wallet.methods
     expect(visit.tab.locator("h1")).to_have_text("Part of the payment has arrived")
     visit.pay()
-    expect(visit.tab.get_by_text("Your wallet has sent a transfer")).to_be_visible()
+    expect_sent(visit.tab)
     [[sent]] = [params for method, params in visit.wallet.asked if method == "eth_sendTransaction"]
     assert int(sent["data"][-64:], 16) == 15_000_000
 
