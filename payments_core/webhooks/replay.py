@@ -121,7 +121,7 @@ class WebhookEvents:
         return self._storage.read(authority.partition, load)
 
     def list_of_payment(self, authority: Authority, payment: Payment) -> PaymentEvents:
-        """The events of a Payment, oldest first.
+        """The events of a Payment, oldest first; those of one moment by the status they tell of.
 
         Events have no index by Payment: those of its lifetime are looked through, but no more than
         MAX_EVENTS_LOOKED_AT.
@@ -137,8 +137,8 @@ class WebhookEvents:
                 after = page.next
                 oldest = page.records[-1].created_at if page.records else end
                 if after is None or oldest < payment.created_at:
-                    return PaymentEvents(tuple(reversed(found)), is_complete=True)
-            return PaymentEvents(tuple(reversed(found)), is_complete=False)
+                    return PaymentEvents(_sort(found), is_complete=True)
+            return PaymentEvents(_sort(found), is_complete=False)
 
         return self._storage.read(authority.partition, load)
 
@@ -251,6 +251,16 @@ class WebhookEvents:
             )
 
         return self._committer.commit(authority, decide, idempotent=idempotent)
+
+
+def _sort(events: Sequence[Event]) -> tuple[Event, ...]:
+    """The oldest first. Ids of one millisecond may be in any order, versions of a status not."""
+    return tuple(
+        sorted(
+            events,
+            key=lambda event: (event.created_at, event.payload.get("statusVersion", 0), event.id),
+        )
+    )
 
 
 def recovery_job(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from payments_core.clock import DAY, Instant, parse_iso
@@ -10,7 +10,7 @@ from payments_core.engine.idempotency.record import Response
 from payments_core.engine.identifiers import is_identifier
 from payments_core.errors import PaymentsError, ValidationFailed
 from payments_core.payments import lifecycle
-from payments_core.payments.journal.record import JOURNAL_ACCOUNTS
+from payments_core.payments.journal.record import JOURNAL_ACCOUNTS, JournalEntry
 from payments_core.payments.machine import PAYMENT
 from payments_core.payments.record import Payment
 from payments_core.payments.refunds.operations import NewRefund, PlannedRefund
@@ -80,7 +80,7 @@ def show_payment(service: PaymentsService, call: PageCall) -> Response:
         receipts=received.receipts.records,
         has_more_receipts=received.receipts.next is not None,
         entries=received.entries,
-        balances=[(name, getattr(payment.books, name)) for name in JOURNAL_ACCOUNTS],
+        balances=_list_balances(payment, received.entries),
         events=_find_events(service, call, payment),
         refund=_plan_refund(service, call, id),
         actions=[
@@ -115,6 +115,13 @@ def _parse_day(filters: Mapping[str, str], name: str) -> Instant | None:
         return parse_iso(f"{filters[name]}T00:00:00Z")
     except (ValueError, OverflowError):
         raise ValidationFailed.at(name, "must be a day such as 2026-09-21") from None
+
+
+def _list_balances(payment: Payment, entries: Sequence[JournalEntry]) -> list[tuple[str, int]]:
+    """The accounts that something was posted to, and the escrow in any case."""
+    posted = {"escrow"}.union(*(entry.postings for entry in entries))
+    balances = [(name, getattr(payment.books, name)) for name in JOURNAL_ACCOUNTS]
+    return [(name, balance) for name, balance in balances if balance or name in posted]
 
 
 def _find_events(

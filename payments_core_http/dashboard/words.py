@@ -26,7 +26,9 @@ class StatusWords:
 
 STATUS_WORDS: Mapping[str, StatusWords] = {
     # Payments
-    "awaiting_payment": StatusWords("wait", "Awaiting payment", "Nothing more is on its way yet."),
+    "awaiting_payment": StatusWords(
+        "wait", "Awaiting payment", "It waits for funds, and none are on their way yet."
+    ),
     "processing": StatusWords(
         "wait", "Processing", "Funds are on their way and are not confirmed yet."
     ),
@@ -78,7 +80,9 @@ class ActionWords:
 
 
 ACTION_WORDS: Mapping[ReconciliationAction, ActionWords] = {
-    "accept": ActionWords("Accept", "Releases what is held in escrow to the recipient."),
+    "accept": ActionWords(
+        "Accept", "Releases what is held in escrow to the recipient, without the excess."
+    ),
     "refund": ActionWords("Refund everything", "Sends all that is held back to its senders."),
     "refund_excess": ActionWords(
         "Refund the excess", "Sends what was paid too much back to its senders."

@@ -135,6 +135,25 @@ class TestStory:
             assert words in text
         assert payment["clientSecret"] not in text
 
+    def test_its_events_are_told_from_the_newest_on(self, console: Console) -> None:
+        payment = make(console)
+        pay(console, payment)
+        names = re.findall(r"payment\.\w+", open_desk(console).open(page(payment)).text)
+        assert names == [
+            f"payment.{name}"
+            for name in ("succeeded", "executing", "accepted", "processing", "created")
+        ]
+
+    def test_its_journal_has_the_accounts_that_something_was_posted_to(
+        self, console: Console
+    ) -> None:
+        payment, desk = make(console), open_desk(console)
+        accounts = r"(Payer|Escrow|Excess|Recipient|Fees|Offramp|Bank)(?=-?[\d.]+ USDC)"
+        assert re.findall(accounts, desk.open(page(payment)).text) == ["Escrow"]
+        pay(console, payment)
+        text = desk.open(page(payment)).text
+        assert re.findall(accounts, text) == ["Payer", "Escrow", "Recipient"]
+
     def test_a_vault_option_with_its_funding(self, checkout: Checkout) -> None:
         payment = make(checkout)
         checkout.authorize(payment, checkout.option(payment))
@@ -288,6 +307,18 @@ class TestDecisions:
         after = checkout.read(payment["id"])
         assert after["status"] == "succeeded"
         assert after["reconciliation"]["note"] == "He called us"
+
+    def test_what_is_released_is_told_without_the_excess(self, checkout: Checkout) -> None:
+        payment, desk = make(checkout), open_desk(checkout)
+        checkout.advance(3_700)
+        pay(checkout, payment, "31.5")
+        path = f"{page(payment)}/reconcile"
+        text = desk.open(f"{path}?action=accept").text
+        assert "In escrow31.50 USDC, of it 6.50 USDC in excess" in text
+        assert "Released25.00 USDC" in text
+        desk.submit(f"{path}?action=accept", path)
+        checkout.advance(60)
+        assert checkout.read(payment["id"])["settledAmountAtomic"] == "25000000"
 
     def test_only_what_is_possible_is_offered(self, checkout: Checkout) -> None:
         payment, desk = make(checkout), open_desk(checkout)
