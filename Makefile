@@ -169,10 +169,10 @@ pages: $(READY)
 
 # The defaults are in the program: what is not given here is not handed on.
 .PHONY: soak
-soak: $(READY) ## Play 1,000,000 steps against every invariant; STEPS= SEED= JOBS= ONLY=
+soak: $(READY) ## Play 1,000,000 steps against every invariant; STEPS= SEED= JOBS= ONLY= PART=banks
 	@$(PY) -m tests.service.model.soak \
 		$(if $(STEPS),--steps $(STEPS)) $(if $(SEED),--seed $(SEED)) \
-		$(if $(JOBS),--jobs $(JOBS)) $(if $(ONLY),--only $(ONLY))
+		$(if $(JOBS),--jobs $(JOBS)) $(if $(ONLY),--only $(ONLY)) $(if $(PART),--part $(PART))
 
 .PHONY: payout-kills
 payout-kills: $(READY) ## Kill -9 workers between any two calls to a bank; SEED= PAYMENTS=25

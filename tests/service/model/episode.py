@@ -38,13 +38,13 @@ from tests.service.model.banks_books import (
 from tests.service.model.index import Index
 from tests.service.model.invariants import INVARIANTS
 from tests.service.model.mirror import Circling, Commit
-from tests.service.model.mishaps import RULES
 from tests.service.model.onchain import (
     CHAIN_INVARIANTS,
     ENDINGS,
     ChainIndex,
     nothing_is_under_way,
 )
+from tests.service.model.parts import PARTS
 from tests.service.model.rules import Act
 from tests.service.model.stage import Stage
 
@@ -64,9 +64,6 @@ _PARTICULARS = re.compile(r"0x\w+|\w+_[-\w]{24}|\d+")
 SHORTEST, LONGEST = 20, 120
 MOST_ROUNDS = 80
 """So many minutes, at the most, an episode has to come to its end: a clock was half an hour off."""
-
-_NAMES = [act for _, act in RULES]
-_WEIGHTS = [weight for weight, _ in RULES]
 
 
 @attrs.define(eq=False)
@@ -263,19 +260,27 @@ class _Heard(logging.Handler):
         self._stage.report("no job fails", text)
 
 
-def run(seed: int, most: int | None = None, only: Collection[int] | None = None) -> Episode:
-    """The episode of a seed, or its first steps, or only some of them. Raises Violation."""
+def run(
+    seed: int,
+    most: int | None = None,
+    only: Collection[int] | None = None,
+    part: str = "all",
+) -> Episode:
+    """The episode of a seed, or its first steps, or only some of them. Raises Violation.
+
+    `part` names the rules that it chooses from (`parts.py`).
+    """
     length = length_of(seed)
     episode = Episode(seed)
     for number in range(length if most is None else min(most, length)):
         if only is None or number in only:
-            act, rng = chosen(seed, number)
+            act, rng = chosen(seed, number, part)
             episode.step(number, act, rng)
     episode.end()
     return episode
 
 
-def shortest(violation: Violation) -> tuple[int, ...]:
+def shortest(violation: Violation, part: str = "all") -> tuple[int, ...]:
     """The steps of a violation's seed that bring it about without the others.
 
     Steps are left out, half of them at first and then fewer, while the same invariant breaks.
@@ -287,7 +292,7 @@ def shortest(violation: Violation) -> tuple[int, ...]:
         at = 0
         while at < len(steps):
             fewer = steps[:at] + steps[at + size :]
-            if _breaks(violation, fewer):
+            if _breaks(violation, fewer, part):
                 steps = fewer
             else:
                 at += size
@@ -295,9 +300,9 @@ def shortest(violation: Violation) -> tuple[int, ...]:
     return steps
 
 
-def _breaks(violation: Violation, steps: tuple[int, ...]) -> bool:
+def _breaks(violation: Violation, steps: tuple[int, ...], part: str) -> bool:
     try:
-        run(violation.seed, only=steps)
+        run(violation.seed, only=steps, part=part)
     except Violation as found:
         return found.kind == violation.kind
     return False
@@ -308,7 +313,8 @@ def length_of(seed: int) -> int:
     return random.Random(f"length/{seed}").randint(SHORTEST, LONGEST)
 
 
-def chosen(seed: int, number: int) -> tuple[Act, random.Random]:
+def chosen(seed: int, number: int, part: str = "all") -> tuple[Act, random.Random]:
     """The rule of a step, and what it chooses by."""
     rng = random.Random(f"{seed}/{number}")
-    return rng.choices(_NAMES, _WEIGHTS)[0], rng
+    rules = PARTS[part]
+    return rng.choices([act for _, act in rules], [weight for weight, _ in rules])[0], rng
