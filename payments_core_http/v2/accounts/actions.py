@@ -87,7 +87,7 @@ _OF_REASONS: Mapping[str, _Action] = {
 def actions_of_capability(account_id: str, item: Capability) -> tuple[ActionView, ...]:
     """What supplies the requirements that are not complete: first those that are missing."""
     groups = dict.fromkeys(item.missing, "missing") | dict.fromkeys(item.pending, "pending")
-    if item.status == "rejected":
+    if item.status == "rejected" and "bank_review" in groups:
         groups["bank_review"] = "rejected"
     return tuple(
         _view(
