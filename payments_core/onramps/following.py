@@ -27,7 +27,7 @@ from payments_core.banks.port import BankRefused, BankUnavailable
 from payments_core.banks.reviews import BankCapability
 from payments_core.chains.backoff import back_off
 from payments_core.chains.port import AddressSpec, Chain, ChainUnavailable
-from payments_core.clock import HOUR, MINUTE, SECOND, Instant
+from payments_core.clock import DAY, HOUR, MINUTE, SECOND, Instant
 from payments_core.engine.decision import Decision, WorkerAuthority, lock_shared
 from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
@@ -42,6 +42,9 @@ FUNDING: BankCapability = "us_bank_funding"
 MIN_DELIVERY_POLL_MS = 2 * SECOND
 MAX_DELIVERY_POLL_MS = 1 * MINUTE
 MAX_LOOK_PAUSE_MS = 6 * HOUR
+LATE_DELIVERY_MS = 1 * DAY
+"""After so long what was delivered does not come any more, or it has come and gone: the storage was
+restored, and has lost the credit."""
 
 _log = logging.getLogger(__name__)
 
@@ -166,14 +169,22 @@ class TransferFollower:
                 amount_atomic=amount,
             )
             try:
-                bank.deliver(order)
+                delivery = bank.deliver(order)
             except BankRefused:
                 self._look(claimed, bank, known, is_refused=True)
                 return
-            now = self._clock.now()
-            waited = (now - transaction.updated_at) // 8
-            pause_ms = min(max(waited, MIN_DELIVERY_POLL_MS), MAX_DELIVERY_POLL_MS)
-            self._committer.finish(claimed, Decision(None, next_run_at=now + pause_ms))
+            waited = self._committer.commit(
+                WorkerAuthority.of(claimed),
+                lambda tx, id_sequence: self._decide_waiting(tx, transaction.id),
+                claimed=claimed,
+            )
+            if waited >= LATE_DELIVERY_MS:
+                _log.error(
+                    "ALARM: the stablecoins of %s did not come in %d hours; the bank says %s",
+                    transaction.id,
+                    waited // HOUR,
+                    delivery.status,
+                )
             return
 
         def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[None]:
@@ -186,6 +197,19 @@ class TransferFollower:
             return decide_credit(current, credit_id, escrow, claimed.partition, now=now)
 
         self._committer.commit(WorkerAuthority.of(claimed), decide, claimed=claimed)
+
+    def _decide_waiting(self, tx: Transaction, transaction_id: str) -> Decision[int]:
+        """Look again for what the bank delivers. Answers for how long it has been looked for."""
+        current = tx.get(BankTransaction, transaction_id, for_update=True)
+        assert current is not None
+        now = self._clock.now()
+        if current.delivery_asked_at is None:
+            asked = attrs.evolve(current, delivery_asked_at=now)
+            return Decision(0, replaces=(asked,), next_run_at=now + MIN_DELIVERY_POLL_MS)
+        waited = now - current.delivery_asked_at
+        pause_ms = min(max(waited // 8, MIN_DELIVERY_POLL_MS), MAX_DELIVERY_POLL_MS)
+        is_late = waited >= LATE_DELIVERY_MS
+        return Decision(waited, next_run_at=now + (LOOK_AGAIN_MS if is_late else pause_ms))
 
     def _send_back(
         self,

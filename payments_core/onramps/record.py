@@ -117,6 +117,7 @@ class BankTransaction(Record):
     the money is decided once it has arrived: the `disposition` is stored before the bank is asked
     to deliver or to send back, and never changes after. `credit_id` is our transfer of the
     stablecoins from the transaction's own escrow; `credits` counts how often there was one.
+    `delivery_asked_at` is when the bank had first answered that it delivers.
     """
 
     collection: ClassVar[Collection] = Collection(
@@ -133,6 +134,9 @@ class BankTransaction(Record):
             Index("by_incoming", key=("incoming_id",)),
         ),
         uniques=(Unique("incoming", ("incoming_id",)),),
+        schema=2,
+        upgrades={1: dict},
+        oldest_reader=1,
     )
 
     onramp_account_id: str
@@ -157,6 +161,7 @@ class BankTransaction(Record):
     expected_at: Instant | None = None
     received_at: Instant | None = None
     held_at: Instant | None = None
+    delivery_asked_at: Instant | None = None
     submitted_at: Instant | None = None
     settled_at: Instant | None = None
     refunded_at: Instant | None = None

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from payments_core.banks.incoming import DeliveryOrder
+from payments_core.banks.incoming import Delivery, DeliveryOrder
 from payments_core.banks.port import BankRefused
 from payments_core.clock import DAY, HOUR, SECOND, parse_iso
 from payments_core.errors import DestinationNotAllowed, InvalidState, NotFound, ValidationFailed
@@ -257,6 +257,40 @@ class TestTrouble:
         )
         with pytest.raises(BankRefused):
             setting.bank.deliver(order)
+
+    def test_a_delivery_that_does_not_come_is_looked_for_and_told_of_after_a_day(
+        self,
+        memory_setting: OnrampSetting,
+        monkeypatch: pytest.MonkeyPatch,
+        caplog: pytest.LogCaptureFixture,
+    ) -> None:
+        """So it is, too, where a restored storage has lost the credit of what has come."""
+        setting, world = memory_setting, memory_setting.world
+        asked: list[str] = []
+
+        def say_delivered(order: DeliveryOrder) -> Delivery:
+            asked.append(order.key)
+            return Delivery(key=order.key, status="delivered")
+
+        with monkeypatch.context() as patch:
+            patch.setattr(setting.bank, "deliver", say_delivered)
+            setting.deposit()
+            world.advance(60)
+            world.system.advance(DAY // SECOND - 120)
+            world.run()
+            assert setting.transaction.status == "received"
+            assert "ALARM" not in caplog.text
+            for _ in range(3):  # the second and the third time within an hour
+                world.system.advance(20 * 60)
+                world.run()
+        told = f"ALARM: the stablecoins of {setting.transaction.id} did not come in 24 hours"
+        assert caplog.text.count(told) in (1, 2)  # a late notice of the bank brings it forward
+        assert set(asked) == {setting.transaction.id}
+        for _ in range(2):
+            world.system.advance(3_600)
+            world.run()
+        world.finish()
+        assert setting.transaction.status == "settled"
 
     def test_notices_that_come_again_change_nothing(self, memory_setting: OnrampSetting) -> None:
         setting, world = memory_setting, memory_setting.world
