@@ -1,4 +1,8 @@
-"""A small HTTP client for the demo: what it sends and gets can be shown, its secrets shortened."""
+"""A small HTTP client for the demo: what it sends and gets can be shown, its secrets shortened.
+
+It shows requests and answers as they are; programs of partners use `payments_core_http.client`,
+which has operations and retries in their place.
+"""
 
 from __future__ import annotations
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import inspect
+import subprocess
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -165,6 +167,18 @@ def test_both_kinds_of_resources_have_every_operation() -> None:
     assert plain.keys() == asynchronous.keys()
     for name, signature in plain.items():
         assert list(signature.parameters) == list(asynchronous[name].parameters)
+
+
+def test_the_client_loads_nothing_of_the_service() -> None:
+    script = (
+        "import sys, payments_core_http.client;"
+        "print({'falcon', 'nacl', 'sqlite3', 'payments_core.service', 'payments_core.storage'}"
+        " & set(sys.modules))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "set()\n"
 
 
 def test_every_error_code_of_the_document_has_its_class() -> None:
