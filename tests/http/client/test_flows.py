@@ -3,11 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC
+from wsgiref.simple_server import WSGIRequestHandler, make_server
 
 import pytest
 
-from payments_core_http.client import AccountDestination, AsyncPublicClient, Client, VaultSource
+from payments_core_http.client import (
+    AccountClient,
+    AccountDestination,
+    AsyncClient,
+    AsyncPublicClient,
+    Client,
+    NoAnswer,
+    Retries,
+    VaultSource,
+)
 from payments_core_http.client.async_clients import AsyncAccountClient
 from payments_core_http.client.codes import (
     ClientTokenExpired,
@@ -174,3 +187,48 @@ def test_asynchronous_errors_are_the_same(shop: Shop) -> None:
 
     with pytest.raises(NotFound):
         asyncio.run(read())
+
+
+class SilentHandler(WSGIRequestHandler):
+    """A handler of the standard library's server that writes no line for each request."""
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+@contextmanager
+def served(shop: Shop) -> Iterator[str]:
+    """The application behind a socket; its address."""
+    server = make_server("127.0.0.1", 0, shop.app, handler_class=SilentHandler)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def test_both_clients_work_over_a_socket(shop: Shop) -> None:
+    payment = shop.receive(idempotency_key="order-1")
+
+    async def repeat(url: str) -> str:
+        async with AsyncClient(url, shop.row.id, shop.secret) as client:
+            return (await client.payments.read(payment.id)).id
+
+    with served(shop) as url:
+        with Client(url, shop.row.id, shop.secret) as client:
+            assert client.partner.read_config().app_id == shop.row.id
+            assert [one.id for one in client.payments.list()] == [payment.id]
+            session = client.client_sessions.create(account_id=shop.payer.account_id)
+        with AccountClient.exchange(url, session.client_session_token) as payer:
+            assert payer.account.read().account_id == shop.payer.account_id
+        assert asyncio.run(repeat(url)) == payment.id
+    once = Retries(attempts=1)
+    with (
+        Client(url, shop.row.id, shop.secret, retries=once) as client,
+        pytest.raises(NoAnswer) as failure,
+    ):
+        client.payments.cancel(payment.id)
+    assert not failure.value.was_sent and failure.value.idempotency_key
