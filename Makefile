@@ -45,7 +45,7 @@ test-postgres: $(READY) ## Run all tests of PostgreSQL on one version of it; PG=
 	@PAYMENTS_TEST_EVERY_STORAGE=1 PAYMENTS_TEST_POSTGRES_MAJOR=$(or $(PG),18) \
 		$(PY) -m pytest -m postgres $(ARGS)
 
-# What CI runs of it is in tests/storage/citus. The service's tests take a schema of 4 shards a table.
+# CI runs the first of these: suite-citus.
 .PHONY: citus
 citus: $(READY) ## Run on Citus, all tables distributed: storages, service, kills, a storm; ARGS="-k ..."
 	@$(PY) -m pytest tests/storage/citus $(ARGS)
@@ -99,7 +99,7 @@ tidy: $(READY) ## Check import directions, names, sizes and words
 # `coverage erase` first: figures of an earlier run must not flatter this one. Every test runs once,
 # the longest suites first; what the gate does not need is not measured, which would double its time.
 SUITES := suite-doors suite-http suite-chains suite-storages suite-measured suite-rest \
-	suite-deployed suite-sqlite suite-weak suite-fuzz
+	suite-deployed suite-sqlite suite-weak suite-fuzz suite-citus
 # Suites wait for processes and clocks a good part of their time, so three keep two cores busy.
 SUITES_AT_A_TIME := 3
 BESIDE ?=
@@ -121,8 +121,10 @@ coverage: $(READY) ## Run the tests, and hold the branch coverage that was promi
 	@$(PY) tests/coverage_gate.py build/coverage.json
 
 suite-measured:
-	@$(PY) -m $(MEASURED) pytest tests/core tests/storage $(LIFECYCLES)
+	@$(PY) -m $(MEASURED) pytest tests/core tests/storage --ignore tests/storage/citus $(LIFECYCLES)
 	@$(PY) -m $(MEASURED) pytest $(GATED) -k weak
+suite-citus:
+	@$(PY) -m pytest tests/storage/citus
 suite-rest:
 	@$(PY) -m pytest $(APART:%=--ignore %) $(LIFECYCLES:%=--ignore %)
 suite-weak:
@@ -213,7 +215,7 @@ storm: $(READY) ## Let hostile clients at the server, 20 s for each attack; STOR
 # --- Measure it --------------------------------------------------------------------------------
 
 .PHONY: bench
-bench: $(READY) ## Measure the pipeline, storages, servers, webhooks, limiters and an EVM chain; half an hour
+bench: $(READY) ## Measure the pipeline, storages, servers, webhooks, limiters, an EVM chain and Citus; half an hour
 	@$(PY) -m benchmarks.pipeline $(ARGS)
 	@$(PY) -m benchmarks.sqlite_group_commit
 	@$(PY) -m benchmarks.serve_postgres
@@ -230,6 +232,7 @@ bench: $(READY) ## Measure the pipeline, storages, servers, webhooks, limiters a
 	@$(PY) -m benchmarks.limiter
 	@$(PY) -m benchmarks.fairness
 	@$(PY) -m benchmarks.evm
+	@$(PY) -m benchmarks.citus
 
 # Neither is in `check`: a machine that is busy with something else measures that.
 .PHONY: lighthouse

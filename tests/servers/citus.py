@@ -26,7 +26,7 @@ import pytest
 from tests.servers.cluster import HASTY, Cluster
 from tests.servers.programs import NoPostgres, Programs, postgres_by_major
 
-SHARDS = "4"
+SHARDS = "2"
 """For each table; by default there are 32, and a schema of all tables would take a minute."""
 
 CITUS: Mapping[str, str] = {
@@ -34,6 +34,7 @@ CITUS: Mapping[str, str] = {
     "wal_level": "logical",  # shards are moved by replication while they are written to
     "max_prepared_transactions": "200",
     "max_connections": "300",
+    "lock_timeout": "2s",  # what a client sets when it connects stays on the coordinator
     "citus.shard_count": SHARDS,
     "citus.max_adaptive_executor_pool_size": "1",
     "citus.enable_statistics_collection": "off",

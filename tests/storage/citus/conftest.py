@@ -12,14 +12,14 @@ from payments_core.storage.postgres.adapter import PostgresStorage
 from tests.servers import fresh_schema
 from tests.servers.citus import CitusCluster, NoCitus
 
-WAITS_FOR_DISK = {"fsync": "on", "synchronous_commit": "on"}
+SAFE = {"fsync": "on", "synchronous_commit": "on", "citus.shard_count": "6"}
 
 
 @pytest.fixture
 def citus() -> Iterator[CitusCluster]:
-    """Two nodes, whose commits survive a kill."""
+    """Two nodes, whose commits survive a kill, and shards enough for a third."""
     try:
-        made = CitusCluster(2, settings=WAITS_FOR_DISK)
+        made = CitusCluster(2, settings=SAFE)
     except NoCitus as reason:
         pytest.skip(str(reason))
     with made:
