@@ -1,7 +1,8 @@
 """The bare script beside `payments serve`: the same rows, through nothing but psycopg.
 
-Read from standard input: the database, the rows of one transaction, and for how long. Eight
-threads, each with a connection of its own, write them again and again with fresh keys.
+Read from standard input: the database, the rows of one transaction, for how long, and by how many
+threads, eight unless it says so. Each has a connection of its own, and writes them again and again
+with fresh keys.
 """
 
 from __future__ import annotations
@@ -49,12 +50,12 @@ def write(asked: dict[str, Any], thread: int, end: float, counts: list[int]) -> 
 def main() -> None:
     asked = json.load(sys.stdin)
     sys.setswitchinterval(0.0005)
-    counts = [0] * THREADS
+    counts = [0] * asked.get("threads", THREADS)
     began = time.perf_counter()
     end = began + asked["seconds"]
     threads = [
         threading.Thread(target=write, args=(asked, number, end, counts))
-        for number in range(THREADS)
+        for number in range(len(counts))
     ]
     for thread in threads:
         thread.start()

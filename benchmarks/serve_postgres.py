@@ -132,14 +132,14 @@ level = "error"
     def written(self, port: int) -> Template:
         """The rows that one create inserts."""
         with psycopg.connect(self.cluster.url()) as connection:
-            before = _rows(connection)
+            before = read_rows(connection)
             client = ApiClient(f"http://127.0.0.1:{port}")
             made = client.call(
                 "POST", "/v2/payments", self.payment, authorization=self.credential, key="template"
             )
             assert made.status == 201, made.body
             connection.rollback()
-            after = _rows(connection)
+            after = read_rows(connection)
         return [
             (table, tuple(row), tuple(row.values()))
             for table, rows in after.items()
@@ -148,10 +148,13 @@ level = "error"
         ]
 
 
-def _rows(connection: psycopg.Connection[Any]) -> Mapping[str, Mapping[Any, dict[str, Any]]]:
+def read_rows(
+    connection: psycopg.Connection[Any],
+) -> Mapping[str, Mapping[Any, dict[str, Any]]]:
+    """All records of each table, by partition and id."""
     tables = connection.execute(
         "SELECT table_name FROM information_schema.columns "
-        "WHERE column_name = 'partition' AND table_schema = 'public'"
+        "WHERE column_name = 'version' AND table_schema = 'public'"
     ).fetchall()
     found = {}
     for (table,) in tables:
