@@ -105,7 +105,7 @@ class SqliteStorage:
     def fetch(self, partition: str, questions: Sequence[Get]) -> Sequence[Record | None]:
         """As `FetchesRecords` in bulk.py says: one statement, which sees one moment by itself."""
         assert len(questions) <= MAX_READ_AHEAD
-        with self._borrow_reader() as connection:
+        with self._open_snapshot(begins=False) as connection:
             snapshot = SqliteSnapshot(connection, partition)
             snapshot.read_ahead(questions)
             return [snapshot.get(question.kind, question.id) for question in questions]
@@ -250,14 +250,15 @@ class SqliteStorage:
             with self._file_lock.acquire():
                 self._writing_thread = threading.get_ident()
                 try:
-                    with _translate_errors():
-                        if durable != self._waits_for_disk:
-                            self._waits_for_disk = None  # until it is done
-                            sync = "FULL" if durable else "NORMAL"
-                            self._writer.execute(f"PRAGMA synchronous = {sync}")
-                            self._waits_for_disk = durable
-                        self._writer.execute("BEGIN IMMEDIATE")
-                        yield self._writer
+                    if durable != self._waits_for_disk:
+                        self._waits_for_disk = None  # until it is done
+                        sync = "FULL" if durable else "NORMAL"
+                        self._writer.execute(f"PRAGMA synchronous = {sync}")
+                        self._waits_for_disk = durable
+                    self._writer.execute("BEGIN IMMEDIATE")
+                    yield self._writer
+                except sqlite3.Error as error:
+                    raise storage_error(error) from error
                 finally:
                     self._writing_thread = None
                     _roll_back(self._writer)
@@ -280,15 +281,11 @@ class SqliteStorage:
             raise storage_error(error) from error
 
     @contextmanager
-    def _open_snapshot(self) -> Iterator[sqlite3.Connection]:
-        """A snapshot on a connection of its own."""
-        with self._borrow_reader() as connection:
-            connection.execute("BEGIN")
-            yield connection
+    def _open_snapshot(self, *, begins: bool = True) -> Iterator[sqlite3.Connection]:
+        """A snapshot on a connection of its own, which another thread may use afterwards.
 
-    @contextmanager
-    def _borrow_reader(self) -> Iterator[sqlite3.Connection]:
-        """A connection that reads, which another thread may use afterwards."""
+        Where it does not begin, each statement sees a moment of its own.
+        """
         self._require_open()
         try:
             connection = self._idle_readers.pop()
@@ -296,8 +293,11 @@ class SqliteStorage:
             connection = self._connect()
             connection.execute("PRAGMA query_only = ON")
         try:
-            with _translate_errors():
-                yield connection
+            if begins:
+                connection.execute("BEGIN")
+            yield connection
+        except sqlite3.Error as error:
+            raise storage_error(error) from error
         finally:
             _roll_back(connection)
             self._idle_readers.append(connection)

@@ -134,18 +134,21 @@ class SqliteSnapshot:
     def read_ahead(self, questions: Sequence[Question]) -> None:
         """As `ReadsAhead` in bulk.py says, for the first records that are not known; pages and more
         records are asked for one by one, since there is no network."""
-        asked = (
-            (question.kind.collection.name, question.id)
-            for question in questions
-            if isinstance(question, Get) and fits_column(question.id)
-        )
-        places = [place for place in asked if place not in self._ahead][:MAX_READ_AHEAD]
-        if places:
-            sql = select_each_statement(tuple(table for table, _ in places))
-            values = (self._partition, *(id for _, id in places))
-            rows = self._run_guarded(lambda: self._connection.execute(sql, values).fetchall())
-            found = dict(rows)
-            self._ahead.update((one, found.get(number)) for number, one in enumerate(places))
+        places: list[RecordKey] = []
+        for question in questions:
+            if isinstance(question, Get) and fits_column(question.id):
+                place = (question.kind.collection.name, question.id)
+                if place not in self._ahead:
+                    places.append(place)
+        del places[MAX_READ_AHEAD:]
+        if len(places) < 2:
+            return
+        sql = select_each_statement(tuple([table for table, _ in places]))
+        values = (self._partition, *[id for _, id in places])
+        rows = self._run_guarded(lambda: self._connection.execute(sql, values).fetchall())
+        found = dict(rows)
+        for number, place in enumerate(places):
+            self._ahead[place] = found.get(number)
 
     def raise_failure(self) -> None:
         """Raise what a statement raised before, should the work have swallowed it."""
