@@ -73,7 +73,7 @@ class Meter:
         self, wire: PipelinedConnection, statements: Sequence[tuple[str, EncodedParams]]
     ) -> bool:
         """Whether it belongs to a transaction of the simulated chains or the sandbox's clock."""
-        if statements[0][0].startswith("BEGIN"):
+        if wire.is_free:  # otherwise it goes on with a transaction
             self._apart[id(wire)] = any(
                 value is not None and any(name.encode() in value for name in APART)
                 for _, values in statements

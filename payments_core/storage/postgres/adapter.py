@@ -24,6 +24,7 @@ import psycopg
 from psycopg.pq import TransactionStatus
 
 from payments_core.clock import Instant
+from payments_core.storage.bulk import Get
 from payments_core.storage.jobs import Job
 from payments_core.storage.maintenance import BATCH, ExclusiveAccess, PrimaryKey, RecordRow
 from payments_core.storage.port import (
@@ -58,6 +59,7 @@ from payments_core.storage.postgres.lock_retry import DISABLE_TIMEOUTS
 from payments_core.storage.postgres.pending_transaction import (
     BEGIN_SNAPSHOT,
     BEGIN_WRITE,
+    SINGLE_STATEMENT,
     PendingTransaction,
 )
 from payments_core.storage.postgres.pool import ConnectionPool, to_driver_connection
@@ -114,6 +116,18 @@ class PostgresStorage:
 
     def read(self, partition: str, work: Callable[[Snapshot], T]) -> T:
         return self._run_read(lambda transaction: work(PostgresSnapshot(transaction, partition)))
+
+    def fetch(self, partition: str, questions: Sequence[Get]) -> Sequence[Record | None]:
+        """As `FetchesRecords` in bulk.py says: for one record no transaction begins."""
+
+        def load(transaction: PendingTransaction) -> Sequence[Record | None]:
+            snapshot = PostgresSnapshot(transaction, partition)
+            snapshot.read_ahead(questions)
+            return [snapshot.get(question.kind, question.id) for question in questions]
+
+        return self._run_read(
+            load, begin=SINGLE_STATEMENT if len(questions) == 1 else BEGIN_SNAPSHOT
+        )
 
     def locate(
         self,
@@ -251,11 +265,17 @@ class PostgresStorage:
                 postgres_schema.record_fingerprint(locking, self._record_types)
             return True
 
-    def _run_read(self, run: Callable[[PendingTransaction], T], *, awaits_nodes: bool = True) -> T:
+    def _run_read(
+        self,
+        run: Callable[[PendingTransaction], T],
+        *,
+        begin: str = BEGIN_SNAPSHOT,
+        awaits_nodes: bool = True,
+    ) -> T:
         """Run in a snapshot; nothing is committed, so no answer to COMMIT can be lost."""
 
         def attempt() -> T:
-            with self._open_transaction(BEGIN_SNAPSHOT) as transaction:
+            with self._open_transaction(begin) as transaction:
                 return run(transaction)
 
         return self._retry(attempt, awaits_nodes=awaits_nodes)

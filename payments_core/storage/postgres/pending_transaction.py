@@ -34,6 +34,8 @@ ErrorTranslator = Callable[[psycopg.Error], StorageError]
 
 BEGIN_WRITE = "BEGIN ISOLATION LEVEL READ COMMITTED"
 BEGIN_SNAPSHOT = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+SINGLE_STATEMENT = ""
+"""No BEGIN: the one statement is a transaction of its own, and sees one moment."""
 
 
 class PendingTransaction:
@@ -110,9 +112,9 @@ class PendingTransaction:
 
     def _run(self) -> list[list[ResultRow]]:
         queue, translate = self._take_queue()
-        if not self._begun:
+        if not self._begun and self._begin != SINGLE_STATEMENT:
             queue, translate = [(self._begin, ()), *queue], [storage_error, *translate]
-            self._begun = True
+        self._begun = True
         try:
             return self._pipeline.run(queue)
         except StatementFailed as failed:

@@ -73,6 +73,26 @@ def test_a_read_waits_once_for_each_question(trips: Trips, through: PostgresStor
     assert trips(look) == 2
 
 
+def test_a_record_is_fetched_by_one_statement_and_more_in_one_snapshot(
+    through: PostgresStorage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sent: list[list[str]] = []
+    run = PipelinedConnection.run
+
+    def noted(pipeline: PipelinedConnection, statements: Any) -> Any:
+        sent.append([sql.split()[0] for sql, _ in statements])
+        return run(pipeline, statements)
+
+    monkeypatch.setattr(PipelinedConnection, "run", noted)
+    for n in range(3):
+        [one] = bulk.fetch(through, PARTITION, bulk.Get(Counter, "c1"))
+        assert one.id == "c1"
+        through.read(PARTITION, lambda snapshot: snapshot.get(Counter, "c2"))
+        two = bulk.fetch(through, PARTITION, bulk.Get(Counter, "c3"), bulk.Get(Counter, f"{n}"))
+        assert [record and record.id for record in two] == ["c3", None]
+    assert sent == [["SELECT"], ["BEGIN", "SELECT"], ["BEGIN", "SELECT", "SELECT"]] * 3
+
+
 def test_writes_and_the_commit_wait_once_together(trips: Trips, through: PostgresStorage) -> None:
     def work(tx: Transaction) -> None:
         counter = lock_existing(tx, Counter, "c1")
