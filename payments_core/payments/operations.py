@@ -306,7 +306,8 @@ class Payments:
             result = attrs.evolve(ended.result, payment=step.record)
             return step.as_decision(result).merge(ended, _cancel_send(tx, payment))
 
-        return self._committer.commit(authority, decide, idempotent=idempotent)
+        reads = (Get(Payment, payment_id, "exclusive"),)
+        return self._committer.commit(authority, decide, idempotent=idempotent, reads=reads)
 
     def run_expiry(self, claimed: ClaimedJob) -> None:
         """The job at a Payment's expiry. A live attempt is waited for: its end expires it.

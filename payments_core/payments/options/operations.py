@@ -44,6 +44,7 @@ from payments_core.payments.options.selection import (
 )
 from payments_core.payments.record import Payment
 from payments_core.storage import bulk
+from payments_core.storage.bulk import Get
 from payments_core.storage.damaged_records import load_listed
 from payments_core.storage.port import Snapshot, Transaction
 from payments_core.tenants.authorization import Authority
@@ -102,7 +103,8 @@ class VaultOptions:
                 replaces=(offer.payment,),
             ).merge(offer.superseded)
 
-        return self._committer.commit(authority, decide, idempotent=idempotent)
+        reads = (Get(Payment, payment_id, "exclusive"),)
+        return self._committer.commit(authority, decide, idempotent=idempotent, reads=reads)
 
     def get(self, authority: Authority, payment_id: str, option_id: str) -> OptionDetails:
         """The payer's option of a Payment. Raises NotFound."""
@@ -157,7 +159,8 @@ class VaultOptions:
             details = OptionDetails(payment, refreshed.record, moving)
             return refreshed.as_decision(details).merge(Decision(None, replaces=(moving,)))
 
-        return self._committer.commit(authority, decide, idempotent=idempotent)
+        reads = (Get(Payment, payment_id, "exclusive"),)
+        return self._committer.commit(authority, decide, idempotent=idempotent, reads=reads)
 
     def _get_own(self, authority: Authority, payment_id: str, option_id: str) -> OptionDetails:
         def load(snapshot: Snapshot) -> OptionDetails:
