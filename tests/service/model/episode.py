@@ -252,7 +252,12 @@ class _Heard(logging.Handler):
             return
         if any(
             words in text
-            for words in ("undid it in a reorg", "a reorg undid", "has a reorg deeper")
+            for words in (
+                "undid it in a reorg",
+                "a reorg undid",
+                "has a reorg deeper",
+                "did not come in",
+            )
         ):
             self._stage.tally["alarm"] += 1
             if self._stage.reorged_deeply:
