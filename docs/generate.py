@@ -15,7 +15,14 @@ from pathlib import Path
 
 import attrs
 
-from docs import deployment_settings, operators_metrics, python_reference, rooms, wire_bodies
+from docs import (
+    deployment_settings,
+    operators_metrics,
+    python_reference,
+    rooms,
+    wire_answers,
+    wire_bodies,
+)
 from docs.event_examples import EXAMPLES
 from docs.markdown import code, table
 from payments_core.accounts.bank_accounts.lifecycle import BANK_ACCOUNT
@@ -145,12 +152,12 @@ def events() -> str:
         "The `accountId` of a Payment to a wallet is null.",
     ]
     titles: list[str] = []
-    for (family, fields), members in families.items():
+    for (family, _), members in families.items():
         title = f"{family}.*" if family not in titles else members[0].name
         titles.append(family)
         parts += [
             f"## {title}",
-            "Fields: " + ", ".join(code(field) for field in fields) + ".",
+            table(wire_answers.HEAD, wire_answers.rows_of_payload(members[0].name)),
             table(
                 ("Event", "Sent", "Meaning"),
                 (
@@ -381,6 +388,7 @@ SUBJECTS: dict[Subject, str] = {
 PAGES: dict[str, Callable[[], str]] = {
     "routes.md": routes,
     "bodies.md": bodies,
+    "answers.md": wire_answers.page,
     "errors.md": error_codes,
     "state-machines.md": state_machines,
     "events.md": events,

@@ -18,6 +18,7 @@ from payments_core.payments.refunds.lifecycle import REFUND
 from payments_core_http.openapi.conventions import Schema, rules_of
 from payments_core_http.openapi.examples import make_example
 from payments_core_http.openapi.schemas import Schemas
+from payments_core_http.openapi.sentences import describe_fields
 from payments_core_http.v2.statuses import PaymentLabel
 
 ENVELOPE = ("id", "name", "apiVersion", "createdAt", "payload")
@@ -88,7 +89,9 @@ def _make_envelope(event: EventType, schemas: Schemas, version: str) -> Schema:
         "createdAt": {"type": "string", **rules_of("createdAt")},
         "payload": schemas.add(_payload_name(event), _make_payload(event, schemas)),
     }
-    return {"type": "object", "required": list(ENVELOPE), "properties": properties}
+    schema: Schema = {"type": "object", "required": list(ENVELOPE), "properties": properties}
+    describe_fields("Event", schema)
+    return schema
 
 
 def _make_payload(event: EventType, schemas: Schemas) -> Schema:

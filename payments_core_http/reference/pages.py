@@ -123,10 +123,34 @@ def render_page(document: Schema, mode: str) -> str:
             if "summary" in example
         ],
         schemas=[
-            _make_schema_entry(name, schema)
+            make_schema_entry(name, schema)
             for name, schema in schemas.items()
             if not is_error[name]
         ],
+    )
+
+
+def make_schema_entry(name: str, schema: Schema) -> SchemaEntry:
+    """A schema with its fields."""
+    required = schema.get("required", ())
+    groups = [branch["required"][0] for branch in schema.get("oneOf", ())]
+    rows = [
+        FieldRow(
+            name=field,
+            types=_name_types(inner),
+            required=field in required,
+            rules=tuple(_describe_rules(inner))
+            + ((f"exactly one of {', '.join(groups)}",) if field in groups else ()),
+            about=inner.get("description", ""),
+        )
+        for field, inner in schema.get("properties", {}).items()
+    ]
+    return SchemaEntry(
+        name=name,
+        about=schema.get("description", ""),
+        closed=schema.get("additionalProperties") is False,
+        rows=tuple(rows),
+        types=() if rows else _name_types(schema),
     )
 
 
@@ -203,29 +227,6 @@ def _list_events(document: Schema) -> Iterator[tuple[str, Schema, tuple[TypeName
         content = post["requestBody"]["content"]["application/json"]
         payload = content["schema"]["properties"]["payload"]
         yield name, post, _name_types(payload), _format_json(content["example"])
-
-
-def _make_schema_entry(name: str, schema: Schema) -> SchemaEntry:
-    required = schema.get("required", ())
-    groups = [branch["required"][0] for branch in schema.get("oneOf", ())]
-    rows = [
-        FieldRow(
-            name=field,
-            types=_name_types(inner),
-            required=field in required,
-            rules=tuple(_describe_rules(inner))
-            + ((f"exactly one of {', '.join(groups)}",) if field in groups else ()),
-            about=inner.get("description", ""),
-        )
-        for field, inner in schema.get("properties", {}).items()
-    ]
-    return SchemaEntry(
-        name=name,
-        about=schema.get("description", ""),
-        closed=schema.get("additionalProperties") is False,
-        rows=tuple(rows),
-        types=() if rows else _name_types(schema),
-    )
 
 
 def _name_types(schema: Schema) -> tuple[TypeName, ...]:

@@ -1,0 +1,56 @@
+"""A sentence for each field on the wire: `describe_field` finds it.
+
+Most fields are described by their name, since a name means the same everywhere; `owners.py` has
+those that mean something else, or something more, in one resource. The tables are by topic, and a
+row that no field has fails the tests, as does a field without a row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from payments_core_http.openapi.conventions import Schema
+from payments_core_http.openapi.sentences import accounts, console, conventions, legacy, payments
+from payments_core_http.openapi.sentences.owners import BY_OWNER
+
+TABLES = (conventions, payments, accounts, console, legacy)
+
+BY_NAME: Mapping[str, str] = {
+    name: sentence for table in TABLES for name, sentence in table.BY_NAME.items()
+}
+
+
+def describe_field(owner: str, name: str) -> str:
+    """The sentence for a field of the schema `owner`; raises KeyError where there is none."""
+    for table in (BY_OWNER.get(owner, {}), _tables_of_errors(owner)):
+        if name in table:
+            return table[name]
+    return BY_NAME[name]
+
+
+def _tables_of_errors(owner: str) -> Mapping[str, str]:
+    return conventions.OF_ERRORS if owner.endswith("Error") else {}
+
+
+def describe_fields(owner: str, schema: Schema) -> None:
+    """Give each field of a schema its sentence, those of objects inside it too.
+
+    A rule that a body's field has already is told after the sentence; values that are listed need
+    none.
+    """
+    for name, field in schema.get("properties", {}).items():
+        rule = None if "enum" in field else field.get("description")
+        field["description"] = _join(describe_field(owner, name), rule)
+        describe_fields(owner, field)
+    for inner in _inner_schemas(schema):
+        describe_fields(owner, inner)
+
+
+def _inner_schemas(schema: Schema) -> Iterator[Schema]:
+    for keyword in ("items", "additionalProperties"):
+        if isinstance(schema.get(keyword), dict):
+            yield schema[keyword]
+
+
+def _join(sentence: str, rule: str | None) -> str:
+    return f"{sentence} {rule[:1].upper()}{rule[1:].rstrip('.')}." if rule else sentence

@@ -1,0 +1,88 @@
+"""What the fields of accounts, wallets, deposits, sessions and bank flows mean (contract
+§5, §7).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+BY_NAME: Mapping[str, str] = {
+    # Accounts and wallets
+    "capabilities": "The state of each regulated capability, by its name.",
+    "challengeId": "The challenge's id.",
+    "email": "The address that you gave for it; null without one.",
+    "kyc": "The state of the account's verification.",
+    "label": "Your own name for it.",
+    "nonce": "What makes the message one of a kind; Aptos wallets take it beside the message.",
+    "paymentAddress": "`<username>@<partner id>`; null without a username.",
+    "publicKey": "The wallet's public key, where its chain cannot tell it from the signature.",
+    "settlement": "Where the account wants to be paid; null without a preference.",
+    "signature": "The wallet's signature.",
+    "username": "The name in the payment address; null without one.",
+    "verificationId": "The verification's id.",
+    "verified": "Whether a signature has proven who owns it.",
+    "walletId": "The wallet's id.",
+    "wallets": "The account's wallets.",
+    # Deposits
+    "checkedAt": "When the chain was looked at.",
+    "depositAddressId": "The id of the deposit address.",
+    "depositId": "The deposit's id.",
+    "deposits": "The newest deposits.",
+    # Client sessions
+    "accessToken": "The client's bearer token for `/v2/client`.",
+    "clientSessionId": "The session's id.",
+    "clientSessionToken": "The token to exchange once for an access token; told only here.",
+    "exchangeExpiresAt": "Until when the session's token can be exchanged.",
+    "permissions": "What the client may do.",
+    "tokenType": "How the token is sent.",
+    # Bank accounts and capabilities
+    "accountHolderName": "The name of the bank account's holder.",
+    "accountHolderType": "Whether the holder is a person or a business.",
+    "accountType": "The kind of bank account.",
+    "bankAccountId": "The id of the bank account; null where there is none.",
+    "bankName": "The bank's name; null where it is not known.",
+    "capability": "The capability's name.",
+    "city": "The city.",
+    "complete": "What was done.",
+    "country": "The country, as two letters (ISO 3166-1).",
+    "currency": "The currency of the bank account.",
+    "eligible": "Whether one can be added now.",
+    "fields": "The fields of the form to show.",
+    "hostedUrl": "The page to send the user to; null where there is nothing left to do there.",
+    "last4": "The last four digits of the number, which is told nowhere.",
+    "line1": "The first line of the street address.",
+    "line2": "The second line of the street address.",
+    "maxLength": "The most characters; null is no limit.",
+    "minLength": "The least characters; null is no limit.",
+    "missing": "What is still to be provided.",
+    "pattern": "The regular expression that it must match; null is any.",
+    "pending": "What is being looked at.",
+    "postalCode": "The postal code.",
+    "rails": "The ways that the bank's money can go.",
+    "reasons": "Why not; empty where it is possible.",
+    "required": "Whether it must be given.",
+    "requirements": "What it still waits for.",
+    "returnUrl": "Where the hosted page sends the user in the end.",
+    "routingNumber": "The bank's routing number (ABA).",
+    "state": "The state, as two letters.",
+    "values": "The values that it may have; null is any.",
+    # Payouts
+    "achReference": "What the recipient's statement says of an ACH payment.",
+    "attempt": "Which payout of the Payment it is; each retry is another.",
+    "rail": "The way that the bank's money goes.",
+    "returnCode": "The bank's code for the return, such as R01; null unless it was returned.",
+    "returnedAt": "When the bank returned it; null unless it did.",
+    "settlesOn": "The rail's settlement date; expected, until it has settled.",
+    "wireMessage": "The message of a wire.",
+    # On-ramps
+    "accountNumber": "The number to send money to.",
+    "bankAddress": "The bank's postal address.",
+    "beneficiaryAddress": "The postal address of the beneficiary.",
+    "beneficiaryName": "The name to send money to.",
+    "expectedAt": "When the money is expected; null where that is not known.",
+    "onrampBankAccountId": "The id of the on-ramp bank account.",
+    "receivedAt": "When the money arrived; null until then.",
+    "refundedAt": "When the money was sent back; null unless it was.",
+    "senderName": "Who sent the money, as the bank has it; null where it does not say.",
+    "transactionId": "The transaction's id.",
+}

@@ -1,0 +1,72 @@
+"""What the fields of webhooks, the partner's configuration and the sandbox mean (contract §8,
+§11).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+BY_NAME: Mapping[str, str] = {
+    # Endpoints and deliveries
+    "attempts": "How often it was sent since it was last put back.",
+    "deliveredAt": "When the endpoint took it; absent until then.",
+    "deliveries": "The deliveries, newest first.",
+    "deliveryId": "The delivery's id.",
+    "emitted": "Whether this release sends it.",
+    "eventCatalog": "Every event that can be subscribed to.",
+    "eventId": "The event's id.",
+    "eventName": "The event's name.",
+    "meaning": "What has happened.",
+    "name": "The name.",
+    "nextAttemptAt": "When it is sent again; absent where no attempt is scheduled.",
+    "outboxEventId": "The event's id.",
+    "overlapSeconds": "For how many seconds the former secret still signs.",
+    "payload": "What the event is about; the fields are those of its kind.",
+    "requestBody": "The exact text that was sent.",
+    "responseBody": "The start of the endpoint's answer; null without one.",
+    "responseStatus": "The HTTP status of the last attempt; null where there was no answer.",
+    "signingSecret": "What signs the endpoint's deliveries; told at creation and rotation only.",
+    "since": "From when on events are sent again.",
+    "subscribedEvents": "The names of the events that it wants; empty is every one.",
+    "url": "Where deliveries are sent.",
+    "webhookEndpoint": "The endpoint.",
+    "webhookEndpointId": "The endpoint's id.",
+    "webhookEndpoints": "The endpoints, oldest first.",
+    "webhookId": "The endpoint's id.",
+    # What receivers may rely on
+    "dedupe": "The headers to dedupe by.",
+    "deliveryPolicy": "What a receiver may rely on.",
+    "deliveryRetryHeader": "The header that is the same in every retry of a delivery.",
+    "eventHeader": "The header that is the same in every delivery of an event.",
+    "guarantee": "How often an event is delivered.",
+    "localPrivateDestinationsAllowed": "Whether endpoints may be on this machine; only in a"
+    " sandbox.",
+    "maxAttempts": "After how many failed attempts a delivery is abandoned.",
+    "webhooks": "What this deployment's webhooks can do.",
+    # The configuration
+    "credentialMode": "What the credential is for: `app_secret`, for backends.",
+    "credentialType": "Whether the key is standard or restricted.",
+    "mode": "The environment's mode.",
+    "partnerId": "The partner's name in payment addresses.",
+    "products": "The products that the environment has.",
+    "scopes": "What the key may call.",
+    "supportedApiVersions": "The dated contracts that this deployment supports.",
+    # The sandbox
+    "advanceSeconds": "By how many seconds to move the clock.",
+    "bankTransferId": "The bank's own id of the transfer.",
+    "block": "The block that the transfer is in; null where a reorg has dropped it.",
+    "count": "How many blocks to add.",
+    "dependency": "What is to fail: `chain`, `kyc`, `bank` or `router`.",
+    "depth": "How many of the last blocks to drop.",
+    "failures": "What is to fail next.",
+    "final": "The newest final block.",
+    "hash": "The block's hash.",
+    "jobsRun": "How many jobs were run.",
+    "latest": "The newest block.",
+    "number": "The block's number.",
+    "operation": "The operation that is to fail; `*` is any.",
+    "reinclude": "Whether the dropped transactions come back in other blocks.",
+    "reverts": "Whether the transaction is to fail on the chain.",
+    "succeeded": "Whether the transfer succeeded on the chain.",
+    "times": "How many more times.",
+}

@@ -1,0 +1,84 @@
+"""What fields mean that recur in many resources: ids, times, amounts, pages and errors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+BY_NAME: Mapping[str, str] = {
+    # Who and what
+    "accountId": "The account's id.",
+    "appId": "The app's id.",
+    "environmentId": "The id of the app's environment, which is of one mode.",
+    "externalUserId": "Your own id of the account's user.",
+    "id": "The resource's id; ids are opaque and never change.",
+    "metadata": "Your own data, as you sent it.",
+    "object": "The kind of object.",
+    "requestId": "The id of this request, to quote when you ask about it.",
+    "status": "Its state.",
+    "statusVersion": "Rises by one at each change of `status`: the higher one is the newer.",
+    "subjectType": "Whether the account's holder is a person or a business.",
+    "type": "Its kind.",
+    "version": "The version; it rises at each change.",
+    # Times
+    "at": "When it began.",
+    "createdAt": "When it was created.",
+    "expiredAt": "When it expired.",
+    "expiresAt": "When it expires.",
+    "now": "The time on the sandbox's clock, which stamps everything.",
+    "realNow": "The real time.",
+    "revokedAt": "When it was revoked; null while it is valid.",
+    "settledAt": "When it settled; null until then.",
+    "submittedAt": "When it was submitted.",
+    "updatedAt": "When it last changed.",
+    # Chains, assets and amounts
+    "address": "The address on the chain.",
+    "amount": "The amount, as a decimal string in whole units of the asset.",
+    "amountAtomic": "The amount in the asset's smallest unit, as a digit string.",
+    "assetSymbol": "The asset's symbol, such as `USDC`.",
+    "chainId": "The number of the chain, such as 8453 for Base.",
+    "chainType": "The family of the chain, which gives addresses and signatures their form.",
+    "decimals": "How many decimal places the asset has.",
+    "from": "The address that sent the funds.",
+    "symbol": "The symbol of the currency or token.",
+    "to": "The address that receives the funds.",
+    "tokenAddress": "The address of the asset's contract on the chain.",
+    "transactionHash": "The hash of the transaction on the chain; null until there is one.",
+    # Pages
+    "data": "The entries of this page.",
+    "hasNextPage": "Whether there are further entries.",
+    "limit": "How many entries a page has at most.",
+    "nextCursor": "The `cursor` of the next page; null on the last.",
+    # Errors
+    "code": "The error's code, which programs act on; it does not change.",
+    "details": "The facts of the error, for programs.",
+    "error": "The error.",
+    "message": "What is wrong, for people; its wording may change.",
+    "success": "Whether the request did what it was for.",
+}
+
+OF_ERRORS: Mapping[str, str] = {
+    "action": "The action that was asked for.",
+    "apiVersion": "The version that the credential is bound to.",
+    "availableAtomic": "What the vault can still pay, in the asset's smallest unit.",
+    "capability": "The capability that is not active.",
+    "chainId": "The chain that was asked for.",
+    "dependency": "What did not answer: `chain`, `bank`, `router` or `kyc`.",
+    "fields": "Every field that is wrong.",
+    "limit": "How many are allowed.",
+    "limitBytes": "The most bytes that are read.",
+    "optionId": "The option that stands in the way; null where it is not the caller's to know.",
+    "path": "The path of the field, such as `wallets[0].address`; empty for the whole body.",
+    "product": "The product that the environment lacks.",
+    "reason": "Why it was refused.",
+    "remaining": "How many requests are left in the window.",
+    "required": "The scopes or permissions that are missing.",
+    "requiredAtomic": "What the request needs, in the asset's smallest unit.",
+    "resetAt": "When the window of the limit begins anew.",
+    "resource": "The kind of resource.",
+    "retryAfterSeconds": "After how many seconds to try again, as in `Retry-After`.",
+    "retryable": "Whether the same request may succeed later.",
+    "rule": "The rule that refused it.",
+    "status": "The state that the resource is in.",
+    "supportedApiVersions": "The versions that this deployment supports.",
+}
+"""In an error, its details among them."""

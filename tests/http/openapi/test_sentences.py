@@ -1,0 +1,61 @@
+"""Every field that comes back has a sentence, and every sentence a field."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from payments_core_http.openapi import sentences
+from payments_core_http.openapi.document import build_document
+
+WHOLE = build_document()
+SCHEMAS = WHOLE["components"]["schemas"]
+
+
+def fields(schema: Any) -> Iterator[tuple[str, Any]]:
+    """The fields of a schema and of the objects inside it."""
+    for name, field in schema.get("properties", {}).items():
+        yield name, field
+        yield from fields(field)
+    for keyword in ("items", "additionalProperties"):
+        if isinstance(schema.get(keyword), dict):
+            yield from fields(schema[keyword])
+
+
+def envelopes() -> Iterator[Any]:
+    for entry in WHOLE["webhooks"].values():
+        yield entry["post"]["requestBody"]["content"]["application/json"]["schema"]
+
+
+@pytest.mark.parametrize("owner", SCHEMAS)
+def test_each_field_of_a_schema_has_a_sentence(owner: str) -> None:
+    for name, field in fields(SCHEMAS[owner]):
+        said = field.get("description", "")
+        assert said[:1].isupper() or said.startswith("`"), (name, said)
+        assert said.endswith("."), (name, said)
+
+
+def test_each_field_of_an_envelope_has_a_sentence() -> None:
+    seen = [field["description"] for envelope in envelopes() for _, field in fields(envelope)]
+    assert len(seen) == 5 * len(WHOLE["webhooks"])
+
+
+def test_each_sentence_has_a_field() -> None:
+    owned = {(owner, name) for owner, schema in SCHEMAS.items() for name, _ in fields(schema)}
+    owned |= {("Event", name) for envelope in envelopes() for name, _ in fields(envelope)}
+    by_owner = {(owner, name) for owner, rows in sentences.BY_OWNER.items() for name in rows}
+    assert by_owner - owned == set()
+    of_errors = {name for owner, name in owned if owner.endswith("Error")}
+    assert sentences.conventions.OF_ERRORS.keys() - of_errors == set()
+    rest = {
+        name
+        for owner, name in owned - by_owner
+        if not (owner.endswith("Error") and name in sentences.conventions.OF_ERRORS)
+    }
+    assert sentences.BY_NAME.keys() - rest == set()
+
+
+def test_no_name_is_described_twice() -> None:
+    assert len(sentences.BY_NAME) == sum(len(table.BY_NAME) for table in sentences.TABLES)
