@@ -17,6 +17,7 @@ import attrs
 
 from docs import (
     deployment_settings,
+    error_guide,
     operators_metrics,
     python_reference,
     rooms,
@@ -248,7 +249,8 @@ def error_codes() -> str:
         (
             "# Errors",
             "An error answers `{error: {code, message, details}}`; `details` holds the facts"
-            " and always the `requestId`.\n"
+            " and always the `requestId`, and its `docUrl` names the page about the error: that of"
+            " the deployment at `/docs/errors`, or of a documentation of the operator's own.\n"
             "The legacy interface answers `{success: false, error, code, requestId}` with the same"
             " statuses and codes; `error` is the message.",
             table(
@@ -256,13 +258,14 @@ def error_codes() -> str:
                 (
                     (
                         str(status_of(kind)),
-                        code(kind.code),
+                        f"[{code(kind.code)}](#{kind.code})",
                         (kind.__doc__ or "").split("\n\n")[0],
                         ", ".join(code(wire_name(field.name)) for field in attrs.fields(kind)),
                     )
                     for kind in error_kinds()
                 ),
             ),
+            *error_guide.sections(error_kinds()),
             "## The rules of `policy_denied`",
             "`rule` names the first limit that forbids it.",
             table(("Rule", "Whose", "What it forbids"), RULES),

@@ -89,20 +89,27 @@ from payments_core.webhooks.transports.sockets import SocketTransport
 class Settings:
     """What a deployment decides.
 
-    `public_url` is where payers reach the checkout pages. `service_name` is what wallets show
-    their owners, who sign that they hold them. A request with an Idempotency-Key is answered from
-    the store for `idempotency_retention_ms` milliseconds, 30 days unless given. At most
-    `max_remote_calls` requests wait for chains, providers and name servers at the same time, so
-    that what hangs leaves threads for the others. `webhooks` are the rules of deliveries, and
-    `versions` the dated contracts that are served.
+    `public_url` is where payers reach the checkout pages. `docs_url` is the URL of a documentation
+    that has a page for each error below `errors/`; without it errors name the application's own.
+    `service_name` is what wallets show their owners, who sign that they hold them. A request with
+    an Idempotency-Key is answered from the store for `idempotency_retention_ms` milliseconds, 30
+    days unless given. At most `max_remote_calls` requests wait for chains, providers and name
+    servers at the same time, so that what hangs leaves threads for the others. `webhooks` are the
+    rules of deliveries, and `versions` the dated contracts that are served.
     """
 
     public_url: str = "http://127.0.0.1:8080"
+    docs_url: str | None = None
     service_name: str = "Payments Core"
     idempotency_retention_ms: int = RETENTION_MS
     max_remote_calls: int = 4
     webhooks: WebhookSettings = attrs.field(factory=WebhookSettings)
     versions: Versions = attrs.field(factory=Versions)
+
+    def locate_error_page(self, code: str) -> str:
+        """The URL of the page about an error."""
+        docs = self.docs_url or f"{self.public_url.rstrip('/')}/docs"
+        return f"{docs.rstrip('/')}/errors/{code}"
 
 
 class PaymentsService:

@@ -66,23 +66,25 @@ def create_app(
     mode: str,
     threads: int = DEFAULT_THREADS,
     throttle: Throttle | None = None,
-    routes: tuple[Route, ...] = ROUTES,
+    routes: tuple[Route, ...] | None = None,
     observer: RequestObserver = NOOP_OBSERVER,
 ) -> falcon.App[falcon.Request, falcon.Response]:
     """The WSGI application of one mode, `sandbox` or `production`.
 
     `threads` is how many of them the server runs: it bounds how many wait for one another.
-    `throttle` has the rate policies; without it none is enforced. `observer` is told of requests.
+    `throttle` has the rate policies; without it none is enforced. `routes` are those of the API;
+    without them, all that there are. `observer` is told of requests.
     Raises ValueError where the service cannot serve the mode.
     """
     service.require_mode(mode)
+    rows = ROUTES if routes is None else routes
     paths = group_by_path(
         (
             *health.with_bounded_readiness(service),
-            *reference.build_routes(routes),
+            *reference.build_routes(rows),
             *pages.ROUTES,
             *dashboard.ROUTES,
-            *routes,
+            *rows,
         )
     )
     allowed = {path: _list_allowed_methods(methods) for path, methods in paths.items()}
@@ -366,7 +368,8 @@ class Pipeline:
             if render_error is not None:
                 page = render_error(told, request.id, req.env)
                 return ResponseParts(page.status, page.body, {**page.headers, **headers})
-            body = ENCODERS[error_form_of(req.path)](told, request.id)
+            page_url = self._service.settings.locate_error_page(told.code)
+            body = ENCODERS[error_form_of(req.path)](told, request.id, page_url)
             return ResponseParts(status_of(type(told)), body, headers)
 
     def _send(

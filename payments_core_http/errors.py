@@ -180,17 +180,20 @@ def status_of(kind: type[PaymentsError]) -> int:
     return next(STATUSES[ancestor] for ancestor in kind.__mro__ if ancestor in STATUSES)
 
 
-def encode_error(error: PaymentsError, request_id: str) -> bytes:
-    """The body `{error: {code, message, details}}`; the request id is always among the details."""
+def encode_error(error: PaymentsError, request_id: str, doc_url: str | None = None) -> bytes:
+    """The body `{error: {code, message, details}}`; the request id is always among the details,
+    and the page about the error where there is one."""
     details = dict(error.details)
     if "retryAfterS" in details:
         details["retryAfterSeconds"] = details.pop("retryAfterS")
     details["requestId"] = request_id
+    if doc_url is not None:
+        details["docUrl"] = doc_url
     body = {"error": {"code": error.code, "message": error.message, "details": details}}
     return msgspec.json.encode(body)
 
 
-def encode_flat_error(error: PaymentsError, request_id: str) -> bytes:
+def encode_flat_error(error: PaymentsError, request_id: str, doc_url: str | None = None) -> bytes:
     """The body `{success: false, error, code, requestId}`: the message, and no details."""
     body = {
         "success": False,
@@ -206,7 +209,7 @@ def error_form_of(path: str) -> ErrorForm:
     return "flat" if path.startswith(LEGACY_PREFIX) else "nested"
 
 
-ENCODERS: Mapping[ErrorForm, Callable[[PaymentsError, str], bytes]] = {
+ENCODERS: Mapping[ErrorForm, Callable[[PaymentsError, str, str | None], bytes]] = {
     "nested": encode_error,
     "flat": encode_flat_error,
 }

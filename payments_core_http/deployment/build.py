@@ -110,6 +110,7 @@ def build_service(
     webhooks = configuration.webhooks
     settings = Settings(
         public_url=configuration.public_url.rstrip("/"),
+        docs_url=configuration.docs_url,
         service_name=configuration.service_name,
         idempotency_retention_ms=configuration.idempotency_days * DAY,
         max_remote_calls=max(1, configuration.http.threads // 2),

@@ -219,6 +219,13 @@ class Configuration:
 
     mode: Mode = setting("Which environments it serves: `sandbox` or `production`.")
     public_url: Text = setting("The URL at which payers and partners reach the service.")
+    docs_url: Annotated[str, msgspec.Meta(pattern="^https?://[^ ]+$", max_length=2_048)] | None = (
+        setting(
+            "The URL of a documentation of your own, which has a page for each error below"
+            " `errors/`. Unless set, errors name the pages at `/docs` of `public_url`.",
+            None,
+        )
+    )
     service_name: Annotated[str, msgspec.Meta(min_length=1, max_length=64)] = setting(
         "The name that wallets show when they sign a challenge.", "Payments Core"
     )

@@ -28,6 +28,7 @@ Condition = Callable[[Route], bool]
 RESPONSES = "#/components/responses/"
 EXAMPLES = "#/components/examples/"
 _MAX_RESPONSE_NAME_CHARACTERS = 100
+_DOCS = "https://pay.example/docs/errors"
 
 
 def _takes_credential(route: Route) -> bool:
@@ -135,7 +136,7 @@ class ErrorResponses:
     def _add_response(self, kinds: list[ErrorClass], form: ErrorForm) -> Schema:
         for kind in kinds:
             name = _EXAMPLE_PREFIX[form] + kind.code
-            self.examples.setdefault(name, _make_error_example(kind, form))
+            self.examples.setdefault(name, make_error_example(kind, form))
         response = self._build_response(kinds, form)
         name = _SCHEMA_PREFIX[form] + _response_name(kinds)
         if len(name) > _MAX_RESPONSE_NAME_CHARACTERS:
@@ -211,7 +212,7 @@ def _error_schema(kind: ErrorClass) -> Schema:
             "message": {"type": "string"},
             "details": {
                 "type": "object",
-                "required": [name for name in details if name not in optional],
+                "required": [name for name in details if name not in {*optional, "docUrl"}],
                 "properties": details,
             },
         },
@@ -255,7 +256,12 @@ def details_of(kind: ErrorClass) -> dict[str, Schema]:
     for field in attrs.fields(kind):
         name = wire_name(field.name)
         found[name] = _detail_schema(field.name, name, types[field.name])
-    return {**found, "requestId": {"type": "string", **rules_of("requestId")}}
+    # What the server refuses before the application sees it has no page to name.
+    return {
+        **found,
+        "requestId": {"type": "string", **rules_of("requestId")},
+        "docUrl": {"type": "string", **rules_of("docUrl")},
+    }
 
 
 def wire_name(name: str) -> str:
@@ -284,9 +290,11 @@ def _detail_schema(fact: str, name: str, kind: Any) -> Schema:
 _TYPES: Mapping[Any, str] = {str: "string", int: "integer", bool: "boolean"}
 
 
-def _make_error_example(kind: ErrorClass, form: ErrorForm) -> Schema:
+def make_error_example(kind: ErrorClass, form: ErrorForm) -> Schema:
+    """An error as it is answered, with facts of the one story that all examples tell."""
     facts = {field.name: example_detail(kind.code, field) for field in _required_fields(kind)}
-    body = msgspec.json.decode(ENCODERS[form](kind(**facts), example_id("req")))
+    told = ENCODERS[form](kind(**facts), example_id("req"), f"{_DOCS}/{kind.code}")
+    body = msgspec.json.decode(told)
     return {"summary": describe_error(kind), "value": body}
 
 

@@ -27,7 +27,7 @@ _LIMIT_TEXTS = {
 _MAX_INTEGER = 2**53 - 1
 """What any integer is held to is not told at each."""
 
-_TEMPLATES = jinja2.Environment(
+TEMPLATES = jinja2.Environment(
     loader=jinja2.PackageLoader("payments_core_http.reference"),
     autoescape=True,
     trim_blocks=True,
@@ -43,7 +43,7 @@ def _render_prose(text: str) -> markupsafe.Markup:
 
 
 _CODE = re.compile("`([^`]+)`")
-_TEMPLATES.filters["prose"] = _render_prose
+TEMPLATES.filters["prose"] = _render_prose
 
 
 @attrs.frozen(kw_only=True)
@@ -111,7 +111,7 @@ def render_page(document: Schema, mode: str) -> str:
     """The page. In mode `sandbox` its forms take an app's secret; elsewhere no browser may."""
     schemas = document["components"]["schemas"]
     is_error = {name: name.endswith("Error") for name in schemas}
-    return _TEMPLATES.get_template("reference.html").render(
+    return TEMPLATES.get_template("reference.html").render(
         info=document["info"],
         mode=mode,
         schemes=document["components"]["securitySchemes"],

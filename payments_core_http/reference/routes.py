@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from payments_core.engine.idempotency.record import Response
 from payments_core_http.calls import ApiCall
 from payments_core_http.openapi.document import build_document, format_document
+from payments_core_http.reference.error_advice import ADVICE
 from payments_core_http.routing import Route
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ CONTENT_SECURITY_POLICY = (
 )
 """Nothing from elsewhere, nothing inline, no evaluation, and in nobody's frame."""
 
+_HTML = "text/html; charset=utf-8"
 _CACHE_CONTROL = "public, max-age=300"
 _STATIC = {
     "reference.css": "text/css; charset=utf-8",
@@ -56,8 +58,17 @@ def build_routes(routes: Sequence[Route]) -> tuple[Route, ...]:
         _make_route(
             "/docs",
             render_html,
-            "text/html; charset=utf-8",
+            _HTML,
             "The reference of this API, for people.",
+        ),
+        _make_route(
+            "/docs/errors", _render_error_list, _HTML, "The errors of this API, for people."
+        ),
+        *(
+            _make_route(
+                f"/docs/errors/{code}", _make_error_renderer(code), _HTML, "One error, for people."
+            )
+            for code in ADVICE
         ),
         *(
             _make_route(
@@ -81,6 +92,22 @@ def _make_route(path: str, make: RenderPage, media_type: str, summary: str) -> R
         return call.add_etag(Response(200, make(version, call.mode), version, headers))
 
     return Route("GET", path, answer, needs=None, answers=Any, has_etag=True, summary=summary)
+
+
+def _render_error_list(version: str, mode: str) -> bytes:
+    from payments_core_http.reference.error_pages import render_list
+
+    return render_list().encode()
+
+
+def _make_error_renderer(code: str) -> RenderPage:
+    @cache
+    def render_error(version: str, mode: str) -> bytes:
+        from payments_core_http.reference.error_pages import render_page
+
+        return render_page(code).encode()
+
+    return render_error
 
 
 def _make_file_renderer(name: str) -> RenderPage:

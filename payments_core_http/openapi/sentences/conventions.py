@@ -51,6 +51,7 @@ BY_NAME: Mapping[str, str] = {
     # Errors
     "code": "The error's code, which programs act on; it does not change.",
     "details": "The facts of the error, for programs.",
+    "docUrl": "The page about this error: what it means, why it comes about and what to do.",
     "error": "The error.",
     "message": "What is wrong, for people; its wording may change.",
     "success": "Whether the request did what it was for.",

@@ -182,7 +182,8 @@ async function send(article, operation, inputs, body, answer) {
     headers["Content-Type"] = "application/json";
     options.body = body.value;
   }
-  const target = path + (query.toString() ? `?${query}` : "");
+  // Relative to the page: the service may be mounted below a prefix.
+  const target = path.slice(1) + (query.toString() ? `?${query}` : "");
   answer.replaceChildren("Sending…");
   try {
     const response = await fetch(target, options);
@@ -210,7 +211,7 @@ function show(answer, response, text) {
 }
 
 async function startTrying() {
-  const response = await fetch("/openapi.json", { credentials: "omit" });
+  const response = await fetch("openapi.json", { credentials: "omit" });
   const whole = await response.json();
   for (const methods of Object.values(whole.paths)) {
     for (const operation of Object.values(methods)) operations.set(operation.operationId, operation);

@@ -140,7 +140,7 @@ class TestTheContent:
 
 class TestStrictness:
     def test_nothing_is_inline(self, page: Page) -> None:
-        assert [script["src"] for script in page.all("script")] == ["/docs/reference.js"]
+        assert [script["src"] for script in page.all("script")] == ["docs/reference.js"]
         assert not list(page.all("style"))
         for tag, attributes in page.elements:
             assert not [name for name in attributes if name.startswith("on") or name == "style"], (

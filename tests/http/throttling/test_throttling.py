@@ -66,6 +66,7 @@ def details(seen: Seen) -> dict[str, Any]:
     assert (seen.status, seen.code) == (429, "rate_limited"), seen.body
     assert seen.headers["retry-after"] == str(seen.json["error"]["details"]["retryAfterSeconds"])
     found: dict[str, Any] = seen.json["error"]["details"]
+    assert found.pop("docUrl").endswith("/docs/errors/rate_limited")
     found.pop("requestId")
     return found
 

@@ -93,6 +93,7 @@ class TestTheApp:
         for seen in answers:
             error = dict(seen.json["error"])
             error["details"].pop("requestId")
+            assert error["details"].pop("docUrl").endswith("/docs/errors/not_found")
             wanted = {"code": "not_found", "message": "No such app."}
             assert (seen.status, error) == (404, {**wanted, "details": {"resource": "app"}})
             assert not set(CORS) & set(seen.headers)

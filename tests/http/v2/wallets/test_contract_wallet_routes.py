@@ -46,5 +46,6 @@ def test_a_chain_that_does_not_answer_is_worth_a_retry(checkout: Checkout, payer
         "dependency": "chain",
         "retryable": True,
         "requestId": seen.json["error"]["details"]["requestId"],
+        "docUrl": seen.json["error"]["details"]["docUrl"],
     }
     assert payer.call("POST", "/wallets", body).status == 400
