@@ -16,8 +16,10 @@ from pathlib import Path
 import attrs
 
 from docs import (
+    chains_reference,
     deployment_settings,
     error_guide,
+    limit_examples,
     operators_metrics,
     python_reference,
     rooms,
@@ -371,6 +373,7 @@ def limits() -> str:
                 " that.",
                 "An IPv6 client counts for its /64 as one address, and for its /48 with"
                 f" {SITE_MULTIPLE} times the limit.",
+                limit_examples.busy_partner(),
             ]
         )
         + "\n"
@@ -396,6 +399,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "state-machines.md": state_machines,
     "events.md": events,
     "limits.md": limits,
+    "chains.md": chains_reference.page,
     "settings.md": deployment_settings.page,
     "metrics.md": operators_metrics.page,
     "rooms.md": rooms.page,

@@ -132,13 +132,20 @@ _STATUSES: dict[str, DeliveryStatus] = {
     "delivered": "delivered",
     "abandoned": "abandoned",
 }
+_FAILURES = {
+    "forbid": "The URL leads to an address that webhooks must not use.",
+    "close": "The endpoint was disabled or archived.",
+    "unsubscribe": "The endpoint no longer wants such events.",
+}
+"""Why a delivery ended whose endpoint was not asked."""
+MAX_FAILURE_CHARACTERS = 200
 _RETRYABLE = frozenset({408, 425, 429})
 _FINAL_TRIGGERS = {"delivered": "deliver", "refused": "refuse"}
 
 
 @attrs.frozen
 class AttemptResult:
-    """What came of an attempt: no `status` where no answer came.
+    """What came of an attempt: no `status` where no answer came, and then `failure` says why.
 
     Nothing was sent where it is `forbidden`, or `postponed` for want of room.
     """
@@ -148,6 +155,7 @@ class AttemptResult:
     retry_after: str | None = None
     forbidden: bool = False
     postponed: bool = False
+    failure: str | None = None
 
 
 @attrs.frozen
@@ -328,6 +336,8 @@ def decide_attempt(
         "response_status": attempt.status,
         "response_body": attempt.body,
     }
+    if trigger in ("fail", "refuse", "exhaust"):
+        changes["failure"] = _explain_failure(attempt)
     if trigger == "deliver":
         changes["delivered_at"] = now
     if trigger == "fail":
@@ -341,6 +351,18 @@ def classify_status(status: int) -> Literal["delivered", "refused", "failing"]:
     if 200 <= status <= 299:
         return "delivered"
     return "failing" if status in _RETRYABLE or 500 <= status <= 599 else "refused"
+
+
+def _explain_failure(attempt: AttemptResult) -> str:
+    """Why an attempt failed, in a sentence for the partner."""
+    if attempt.status is None:
+        why = attempt.failure or "The endpoint did not answer."
+        return (
+            why if len(why) <= MAX_FAILURE_CHARACTERS else why[: MAX_FAILURE_CHARACTERS - 1] + "…"
+        )
+    if classify_status(attempt.status) == "refused":
+        return f"The endpoint answered {attempt.status}, which is not tried again."
+    return f"The endpoint answered {attempt.status}."
 
 
 def _attempt_trigger(
@@ -408,5 +430,5 @@ def _apply_trigger(
     delivery: Delivery, trigger: str, *, now: Instant, **changes: Any
 ) -> Step[Delivery]:
     row = DELIVERY.step(delivery.status, trigger)
-    changes = {"next_attempt_at": None, **changes}
+    changes = {"next_attempt_at": None, "failure": _FAILURES.get(trigger), **changes}
     return Step(attrs.evolve(delivery, status=_STATUSES[row.target], updated_at=now, **changes))

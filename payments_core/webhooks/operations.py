@@ -55,6 +55,8 @@ from payments_core.webhooks.settings import WebhookSettings
 from payments_core.webhooks.signing import new_secret
 from payments_core.webhooks.transports.resolver import BoundedResolver
 
+OUTCOMES_SEARCHED = 20
+"""Among how many of the newest deliveries one with an outcome is looked for."""
 RESOLVE_TIMEOUT_S = 1.0
 MAX_RESOLVING_REQUESTS = 2
 """How many requests may wait for a name at the same time: a quarter of a server's threads."""
@@ -224,6 +226,17 @@ class WebhookEndpoints:
             return endpoint, Page(seen, page.next)
 
         return self._storage.read(authority.partition, read_page)
+
+    def get_newest_outcome(
+        self, authority: Authority, endpoint_id: str
+    ) -> tuple[Endpoint, Delivery | None]:
+        """An endpoint, and its newest delivery that was delivered or failed. Raises NotFound.
+
+        None where none of the last `OUTCOMES_SEARCHED` that changed has an outcome.
+        """
+        endpoint, page = self.list_deliveries(authority, endpoint_id, limit=OUTCOMES_SEARCHED)
+        ended = (delivery for delivery in page.records if delivery.status != "pending")
+        return endpoint, next(ended, None)
 
     def get_delivery(
         self, authority: Authority, endpoint_id: str, delivery_id: str

@@ -76,7 +76,8 @@ class Endpoint(Record):
 
 @attrs.frozen(kw_only=True)
 class Delivery(Record):
-    """One event on its way to one endpoint. `request_body` is the exact text of every attempt.
+    """One event on its way to one endpoint. `request_body` is the exact text of every attempt,
+    and `failure` says in words why the last one failed, or why there was none.
 
     `round` counts the jobs that the delivery has had: each has an id of its own, or a worker that
     comes back late could take a new job for the one it had claimed.
@@ -96,6 +97,9 @@ class Delivery(Record):
             Index("by_status", key=("endpoint_id", "status"), order=("created_at",)),
         ),
         uniques=(Unique("event_endpoint", ("event_id", "endpoint_id")),),
+        schema=2,
+        upgrades={1: dict},
+        oldest_reader=1,
     )
 
     endpoint_id: str
@@ -110,6 +114,7 @@ class Delivery(Record):
     response_status: int | None = None
     request_body: str
     response_body: str | None = None
+    failure: str | None = None
     next_attempt_at: Instant | None = None
     delivered_at: Instant | None = None
     created_at: Instant

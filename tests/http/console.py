@@ -23,7 +23,7 @@ OK, LATER, NEVER = (
 
 DELIVERY = {
     "id", "webhookEndpointId", "outboxEventId", "eventName", "status", "attempts",
-    "responseStatus", "requestBody", "responseBody", "createdAt", "updatedAt",
+    "responseStatus", "requestBody", "responseBody", "failureReason", "createdAt", "updatedAt",
 }  # fmt: skip
 
 

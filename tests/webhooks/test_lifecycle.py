@@ -158,6 +158,28 @@ def test_a_forbidden_destination_abandons(before: str) -> None:
     assert attempted(AttemptResult(forbidden=True), before).result.status == "abandoned"
 
 
+@pytest.mark.parametrize(
+    ("attempt", "attempts", "failure"),
+    [
+        (AttemptResult(204), 0, None),
+        (AttemptResult(503), 0, "The endpoint answered 503."),
+        (AttemptResult(503), MAX - 1, "The endpoint answered 503."),
+        (AttemptResult(302), 0, "The endpoint answered 302, which is not tried again."),
+        (AttemptResult(), 0, "The endpoint did not answer."),
+        (AttemptResult(failure="It hung."), 0, "It hung."),
+        (AttemptResult(failure="x" * 900), 0, "x" * 199 + "…"),
+        (
+            AttemptResult(forbidden=True), 0,
+            "The URL leads to an address that webhooks must not use.",
+        ),
+    ],
+)  # fmt: skip
+def test_a_failure_is_told_in_words(
+    attempt: AttemptResult, attempts: int, failure: str | None
+) -> None:
+    assert attempted(attempt, "failed", attempts).result.failure == failure
+
+
 def test_the_waits_are_those_of_the_interface() -> None:
     waits = [
         attempted(AttemptResult(500), "failed", attempts).next_run_at - LATER

@@ -150,7 +150,8 @@ class AttemptRunner:
             return AttemptResult(postponed=True), "postponed"
         except ResolutionFailed as error:
             _log.info("delivery %s was not sent: %s", delivery.id, error)
-            return AttemptResult(), "unresolved"
+            failure = f"The name of the endpoint was not resolved: {error}."
+            return AttemptResult(failure=failure), "unresolved"
         body = delivery.request_body.encode()
         outcome = self._transport.send(
             WebhookRequest(destination, self._build_headers(delivery, endpoint, body), body),
@@ -159,7 +160,8 @@ class AttemptRunner:
         )
         if outcome.status is None:
             _log.info("delivery %s got no response: %s", delivery.id, outcome.failure)
-            return AttemptResult(), "no_answer"
+            failure = f"The endpoint did not answer: {outcome.failure}."
+            return AttemptResult(failure=failure), "no_answer"
         attempt = AttemptResult(outcome.status, _decode_body(outcome.body), outcome.retry_after)
         return attempt, classify_status(outcome.status)
 

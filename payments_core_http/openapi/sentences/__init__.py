@@ -20,12 +20,12 @@ BY_NAME: Mapping[str, str] = {
 }
 
 
-def describe_field(owner: str, name: str) -> str:
-    """The sentence for a field of the schema `owner`; raises KeyError where there is none."""
+def describe_field(owner: str, name: str) -> str | None:
+    """The sentence for a field of the schema `owner`; None for a field that is not of ours."""
     for table in (BY_OWNER.get(owner, {}), _tables_of_errors(owner)):
         if name in table:
             return table[name]
-    return BY_NAME[name]
+    return BY_NAME.get(name)
 
 
 def _tables_of_errors(owner: str) -> Mapping[str, str]:
@@ -40,7 +40,8 @@ def describe_fields(owner: str, schema: Schema) -> None:
     """
     for name, field in schema.get("properties", {}).items():
         rule = None if "enum" in field else field.get("description")
-        field["description"] = _join(describe_field(owner, name), rule)
+        if sentence := describe_field(owner, name):
+            field["description"] = _join(sentence, rule)
         describe_fields(owner, field)
     for inner in _inner_schemas(schema):
         describe_fields(owner, inner)

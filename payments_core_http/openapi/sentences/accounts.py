@@ -8,6 +8,7 @@ from collections.abc import Mapping
 
 BY_NAME: Mapping[str, str] = {
     # Accounts and wallets
+    "actions": "The requests that supply what is missing, or remove a reason.",
     "capabilities": "The state of each regulated capability, by its name.",
     "challengeId": "The challenge's id.",
     "email": "The address that you gave for it; null without one.",
@@ -61,6 +62,7 @@ BY_NAME: Mapping[str, str] = {
     "rails": "The ways that the bank's money can go.",
     "reasons": "Why not; empty where it is possible.",
     "required": "Whether it must be given.",
+    "resolves": "The requirement or reason that the request settles.",
     "requirements": "What it still waits for.",
     "returnUrl": "Where the hosted page sends the user in the end.",
     "routingNumber": "The bank's routing number (ABA).",

@@ -38,6 +38,8 @@ BY_NAME: Mapping[str, str] = {
     "deliveryPolicy": "What a receiver may rely on.",
     "deliveryRetryHeader": "The header that is the same in every retry of a delivery.",
     "eventHeader": "The header that is the same in every delivery of an event.",
+    "failureReason": "Why it failed, in a sentence; null where nothing failed.",
+    "health": "Whether the endpoint takes what it is sent.",
     "guarantee": "How often an event is delivered.",
     "localPrivateDestinationsAllowed": "Whether endpoints may be on this machine; only in a"
     " sandbox.",

@@ -37,6 +37,12 @@ BY_OWNER: Mapping[str, Mapping[str, str]] = {
     "PaymentReconciledPayload": _PAYLOAD,
     "AccountCapabilityUpdatedPayload": {"status": "The capability's new state."},
     "AccountPayload": {"status": "The account's state."},
+    "Action": {
+        "description": "What is to be done, and by whom.",
+        "method": "The method of the request to send; null where it is not yours to act.",
+        "path": "The path of the request to send; null where it is not yours to act.",
+        "url": "Where the user supplies what the bank asks for; null where that is not needed.",
+    },
     "AddAddress": {"message": "The text that the wallet signed."},
     "AddBankAccount": {
         "accountNumber": "The account's number; it is sealed, and never told again.",
@@ -126,6 +132,12 @@ BY_OWNER: Mapping[str, Mapping[str, str]] = {
     "Dispute": {**_DISPUTE, "note": "The note of whoever resolved it; null without one."},
     "DisputePayload": {"sessionId": "The session's id."},
     "Endpoint": {"description": "Your own text about it; null without one."},
+    "EndpointHealth": {
+        "checkedAt": "When that delivery changed last; null where none is known.",
+        "deliveryId": "The newest delivery that has an outcome; null without one.",
+        "failureReason": "Why that delivery failed; null unless it did.",
+        "status": "Whether that delivery was taken.",
+    },
     "Entry": {"number": "Its number in the journal, from 1."},
     "Escrow": {"address": "The address to which payers send."},
     "Event": {

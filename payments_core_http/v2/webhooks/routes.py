@@ -28,7 +28,7 @@ CONSOLE = (
     Route(
         "GET", "/v2/console/webhooks/{webhookId}", console.read, needs=CONSOLE_KEY,
         errors=(NotFound,),
-        answers=views.OneEndpoint, operation="readWebhook",
+        answers=views.EndpointWithHealth, operation="readWebhook",
         summary="Read an endpoint.",
     ),
     Route(

@@ -57,6 +57,24 @@ class OneEndpoint:
 
 
 @attrs.frozen(kw_only=True, slots=False)
+class EndpointHealthView:
+    """What came of the endpoint's newest delivery that has an outcome."""
+
+    status: Literal["unknown", "ok", "failing"]
+    deliveryId: str | None
+    failureReason: str | None
+    checkedAt: str | None
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class EndpointWithHealth:
+    """A webhook endpoint, and whether it takes what it is sent."""
+
+    webhookEndpoint: EndpointView
+    health: EndpointHealthView
+
+
+@attrs.frozen(kw_only=True, slots=False)
 class EndpointWithSecret:
     """A webhook endpoint and its signing secret."""
 
@@ -76,6 +94,7 @@ class DeliveryView(Struct, kw_only=True, frozen=True):
     responseStatus: int | None
     requestBody: str
     responseBody: str | None
+    failureReason: str | None
     nextAttemptAt: str | UnsetType = UNSET
     deliveredAt: str | UnsetType = UNSET
     createdAt: str
@@ -196,6 +215,24 @@ def endpoint(record: Endpoint, environment: Environment) -> EndpointView:
     )
 
 
+def endpoint_with_health(
+    record: Endpoint, newest: Delivery | None, environment: Environment
+) -> EndpointWithHealth:
+    """An endpoint, judged by its newest delivery that has an outcome."""
+    if newest is None:
+        health = EndpointHealthView(
+            status="unknown", deliveryId=None, failureReason=None, checkedAt=None
+        )
+    else:
+        health = EndpointHealthView(
+            status="ok" if newest.status == "delivered" else "failing",
+            deliveryId=newest.id,
+            failureReason=newest.failure,
+            checkedAt=format_iso(newest.updated_at),
+        )
+    return EndpointWithHealth(webhookEndpoint=endpoint(record, environment), health=health)
+
+
 def endpoint_with_secret(
     made: tuple[Endpoint, str], environment: Environment
 ) -> EndpointWithSecret:
@@ -220,6 +257,7 @@ def delivery(record: Delivery) -> DeliveryView:
         responseStatus=record.response_status,
         requestBody=record.request_body,
         responseBody=record.response_body,
+        failureReason=record.failure,
         createdAt=format_iso(record.created_at),
         updatedAt=format_iso(record.updated_at),
         **{name: format_iso(at) for name, at in moments.items() if at is not None},

@@ -37,7 +37,8 @@ def test_each_answer_about_an_endpoint_has_its_fields(console: Console) -> None:
     assert set(endpoint) == ENDPOINT
     assert endpoint["subscribedEvents"] == []
     path = f"/v2/console/webhooks/{endpoint['id']}"
-    assert console.call("GET", path).json == {"webhookEndpoint": endpoint}
+    read = console.call("GET", path).json
+    assert (read["webhookEndpoint"], set(read)) == (endpoint, {"webhookEndpoint", "health"})
     changed = console.call("PATCH", path, {"description": "yours"})
     assert (changed.status, set(changed.json)) == (200, {"webhookEndpoint"})
     rotated = console.call("POST", f"{path}/rotate-secret")
@@ -75,25 +76,55 @@ def test_a_delivery_leaves_out_the_moments_that_do_not_apply(console: Console) -
     assert (failed["status"], failed["responseStatus"], failed["responseBody"]) == (
         "failed", 503, "busy",
     )  # fmt: skip
+    assert failed["failureReason"] == "The endpoint answered 503."
     assert failed["requestBody"].encode() == console.receiver.sent[-1].body
     console.receiver.answer = TransportResult(failure="refused")
     console.advance(31)
     unanswered = console.delivery(endpoint, event_id)
     assert (unanswered["responseStatus"], unanswered["responseBody"]) == (None, None)
+    assert unanswered["failureReason"] == "The endpoint did not answer: refused."
     console.receiver.answer = OK
     console.advance(61)
     delivered = console.delivery(endpoint, event_id)
     assert set(delivered) == DELIVERY | {"deliveredAt"}
     assert (delivered["status"], delivered["attempts"]) == ("delivered", 3)
+    assert delivered["failureReason"] is None
     console.receiver.answer = NEVER
     second = console.happen()
     console.run()
     abandoned = console.delivery(endpoint, second)
     assert (set(abandoned), abandoned["status"]) == (DELIVERY, "abandoned")
+    assert abandoned["failureReason"] == "The endpoint answered 400, which is not tried again."
     assert console.retry(endpoint, abandoned).json == {
         "webhookId": endpoint["id"], "deliveryId": abandoned["id"], "status": "pending",
     }  # fmt: skip
-    assert set(console.delivery(endpoint, second)) == DELIVERY
+    again = console.delivery(endpoint, second)
+    assert (set(again), again["failureReason"]) == (DELIVERY, None)
+
+
+def test_an_endpoint_tells_whether_it_takes_what_it_is_sent(console: Console) -> None:
+    endpoint = console.endpoint()
+
+    def health() -> Any:
+        return console.get(f"webhooks/{endpoint['id']}").json["health"]
+
+    nothing = {"deliveryId": None, "failureReason": None, "checkedAt": None}
+    assert health() == {"status": "unknown", **nothing}
+    first = console.happen()
+    console.receiver.answer = LATER
+    console.run()
+    failed = console.delivery(endpoint, first)
+    assert health() == {
+        "status": "failing",
+        "deliveryId": failed["id"],
+        "failureReason": "The endpoint answered 503.",
+        "checkedAt": failed["updatedAt"],
+    }
+    console.happen()  # what waits for its first attempt says nothing yet
+    assert health()["status"] == "failing"
+    console.receiver.answer = OK
+    console.advance(31)
+    assert (health()["status"], health()["failureReason"]) == ("ok", None)
 
 
 def test_deliveries_come_by_pages_most_recently_updated_first(console: Console) -> None:
