@@ -21,7 +21,7 @@ exclude_patterns = ["_build"]
 html_theme = "furo"
 html_title = "payments-core"
 html_show_sphinx = False
-html_search_scorer = "_static/search_scorer.js"
+html_search_scorer = str(Path(__file__).parent / "_static" / "search_scorer.js")
 
 
 def draw_diagrams(app: Sphinx, page: nodes.document) -> None:

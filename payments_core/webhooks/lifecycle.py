@@ -14,6 +14,7 @@ from payments_core.engine.state_machine import StateMachine, Transition, transit
 from payments_core.engine.step import Step
 from payments_core.errors import ResourceConflict, WebhookUrlInUse
 from payments_core.storage.jobs import NEVER, Job
+from payments_core.webhooks.failures import ENDS_UNASKED, explain_attempt
 from payments_core.webhooks.record import (
     ACTIVE_URL,
     Delivery,
@@ -132,13 +133,6 @@ _STATUSES: dict[str, DeliveryStatus] = {
     "delivered": "delivered",
     "abandoned": "abandoned",
 }
-_FAILURES = {
-    "forbid": "The URL leads to an address that webhooks must not use.",
-    "close": "The endpoint was disabled or archived.",
-    "unsubscribe": "The endpoint no longer wants such events.",
-}
-"""Why a delivery ended whose endpoint was not asked."""
-MAX_FAILURE_CHARACTERS = 200
 _RETRYABLE = frozenset({408, 425, 429})
 _FINAL_TRIGGERS = {"delivered": "deliver", "refused": "refuse"}
 
@@ -337,7 +331,7 @@ def decide_attempt(
         "response_body": attempt.body,
     }
     if trigger in ("fail", "refuse", "exhaust"):
-        changes["failure"] = _explain_failure(attempt)
+        changes["failure"] = explain_attempt(trigger, attempt.status, attempt.failure)
     if trigger == "deliver":
         changes["delivered_at"] = now
     if trigger == "fail":
@@ -351,18 +345,6 @@ def classify_status(status: int) -> Literal["delivered", "refused", "failing"]:
     if 200 <= status <= 299:
         return "delivered"
     return "failing" if status in _RETRYABLE or 500 <= status <= 599 else "refused"
-
-
-def _explain_failure(attempt: AttemptResult) -> str:
-    """Why an attempt failed, in a sentence for the partner."""
-    if attempt.status is None:
-        why = attempt.failure or "The endpoint did not answer."
-        return (
-            why if len(why) <= MAX_FAILURE_CHARACTERS else why[: MAX_FAILURE_CHARACTERS - 1] + "…"
-        )
-    if classify_status(attempt.status) == "refused":
-        return f"The endpoint answered {attempt.status}, which is not tried again."
-    return f"The endpoint answered {attempt.status}."
 
 
 def _attempt_trigger(
@@ -430,5 +412,5 @@ def _apply_trigger(
     delivery: Delivery, trigger: str, *, now: Instant, **changes: Any
 ) -> Step[Delivery]:
     row = DELIVERY.step(delivery.status, trigger)
-    changes = {"next_attempt_at": None, "failure": _FAILURES.get(trigger), **changes}
+    changes = {"next_attempt_at": None, "failure": ENDS_UNASKED.get(trigger), **changes}
     return Step(attrs.evolve(delivery, status=_STATUSES[row.target], updated_at=now, **changes))

@@ -97,7 +97,7 @@ ADVICE: Mapping[str, Advice] = {
     ),
     "entitlement_required": Advice(
         ("The environment does not have the product `details.product`.",),
-        ("Ask the operator to enable it: `payments admin entitlements`.",),
+        ("Ask the operator to enable it: `payments admin products set`.",),
     ),
     "origin_not_allowed": Advice(
         ("The page's origin is not among `allowedOrigins`, which must match exactly.",
