@@ -21,6 +21,7 @@ from docs import (
     error_guide,
     limit_examples,
     operators_metrics,
+    public_interface,
     python_reference,
     rooms,
     wire_answers,
@@ -404,6 +405,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "metrics.md": operators_metrics.page,
     "rooms.md": rooms.page,
     "python.md": python_reference.page,
+    "public.md": public_interface.page,
 }
 
 

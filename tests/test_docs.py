@@ -12,10 +12,13 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")])
+TOP = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md")]
+PAGES = sorted([*TOP, *(ROOT / "docs").rglob("*.md")])
 NO_RUN_AT_MOST = 3
 
 FENCE = re.compile(r"^(?P<fence>`{3,})(?P<info>[^\n`]*)\n(?P<body>.*?)^(?P=fence)$", re.M | re.S)
+ANCHOR = re.compile(r"\]\((?!\w+:)(?P<target>[^)#\s]*)#(?P<anchor>[^)\s]+)")
+HEADING = re.compile(r"^#+ (?P<text>.+)$", re.M)
 LINK = re.compile(r"\]\((?!\w+:|#)(?P<target>[^)#\s]+)")
 
 
@@ -56,3 +59,25 @@ def test_the_links_on_the_page_lead_to_files(page: Path) -> None:
     text = FENCE.sub("", page.read_text(encoding="utf-8"))
     targets = [found["target"] for found in LINK.finditer(text)]
     assert [target for target in targets if not (page.parent / target).exists()] == []
+
+
+def anchors(page: Path) -> set[str]:
+    """The anchors of a page's headings, as code hosts make them."""
+    text = FENCE.sub("", page.read_text(encoding="utf-8"))
+    return {
+        re.sub(r"[^\w\- ]", "", found["text"].lower()).strip().replace(" ", "-")
+        for found in HEADING.finditer(text)
+    }
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_the_links_on_the_page_lead_to_headings(page: Path) -> None:
+    """Sphinx follows those between its own pages; these are followed on code hosts too."""
+    text = FENCE.sub("", page.read_text(encoding="utf-8"))
+    wrong = [
+        found[0]
+        for found in ANCHOR.finditer(text)
+        if (aim := page.parent / found["target"] if found["target"] else page).suffix == ".md"
+        and found["anchor"] not in anchors(aim)
+    ]
+    assert wrong == []

@@ -21,6 +21,7 @@ REFUSED = '"error"'
 @pytest.mark.parametrize(
     ("page", "last_words"),
     [
+        ("../README.md", '"status":"awaiting_payment"'),
         ("tutorial/first-payment.md", "succeeded"),
         ("how-to/run-a-sandbox.md", "signingSecret"),
         ("how-to/accounts-and-vaults.md", '"resolution":"won"'),

@@ -1,0 +1,131 @@
+"""What is public: the page that says so, and the names that programs may import.
+
+`docs/reference/public-names.txt` is the list of names as of the last release that changed it, one
+a line. `names` finds what there is now. A test holds that no name of the list is gone, and that a
+new one is entered.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+from docs.markdown import code, table
+from payments_core_http.cli import payments
+
+ROOT = Path(__file__).resolve().parent.parent
+LISTED = ROOT / "docs" / "reference" / "public-names.txt"
+
+MODULES = {
+    "payments_core": "The library: all that callers give, get and catch.",
+    "payments_core.webhooks": "The receiver's side of webhooks.",
+    "payments_core_http": "The WSGI application.",
+    "payments_core.storage.port": "What a storage promises.",
+    "payments_core.limiters.port": "What a limiter promises.",
+    "payments_core.chains.port": "What a chain promises.",
+    "payments_core.banks.port": "What a bank promises.",
+    "payments_core.pricing.port": "What a source of prices promises.",
+    "payments_core.routers.port": "What a router promises.",
+    "payments_core.accounts.verification.port": "What a KYC provider promises.",
+    "payments_core.webhooks.transports.port": "What a transport of webhooks promises.",
+    "payments_core.conformance.storage": "The suite for storages.",
+    "payments_core.conformance.limiter": "The suite for limiters.",
+    "payments_core.conformance.chain": "The suite for chains.",
+    "payments_core.conformance.bank": "The suite for banks.",
+    "payments_core.conformance.pricing": "The suite for sources of prices.",
+    "payments_core.conformance.router": "The suite for routers.",
+    "payments_core.conformance.transport": "The suite for transports of webhooks.",
+}
+
+
+def names() -> Iterator[str]:
+    """Every public name, sorted."""
+    yield from sorted({*_imported(), *_commands(), *_groups()})
+
+
+def _imported() -> Iterator[str]:
+    for path in MODULES:
+        module = importlib.import_module(path)
+        if hasattr(module, "__all__"):
+            own = module.__all__
+        else:
+            own = [
+                name
+                for name, value in vars(module).items()
+                if not name.startswith("_")
+                and getattr(value, "__module__", path) == path
+                and not inspect.ismodule(value)
+                and name not in ("annotations", "TYPE_CHECKING", "logger", "T")
+            ]
+        yield from (f"{path}.{name}" for name in own)
+
+
+def _commands() -> Iterator[str]:
+    def walk(command: click.Command, words: tuple[str, ...]) -> Iterator[str]:
+        if isinstance(command, click.Group):
+            context = click.Context(command)
+            for name in command.list_commands(context):
+                below = command.get_command(context, name)
+                if below is not None and not below.hidden:
+                    yield from walk(below, (*words, name))
+        else:
+            yield "$ " + " ".join(words)
+
+    yield from walk(payments, ("payments",))
+
+
+def _groups() -> Iterator[str]:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    yield from (f"[{group}]" for group in project["entry-points"])
+
+
+def page() -> str:
+    """What stays as it is, and how anything public ends."""
+    groups = [code(name.strip("[]")) for name in names() if name.startswith("[")]
+    commands = [code(name.removeprefix("$ ")) for name in names() if name.startswith("$ ")]
+    return "\n\n".join(
+        [
+            "# Public interface",
+            "What is on this page stays as it is, but for additions, until it was deprecated.\n"
+            "Anything else may change in any release: modules that are not listed, names with an"
+            " underscore, tables of the database, texts of messages, logs and pages.",
+            "## Over HTTP",
+            "- A dated contract never changes but by addition: new routes, new optional fields of"
+            " bodies, new fields of answers, new events and new error codes. Ignore what you do"
+            " not know.\n"
+            "- [OpenAPI](openapi-2026-09-09.json) is the contract for programs, and a test refuses"
+            " a change that breaks it.\n"
+            "- The legacy interface below `/sdk/v1` stays as it is.\n"
+            "- Error codes stay; messages may change.",
+            "## In Python",
+            "All names of these modules; [Python API](python.md) describes those of"
+            " `payments_core`.\n"
+            "Methods of ports gain no required argument, and a new method of a port comes with a"
+            " default or in a major release.",
+            table(("Module", "What it is"), ((code(path), why) for path, why in MODULES.items())),
+            f"The groups of entry points stay too: {', '.join(groups)}.",
+            "## On the command line",
+            "These commands, their options, their exit codes and what they print with `--json`;"
+            " what they print for people may change.",
+            ", ".join(commands) + ".",
+            "[Settings](settings.md) and their variables stay, and so do the names of"
+            " [metrics](metrics.md).",
+            "## Stored data",
+            "Each release reads what the release before it wrote, and both run beside each other"
+            " during an upgrade: [Upgrades](../explanation/upgrades.md).",
+            "## How something public ends",
+            "1. A minor release deprecates it: the changelog and this documentation say what"
+            " replaces it, and Python raises `DeprecationWarning` where it is used.\n"
+            "2. It works for at least two more minor releases, and for at least six months.\n"
+            "3. A major release removes it. A dated contract ends no earlier than twelve months"
+            " after the next one.",
+            "Before 1.0 a minor release may remove what the one before it deprecated.\n"
+            "What would be unsafe to keep, such as a hole in security, may end at once; the"
+            " changelog then says why.",
+        ]
+    )
