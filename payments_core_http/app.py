@@ -72,19 +72,17 @@ def create_app(
     """The WSGI application of one mode, `sandbox` or `production`.
 
     `threads` is how many of them the server runs: it bounds how many wait for one another.
-    `throttle` has the rate policies; without it none is enforced. `routes` are those of the API;
-    without them, all that there are. `observer` is told of requests.
+    `throttle` has the rate policies; without it none is enforced. `observer` is told of requests.
     Raises ValueError where the service cannot serve the mode.
     """
     service.require_mode(mode)
-    rows = ROUTES if routes is None else routes
     paths = group_by_path(
         (
             *health.with_bounded_readiness(service),
-            *reference.build_routes(rows),
+            *reference.build_routes(routes or ROUTES),
             *pages.ROUTES,
             *dashboard.ROUTES,
-            *rows,
+            *(routes or ROUTES),
         )
     )
     allowed = {path: _list_allowed_methods(methods) for path, methods in paths.items()}
@@ -368,8 +366,8 @@ class Pipeline:
             if render_error is not None:
                 page = render_error(told, request.id, req.env)
                 return ResponseParts(page.status, page.body, {**page.headers, **headers})
-            page_url = self._service.settings.locate_error_page(told.code)
-            body = ENCODERS[error_form_of(req.path)](told, request.id, page_url)
+            docs = self._service.settings.locate_error_page(told.code)
+            body = ENCODERS[error_form_of(req.path)](told, request.id, docs)
             return ResponseParts(status_of(type(told)), body, headers)
 
     def _send(

@@ -15,60 +15,85 @@ class Dedupe(Answer, frozen=True, kw_only=True):
     """The headers by which a receiver knows what it has seen."""
 
     delivery_retry_header: str
+    """The header that is the same in every retry of a delivery."""
     event_header: str
+    """The header that is the same in every delivery of an event."""
 
 
 class DeliveryPolicy(Answer, frozen=True, kw_only=True):
     """What a receiver of this deployment's webhooks may rely on."""
 
     guarantee: Known[Literal["at_least_once"]]
+    """How often an event is delivered."""
     max_attempts: int
+    """After how many failed attempts a delivery is abandoned."""
     local_private_destinations_allowed: bool
+    """Whether endpoints may be on this machine; only in a sandbox."""
     dedupe: Dedupe
+    """The headers to dedupe by."""
 
 
 class WebhookCapabilities(Answer, frozen=True, kw_only=True):
     """What a receiver of this deployment's webhooks may rely on."""
 
     delivery_policy: DeliveryPolicy
+    """What a receiver may rely on."""
 
 
 class DeploymentCapabilities(Answer, frozen=True, kw_only=True):
     """What this deployment can do."""
 
     webhooks: WebhookCapabilities
+    """What this deployment's webhooks can do."""
 
 
 class PartnerConfig(Answer, frozen=True, kw_only=True):
     """What a credential is, and what it reaches."""
 
     app_id: str
+    """The app's id."""
     environment_id: str
+    """The id of the app's environment, which is of one mode."""
     mode: Known[Literal["sandbox", "production"]]
+    """The environment's mode."""
     partner_id: str
+    """The partner's name in payment addresses."""
     credential_type: Known[Literal["standard", "restricted"]]
+    """Whether the key is standard or restricted."""
     credential_mode: Known[Literal["app_secret"]]
+    """What the credential is for: `app_secret`, for backends."""
     api_version: str
+    """The dated contract that the environment is pinned to."""
     supported_api_versions: list[str]
+    """The dated contracts that this deployment supports."""
     scopes: list[str]
+    """What the key may call."""
     products: list[str]
+    """The products that the environment has."""
     capabilities: DeploymentCapabilities
+    """What this deployment can do."""
 
 
 class PayableWallet(Answer, frozen=True, kw_only=True):
     """An address that public Payments may pay, on its chain."""
 
     type: Known[Literal["wallet"]]
+    """Its kind."""
     chain_id: int
+    """The number of the chain, such as 8453 for Base."""
     address: str
+    """The address that public Payments may pay."""
 
 
 class Branding(Answer, frozen=True, kw_only=True):
     """What the checkout page shows."""
 
     name: str | None
+    """Your name on the page; null is the page's own."""
     logo_url: str | None
+    """Your logo; null without one."""
     primary_color: str | None
+    """The colour of buttons, such as #1a2b3c; null is the page's own."""
 
 
 class PaymentSettings(Answer, frozen=True, kw_only=True):
@@ -77,139 +102,220 @@ class PaymentSettings(Answer, frozen=True, kw_only=True):
     """
 
     enabled: bool
+    """Whether it is on."""
     allowed_origins: list[str]
+    """The origins whose pages may create Payments, as browsers send them."""
     allowed_destinations: list[PayableWallet]
+    """The addresses that public Payments may pay."""
     allowed_methods: list[Known[Literal["vault", "direct", "routing", "hosted_onramp"]]]
+    """The methods that payers may use."""
     chains: list[int] | None
+    """The chains that Payments may be on; null is any."""
     assets: list[str] | None
+    """The assets that Payments may be in; null is any."""
     min_amount: str | None
+    """The least that a Payment may ask for; null is no limit."""
     max_amount: str | None
+    """The most that a Payment may ask for; null is no limit."""
     expires_in_seconds: int
+    """How many seconds a Payment lives, unless it says otherwise."""
     monitoring_seconds: int
+    """For how many seconds after its end a Payment's escrow is watched."""
     underpayment_tolerance_bps: int
+    """How much may be missing, in hundredths of a percent."""
     fee_bps: int
+    """The fee of new Payments, in hundredths of a percent."""
     confirmations: dict[str, int]
+    """How many blocks must be on top of a transfer's, by chain."""
     success_url: str | None
+    """Where payers who have paid are sent, unless a Payment says otherwise."""
     cancel_url: str | None
+    """Where payers who turn back are sent, unless a Payment says otherwise."""
     branding: Branding
+    """What the checkout page shows of you."""
     version: int
+    """The version to send along with a change; 0 until they are set."""
     created_at: datetime | None
+    """When they were first set; null until then."""
     updated_at: datetime | None
+    """When they last changed; null until they are set."""
 
 
 class CreatedClientSession(Answer, frozen=True, kw_only=True):
     """A new session; its token is told only here."""
 
     client_session_id: str
+    """The session's id."""
     client_session_token: str
+    """The token to exchange once for an access token; told only here."""
     account_id: str
+    """The account's id."""
     permissions: list[str]
+    """What the client may do."""
     exchange_expires_at: datetime
+    """Until when the session's token can be exchanged."""
     expires_at: datetime
+    """When the session and its access token end."""
     created_at: datetime
+    """When it was created."""
     updated_at: datetime
+    """When it last changed."""
 
 
 class ClientSession(Answer, frozen=True, kw_only=True):
     """A session without its token."""
 
     client_session_id: str
+    """The session's id."""
     account_id: str
+    """The account's id."""
     permissions: list[str]
+    """What the client may do."""
     exchange_expires_at: datetime
+    """Until when the session's token can be exchanged."""
     expires_at: datetime
+    """When the session and its access token end."""
     created_at: datetime
+    """When it was created."""
     updated_at: datetime
+    """When it last changed."""
     revoked_at: datetime | None
+    """When it was revoked; null while it is valid."""
 
 
 class Vault(Answer, frozen=True, kw_only=True):
     """A vault on one chain."""
 
     vault_id: str
+    """The vault's id."""
     chain_id: int
+    """The number of the chain, such as 8453 for Base."""
     address: str
+    """The vault's address."""
     status: Known[Literal["counterfactual", "deployed"]]
+    """Whether its contract is deployed."""
 
 
 class Wallet(Answer, frozen=True, kw_only=True):
     """A wallet address of an account."""
 
     id: str
+    """The resource's id; ids are opaque and never change."""
     wallet_id: str
+    """The wallet's id."""
     account_id: str
+    """The account's id."""
     address: str
+    """The address on the chain."""
     chain_type: Known[Literal["evm", "solana", "aptos"]]
+    """The family of the chain, which gives addresses and signatures their form."""
     label: str | None
+    """Your own name for it."""
     verified: bool
+    """Whether a signature has proven who owns it."""
     verified_at: datetime | None
+    """When it was verified; null until then."""
     created_at: datetime
+    """When it was created."""
     updated_at: datetime
+    """When it last changed."""
 
 
 class AccountsSettlement(Answer, frozen=True, kw_only=True):
     """Where an account wants to be paid."""
 
     chain_id: int
+    """The number of the chain, such as 8453 for Base."""
     asset_symbol: str
+    """The asset's symbol, such as `USDC`."""
 
 
 class Kyc(Answer, frozen=True, kw_only=True):
     """The state of the account's verification."""
 
     status: Known[Literal["not_started", "pending", "approved", "rejected"]]
+    """Its state."""
 
 
 class Account(Answer, frozen=True, kw_only=True):
     """An account."""
 
     id: str
+    """The resource's id; ids are opaque and never change."""
     account_id: str
+    """The account's id."""
     external_user_id: str
+    """Your own id of the account's user."""
     subject_type: Known[Literal["individual", "business"]]
+    """Whether the account's holder is a person or a business."""
     status: Known[Literal["active", "suspended", "closed"]]
+    """Its state."""
     username: str | None
+    """The name in the payment address; null without one."""
     email: str | None
+    """The address that you gave for it; null without one."""
     payment_address: str | None
+    """`<username>@<partner id>`; null without a username."""
     vaults: list[Vault]
+    """The account's vaults, one for each chain."""
     wallets: list[Wallet]
+    """The account's wallets."""
     settlement: AccountsSettlement | None
+    """Where the account wants to be paid; null without a preference."""
     kyc: Kyc
+    """The state of the account's verification."""
     capabilities: dict[
         str,
         Known[Literal["inactive", "action_required", "pending", "active", "rejected", "suspended"]],
     ]
+    """The state of each regulated capability, by its name."""
     metadata: dict[str, Any] | None
+    """Your own data, as you sent it."""
     created_at: datetime
+    """When it was created."""
     updated_at: datetime
+    """When it last changed."""
 
 
 class Balance(Answer, frozen=True, kw_only=True):
     """What a vault holds of one asset, on chain at the newest final block."""
 
     chain_id: int
+    """The number of the chain, such as 8453 for Base."""
     asset_symbol: str
+    """The asset's symbol, such as `USDC`."""
     token_address: str
+    """The address of the asset's contract on the chain."""
     decimals: int
+    """How many decimal places the asset has."""
     total_atomic: str
+    """What the vault holds on chain at the newest final block, in the smallest unit."""
     available_atomic: str
+    """What can still be authorized, in the smallest unit: the total less what is reserved."""
     reserved_atomic: str
+    """What authorizations hold that are not final yet, in the smallest unit."""
     available: str
+    """What can still be authorized, as a decimal string."""
 
 
 class Balances(Answer, frozen=True, kw_only=True):
     """The balances of an account's vaults."""
 
     account_id: str
+    """The account's id."""
     balances: list[Balance]
+    """The balances."""
 
 
 class Requirements(Answer, frozen=True, kw_only=True):
     """What a capability still waits for, by name."""
 
     missing: list[str]
+    """What is still to be provided."""
     pending: list[str]
+    """What is being looked at."""
     complete: list[str]
+    """What was done."""
 
 
 class Action(Answer, frozen=True, kw_only=True):
@@ -219,10 +325,15 @@ class Action(Answer, frozen=True, kw_only=True):
     """
 
     resolves: str
+    """The requirement or reason that the request settles."""
     description: str
+    """What is to be done, and by whom."""
     method: str | None
+    """The method of the request to send; null where it is not yours to act."""
     path: str | None
+    """The path of the request to send; null where it is not yours to act."""
     url: str | None
+    """Where the user supplies what the bank asks for; null where that is not needed."""
 
 
 class Capability(Answer, frozen=True, kw_only=True):
@@ -233,41 +344,62 @@ class Capability(Answer, frozen=True, kw_only=True):
     status: Known[
         Literal["inactive", "action_required", "pending", "active", "rejected", "suspended"]
     ]
+    """Its state."""
     requirements: Requirements
+    """What it still waits for."""
     actions: list[Action]
+    """The requests that supply what is missing, or remove a reason."""
 
 
 class Capabilities(Answer, frozen=True, kw_only=True):
     """The capabilities of an account, by name."""
 
     account_id: str
+    """The account's id."""
     capabilities: dict[str, Capability]
+    """The state of each regulated capability, by its name."""
 
 
 class Challenge(Answer, frozen=True, kw_only=True):
     """A text for a wallet to sign; an Aptos wallet takes the nonce beside it."""
 
     id: str
+    """The resource's id; ids are opaque and never change."""
     challenge_id: str
+    """The challenge's id."""
     account_id: str
+    """The account's id."""
     address: str
+    """The address whose owner is to sign."""
     chain_type: Known[Literal["evm", "solana", "aptos"]]
+    """The family of the chain, which gives addresses and signatures their form."""
     message: str
+    """The text for the wallet to sign."""
     nonce: str
+    """What makes the message one of a kind; Aptos wallets take it beside the message."""
     expires_at: datetime
+    """Until when the signature is taken."""
     created_at: datetime
+    """When it was created."""
 
 
 class Verification(Answer, frozen=True, kw_only=True):
     """A verification; the URL is there while the user can still go to it."""
 
     id: str
+    """The resource's id; ids are opaque and never change."""
     verification_id: str
+    """The verification's id."""
     account_id: str
+    """The account's id."""
     status: Known[Literal["not_started", "pending", "approved", "rejected"]]
+    """Its state."""
     hosted_url: str | None
+    """The page to send the user to; null where there is nothing left to do there."""
     created_at: datetime
+    """When it was created."""
     updated_at: datetime
+    """When it last changed."""
 
 
 class CapabilityActivation(Answer, frozen=True, kw_only=True):
@@ -276,37 +408,57 @@ class CapabilityActivation(Answer, frozen=True, kw_only=True):
     """
 
     id: str
+    """The resource's id; ids are opaque and never change."""
     account_id: str
+    """The account's id."""
     capability: Known[Literal["us_bank_payout", "us_bank_funding"]]
+    """The capability's name."""
     status: Known[
         Literal["inactive", "action_required", "pending", "active", "rejected", "suspended"]
     ]
+    """Its state."""
     hosted_url: str | None
+    """The page to send the user to; null where there is nothing left to do there."""
     reason: str | None
+    """Why it was refused; null unless it was."""
     requirements: Requirements
+    """What it still waits for."""
     actions: list[Action]
+    """The requests that supply what is missing, or remove a reason."""
     created_at: datetime
+    """When it was created."""
     updated_at: datetime
+    """When it last changed."""
 
 
 class PayingWallet(Answer, frozen=True, kw_only=True):
     """A vault of the account: payouts are paid from it, and on-ramps credit it."""
 
     vault_id: str
+    """The vault's id."""
     chain_id: int
+    """The number of the chain, such as 8453 for Base."""
     address: str
+    """The address on the chain."""
 
 
 class FieldRequirement(Answer, frozen=True, kw_only=True):
     """A field of a form; a dot in its name stands for an object."""
 
     name: str
+    """The field's name; a dot stands for an object."""
     type: str
+    """The field's type."""
     required: bool
+    """Whether it must be given."""
     min_length: int | None
+    """The least characters; null is no limit."""
     max_length: int | None
+    """The most characters; null is no limit."""
     pattern: str | None
+    """The regular expression that it must match; null is any."""
     values: list[str] | None
+    """The values that it may have; null is any."""
 
 
 class BankAccountRequirements(Answer, frozen=True, kw_only=True):
@@ -315,43 +467,71 @@ class BankAccountRequirements(Answer, frozen=True, kw_only=True):
     """
 
     eligible: bool
+    """Whether one can be added now."""
     reasons: list[str]
+    """Why not; empty where it is possible."""
     actions: list[Action]
+    """The requests that supply what is missing, or remove a reason."""
     rails: list[Known[Literal["ach", "wire"]]]
+    """The ways that the bank's money can go."""
     wallets: list[PayingWallet]
+    """The account's wallets."""
     fields: list[FieldRequirement]
+    """The fields of the form to show."""
 
 
 class BankAddress(Answer, frozen=True, kw_only=True):
     """Where the holder lives or has its seat."""
 
     line1: str
+    """The first line of the street address."""
     line2: str | None
+    """The second line of the street address."""
     city: str
+    """The city."""
     state: str
+    """The state, as two letters."""
     postal_code: str
+    """The postal code."""
     country: str
+    """The country, as two letters (ISO 3166-1)."""
 
 
 class BankAccount(Answer, frozen=True, kw_only=True):
     """A bank account. Of its number there are the last four digits."""
 
     id: str
+    """The resource's id; ids are opaque and never change."""
     bank_account_id: str
+    """The id of the bank account; null where there is none."""
     account_id: str
+    """The account's id."""
     status: Known[Literal["pending", "active", "rejected", "disabled"]]
+    """Its state."""
     currency: str
+    """The currency of the bank account."""
     country: str
+    """The country, as two letters (ISO 3166-1)."""
     account_holder_name: str
+    """The name of the bank account's holder."""
     account_holder_type: Known[Literal["individual", "business"]]
+    """Whether the holder is a person or a business."""
     last4: str
+    """The last four digits of the number, which is told nowhere."""
     routing_number: str
+    """The bank's routing number (ABA)."""
     account_type: Known[Literal["checking", "savings"]]
+    """The kind of bank account."""
     bank_name: str | None
+    """The bank's name; null where it is not known."""
     address: BankAddress
+    """Where the holder lives or has its seat."""
     reason: str | None
+    """Why the bank refuses it; null unless it does."""
     created_at: datetime
+    """When it was created."""
     updated_at: datetime
+    """When it last changed."""
 
 
 class OnrampRequirements(Answer, frozen=True, kw_only=True):
@@ -360,49 +540,78 @@ class OnrampRequirements(Answer, frozen=True, kw_only=True):
     """
 
     eligible: bool
+    """Whether one can be added now."""
     reasons: list[str]
+    """Why not; empty where it is possible."""
     actions: list[Action]
+    """The requests that supply what is missing, or remove a reason."""
     rails: list[Known[Literal["ach_push", "wire"]]]
+    """The ways that the bank's money can go."""
     wallets: list[PayingWallet]
+    """The account's wallets."""
     fields: list[FieldRequirement]
+    """The fields of the form to show."""
 
 
 class OnrampDestination(Answer, frozen=True, kw_only=True):
     """Where the stablecoins go."""
 
     type: Known[Literal["vault", "wallet"]]
+    """Its kind."""
     chain_id: int
+    """The number of the chain, such as 8453 for Base."""
     asset_symbol: str
+    """The asset's symbol, such as `USDC`."""
     address: str
+    """The vault or wallet that is credited."""
 
 
 class OnrampBankAccount(Answer, frozen=True, kw_only=True):
     """A reusable on-ramp. Of its number there are the last four digits."""
 
     id: str
+    """The resource's id; ids are opaque and never change."""
     onramp_bank_account_id: str
+    """The id of the on-ramp bank account."""
     account_id: str
+    """The account's id."""
     status: Known[Literal["pending", "active", "rejected", "disabled"]]
+    """Its state."""
     currency: str
+    """The currency of the bank account."""
     destination: OnrampDestination
+    """Where the funds go."""
     bank_name: str | None
+    """The bank's name; null where it is not known."""
     last4: str | None
+    """The last four digits of the number, which is told nowhere."""
     reason: str | None
+    """Why the bank refuses it; null unless it does."""
     created_at: datetime
+    """When it was created."""
     updated_at: datetime
+    """When it last changed."""
 
 
 class DepositInstructions(Answer, frozen=True, kw_only=True):
     """Where others send money; it never changes. The reference goes on the transfer."""
 
     bank_name: str
+    """The bank's name."""
     bank_address: str
+    """The bank's postal address."""
     beneficiary_name: str
+    """The name to send money to."""
     beneficiary_address: str
+    """The postal address of the beneficiary."""
     account_number: str
+    """The number to send money to."""
     routing_number: str
+    """The routing number to send money to."""
     rails: list[Known[Literal["ach_push", "wire"]]]
+    """The ways that the bank's money can go."""
     reference: str
+    """The text that the transfer must carry."""
 
 
 class BankTransaction(Answer, frozen=True, kw_only=True):
@@ -411,44 +620,76 @@ class BankTransaction(Answer, frozen=True, kw_only=True):
     """
 
     id: str
+    """The resource's id; ids are opaque and never change."""
     transaction_id: str
+    """The transaction's id."""
     onramp_bank_account_id: str
+    """The id of the on-ramp bank account."""
     account_id: str
+    """The account's id."""
     type: Known[Literal["transfer", "micro_deposit"]]
+    """A transfer, or a micro-deposit, which is never credited."""
     status: Known[
         Literal["scheduled", "received", "in_review", "submitted", "settled", "refunded", "failed"]
     ]
+    """Its state."""
     status_version: int
+    """Rises by one at each change of `status`: the higher one is the newer."""
     rail: Known[Literal["ach_push", "wire"]]
+    """The way that the bank's money goes."""
     currency: Known[Literal["usd"]]
+    """The currency of the transfer."""
     amount: str
+    """The amount in dollars, as a decimal string."""
     amount_atomic: str
+    """What is credited for it, in the asset's smallest unit."""
     destination: OnrampDestination
+    """Where the funds go."""
     transaction_hash: str | None
+    """The transaction that credits the stablecoins; null until there is one."""
     sender_name: str | None
+    """Who sent the money, as the bank has it; null where it does not say."""
     reference: str | None
+    """What the sender wrote on the transfer; null without a text."""
     reason: str | None
+    """Why; null where no reason was given."""
     expected_at: datetime | None
+    """When the money is expected; null where that is not known."""
     received_at: datetime | None
+    """When the money arrived; null until then."""
     submitted_at: datetime | None
+    """When it was submitted."""
     settled_at: datetime | None
+    """When it settled; null until then."""
     refunded_at: datetime | None
+    """When the money was sent back; null unless it was."""
     created_at: datetime
+    """When it was created."""
     updated_at: datetime
+    """When it last changed."""
 
 
 class VaultDetails(Answer, frozen=True, kw_only=True):
     """A vault on one chain, whose it is, and which policy governs it."""
 
     id: str
+    """The resource's id; ids are opaque and never change."""
     vault_id: str
+    """The vault's id."""
     account_id: str
+    """The account's id."""
     chain_id: int
+    """The number of the chain, such as 8453 for Base."""
     address: str
+    """The vault's address."""
     status: Known[Literal["counterfactual", "deployed"]]
+    """Whether it is deployed."""
     policy_id: str
+    """The id of the vault's policy."""
     created_at: datetime
+    """When it was created."""
     updated_at: datetime
+    """When it last changed."""
 
 
 class AllowedWalletOrAllowedAccount(Answer, frozen=True, kw_only=True):
@@ -458,98 +699,159 @@ class AllowedWalletOrAllowedAccount(Answer, frozen=True, kw_only=True):
 
     type: Known[Literal["wallet", "account"]]
     address: str | None = None
+    """The address that may be paid."""
     chain_id: int | None = None
+    """The chain on which it may be paid; null is any."""
     account_id: str | None = None
+    """The account's id."""
 
 
 class Policy(Answer, frozen=True, kw_only=True):
     """What a vault may be used for, in one version; null is no limit."""
 
     id: str
+    """The resource's id; ids are opaque and never change."""
     policy_id: str
+    """The id of the vault's policy."""
     vault_id: str
+    """The vault's id."""
     account_id: str
+    """The account's id."""
     version: int
+    """The version; it rises at each change."""
     status: Known[Literal["active", "paused"]]
+    """Its state."""
     per_payment_limit: str | None
+    """The most for one Payment, as a decimal string; null is no limit."""
     daily_limit: str | None
+    """The most for a UTC day, as a decimal string; null is no limit."""
     allowed_chains: list[int] | None
+    """The chains that it may pay on; null is any."""
     allowed_assets: list[str] | None
+    """The assets that it may pay; null is any."""
     allowed_destinations: list[AllowedWalletOrAllowedAccount] | None
+    """Who may be paid; null is anybody."""
     created_at: datetime
+    """When it was created."""
     updated_at: datetime
+    """When it last changed."""
 
 
 class YieldSettings(Answer, frozen=True, kw_only=True):
     """Whether a vault's idle funds earn, and how."""
 
     vault_id: str
+    """The vault's id."""
     account_id: str
+    """The account's id."""
     enabled: bool
+    """Whether idle funds earn."""
     strategy: str | None
+    """Where idle funds earn; null without a choice."""
     created_at: datetime
+    """When it was created."""
     updated_at: datetime
+    """When it last changed."""
 
 
 class Mandate(Answer, frozen=True, kw_only=True):
     """A standing approval; `remainingAtomic` is of the present period."""
 
     id: str
+    """The resource's id; ids are opaque and never change."""
     mandate_id: str
+    """The id of the mandate that approves the transfer."""
     account_id: str
+    """The account's id."""
     vault_id: str
+    """The vault's id."""
     chain_id: int
+    """The number of the chain, such as 8453 for Base."""
     asset_symbol: str
+    """The asset's symbol, such as `USDC`."""
     amount_per_period: str
+    """How much it approves for each period, as a decimal string."""
     amount_per_period_atomic: str
+    """The same in the asset's smallest unit."""
     period: Known[Literal["day", "week", "month"]]
+    """How often the approval begins anew."""
     remaining_atomic: str
+    """What is left of the present period, in the smallest unit."""
     status: str
+    """Its state."""
     reference: str | None
+    """Your own id or text for it."""
     metadata: dict[str, Any] | None
+    """Your own data, as you sent it."""
     expires_at: datetime | None
+    """When the approval ends; null where it does not."""
     created_at: datetime
+    """When it was created."""
     updated_at: datetime
+    """When it last changed."""
     revoked_at: datetime | None
+    """When it was revoked; null while it is valid."""
 
 
 class DepositAddress(Answer, frozen=True, kw_only=True):
     """An account's static address on a chain."""
 
     id: str
+    """The resource's id; ids are opaque and never change."""
     account_id: str
+    """The account's id."""
     chain_id: int
+    """The number of the chain, such as 8453 for Base."""
     chain_type: Known[Literal["evm", "solana", "aptos"]]
+    """The family of the chain, which gives addresses and signatures their form."""
     address: str
+    """The address on the chain."""
     created_at: datetime
+    """When it was created."""
 
 
 class Deposit(Answer, frozen=True, kw_only=True):
     """A transfer to a deposit address, and how far it has come."""
 
     id: str
+    """The resource's id; ids are opaque and never change."""
     deposit_id: str
+    """The deposit's id."""
     account_id: str
+    """The account's id."""
     deposit_address_id: str
+    """The id of the deposit address."""
     chain_id: int
+    """The number of the chain, such as 8453 for Base."""
     asset_symbol: str
+    """The asset's symbol, such as `USDC`."""
     amount: str
+    """How much came, as a decimal string."""
     amount_atomic: str
+    """The amount in the asset's smallest unit, as a digit string."""
     status: Known[Literal["confirmed", "detected", "failed", "settled"]]
-    """A status of a deposit."""
+    """Its state."""
     transaction_hash: str
+    """The hash of the transaction on the chain; null until there is one."""
     from_: str
+    """The address that sent the funds."""
     created_at: datetime
+    """When it was created."""
     updated_at: datetime
+    """When it last changed."""
     settled_at: datetime | None
+    """When it settled; null until then."""
 
 
 class Check(Answer, frozen=True, kw_only=True):
     """An account's newest deposits after a look at the chain."""
 
     account_id: str
+    """The account's id."""
     checked_at: datetime
+    """When the chain was looked at."""
     deposits: list[Deposit]
+    """The newest deposits."""
 
 
 class Fees(Answer, frozen=True, kw_only=True):
@@ -558,8 +860,11 @@ class Fees(Answer, frozen=True, kw_only=True):
     """
 
     fee_bps: int
+    """The fee in hundredths of a percent of what is released."""
     fee_amount_atomic: str
+    """The fee, in the asset's smallest unit."""
     paid_by: Known[Literal["recipient"]]
+    """Who pays the fee."""
 
 
 class Source(Answer, frozen=True, kw_only=True):
@@ -568,61 +873,92 @@ class Source(Answer, frozen=True, kw_only=True):
     """
 
     type: Known[Literal["vault"]]
+    """Its kind."""
     account_id: str
+    """The account's id."""
     external_user_id: str
+    """Your own id of the account's user."""
     vault_id: str
+    """The vault's id."""
     address: str
+    """The vault that pays."""
     mandate_id: str | None
+    """The mandate; null without one."""
     policy_version: int | None
+    """The version of the vault's policy that allowed it; null until one has."""
 
 
 class Destination(Answer, frozen=True, kw_only=True):
     """Who is paid. The address of a bank account is the off-ramp address."""
 
     type: Known[Literal["account", "payment_address", "wallet", "bank_account"]]
+    """Its kind."""
     account_id: str | None
+    """The account that is paid; null where none is."""
     external_user_id: str | None
+    """Your own id of that account's user; null without an account."""
     payment_address: str | None
+    """The payment address that was named; null unless one was."""
     address: str
+    """The address that is paid; of a bank account, the off-ramp address."""
     bank_account_id: str | None
+    """The id of the bank account; null where there is none."""
     rail: Known[Literal["ach", "wire"]] | None
+    """The way that the bank's money goes."""
     ach_reference: str | None
+    """What the recipient's statement says of an ACH payment."""
     wire_message: str | None
+    """The message of a wire."""
 
 
 class Escrow(Answer, frozen=True, kw_only=True):
     """Where the Payment's funds are received."""
 
     chain_id: int
+    """The number of the chain, such as 8453 for Base."""
     address: str
+    """The address to which payers send."""
 
 
 class Submission(Answer, frozen=True, kw_only=True):
     """A transaction that the payer says to have sent; its receipts say whether it has."""
 
     chain_id: int
+    """The number of the chain, such as 8453 for Base."""
     transaction_hash: str
+    """The hash of the transaction on the chain; null until there is one."""
     submitted_at: datetime
+    """When it was submitted."""
 
 
 class ChainAmount(Answer, frozen=True, kw_only=True):
     """An amount of an asset on a chain."""
 
     amount_atomic: str
+    """The amount in the asset's smallest unit, as a digit string."""
     asset_symbol: str
+    """The asset's symbol, such as `USDC`."""
     decimals: int
+    """How many decimal places the asset has."""
     chain_id: int
+    """The number of the chain, such as 8453 for Base."""
 
 
 class TokenAmount(Answer, frozen=True, kw_only=True):
     """An amount with its decimal text and its token."""
 
     amount_atomic: str
+    """The amount in the asset's smallest unit, as a digit string."""
     amount_decimal: str
+    """The amount, as a decimal string in whole units of the asset."""
     asset_symbol: str
+    """The asset's symbol, such as `USDC`."""
     decimals: int
+    """How many decimal places the asset has."""
     chain_id: int
+    """The number of the chain, such as 8453 for Base."""
     token_address: str
+    """The address of the asset's contract on the chain."""
 
 
 class VaultExecutionOrTransferExecution(Answer, frozen=True, kw_only=True):
@@ -632,11 +968,17 @@ class VaultExecutionOrTransferExecution(Answer, frozen=True, kw_only=True):
 
     type: Known[Literal["vault_authorization", "transfer"]]
     action_id: str | None = None
+    """The one-time action that authorizes this transfer."""
     expires_at: datetime | None = None
+    """When the action expires."""
     chain_id: int | None = None
+    """The number of the chain, such as 8453 for Base."""
     token_address: str | None = None
+    """The address of the asset's contract on the chain."""
     to: str | None = None
+    """The escrow's address."""
     amount_atomic: str | None = None
+    """How much to send, in the smallest unit."""
 
 
 class Receipt(Answer, frozen=True, kw_only=True):
@@ -645,19 +987,31 @@ class Receipt(Answer, frozen=True, kw_only=True):
     """
 
     id: str
+    """The resource's id; ids are opaque and never change."""
     payment_id: str
+    """The Payment's id."""
     option_id: str | None
+    """The option's id; null where it belongs to none."""
     chain_id: int
+    """The number of the chain, such as 8453 for Base."""
     transaction_hash: str
+    """The hash of the transaction on the chain; null until there is one."""
     log_index: int
+    """The place of the transfer's log in its block."""
     token_address: str
+    """The address of the asset's contract on the chain."""
     from_: str
+    """The address that sent the funds."""
     to: str
+    """The address that receives the funds."""
     amount_atomic: str
+    """The amount in the asset's smallest unit, as a digit string."""
     block_number: int
+    """The number of the block that the transfer is in."""
     block_hash: str
+    """The hash of the block that the transfer is in."""
     status: Known[Literal["observed", "rejected", "reorged", "verified"]]
-    """A status of a receipt."""
+    """Its state."""
     rejection_reason: (
         Known[
             Literal[
@@ -672,14 +1026,18 @@ class Receipt(Answer, frozen=True, kw_only=True):
         ]
         | None
     )
+    """Why it does not count; null unless it was rejected."""
     observed_at: datetime
+    """When it was first seen."""
     verified_at: datetime | None
+    """When it was verified; null until then."""
 
 
 class OptionOrDirectOption(Answer, frozen=True, kw_only=True):
     """Either `Option` or `DirectOption`: what the one at hand does not have is None."""
 
     id: str
+    """The resource's id; ids are opaque and never change."""
     provider_code: Known[Literal["vault", "direct"]]
     payment_method_type: Known[Literal["account_balance", "wallet"]]
     payment_method_id: Known[Literal["vault.service", "direct.transfer"]]
@@ -688,37 +1046,57 @@ class OptionOrDirectOption(Answer, frozen=True, kw_only=True):
     status: Known[
         Literal["cancelled", "creating", "expired", "failed", "pending", "processing", "succeeded"]
     ]
-    """A status of an option."""
+    """Its state."""
     selection_status: Known[Literal["selected", "superseded"]] | None
-    """A status of a selection."""
+    """Whether it is selected or superseded; null until it is selected."""
     required_amount_atomic: str
+    """What the option is to bring, in the smallest unit."""
     paid_amount_atomic: str
+    """What was received by this option, in the smallest unit."""
     remaining_amount_atomic: str
+    """What is still to be received, in the smallest unit."""
     is_terminal: bool
+    """Whether `status` will not change any more."""
     confirmation_mode: Known[Literal["provider_webhook", "chain"]]
     transaction_submissions: list[str | Submission]
     source_amount: ChainAmount
+    """What leaves the payer's vault or wallet."""
     destination_amount: ChainAmount
+    """What the escrow is to receive."""
     payer_amount: TokenAmount
+    """What the payer pays."""
     recipient_amount: TokenAmount
+    """What is meant for the recipient."""
     provider_fee: TokenAmount
+    """What the method's provider charges."""
     execution: VaultExecutionOrTransferExecution | None
     expires_at: datetime | None
+    """When it expires."""
     refreshable: bool
+    """Whether a refresh can give it new terms and a new action."""
     fee_amount_atomic: str
+    """The fee, in the asset's smallest unit."""
     action_expires_at: datetime | None
+    """When the one-time action expires; null without one."""
     quote_expires_at: datetime | None
+    """When its terms expire; null where they do not."""
     order_expires_at: datetime | None
+    """When a provider's order expires; null without one."""
     receipts: list[Receipt]
+    """The transfers that were seen at the escrow."""
     payer_address: str | None = None
+    """The address that the payer says to pay from; null if it says none."""
     created_at: datetime | None = None
+    """When it was created."""
     updated_at: datetime | None = None
+    """When it last changed."""
 
 
 class FundingOperation(Answer, frozen=True, kw_only=True):
     """A funding operation."""
 
     id: str
+    """The resource's id; ids are opaque and never change."""
     status: Known[
         Literal[
             "authorized",
@@ -731,14 +1109,21 @@ class FundingOperation(Answer, frozen=True, kw_only=True):
             "unknown",
         ]
     ]
-    """A status of a funding operation."""
+    """Its state."""
     status_version: int
+    """Rises by one at each change; 2 once it is authorized."""
     commercial_fee_mode: Known[Literal["parent_payment"]]
+    """Where fees are charged: with the Payment, not with the transfer."""
     transaction_hash: str | None
+    """The hash of the transaction on the chain; null until there is one."""
     authorized_at: datetime | None
+    """When the transfer was authorized; null until then."""
     broadcast_at: datetime | None
+    """When the transfer was sent to the chain; null until then."""
     confirmed_at: datetime | None
+    """When the transfer was final on the chain; null until then."""
     expires_at: datetime | None
+    """When the one-time action expires; null where it does not."""
 
 
 class PaymentOptionEntry(Answer, frozen=True, kw_only=True):
@@ -747,14 +1132,18 @@ class PaymentOptionEntry(Answer, frozen=True, kw_only=True):
     """
 
     option: OptionOrDirectOption
+    """The option."""
     funding_operation: FundingOperation | None
+    """The transfer from the payer's vault; null for an option without one."""
     metadata: dict[str, Any] | None
+    """The metadata of the authorization; null without one."""
 
 
 class RefundFailure(Answer, frozen=True, kw_only=True):
     """Why a refund failed."""
 
     reason: str
+    """What has failed."""
 
 
 class Refund(Answer, frozen=True, kw_only=True):
@@ -763,30 +1152,48 @@ class Refund(Answer, frozen=True, kw_only=True):
     """
 
     id: str
+    """The resource's id; ids are opaque and never change."""
     refund_id: str
+    """The refund's id."""
     payment_id: str
+    """The Payment's id."""
     amount: str
+    """How much goes back, as a decimal string."""
     amount_atomic: str
+    """The amount in the asset's smallest unit, as a digit string."""
     asset_symbol: str
+    """The asset's symbol, such as `USDC`."""
     chain_id: int
+    """The number of the chain, such as 8453 for Base."""
     source: Known[Literal["escrow", "vault"]]
+    """Whether it comes from the escrow or from the recipient's vault."""
     destination: str
+    """The address that gets it."""
     reason: str | None
+    """Why; null where no reason was given."""
     purpose: Known[Literal["refund", "reconcile_refund", "refund_excess"]]
+    """What it was made for: a refund asked for, or a decision of a reconciliation."""
     status: Known[Literal["created", "failed", "submitted", "succeeded"]]
-    """A status of a refund."""
+    """Its state."""
     status_version: int
+    """Rises by one at each change of `status`: the higher one is the newer."""
     transaction_hash: str | None
+    """The hash of the transaction on the chain; null until there is one."""
     failure: RefundFailure | None
+    """Why it failed; null unless it did."""
     created_at: datetime
+    """When it was created."""
     updated_at: datetime
+    """When it last changed."""
     succeeded_at: datetime | None
+    """When it succeeded; null until then."""
 
 
 class PayoutFailure(Answer, frozen=True, kw_only=True):
     """Why the bank did not pay: its own word, or what became of the transfer to it."""
 
     reason: str
+    """The bank's own word, or what became of the transfer to it."""
 
 
 class Payout(Answer, frozen=True, kw_only=True):
@@ -796,25 +1203,38 @@ class Payout(Answer, frozen=True, kw_only=True):
     """
 
     status: Known[Literal["cancelled", "created", "failed", "returned", "settled", "submitted"]]
-    """A status of a payout."""
+    """Its state."""
     attempt: int
+    """Which payout of the Payment it is; each retry is another."""
     bank_account_id: str
+    """The bank account that is paid."""
     rail: Known[Literal["ach", "wire"]]
+    """The way that the bank's money goes."""
     amount: str
+    """The amount in the bank's currency, as a decimal string."""
     currency: str
+    """The currency that the bank pays."""
     reference: str | None
+    """The bank's own id of the payment; null until it has one."""
     settles_on: str | None
+    """The rail's settlement date; expected, until it has settled."""
     return_code: str | None
+    """The bank's code for the return, such as R01; null unless it was returned."""
     failure: PayoutFailure | None
+    """Why it failed; null unless it did."""
     submitted_at: datetime | None
+    """When the bank was asked to pay; null until then."""
     settled_at: datetime | None
+    """When it settled; null until then."""
     returned_at: datetime | None
+    """When the bank returned it; null unless it did."""
 
 
 class NotedReconciliation(Answer, frozen=True, kw_only=True):
     """The same, with the note of the last decision."""
 
     status: Known[Literal["none", "open", "resolved"]]
+    """Its state."""
     labels: list[
         Known[
             Literal[
@@ -828,11 +1248,15 @@ class NotedReconciliation(Answer, frozen=True, kw_only=True):
             ]
         ]
     ]
+    """What was out of the ordinary; labels add up and are never lost."""
     resolution: (
         Known[Literal["accept", "refund", "refund_excess", "retry_execution", "write_off"]] | None
     )
+    """How it was settled; null until then."""
     resolved_at: datetime | None
+    """When it was settled; null until then."""
     note: str | None
+    """The note of the last decision; null without one."""
 
 
 class Timeline(Answer, frozen=True, kw_only=True):
@@ -853,23 +1277,29 @@ class Timeline(Answer, frozen=True, kw_only=True):
             "succeeded",
         ]
     ]
-    """A status of a Payment."""
+    """Its state."""
     at: datetime
+    """When it began."""
     reason: str | None
+    """Why it is there again, or a decision's note; null without one."""
 
 
 class Failure(Answer, frozen=True, kw_only=True):
     """Why the execution failed."""
 
     reason: str
+    """What has failed."""
 
 
 class CreatedPayment(Answer, frozen=True, kw_only=True):
     """A new receive Payment, with the secret that is told at creation and its replay only."""
 
     id: str
+    """The resource's id; ids are opaque and never change."""
     payment_id: str
+    """The Payment's id."""
     intent: Known[Literal["receive", "send", "collect"]]
+    """Which way the money goes: `receive`, `send` or `collect`."""
     status: Known[
         Literal[
             "accepted",
@@ -885,52 +1315,99 @@ class CreatedPayment(Answer, frozen=True, kw_only=True):
             "succeeded",
         ]
     ]
-    """A status of a Payment."""
+    """Its state, as the table of state machines has it."""
     status_version: int
+    """Rises by one at each change of `status`: the higher one is the newer."""
     account_id: str | None
+    """The recipient's account; null where a wallet or a bank account is paid."""
     external_user_id: str | None
+    """Your own id of the recipient's user; null where no account is paid."""
     amount: str
+    """What the Payment is for, as a decimal string in whole units of the asset."""
     amount_atomic: str
+    """What the Payment is for, in the asset's smallest unit."""
     asset_symbol: str
+    """The asset's symbol, such as `USDC`."""
     decimals: int
+    """How many decimal places the asset has."""
     chain_id: int
+    """The number of the chain, such as 8453 for Base."""
     token_address: str
+    """The address of the asset's contract on the chain."""
     received_amount_atomic: str
+    """The sum of verified receipts, in the smallest unit."""
     remaining_amount_atomic: str
+    """What is still to be received, in the smallest unit."""
     excess_amount_atomic: str
+    """What was received beyond the amount and has not gone back, in the smallest unit."""
     settled_amount_atomic: str
+    """What the recipient has got, after the fee, in the smallest unit."""
     refunded_amount_atomic: str
+    """What has finally gone back, in the smallest unit."""
     returned_amount_atomic: str
+    """What whoever was paid from a vault has sent back, in the smallest unit."""
     fees: Fees
+    """What the recipient pays, frozen at creation."""
     source: Source | None
+    """The vault that pays; null unless one was named."""
     destination: Destination
+    """Where the funds go."""
     escrow: Escrow | None
+    """Where its funds are received; null for a send, which has no escrow."""
     release_transaction_hash: str | None
+    """The transaction that pays the recipient, from its first offer to a node on."""
     allowed_methods: list[Known[Literal["vault", "direct", "routing", "hosted_onramp"]]]
+    """The methods that may pay it; empty where nobody can choose one."""
     selected_option_id: str | None
+    """The option that the payer has selected; null without one."""
     options: list[PaymentOptionEntry]
+    """The ways in which the payer has begun to pay."""
     receipts: list[Receipt]
+    """The transfers that were seen at the escrow."""
     refunds: list[Refund]
+    """The refunds, oldest first."""
     payout: Payout | None
+    """What the bank pays; null unless the destination is a bank account."""
     reconciliation: NotedReconciliation
+    """What is out of the ordinary, and whether it was settled."""
     session_id: str | None
+    """The id of its session, for disputes; null unless it receives."""
     timeline: list[Timeline]
+    """Its states in order, each with its time."""
     failure: Failure | None
+    """Why it failed; null unless it did."""
     reference: str | None
+    """Your own id or text for it."""
     description: str | None
+    """Your text about it, which the payer sees."""
     metadata: dict[str, Any] | None
+    """Your own data, as you sent it."""
     api_version: str
+    """The dated contract under which it was made; it does not change."""
     payment_url: str | None
+    """The link to the hosted checkout page, for the payer; null where there is none."""
     success_url: str | None
+    """Where the checkout page sends a payer who has paid."""
     cancel_url: str | None
+    """Where the checkout page sends a payer who turns back."""
     created_by: Known[Literal["server", "client", "public"]] | None
+    """Who created it: your backend, a client token, or public checkout. Null for Payments
+that are older than the field.
+"""
     expires_at: datetime | None
+    """Until when it can be paid; null for a send."""
     monitoring_expires_at: datetime | None
+    """Until when transfers to the escrow are watched for; null for a send."""
     succeeded_at: datetime | None
+    """When it succeeded; null until then."""
     cancelled_at: datetime | None
+    """When it was cancelled; null unless it was."""
     created_at: datetime
+    """When it was created."""
     updated_at: datetime
+    """When it last changed."""
     client_secret: str
+    """The credential for this one Payment, for the payer's browser."""
 
 
 class Payment(Answer, frozen=True, kw_only=True):
@@ -939,8 +1416,11 @@ class Payment(Answer, frozen=True, kw_only=True):
     """
 
     id: str
+    """The resource's id; ids are opaque and never change."""
     payment_id: str
+    """The Payment's id."""
     intent: Known[Literal["receive", "send", "collect"]]
+    """Which way the money goes: `receive`, `send` or `collect`."""
     status: Known[
         Literal[
             "accepted",
@@ -956,57 +1436,104 @@ class Payment(Answer, frozen=True, kw_only=True):
             "succeeded",
         ]
     ]
-    """A status of a Payment."""
+    """Its state, as the table of state machines has it."""
     status_version: int
+    """Rises by one at each change of `status`: the higher one is the newer."""
     account_id: str | None
+    """The recipient's account; null where a wallet or a bank account is paid."""
     external_user_id: str | None
+    """Your own id of the recipient's user; null where no account is paid."""
     amount: str
+    """What the Payment is for, as a decimal string in whole units of the asset."""
     amount_atomic: str
+    """What the Payment is for, in the asset's smallest unit."""
     asset_symbol: str
+    """The asset's symbol, such as `USDC`."""
     decimals: int
+    """How many decimal places the asset has."""
     chain_id: int
+    """The number of the chain, such as 8453 for Base."""
     token_address: str
+    """The address of the asset's contract on the chain."""
     received_amount_atomic: str
+    """The sum of verified receipts, in the smallest unit."""
     remaining_amount_atomic: str
+    """What is still to be received, in the smallest unit."""
     excess_amount_atomic: str
+    """What was received beyond the amount and has not gone back, in the smallest unit."""
     settled_amount_atomic: str
+    """What the recipient has got, after the fee, in the smallest unit."""
     refunded_amount_atomic: str
+    """What has finally gone back, in the smallest unit."""
     returned_amount_atomic: str
+    """What whoever was paid from a vault has sent back, in the smallest unit."""
     fees: Fees
+    """What the recipient pays, frozen at creation."""
     source: Source | None
+    """The vault that pays; null unless one was named."""
     destination: Destination
+    """Where the funds go."""
     escrow: Escrow | None
+    """Where its funds are received; null for a send, which has no escrow."""
     release_transaction_hash: str | None
+    """The transaction that pays the recipient, from its first offer to a node on."""
     allowed_methods: list[Known[Literal["vault", "direct", "routing", "hosted_onramp"]]]
+    """The methods that may pay it; empty where nobody can choose one."""
     selected_option_id: str | None
+    """The option that the payer has selected; null without one."""
     options: list[PaymentOptionEntry]
+    """The ways in which the payer has begun to pay."""
     receipts: list[Receipt]
+    """The transfers that were seen at the escrow."""
     refunds: list[Refund]
+    """The refunds, oldest first."""
     payout: Payout | None
+    """What the bank pays; null unless the destination is a bank account."""
     reconciliation: NotedReconciliation
+    """What is out of the ordinary, and whether it was settled."""
     session_id: str | None
+    """The id of its session, for disputes; null unless it receives."""
     timeline: list[Timeline]
+    """Its states in order, each with its time."""
     failure: Failure | None
+    """Why it failed; null unless it did."""
     reference: str | None
+    """Your own id or text for it."""
     description: str | None
+    """Your text about it, which the payer sees."""
     metadata: dict[str, Any] | None
+    """Your own data, as you sent it."""
     api_version: str
+    """The dated contract under which it was made; it does not change."""
     payment_url: str | None
+    """The link to the hosted checkout page, for the payer; null where there is none."""
     success_url: str | None
+    """Where the checkout page sends a payer who has paid."""
     cancel_url: str | None
+    """Where the checkout page sends a payer who turns back."""
     created_by: Known[Literal["server", "client", "public"]] | None
+    """Who created it: your backend, a client token, or public checkout. Null for Payments
+that are older than the field.
+"""
     expires_at: datetime | None
+    """Until when it can be paid; null for a send."""
     monitoring_expires_at: datetime | None
+    """Until when transfers to the escrow are watched for; null for a send."""
     succeeded_at: datetime | None
+    """When it succeeded; null until then."""
     cancelled_at: datetime | None
+    """When it was cancelled; null unless it was."""
     created_at: datetime
+    """When it was created."""
     updated_at: datetime
+    """When it last changed."""
 
 
 class Entry(Answer, frozen=True, kw_only=True):
     """One movement of a Payment's money: what each account gained, or lost with a minus."""
 
     number: int
+    """Its number in the journal, from 1."""
     cause: Known[
         Literal[
             "receipt",
@@ -1022,22 +1549,31 @@ class Entry(Answer, frozen=True, kw_only=True):
             "payout_returned",
         ]
     ]
+    """What moved the money."""
     subject: str
+    """The id of the receipt, transfer, refund or payout that moved the money."""
     postings: dict[str, str]
+    """What each account gained, or with a minus lost, in the smallest unit; they add up to
+zero.
+"""
     created_at: datetime
+    """When it was created."""
 
 
 class Journal(Answer, frozen=True, kw_only=True):
     """Where a Payment's money is, and how it came there. The balances add up to zero."""
 
     balances: dict[str, str]
+    """What each account holds, in the smallest unit; they add up to zero."""
     entries: list[Entry]
+    """The movements, oldest first."""
 
 
 class Receipts(Page[Receipt], frozen=True, kw_only=True):
     """What a Payment received, and where its money is."""
 
     journal: Journal
+    """Where the Payment's money is, and how it came there."""
 
 
 class CreatedRefund(Answer, frozen=True, kw_only=True):
@@ -1046,104 +1582,166 @@ class CreatedRefund(Answer, frozen=True, kw_only=True):
     """
 
     id: str
+    """The resource's id; ids are opaque and never change."""
     refund_id: str
+    """The refund's id."""
     payment_id: str
+    """The Payment's id."""
     amount: str
+    """How much goes back, as a decimal string."""
     amount_atomic: str
+    """The amount in the asset's smallest unit, as a digit string."""
     asset_symbol: str
+    """The asset's symbol, such as `USDC`."""
     chain_id: int
+    """The number of the chain, such as 8453 for Base."""
     source: Known[Literal["escrow", "vault"]]
+    """Whether it comes from the escrow or from the recipient's vault."""
     destination: str
+    """The address that gets it."""
     reason: str | None
+    """Why; null where no reason was given."""
     purpose: Known[Literal["refund", "reconcile_refund", "refund_excess"]]
+    """What it was made for: a refund asked for, or a decision of a reconciliation."""
     status: Known[Literal["created", "failed", "submitted", "succeeded"]]
-    """A status of a refund."""
+    """Its state."""
     status_version: int
+    """Rises by one at each change of `status`: the higher one is the newer."""
     transaction_hash: str | None
+    """The hash of the transaction on the chain; null until there is one."""
     failure: RefundFailure | None
+    """Why it failed; null unless it did."""
     created_at: datetime
+    """When it was created."""
     updated_at: datetime
+    """When it last changed."""
     succeeded_at: datetime | None
+    """When it succeeded; null until then."""
     refunds: list[Refund]
+    """All refunds that the request made, this one first."""
 
 
 class Dispute(Answer, frozen=True, kw_only=True):
     """A dispute; what belongs to its end is null until then."""
 
     status: Known[Literal["flagged", "resolved"]]
+    """Its state."""
     reason: str
+    """What is disputed."""
     description: str | None
+    """The text of whoever flagged it; null without one."""
     created_at: datetime
+    """When it was created."""
     resolution: Known[Literal["won", "lost", "withdrawn"]] | None
+    """How it was settled; null until then."""
     note: str | None
+    """The note of whoever resolved it; null without one."""
     resolved_at: datetime | None
+    """When it was settled; null until then."""
 
 
 class Session(Answer, frozen=True, kw_only=True):
     """A session, whole."""
 
     object: Known[Literal["session"]]
+    """The kind of object."""
     id: str
+    """The resource's id; ids are opaque and never change."""
     status: Known[Literal["open", "pending", "routing", "settled", "refunded", "failed", "expired"]]
+    """The Payment's state in the older vocabulary."""
     payment_id: str
+    """The Payment's id."""
     amount: str
+    """The amount, as a decimal string in whole units of the asset."""
     amount_atomic: str
+    """The amount in the asset's smallest unit, as a digit string."""
     asset_symbol: str
+    """The asset's symbol, such as `USDC`."""
     decimals: int
+    """How many decimal places the asset has."""
     chain_id: int
+    """The number of the chain, such as 8453 for Base."""
     dispute: Dispute | None
+    """The dispute; null without one."""
     request_id: str
+    """The id of this request, to quote when you ask about it."""
     created_at: datetime
+    """When it was created."""
     updated_at: datetime
+    """When it last changed."""
 
 
 class FlaggedDispute(Answer, frozen=True, kw_only=True):
     """A dispute as its flagging answers it, with these fields and no others."""
 
     status: Known[Literal["flagged", "resolved"]]
+    """Its state."""
     reason: str
+    """What is disputed."""
     description: str | None
+    """The text of whoever flagged it; null without one."""
     created_at: datetime
+    """When it was created."""
 
 
 class FlaggedSession(Answer, frozen=True, kw_only=True):
     """A session as the flagging of its dispute answers it, with these fields and no others."""
 
     object: Known[Literal["session"]]
+    """The kind of object."""
     id: str
+    """The resource's id; ids are opaque and never change."""
     status: Known[Literal["open", "pending", "routing", "settled", "refunded", "failed", "expired"]]
+    """The Payment's state in the older vocabulary."""
     dispute: FlaggedDispute
+    """The dispute; null without one."""
     request_id: str
+    """The id of this request, to quote when you ask about it."""
 
 
 class Endpoint(Answer, frozen=True, kw_only=True):
     """A webhook endpoint; its secret is told at creation and rotation only."""
 
     id: str
+    """The resource's id; ids are opaque and never change."""
     app_id: str
+    """The app's id."""
     environment_id: str
+    """The id of the app's environment, which is of one mode."""
     url: str
+    """Where deliveries are sent."""
     description: str | None
+    """Your own text about it; null without one."""
     subscribed_events: list[str]
+    """The names of the events that it wants; empty is every one."""
     status: Known[Literal["active", "disabled", "archived"]]
+    """Its state."""
     created_at: datetime
+    """When it was created."""
     updated_at: datetime
+    """When it last changed."""
 
 
 class EndpointWithSecret(Answer, frozen=True, kw_only=True):
     """A webhook endpoint and its signing secret."""
 
     webhook_endpoint: Endpoint
+    """The endpoint."""
     signing_secret: str
+    """What signs the endpoint's deliveries; told at creation and rotation only."""
 
 
 class EventType(Answer, frozen=True, kw_only=True):
     """An event of the catalog, with the fields of its payload."""
 
     name: str
+    """The event's name."""
     meaning: str
+    """What has happened."""
     fields: list[str]
+    """The names of its payload's fields."""
     emitted: bool
+    """Whether this release sends it."""
 
 
 class Endpoints(Page[Endpoint], frozen=True, kw_only=True):
@@ -1151,55 +1749,104 @@ class Endpoints(Page[Endpoint], frozen=True, kw_only=True):
 
     data: list[Endpoint] = msgspec.field(name="webhookEndpoints")
     event_catalog: list[EventType]
+    """Every event that can be subscribed to."""
     delivery_policy: DeliveryPolicy
+    """What a receiver may rely on."""
+
+
+class EndpointHealth(Answer, frozen=True, kw_only=True):
+    """What came of the endpoint's newest delivery that has an outcome."""
+
+    status: Known[Literal["unknown", "ok", "failing"]]
+    """Whether that delivery was taken."""
+    delivery_id: str | None
+    """The newest delivery that has an outcome; null without one."""
+    failure_reason: str | None
+    """Why that delivery failed; null unless it did."""
+    checked_at: datetime | None
+    """When that delivery changed last; null where none is known."""
+
+
+class EndpointWithHealth(Answer, frozen=True, kw_only=True):
+    """A webhook endpoint, and whether it takes what it is sent."""
+
+    webhook_endpoint: Endpoint
+    """The endpoint."""
+    health: EndpointHealth
+    """Whether the endpoint takes what it is sent."""
 
 
 class OneEndpoint(Answer, frozen=True, kw_only=True):
     """A webhook endpoint, named."""
 
     webhook_endpoint: Endpoint
+    """The endpoint."""
 
 
 class TestedEndpoint(Answer, frozen=True, kw_only=True):
     """The test that is on its way to an endpoint."""
 
     webhook_id: str
+    """The endpoint's id."""
     event_id: str
+    """The event's id."""
     delivery_id: str
+    """The delivery's id."""
     status: Known[Literal["pending", "failed", "delivered", "abandoned"]]
+    """Its state."""
 
 
 class RecoveringEndpoint(Answer, frozen=True, kw_only=True):
     """A recovery that is under way."""
 
     webhook_id: str
+    """The endpoint's id."""
     since: datetime
+    """From when on events are sent again."""
     status: Known[Literal["recovering"]]
+    """That the recovery is under way."""
 
 
 class Delivery(Answer, frozen=True, kw_only=True):
     """A delivery; the moments that do not apply are left out, never null."""
 
     id: str
+    """The resource's id; ids are opaque and never change."""
     webhook_endpoint_id: str
+    """The endpoint's id."""
     outbox_event_id: str
+    """The event's id."""
     event_name: str
+    """The event's name."""
     status: Known[Literal["pending", "failed", "delivered", "abandoned"]]
+    """How far it is; `abandoned` is not sent again by itself."""
     attempts: int
+    """How often it was sent since it was last put back."""
     response_status: int | None
+    """The HTTP status of the last attempt; null where there was no answer."""
     request_body: str
+    """The exact text that was sent."""
     response_body: str | None
+    """The start of the endpoint's answer; null without one."""
+    failure_reason: str | None
+    """Why it failed, in a sentence; null where nothing failed."""
     next_attempt_at: datetime | None = None
+    """When it is sent again; absent where no attempt is scheduled."""
     delivered_at: datetime | None = None
+    """When the endpoint took it; absent until then."""
     created_at: datetime
+    """When it was created."""
     updated_at: datetime
+    """When it last changed."""
 
 
 class EndpointState(Answer, frozen=True, kw_only=True):
     """Which endpoint, and whether it is active."""
 
     id: str
+    """The resource's id; ids are opaque and never change."""
     status: Known[Literal["active", "disabled", "archived"]]
+    """Its state."""
 
 
 class Deliveries(Page[Delivery], frozen=True, kw_only=True):
@@ -1207,108 +1854,151 @@ class Deliveries(Page[Delivery], frozen=True, kw_only=True):
 
     data: list[Delivery] = msgspec.field(name="deliveries")
     webhook_endpoint: EndpointState
+    """The endpoint."""
 
 
 class RetriedDelivery(Answer, frozen=True, kw_only=True):
     """A delivery that was put back."""
 
     webhook_id: str
+    """The endpoint's id."""
     delivery_id: str
+    """The delivery's id."""
     status: Known[Literal["pending", "failed", "delivered", "abandoned"]]
+    """Its state."""
 
 
 class Event(Answer, frozen=True, kw_only=True):
     """An event, as its deliveries carry it."""
 
     id: str
+    """The event's id, which is the same in every delivery."""
     name: str
+    """The event's name."""
     api_version: str
+    """The dated contract that the event has for ever."""
     created_at: datetime
+    """When what it tells of was committed."""
     payload: dict[str, Any]
+    """What the event is about; the fields are those of its kind."""
 
 
 class ResentEvent(Answer, frozen=True, kw_only=True):
     """The deliveries of an event that were put on their way again."""
 
     event_id: str
+    """The event's id."""
     deliveries: list[RetriedDelivery]
+    """The deliveries, newest first."""
 
 
 class Block(Answer, frozen=True, kw_only=True):
     """A block of a simulated chain."""
 
     number: int
+    """The block's number."""
     hash: str
+    """The block's hash."""
 
 
 class Chain(Answer, frozen=True, kw_only=True):
     """The newest block of a simulated chain, and the newest final one."""
 
     chain_id: int
+    """The number of the simulated chain."""
     latest: Block
+    """The newest block."""
     final: Block
+    """The newest final block."""
 
 
 class ArmedFailure(Answer, frozen=True, kw_only=True):
     """What is to fail next, and how often still; without a chain, on all of them."""
 
     dependency: str
+    """What is to fail: `chain`, `kyc`, `bank` or `router`."""
     operation: str
+    """The operation that is to fail; `*` is any."""
     chain_id: int | None
+    """The chain that is to fail; null is any."""
     times: int
+    """How many more times."""
 
 
 class Sandbox(Answer, frozen=True, kw_only=True):
     """The sandbox's clock and chains, and what is to fail next."""
 
     now: datetime
+    """The time on the sandbox's clock, which stamps everything."""
     real_now: datetime
+    """The real time."""
     chains: list[Chain]
+    """The simulated chains."""
     failures: list[ArmedFailure]
+    """What is to fail next."""
 
 
 class Funded(Answer, frozen=True, kw_only=True):
     """A credit of the faucet, already final."""
 
     account_id: str
+    """The account's id."""
     chain_id: int
+    """The number of the chain, such as 8453 for Base."""
     asset_symbol: str
+    """The asset's symbol, such as `USDC`."""
     amount: str
+    """The amount, as a decimal string in whole units of the asset."""
     amount_atomic: str
+    """The amount in the asset's smallest unit, as a digit string."""
     address: str
+    """The vault that was credited."""
     transaction_hash: str
+    """The hash of the transaction on the chain; null until there is one."""
 
 
 class BankDeposit(Answer, frozen=True, kw_only=True):
     """A bank transfer that was made; `bankTransferId` is the bank's own id of it."""
 
     bank_transfer_id: str
+    """The bank's own id of the transfer."""
     onramp_bank_account_id: str
+    """The id of the on-ramp bank account."""
     amount: str
+    """The amount, as a decimal string in whole units of the asset."""
     rail: Known[Literal["ach_push", "wire"]]
+    """The way that the bank's money goes."""
     status: Known[Literal["scheduled", "in_review", "received", "returned", "cancelled"]]
+    """Its state."""
     expected_at: datetime | None
+    """When the money is expected; null where that is not known."""
 
 
 class Advanced(Answer, frozen=True, kw_only=True):
     """The time that the clock shows now, and how many jobs fell due on the way."""
 
     now: datetime
+    """The time on the sandbox's clock, which stamps everything."""
     jobs_run: int
+    """How many jobs were run."""
 
 
 class Triggered(Answer, frozen=True, kw_only=True):
     """The event that was sent on order."""
 
     event_id: str
+    """The event's id."""
     name: str
+    """The event's name."""
     payload: dict[str, Any]
+    """What the event is about; the fields are those of its kind."""
 
 
 class DecidedPayout(Answer, frozen=True, kw_only=True):
     """A Payment's payout after the bank's decision, and what became of the Payment."""
 
     payment_id: str
+    """The Payment's id."""
     status: Known[
         Literal[
             "accepted",
@@ -1324,197 +2014,277 @@ class DecidedPayout(Answer, frozen=True, kw_only=True):
             "succeeded",
         ]
     ]
-    """A status of a Payment."""
+    """Its state."""
     payout: Payout
+    """What the bank pays; null unless the destination is a bank account."""
 
 
 class Ran(Answer, frozen=True, kw_only=True):
     """How many jobs were run."""
 
     jobs_run: int
+    """How many jobs were run."""
 
 
 class Transferred(Answer, frozen=True, kw_only=True):
     """A stranger's transfer. `block` is null where a reorg has dropped it already."""
 
     transaction_hash: str
+    """The hash of the transaction on the chain; null until there is one."""
     chain_id: int
+    """The number of the chain, such as 8453 for Base."""
     asset_symbol: str
+    """The asset's symbol, such as `USDC`."""
     amount: str
+    """The amount, as a decimal string in whole units of the asset."""
     amount_atomic: str
+    """The amount in the asset's smallest unit, as a digit string."""
     from_: str
+    """The address that sent the funds."""
     to: str
+    """The address that receives the funds."""
     succeeded: bool
+    """Whether the transfer succeeded on the chain."""
     block: Block | None
+    """The block that the transfer is in; null where a reorg has dropped it."""
 
 
 class Health(Answer, frozen=True, kw_only=True):
     """The answer of both routes."""
 
     status: str
+    """Whether the process answers."""
 
 
 class MoneyAccount(Answer, frozen=True, kw_only=True):
     """A Money Account: the account that v2 has under the same id."""
 
     user_id: str
+    """The account's id."""
     username: str | None
+    """The name in the payment address; null without one."""
     payment_address: str | None
+    """`<username>@<partner id>`; null without a username."""
     vault_address: str
+    """The address of the account's vault."""
     addresses: list[str]
+    """The account's wallet addresses."""
     kyc_status: Known[Literal["not_started", "pending", "completed", "rejected"]]
+    """The state of the account's verification."""
     is_kyc: bool = msgspec.field(name="isKYC")
+    """Whether the account is verified."""
     kyc_provider_token: str | None
+    """The id of the verification; it opens nothing."""
     preferred_settlement_chain: int | None
+    """The chain on which the account wants to be paid."""
     preferred_settlement_token: str | None
+    """The symbol of the token in which the account wants to be paid."""
     created_at: datetime
+    """When it was created."""
 
 
 class MoneyAccountAnswer(Answer, frozen=True, kw_only=True):
     """A Money Account."""
 
     success: bool
+    """Whether the request did what it was for."""
     request_id: str
+    """The id of this request, to quote when you ask about it."""
     data: MoneyAccount
+    """The Money Account."""
 
 
 class LinkedAddress(Answer, frozen=True, kw_only=True):
     """A wallet address of an account."""
 
     address: str
+    """The address on the chain."""
     chain_type: Known[Literal["evm", "solana", "aptos"]]
+    """The family of the chain, which gives addresses and signatures their form."""
 
 
 class AddressOwner(Answer, frozen=True, kw_only=True):
     """The account that a wallet address is linked to."""
 
     user_id: str
+    """The account's id."""
     partner_id: str
+    """The partner whose account it is."""
     username: str | None
+    """The name in the payment address; null without one."""
     addresses: list[LinkedAddress]
+    """The account's wallet addresses."""
     vault_address: str
+    """The address of the account's vault."""
     is_kyc: bool = msgspec.field(name="isKYC")
+    """Whether the account is verified."""
     kyc_provider_token: str | None
+    """The id of the verification; it opens nothing."""
 
 
 class AddressOwnerAnswer(Answer, frozen=True, kw_only=True):
     """The account that an address is linked to."""
 
     success: bool
+    """Whether the request did what it was for."""
     request_id: str
+    """The id of this request, to quote when you ask about it."""
     data: AddressOwner
+    """The account that the address is linked to."""
 
 
 class LinkedAddresses(Answer, frozen=True, kw_only=True):
     """The wallet addresses of an account."""
 
     user_id: str
+    """The account's id."""
     addresses: list[LinkedAddress]
+    """The account's wallet addresses."""
 
 
 class LinkedAddressesAnswer(Answer, frozen=True, kw_only=True):
     """The account's addresses, with the new one."""
 
     success: bool
+    """Whether the request did what it was for."""
     request_id: str
+    """The id of this request, to quote when you ask about it."""
     data: LinkedAddresses
+    """The account's addresses."""
     message: str
+    """What was done."""
 
 
 class UsernameAvailability(Answer, frozen=True, kw_only=True):
     """Whether an account could have the username now."""
 
     username: str
+    """The name that was asked for."""
     available: bool
+    """Whether an account could have it now."""
 
 
 class UsernameAvailabilityAnswer(Answer, frozen=True, kw_only=True):
     """Whether a username is available."""
 
     success: bool
+    """Whether the request did what it was for."""
     request_id: str
+    """The id of this request, to quote when you ask about it."""
     data: UsernameAvailability
+    """Whether the name is available."""
 
 
 class ChosenUsername(Answer, frozen=True, kw_only=True):
     """The payment address that a username makes."""
 
     payment_address: str
+    """`<username>@<partner id>`; null without a username."""
 
 
 class ChosenUsernameAnswer(Answer, frozen=True, kw_only=True):
     """The new payment address."""
 
     success: bool
+    """Whether the request did what it was for."""
     request_id: str
+    """The id of this request, to quote when you ask about it."""
     data: ChosenUsername
+    """The payment address."""
     message: str
+    """What was done."""
 
 
 class Preferences(Answer, frozen=True, kw_only=True):
     """Where an account wants to be paid."""
 
     user_id: str
+    """The account's id."""
     preferred_settlement_chain: int
+    """The chain on which the account wants to be paid."""
     preferred_settlement_token: str
+    """The symbol of the token in which the account wants to be paid."""
 
 
 class PreferencesAnswer(Answer, frozen=True, kw_only=True):
     """The changed preferences."""
 
     success: bool
+    """Whether the request did what it was for."""
     request_id: str
+    """The id of this request, to quote when you ask about it."""
     data: Preferences
+    """The preferences."""
     message: str
+    """What was done."""
 
 
 class ResolvedAddress(Answer, frozen=True, kw_only=True):
     """The account that a payment address pays."""
 
     user_id: str
+    """The account's id."""
     username: str
+    """The name in the payment address; null without one."""
     payment_address: str
+    """The payment address that was asked for."""
     vault_address: str
+    """The address of the account's vault."""
 
 
 class ResolvedAddressAnswer(Answer, frozen=True, kw_only=True):
     """The account behind a payment address."""
 
     success: bool
+    """Whether the request did what it was for."""
     request_id: str
+    """The id of this request, to quote when you ask about it."""
     data: ResolvedAddress
+    """The account behind the payment address."""
 
 
 class KycDone(Answer, frozen=True, kw_only=True):
     """Whether an account is verified. The token is a reference that opens nothing."""
 
     is_kyc: bool = msgspec.field(name="isKYC")
+    """Whether the account is verified."""
     kyc_provider_token: str | None
+    """The id of the verification; it opens nothing."""
 
 
 class KycDoneAnswer(Answer, frozen=True, kw_only=True):
     """Whether an account is verified."""
 
     success: bool
+    """Whether the request did what it was for."""
     request_id: str
+    """The id of this request, to quote when you ask about it."""
     data: KycDone
+    """Whether the account is verified."""
 
 
 class GeneratedAddress(Answer, frozen=True, kw_only=True):
     """An account's deposit address on a chain; the same at every call."""
 
     user_id: str
+    """The account's id."""
     deposit_address: str
+    """The account's static address on the chain."""
     chain_type: Known[Literal["evm", "solana", "aptos"]]
+    """The family of the chain, which gives addresses and signatures their form."""
     chain_id: int
+    """The number of the chain, such as 8453 for Base."""
 
 
 class GeneratedAddressAnswer(Answer, frozen=True, kw_only=True):
     """A deposit address."""
 
     success: bool
+    """Whether the request did what it was for."""
     request_id: str
+    """The id of this request, to quote when you ask about it."""
     data: GeneratedAddress
+    """The deposit address."""
 
 
 class QuotedAmounts(Answer, frozen=True, kw_only=True):
@@ -1523,45 +2293,65 @@ class QuotedAmounts(Answer, frozen=True, kw_only=True):
     """
 
     input_amount: str
+    """What goes in, in whole tokens."""
     input_token: str
+    """The symbol of the token that goes in."""
     input_chain: int
+    """The chain that it comes from."""
     output_amount: str
+    """What comes out, in whole tokens."""
     output_token: str
+    """The symbol of the token that comes out."""
     output_chain: int
+    """The chain that it goes to."""
     fee: str
+    """The fee, as a decimal string."""
     expires_at: datetime
+    """When it expires."""
 
 
 class QuotedAddress(Answer, frozen=True, kw_only=True):
     """An address for one payment, and its quote."""
 
     deposit_address: str
+    """The address for this one payment."""
     quote: QuotedAmounts
+    """The terms."""
     quote_id: str
+    """The quote's id."""
 
 
 class QuotedAddressAnswer(Answer, frozen=True, kw_only=True):
     """An address for one payment."""
 
     success: bool
+    """Whether the request did what it was for."""
     request_id: str
+    """The id of this request, to quote when you ask about it."""
     data: QuotedAddress
+    """The address and its terms."""
 
 
 class QuoteData(Answer, frozen=True, kw_only=True):
     """Where a quote is paid."""
 
     deposit_address: str
+    """The address to pay to."""
     quote_id: str
+    """The quote's id."""
 
 
 class TokenIn(Answer, frozen=True, kw_only=True):
     """What the payer sends: exactly `inputTokenAmountRaw` of the token."""
 
     address: str
+    """The address of the token's contract."""
     input_token_amount_raw: str
+    """What the payer sends, in the token's smallest unit."""
     input_token_amount_raw_formatted: str
+    """The same as a decimal string."""
     input_value_in_usd: str | None = msgspec.field(name="inputValueInUSD")
+    """Its value in US dollars; null without a price."""
 
 
 class TokenOut(Answer, frozen=True, kw_only=True):
@@ -1570,10 +2360,15 @@ class TokenOut(Answer, frozen=True, kw_only=True):
     """
 
     address: str
+    """The address of the token's contract."""
     output_token_amount_raw: str
+    """What the recipient is expected to get, in the token's smallest unit."""
     output_token_amount_raw_formatted: str
+    """The same as a decimal string."""
     output_value_in_usd: str | None = msgspec.field(name="outputValueInUSD")
+    """Its value in US dollars; null without a price."""
     minimum_output: str
+    """The least that the recipient gets, in the token's smallest unit."""
 
 
 class QuotePayload(Answer, frozen=True, kw_only=True):
@@ -1582,265 +2377,387 @@ class QuotePayload(Answer, frozen=True, kw_only=True):
     """
 
     token_in: TokenIn
+    """What the payer sends."""
     token_out: TokenOut
+    """What the recipient gets."""
     estimated_time: int
+    """How many seconds the transfer is expected to take."""
     quote_expiry: int
+    """When the quote expires, in Unix seconds."""
     exchange_rate: str
+    """How many tokens out one token in buys, before the fee."""
 
 
 class Quote(Answer, frozen=True, kw_only=True):
     """A quote."""
 
     quote_data: QuoteData
+    """Where the quote is paid."""
     payload: QuotePayload
+    """What the quote offers."""
 
 
 class QuoteAnswer(Answer, frozen=True, kw_only=True):
     """A quote."""
 
     success: bool
+    """Whether the request did what it was for."""
     request_id: str
+    """The id of this request, to quote when you ask about it."""
     data: Quote
+    """The quote."""
 
 
 class TransferState(Answer, frozen=True, kw_only=True):
     """Whether the recipient has the funds."""
 
     is_transfer_done: bool
+    """Whether the recipient has the funds."""
 
 
 class TransferStateAnswer(Answer, frozen=True, kw_only=True):
     """Whether a transfer is done."""
 
     success: bool
+    """Whether the request did what it was for."""
     request_id: str
+    """The id of this request, to quote when you ask about it."""
     data: TransferState
+    """Whether the transfer is done."""
 
 
 class SettlementsSettlement(Answer, frozen=True, kw_only=True):
     """A settlement that was accepted; `get-transaction` tells how far it is."""
 
     message: str
+    """What happens next."""
     transaction_id: str
+    """The id to read its transaction by."""
     status: Known[Literal["pending"]]
+    """Its state."""
 
 
 class SettlementAnswer(Answer, frozen=True, kw_only=True):
     """A settlement that was accepted."""
 
     success: bool
+    """Whether the request did what it was for."""
     request_id: str
+    """The id of this request, to quote when you ask about it."""
     data: SettlementsSettlement
+    """The settlement."""
 
 
 class NativeCurrency(Answer, frozen=True, kw_only=True):
     """What a chain's fees are paid in."""
 
     name: str
+    """The currency's name."""
     symbol: str
+    """The symbol of the currency or token."""
     decimals: int
+    """How many decimal places the asset has."""
 
 
 class Token(Answer, frozen=True, kw_only=True):
     """A token on a chain."""
 
     symbol: str
+    """The symbol of the currency or token."""
     address: str
+    """The address of the token's contract."""
     decimals: int
+    """How many decimal places the asset has."""
 
 
 class SupportedChain(Answer, frozen=True, kw_only=True):
     """A chain of the registry; `isActive` says whether this deployment serves it."""
 
     chain_id: int
+    """The number of the chain, such as 8453 for Base."""
     name: str
+    """The chain's name."""
     chain_type: Known[Literal["evm", "solana", "aptos"]]
+    """The family of the chain, which gives addresses and signatures their form."""
     native_currency: NativeCurrency
+    """What the chain's fees are paid in."""
     tokens: list[Token]
+    """The tokens on the chain."""
     rpc_url: str
+    """A public node of the chain."""
     explorer_url: str
+    """The chain's block explorer."""
     is_active: bool
+    """Whether this deployment serves the chain."""
 
 
 class SupportedChains(Answer, frozen=True, kw_only=True):
     """The chains of the registry."""
 
     chains: list[SupportedChain]
+    """The chains."""
 
 
 class SupportedChainsAnswer(Answer, frozen=True, kw_only=True):
     """The chains of the registry."""
 
     success: bool
+    """Whether the request did what it was for."""
     request_id: str
+    """The id of this request, to quote when you ask about it."""
     data: SupportedChains
+    """The chains that are known."""
 
 
 class AddressBalance(Answer, frozen=True, kw_only=True):
     """What an address holds, as a decimal and in the smallest unit."""
 
     balance: str
+    """The balance, as a decimal string."""
     balance_raw: str
+    """The balance in the token's smallest unit, as a digit string."""
     decimals: int
+    """How many decimal places the asset has."""
 
 
 class AddressBalanceAnswer(Answer, frozen=True, kw_only=True):
     """What an address holds."""
 
     success: bool
+    """Whether the request did what it was for."""
     request_id: str
+    """The id of this request, to quote when you ask about it."""
     data: AddressBalance
+    """What the address holds."""
 
 
 class Holding(Answer, frozen=True, kw_only=True):
     """What an address holds of a token; `usdValue` is null for a token without a price."""
 
     chain_id: int
+    """The number of the chain, such as 8453 for Base."""
     chain_name: str
+    """The chain's name."""
     token: str
+    """The token's symbol."""
     token_address: str
+    """The address of the asset's contract on the chain."""
     balance: str
+    """The balance, as a decimal string."""
     balance_raw: str
+    """The balance in the token's smallest unit, as a digit string."""
     decimals: int
+    """How many decimal places the asset has."""
     usd_value: str | None
+    """The value in US dollars, rounded down to the cent; null without a price."""
 
 
 class AddressHoldings(Answer, frozen=True, kw_only=True):
     """What an address holds on every chain of its type, each value rounded down to the cent."""
 
     address: str
+    """The address on the chain."""
     address_type: Known[Literal["evm", "solana", "aptos"]]
+    """The family of chains that the address is of."""
     balances: list[Holding]
+    """What it holds of each token."""
     total_usd_value: str
+    """The sum of the values in US dollars."""
 
 
 class AddressHoldingsAnswer(Answer, frozen=True, kw_only=True):
     """What an address holds on every chain of its type."""
 
     success: bool
+    """Whether the request did what it was for."""
     request_id: str
+    """The id of this request, to quote when you ask about it."""
     data: AddressHoldings
+    """What the address holds on each chain."""
 
 
 class Party(Answer, frozen=True, kw_only=True):
     """One side of a transaction, as far as it is known."""
 
     user_id: str | None
+    """The account's id."""
     payment_address: str | None
+    """`<username>@<partner id>`; null without a username."""
     wallet_address: str | None
+    """The wallet's address; null where it is not known."""
 
 
 class Transaction(Answer, frozen=True, kw_only=True):
     """A movement of funds. `fee` is what the recipient pays of `amount`."""
 
     id: str
+    """The resource's id; ids are opaque and never change."""
     type: Known[Literal["deposit", "payment", "settlement"]]
+    """Its kind."""
     status: Known[Literal["pending", "processing", "completed", "failed"]]
+    """Its state."""
     amount: str
+    """The amount, as a decimal string in whole units of the asset."""
     token: str
+    """The token's symbol."""
     from_: Party
+    """Who pays."""
     to: Party
+    """Who is paid."""
     fee: str
+    """The fee, as a decimal string."""
     chain_id: int
+    """The number of the chain, such as 8453 for Base."""
     tx_hash: str | None
+    """The hash of the transaction on the chain; null until there is one."""
     created_at: datetime
+    """When it was created."""
     completed_at: datetime | None
+    """When it was completed; null until then."""
 
 
 class TransactionAnswer(Answer, frozen=True, kw_only=True):
     """A transaction."""
 
     success: bool
+    """Whether the request did what it was for."""
     request_id: str
+    """The id of this request, to quote when you ask about it."""
     data: Transaction
+    """The transaction."""
 
 
 class ListedTransaction(Answer, frozen=True, kw_only=True):
     """The same in a list: a side is its payment address, or else its wallet address."""
 
     id: str
+    """The resource's id; ids are opaque and never change."""
     type: Known[Literal["deposit", "payment", "settlement"]]
+    """Its kind."""
     status: Known[Literal["pending", "processing", "completed", "failed"]]
+    """Its state."""
     amount: str
+    """The amount, as a decimal string in whole units of the asset."""
     token: str
+    """The token's symbol."""
     from_: str | None
+    """The payer's payment address, or else its wallet; null where it is not known."""
     to: str | None
+    """The recipient's payment address, or else its wallet; null where it is not known."""
     fee: str
+    """The fee, as a decimal string."""
     chain_id: int
+    """The number of the chain, such as 8453 for Base."""
     tx_hash: str | None
+    """The hash of the transaction on the chain; null until there is one."""
     created_at: datetime
+    """When it was created."""
     completed_at: datetime | None
+    """When it was completed; null until then."""
 
 
 class Pagination(Answer, frozen=True, kw_only=True):
     """Where the page is. `totalCount` counts 1,000 transactions at most."""
 
     page: int
+    """The number of the page, from 1."""
     limit: int
+    """How many transactions a page has."""
     total_pages: int
+    """How many pages there are."""
     total_count: int
+    """How many transactions there are; 1,000 at most are counted."""
 
 
 class Transactions(Answer, frozen=True, kw_only=True):
     """A page of transactions, newest first."""
 
     transactions: list[ListedTransaction]
+    """The transactions, newest first."""
     pagination: Pagination
+    """Where the page is."""
 
 
 class TransactionsAnswer(Answer, frozen=True, kw_only=True):
     """A page of transactions."""
 
     success: bool
+    """Whether the request did what it was for."""
     request_id: str
+    """The id of this request, to quote when you ask about it."""
     data: Transactions
+    """The page."""
 
 
 class RoleModule(Answer, frozen=True, kw_only=True):
     """A vault's role module. `txHash` is of the newest transaction for it, once it was sent."""
 
     vault_address: str
+    """The address of the account's vault."""
     role_module_address: str
+    """The address of the role module."""
     tx_hash: str | None
+    """The hash of the transaction on the chain; null until there is one."""
     status: Known[Literal["pending", "processing", "completed", "failed"]]
+    """Its state."""
 
 
 class RoleModuleAnswer(Answer, frozen=True, kw_only=True):
     """A vault's role module."""
 
     success: bool
+    """Whether the request did what it was for."""
     request_id: str
+    """The id of this request, to quote when you ask about it."""
     data: RoleModule
+    """The vault's role module."""
 
 
 class OwnAccount(Answer, frozen=True, kw_only=True):
     """The token's account, and what the token may do now."""
 
     id: str
+    """The resource's id; ids are opaque and never change."""
     account_id: str
+    """The account's id."""
     external_user_id: str
+    """Your own id of the account's user."""
     subject_type: Known[Literal["individual", "business"]]
+    """Whether the account's holder is a person or a business."""
     status: Known[Literal["active", "suspended", "closed"]]
+    """Its state."""
     username: str | None
+    """The name in the payment address; null without one."""
     payment_address: str | None
+    """`<username>@<partner id>`; null without a username."""
     vaults: list[Vault]
+    """The account's vaults, one for each chain."""
     wallets: list[Wallet]
+    """The account's wallets."""
     settlement: AccountsSettlement | None
+    """Where the account wants to be paid; null without a preference."""
     kyc: Kyc
+    """The state of the account's verification."""
     capabilities: dict[
         str,
         Known[Literal["inactive", "action_required", "pending", "active", "rejected", "suspended"]],
     ]
+    """The state of each regulated capability, by its name."""
     permissions: list[str]
+    """What the client may do."""
     created_at: datetime
+    """When it was created."""
     updated_at: datetime
+    """When it last changed."""
 
 
 class PayingVault(Answer, frozen=True, kw_only=True):
     """The vault that a send or a collect comes from, without whose it is."""
 
     type: Known[Literal["vault"]]
+    """Its kind."""
     address: str
+    """The address on the chain."""
 
 
 class FundedOptionOrDirectPaymentOption(Answer, frozen=True, kw_only=True):
@@ -1849,14 +2766,17 @@ class FundedOptionOrDirectPaymentOption(Answer, frozen=True, kw_only=True):
     """
 
     payment_id: str
+    """The Payment's id."""
     option: OptionOrDirectOption
     funding_operation: FundingOperation | None = None
+    """The transfer from the payer's vault; null for an option without one."""
 
 
 class Reconciliation(Answer, frozen=True, kw_only=True):
     """What is out of the ordinary, and whether it was settled."""
 
     status: Known[Literal["none", "open", "resolved"]]
+    """Its state."""
     labels: list[
         Known[
             Literal[
@@ -1870,10 +2790,13 @@ class Reconciliation(Answer, frozen=True, kw_only=True):
             ]
         ]
     ]
+    """What was out of the ordinary; labels add up and are never lost."""
     resolution: (
         Known[Literal["accept", "refund", "refund_excess", "retry_execution", "write_off"]] | None
     )
+    """How it was settled; null until then."""
     resolved_at: datetime | None
+    """When it was settled; null until then."""
 
 
 class RecipientPayment(Answer, frozen=True, kw_only=True):
@@ -1883,8 +2806,11 @@ class RecipientPayment(Answer, frozen=True, kw_only=True):
     """
 
     id: str
+    """The resource's id; ids are opaque and never change."""
     payment_id: str
+    """The Payment's id."""
     intent: Known[Literal["receive", "send", "collect"]]
+    """Which way the money goes: `receive`, `send` or `collect`."""
     status: Known[
         Literal[
             "accepted",
@@ -1900,109 +2826,187 @@ class RecipientPayment(Answer, frozen=True, kw_only=True):
             "succeeded",
         ]
     ]
-    """A status of a Payment."""
+    """Its state, as the table of state machines has it."""
     status_version: int
+    """Rises by one at each change of `status`: the higher one is the newer."""
     account_id: str | None
+    """The recipient's account; null where a wallet or a bank account is paid."""
     external_user_id: str | None
+    """Your own id of the recipient's user; null where no account is paid."""
     amount: str
+    """What the Payment is for, as a decimal string in whole units of the asset."""
     amount_atomic: str
+    """What the Payment is for, in the asset's smallest unit."""
     asset_symbol: str
+    """The asset's symbol, such as `USDC`."""
     decimals: int
+    """How many decimal places the asset has."""
     chain_id: int
+    """The number of the chain, such as 8453 for Base."""
     token_address: str
+    """The address of the asset's contract on the chain."""
     received_amount_atomic: str
+    """The sum of verified receipts, in the smallest unit."""
     remaining_amount_atomic: str
+    """What is still to be received, in the smallest unit."""
     excess_amount_atomic: str
+    """What was received beyond the amount and has not gone back, in the smallest unit."""
     settled_amount_atomic: str
+    """What the recipient has got, after the fee, in the smallest unit."""
     refunded_amount_atomic: str
+    """What has finally gone back, in the smallest unit."""
     returned_amount_atomic: str
+    """What whoever was paid from a vault has sent back, in the smallest unit."""
     fees: Fees
+    """What the recipient pays, frozen at creation."""
     source: PayingVault | None
+    """The vault that pays; null unless one was named."""
     destination: Destination
+    """Where the funds go."""
     escrow: Escrow | None
+    """Where its funds are received; null for a send, which has no escrow."""
     release_transaction_hash: str | None
+    """The transaction that pays the recipient, from its first offer to a node on."""
     allowed_methods: list[Known[Literal["vault", "direct", "routing", "hosted_onramp"]]]
+    """The methods that may pay it; empty where nobody can choose one."""
     selected_option_id: str | None
+    """The option that the payer has selected; null without one."""
     options: list[FundedOptionOrDirectPaymentOption]
+    """The ways in which the payer has begun to pay."""
     receipts: list[Receipt]
+    """The transfers that were seen at the escrow."""
     refunds: list[Refund]
+    """The refunds, oldest first."""
     payout: Payout | None
+    """What the bank pays; null unless the destination is a bank account."""
     reconciliation: Reconciliation
+    """What is out of the ordinary, and whether it was settled."""
     session_id: str | None
+    """The id of its session, for disputes; null unless it receives."""
     timeline: list[Timeline]
+    """Its states in order, each with its time."""
     failure: Failure | None
+    """Why it failed; null unless it did."""
     reference: str | None
+    """Your own id or text for it."""
     description: str | None
+    """Your text about it, which the payer sees."""
     api_version: str
+    """The dated contract under which it was made; it does not change."""
     payment_url: str | None
+    """The link to the hosted checkout page, for the payer; null where there is none."""
     success_url: str | None
+    """Where the checkout page sends a payer who has paid."""
     cancel_url: str | None
+    """Where the checkout page sends a payer who turns back."""
     created_by: Known[Literal["server", "client", "public"]] | None
+    """Who created it: your backend, a client token, or public checkout. Null for Payments
+that are older than the field.
+"""
     expires_at: datetime | None
+    """Until when it can be paid; null for a send."""
     monitoring_expires_at: datetime | None
+    """Until when transfers to the escrow are watched for; null for a send."""
     succeeded_at: datetime | None
+    """When it succeeded; null until then."""
     cancelled_at: datetime | None
+    """When it was cancelled; null unless it was."""
     created_at: datetime
+    """When it was created."""
     updated_at: datetime
+    """When it last changed."""
 
 
 class Payee(Answer, frozen=True, kw_only=True):
     """Who is paid, as far as a payer is told: never an account id, a vault or a wallet."""
 
     type: Known[Literal["account", "payment_address", "wallet", "bank_account"]]
+    """Its kind."""
     payment_address: str | None
+    """`<username>@<partner id>`; null without a username."""
 
 
 class VaultExecution(Answer, frozen=True, kw_only=True):
     """What the payer can do now: authorize this transfer, once, with this action."""
 
     type: Known[Literal["vault_authorization"]]
+    """Its kind."""
     action_id: str
+    """The one-time action that authorizes this transfer."""
     expires_at: datetime
+    """When the action expires."""
 
 
 class Option(Answer, frozen=True, kw_only=True):
     """A Vault option."""
 
     id: str
+    """The resource's id; ids are opaque and never change."""
     provider_code: Known[Literal["vault"]]
+    """The method: `vault`, `direct`, `routing` or `hosted_onramp`."""
     payment_method_type: Known[Literal["account_balance"]]
+    """The kind of method."""
     payment_method_id: Known[Literal["vault.service"]]
+    """The method by its provider's name."""
     type: Known[Literal["account_balance"]]
+    """Its kind."""
     display_name: Known[Literal["Pay with Service Vault"]]
+    """The text to show to a payer."""
     status: Known[
         Literal["cancelled", "creating", "expired", "failed", "pending", "processing", "succeeded"]
     ]
-    """A status of an option."""
+    """Its state."""
     selection_status: Known[Literal["selected", "superseded"]]
-    """A status of a selection."""
+    """Whether it is the selected option or one that another has superseded."""
     required_amount_atomic: str
+    """What the option is to bring, in the smallest unit."""
     paid_amount_atomic: str
+    """What was received by this option, in the smallest unit."""
     remaining_amount_atomic: str
+    """What is still to be received, in the smallest unit."""
     is_terminal: bool
+    """Whether `status` will not change any more."""
     confirmation_mode: Known[Literal["provider_webhook"]]
+    """What confirms that the option was paid."""
     transaction_submissions: list[str]
+    """Always empty: the service itself sends the transfer."""
     source_amount: ChainAmount
+    """What leaves the payer's vault or wallet."""
     destination_amount: ChainAmount
+    """What the escrow is to receive."""
     payer_amount: TokenAmount
+    """What the payer pays."""
     recipient_amount: TokenAmount
+    """What is meant for the recipient."""
     provider_fee: TokenAmount
+    """What the method's provider charges."""
     execution: VaultExecution | None
+    """What the payer can do now; null where there is nothing to do."""
     expires_at: datetime | None
+    """When it expires."""
     refreshable: bool
+    """Whether a refresh can give it new terms and a new action."""
     fee_amount_atomic: str
+    """The fee, in the asset's smallest unit."""
     action_expires_at: datetime | None
+    """When the one-time action expires; null without one."""
     quote_expires_at: datetime | None
+    """When its terms expire; null where they do not."""
     order_expires_at: datetime | None
+    """When a provider's order expires; null without one."""
     receipts: list[Receipt]
+    """The transfers that were seen at the escrow."""
 
 
 class FundedOption(Answer, frozen=True, kw_only=True):
     """An option with its funding operation."""
 
     payment_id: str
+    """The Payment's id."""
     option: Option
+    """The option."""
     funding_operation: FundingOperation
+    """The transfer from the payer's vault; null for an option without one."""
 
 
 class Moment(Answer, frozen=True, kw_only=True):
@@ -2023,8 +3027,9 @@ class Moment(Answer, frozen=True, kw_only=True):
             "succeeded",
         ]
     ]
-    """A status of a Payment."""
+    """Its state."""
     at: datetime
+    """When it began."""
 
 
 class PayerPayment(Answer, frozen=True, kw_only=True):
@@ -2033,8 +3038,11 @@ class PayerPayment(Answer, frozen=True, kw_only=True):
     """
 
     id: str
+    """The resource's id; ids are opaque and never change."""
     payment_id: str
+    """The Payment's id."""
     intent: Known[Literal["receive", "send", "collect"]]
+    """Which way the money goes: `receive`, `send` or `collect`."""
     status: Known[
         Literal[
             "accepted",
@@ -2050,62 +3058,104 @@ class PayerPayment(Answer, frozen=True, kw_only=True):
             "succeeded",
         ]
     ]
-    """A status of a Payment."""
+    """Its state, as the table of state machines has it."""
     status_version: int
+    """Rises by one at each change of `status`: the higher one is the newer."""
     amount: str
+    """What the Payment is for, as a decimal string in whole units of the asset."""
     amount_atomic: str
+    """What the Payment is for, in the asset's smallest unit."""
     asset_symbol: str
+    """The asset's symbol, such as `USDC`."""
     decimals: int
+    """How many decimal places the asset has."""
     chain_id: int
+    """The number of the chain, such as 8453 for Base."""
     token_address: str
+    """The address of the asset's contract on the chain."""
     received_amount_atomic: str
+    """The sum of verified receipts, in the smallest unit."""
     remaining_amount_atomic: str
+    """What is still to be received, in the smallest unit."""
     excess_amount_atomic: str
+    """What was received beyond the amount and has not gone back, in the smallest unit."""
     refunded_amount_atomic: str
+    """What has finally gone back, in the smallest unit."""
     destination: Payee
+    """Where the funds go."""
     escrow: Escrow | None
+    """Where its funds are received; null for a send, which has no escrow."""
     allowed_methods: list[Known[Literal["vault", "direct", "routing", "hosted_onramp"]]]
+    """The methods that may pay it; empty where nobody can choose one."""
     selected_option_id: str | None
+    """The option that the payer has selected; null without one."""
     options: list[FundedOption]
+    """The ways in which the payer has begun to pay."""
     receipts: list[Receipt]
+    """The transfers that were seen at the escrow."""
     timeline: list[Moment]
+    """Its states in order, each with its time."""
     reference: str | None
+    """Your own id or text for it."""
     description: str | None
+    """Your text about it, which the payer sees."""
     api_version: str
+    """The dated contract under which it was made; it does not change."""
     payment_url: str | None
+    """The link to the hosted checkout page, for the payer; null where there is none."""
     success_url: str | None
+    """Where the checkout page sends a payer who has paid."""
     cancel_url: str | None
+    """Where the checkout page sends a payer who turns back."""
     created_by: Known[Literal["server", "client", "public"]] | None
+    """Who created it: your backend, a client token, or public checkout. Null for Payments
+that are older than the field.
+"""
     expires_at: datetime | None
+    """Until when it can be paid; null for a send."""
     succeeded_at: datetime | None
+    """When it succeeded; null until then."""
     cancelled_at: datetime | None
+    """When it was cancelled; null unless it was."""
     created_at: datetime
+    """When it was created."""
     updated_at: datetime
+    """When it last changed."""
 
 
 class PaymentOption(Answer, frozen=True, kw_only=True):
     """An option under its Payment's id."""
 
     payment_id: str
+    """The Payment's id."""
     option: Option
+    """The option."""
 
 
 class AccessToken(Answer, frozen=True, kw_only=True):
     """What the session token was exchanged for."""
 
     access_token: str
+    """The client's bearer token for `/v2/client`."""
     token_type: Known[Literal["Bearer"]]
+    """How the token is sent."""
     account_id: str
+    """The account's id."""
     permissions: list[str]
+    """What the client may do."""
     expires_at: datetime
+    """When it expires."""
 
 
 class ExchangedLink(Answer, frozen=True, kw_only=True):
     """The Payment that a link's code stands for; the code works until `expiresAt`."""
 
     payment_id: str
+    """The Payment's id."""
     client_secret: str
+    """The credential for the Payment."""
     expires_at: datetime
+    """Until when the link works."""
 
 
 class TransferExecution(Answer, frozen=True, kw_only=True):
@@ -2114,10 +3164,15 @@ class TransferExecution(Answer, frozen=True, kw_only=True):
     """
 
     type: Known[Literal["transfer"]]
+    """Its kind."""
     chain_id: int
+    """The number of the chain, such as 8453 for Base."""
     token_address: str
+    """The address of the asset's contract on the chain."""
     to: str
+    """The escrow's address."""
     amount_atomic: str
+    """How much to send, in the smallest unit."""
 
 
 class DirectOption(Answer, frozen=True, kw_only=True):
@@ -2126,39 +3181,67 @@ class DirectOption(Answer, frozen=True, kw_only=True):
     """
 
     id: str
+    """The resource's id; ids are opaque and never change."""
     provider_code: Known[Literal["direct"]]
+    """The method: `vault`, `direct`, `routing` or `hosted_onramp`."""
     payment_method_type: Known[Literal["wallet"]]
+    """The kind of method."""
     payment_method_id: Known[Literal["direct.transfer"]]
+    """The method by its provider's name."""
     type: Known[Literal["wallet"]]
+    """Its kind."""
     display_name: Known[Literal["Pay from any wallet"]]
+    """The text to show to a payer."""
     status: Known[
         Literal["cancelled", "creating", "expired", "failed", "pending", "processing", "succeeded"]
     ]
-    """A status of an option."""
+    """Its state."""
     selection_status: Known[Literal["selected", "superseded"]] | None
-    """A status of a selection."""
+    """Whether it is selected or superseded; null until it is selected."""
     required_amount_atomic: str
+    """What the option is to bring, in the smallest unit."""
     paid_amount_atomic: str
+    """What was received by this option, in the smallest unit."""
     remaining_amount_atomic: str
+    """What is still to be received, in the smallest unit."""
     is_terminal: bool
+    """Whether `status` will not change any more."""
     confirmation_mode: Known[Literal["chain"]]
+    """What confirms that the option was paid."""
     transaction_submissions: list[Submission]
+    """The transactions that the payer says to have sent; they prove nothing."""
     source_amount: ChainAmount
+    """What leaves the payer's vault or wallet."""
     destination_amount: ChainAmount
+    """What the escrow is to receive."""
     payer_amount: TokenAmount
+    """What the payer pays."""
     recipient_amount: TokenAmount
+    """What is meant for the recipient."""
     provider_fee: TokenAmount
+    """What the method's provider charges."""
     payer_address: str | None
+    """The address that the payer says to pay from; null if it says none."""
     execution: TransferExecution | None
+    """What the payer can do now; null where there is nothing to do."""
     expires_at: datetime
+    """Until when its terms are offered."""
     refreshable: bool
+    """Whether a refresh can give it new terms and a new action."""
     fee_amount_atomic: Known[Literal["0"]]
+    """The fee, in the asset's smallest unit."""
     action_expires_at: None
+    """When the one-time action expires; null without one."""
     quote_expires_at: None
+    """When its terms expire; null where they do not."""
     order_expires_at: None
+    """When a provider's order expires; null without one."""
     receipts: list[Receipt]
+    """The transfers that were seen at the escrow."""
     created_at: datetime
+    """When it was created."""
     updated_at: datetime
+    """When it last changed."""
 
 
 class PublicMoment(Answer, frozen=True, kw_only=True):
@@ -2179,16 +3262,20 @@ class PublicMoment(Answer, frozen=True, kw_only=True):
             "succeeded",
         ]
     ]
-    """A status of a Payment."""
+    """Its state."""
     at: datetime
+    """When it began."""
 
 
 class CreatedPublicPayment(Answer, frozen=True, kw_only=True):
     """A new Payment, with the secret and the link that are told at its creation only."""
 
     id: str
+    """The resource's id; ids are opaque and never change."""
     payment_id: str
+    """The Payment's id."""
     intent: Known[Literal["receive", "send", "collect"]]
+    """Which way the money goes: `receive`, `send` or `collect`."""
     status: Known[
         Literal[
             "accepted",
@@ -2204,44 +3291,78 @@ class CreatedPublicPayment(Answer, frozen=True, kw_only=True):
             "succeeded",
         ]
     ]
-    """A status of a Payment."""
+    """Its state, as the table of state machines has it."""
     status_version: int
+    """Rises by one at each change of `status`: the higher one is the newer."""
     amount: str
+    """What the Payment is for, as a decimal string in whole units of the asset."""
     amount_atomic: str
+    """What the Payment is for, in the asset's smallest unit."""
     asset_symbol: str
+    """The asset's symbol, such as `USDC`."""
     decimals: int
+    """How many decimal places the asset has."""
     chain_id: int
+    """The number of the chain, such as 8453 for Base."""
     token_address: str
+    """The address of the asset's contract on the chain."""
     received_amount_atomic: str
+    """The sum of verified receipts, in the smallest unit."""
     remaining_amount_atomic: str
+    """What is still to be received, in the smallest unit."""
     excess_amount_atomic: str
+    """What was received beyond the amount and has not gone back, in the smallest unit."""
     refunded_amount_atomic: str
+    """What has finally gone back, in the smallest unit."""
     escrow: Escrow | None
+    """Where its funds are received; null for a send, which has no escrow."""
     allowed_methods: list[Known[Literal["vault", "direct", "routing", "hosted_onramp"]]]
+    """The methods that may pay it; empty where nobody can choose one."""
     selected_option_id: str | None
+    """The option that the payer has selected; null without one."""
     options: list[DirectOption]
+    """The ways in which the payer has begun to pay."""
     timeline: list[PublicMoment]
+    """Its states in order, each with its time."""
     reference: str | None
+    """Your own id or text for it."""
     description: str | None
+    """Your text about it, which the payer sees."""
     api_version: str
+    """The dated contract under which it was made; it does not change."""
     success_url: str | None
+    """Where the checkout page sends a payer who has paid."""
     cancel_url: str | None
+    """Where the checkout page sends a payer who turns back."""
     created_by: Known[Literal["server", "client", "public"]] | None
+    """Who created it: your backend, a client token, or public checkout. Null for Payments
+that are older than the field.
+"""
     expires_at: datetime
+    """Until when it can be paid; null for a send."""
     succeeded_at: datetime | None
+    """When it succeeded; null until then."""
     cancelled_at: datetime | None
+    """When it was cancelled; null unless it was."""
     created_at: datetime
+    """When it was created."""
     updated_at: datetime
+    """When it last changed."""
     client_secret: str
+    """The credential for this one Payment, for the payer's browser."""
     payment_url: str
+    """The link to the hosted checkout page."""
 
 
 class PublicPayment(Answer, frozen=True, kw_only=True):
     """A Payment's terms, its direct options, and its course."""
 
     id: str
+    """The resource's id; ids are opaque and never change."""
     payment_id: str
+    """The Payment's id."""
     intent: Known[Literal["receive", "send", "collect"]]
+    """Which way the money goes: `receive`, `send` or `collect`."""
     status: Known[
         Literal[
             "accepted",
@@ -2257,53 +3378,85 @@ class PublicPayment(Answer, frozen=True, kw_only=True):
             "succeeded",
         ]
     ]
-    """A status of a Payment."""
+    """Its state, as the table of state machines has it."""
     status_version: int
+    """Rises by one at each change of `status`: the higher one is the newer."""
     amount: str
+    """What the Payment is for, as a decimal string in whole units of the asset."""
     amount_atomic: str
+    """What the Payment is for, in the asset's smallest unit."""
     asset_symbol: str
+    """The asset's symbol, such as `USDC`."""
     decimals: int
+    """How many decimal places the asset has."""
     chain_id: int
+    """The number of the chain, such as 8453 for Base."""
     token_address: str
+    """The address of the asset's contract on the chain."""
     received_amount_atomic: str
+    """The sum of verified receipts, in the smallest unit."""
     remaining_amount_atomic: str
+    """What is still to be received, in the smallest unit."""
     excess_amount_atomic: str
+    """What was received beyond the amount and has not gone back, in the smallest unit."""
     refunded_amount_atomic: str
+    """What has finally gone back, in the smallest unit."""
     escrow: Escrow | None
+    """Where its funds are received; null for a send, which has no escrow."""
     allowed_methods: list[Known[Literal["vault", "direct", "routing", "hosted_onramp"]]]
+    """The methods that may pay it; empty where nobody can choose one."""
     selected_option_id: str | None
+    """The option that the payer has selected; null without one."""
     options: list[DirectOption]
+    """The ways in which the payer has begun to pay."""
     timeline: list[PublicMoment]
+    """Its states in order, each with its time."""
     reference: str | None
+    """Your own id or text for it."""
     description: str | None
+    """Your text about it, which the payer sees."""
     api_version: str
+    """The dated contract under which it was made; it does not change."""
     success_url: str | None
+    """Where the checkout page sends a payer who has paid."""
     cancel_url: str | None
+    """Where the checkout page sends a payer who turns back."""
     created_by: Known[Literal["server", "client", "public"]] | None
+    """Who created it: your backend, a client token, or public checkout. Null for Payments
+that are older than the field.
+"""
     expires_at: datetime
+    """Until when it can be paid; null for a send."""
     succeeded_at: datetime | None
+    """When it succeeded; null until then."""
     cancelled_at: datetime | None
+    """When it was cancelled; null unless it was."""
     created_at: datetime
+    """When it was created."""
     updated_at: datetime
+    """When it last changed."""
 
 
 class OptionState(Answer, frozen=True, kw_only=True):
     """How an option stands."""
 
     id: str
+    """The resource's id; ids are opaque and never change."""
     status: Known[
         Literal["cancelled", "creating", "expired", "failed", "pending", "processing", "succeeded"]
     ]
-    """A status of an option."""
+    """Its state."""
     selection_status: Known[Literal["selected", "superseded"]] | None
-    """A status of a selection."""
+    """Whether it is the selected option or one that another has superseded."""
     paid_amount_atomic: str
+    """What was received by this option, in the smallest unit."""
 
 
 class CheckoutState(Answer, frozen=True, kw_only=True):
     """How a Payment stands. It changes when the state does, and at no other time."""
 
     payment_id: str
+    """The Payment's id."""
     status: Known[
         Literal[
             "accepted",
@@ -2319,25 +3472,38 @@ class CheckoutState(Answer, frozen=True, kw_only=True):
             "succeeded",
         ]
     ]
-    """A status of a Payment."""
+    """Its state."""
     status_version: int
+    """Rises by one at each change of `status`: the higher one is the newer."""
     amount_atomic: str
+    """The amount in the asset's smallest unit, as a digit string."""
     received_amount_atomic: str
+    """The sum of verified receipts, in the smallest unit."""
     remaining_amount_atomic: str
+    """What is still to be received, in the smallest unit."""
     excess_amount_atomic: str
+    """What was received beyond the amount and has not gone back, in the smallest unit."""
     refunded_amount_atomic: str
+    """What has finally gone back, in the smallest unit."""
     selected_option_id: str | None
+    """The option that the payer has selected; null without one."""
     options: list[OptionState]
+    """The ways in which the payer has begun to pay."""
     expires_at: datetime
+    """When it expires."""
 
 
 class MethodAsset(Answer, frozen=True, kw_only=True):
     """A token that a method takes."""
 
     chain_id: int
+    """The number of the chain, such as 8453 for Base."""
     asset_symbol: str
+    """The asset's symbol, such as `USDC`."""
     token_address: str
+    """The address of the asset's contract on the chain."""
     decimals: int
+    """How many decimal places the asset has."""
 
 
 class Method(Answer, frozen=True, kw_only=True):
@@ -2346,21 +3512,30 @@ class Method(Answer, frozen=True, kw_only=True):
     """
 
     provider_code: Known[Literal["vault", "direct", "routing", "hosted_onramp"]]
+    """The method: `vault`, `direct`, `routing` or `hosted_onramp`."""
     display_name: str
+    """The text to show to a payer."""
     available: bool
+    """Whether it can be used now."""
     unavailable_reason: Known[Literal["capability_not_active"]] | None
+    """Why it is not available; null where it is."""
     assets: list[MethodAsset]
+    """The assets that are taken."""
 
 
 class Methods(Answer, frozen=True, kw_only=True):
     """The ways to pay a Payment without an account."""
 
     payment_id: str
+    """The Payment's id."""
     methods: list[Method]
+    """The ways to pay."""
 
 
 class DirectPaymentOption(Answer, frozen=True, kw_only=True):
     """A direct option under its Payment's id."""
 
     payment_id: str
+    """The Payment's id."""
     option: DirectOption
+    """The option."""

@@ -27,6 +27,7 @@ class AccountSuspended(Forbidden):
     code = "account_suspended"
     account_id: str | None
     status: str | None
+    doc_url: str | None
 
 
 class ActionAlreadyUsed(Conflicting):
@@ -34,6 +35,7 @@ class ActionAlreadyUsed(Conflicting):
 
     code = "action_already_used"
     action: str | None
+    doc_url: str | None
 
 
 class ActionExpired(Unprocessable):
@@ -42,12 +44,14 @@ class ActionExpired(Unprocessable):
     code = "action_expired"
     expired_at: str | None
     action: str | None
+    doc_url: str | None
 
 
 class ActionInvalid(Unprocessable):
     """Not the action that this option waits for."""
 
     code = "action_invalid"
+    doc_url: str | None
 
 
 class AmountOutOfRange(Unprocessable):
@@ -55,6 +59,7 @@ class AmountOutOfRange(Unprocessable):
 
     code = "amount_out_of_range"
     reason: str | None
+    doc_url: str | None
 
 
 class CapabilityNotActive(Unprocessable):
@@ -62,12 +67,14 @@ class CapabilityNotActive(Unprocessable):
 
     code = "capability_not_active"
     capability: str | None
+    doc_url: str | None
 
 
 class ClientTokenExpired(Unauthenticated):
     """A correctly signed client token whose time is over."""
 
     code = "client_token_expired"
+    doc_url: str | None
 
 
 class Conflict(Conflicting):
@@ -75,12 +82,14 @@ class Conflict(Conflicting):
 
     code = "conflict"
     reason: str | None
+    doc_url: str | None
 
 
 class CredentialMismatch(Forbidden):
     """Two good credentials, of two environments."""
 
     code = "credential_mismatch"
+    doc_url: str | None
 
 
 class DependencyFailed(DependencyError):
@@ -89,6 +98,7 @@ class DependencyFailed(DependencyError):
     code = "dependency_failed"
     dependency: str | None
     retryable: bool | None
+    doc_url: str | None
 
 
 class DestinationNotAllowed(Unprocessable):
@@ -96,6 +106,7 @@ class DestinationNotAllowed(Unprocessable):
 
     code = "destination_not_allowed"
     reason: str | None
+    doc_url: str | None
 
 
 class EntitlementRequired(Forbidden):
@@ -103,6 +114,7 @@ class EntitlementRequired(Forbidden):
 
     code = "entitlement_required"
     product: str | None
+    doc_url: str | None
 
 
 class HeadersTooLarge(InvalidRequest):
@@ -110,24 +122,28 @@ class HeadersTooLarge(InvalidRequest):
 
     code = "headers_too_large"
     limit_bytes: int | None
+    doc_url: str | None
 
 
 class IdempotencyConflict(Conflicting):
     """The key was used for another request."""
 
     code = "idempotency_conflict"
+    doc_url: str | None
 
 
 class IdempotencyInProgress(Conflicting):
     """The first request with this key is still under way."""
 
     code = "idempotency_in_progress"
+    doc_url: str | None
 
 
 class IdempotencyKeyRequired(InvalidRequest):
     """This call moves money and cannot be retried safely without a key."""
 
     code = "idempotency_key_required"
+    doc_url: str | None
 
 
 class InsufficientBalance(Unprocessable):
@@ -136,6 +152,7 @@ class InsufficientBalance(Unprocessable):
     code = "insufficient_balance"
     available_atomic: str | None
     required_atomic: str | None
+    doc_url: str | None
 
 
 class InsufficientPermissions(Forbidden):
@@ -143,12 +160,14 @@ class InsufficientPermissions(Forbidden):
 
     code = "insufficient_permissions"
     required: list[str] | None
+    doc_url: str | None
 
 
 class InternalError(ServiceError):
     """A fault of ours; the caller gets its number and nothing else."""
 
     code = "internal_error"
+    doc_url: str | None
 
 
 class InvalidJson(InvalidRequest):
@@ -156,6 +175,7 @@ class InvalidJson(InvalidRequest):
 
     code = "invalid_json"
     reason: str | None
+    doc_url: str | None
 
 
 class InvalidState(Conflicting):
@@ -165,12 +185,14 @@ class InvalidState(Conflicting):
     resource: str | None
     status: str | None
     action: str | None
+    doc_url: str | None
 
 
 class MalformedRequest(InvalidRequest):
     """Not HTTP as the server reads it; no route was looked for."""
 
     code = "malformed_request"
+    doc_url: str | None
 
 
 class NotFound(Missing):
@@ -178,12 +200,14 @@ class NotFound(Missing):
 
     code = "not_found"
     resource: str | None
+    doc_url: str | None
 
 
 class OptionExpired(Unprocessable):
     """The option's terms are no longer offered."""
 
     code = "option_expired"
+    doc_url: str | None
 
 
 class OptionLocked(Conflicting):
@@ -191,6 +215,7 @@ class OptionLocked(Conflicting):
 
     code = "option_locked"
     option_id: str | None
+    doc_url: str | None
 
 
 class OptionSuperseded(Conflicting):
@@ -198,12 +223,14 @@ class OptionSuperseded(Conflicting):
 
     code = "option_superseded"
     option_id: str | None
+    doc_url: str | None
 
 
 class OriginNotAllowed(Forbidden):
     """The header `Origin` is missing, or is none that the payment settings allow."""
 
     code = "origin_not_allowed"
+    doc_url: str | None
 
 
 class PayloadTooLarge(InvalidRequest):
@@ -211,6 +238,7 @@ class PayloadTooLarge(InvalidRequest):
 
     code = "payload_too_large"
     limit_bytes: int | None
+    doc_url: str | None
 
 
 class PaymentExpired(Unprocessable):
@@ -218,6 +246,7 @@ class PaymentExpired(Unprocessable):
 
     code = "payment_expired"
     expired_at: str | None
+    doc_url: str | None
 
 
 class PaymentOptionLimitReached(LimitReached):
@@ -227,6 +256,7 @@ class PaymentOptionLimitReached(LimitReached):
 
     code = "payment_option_limit_reached"
     limit: int | None
+    doc_url: str | None
 
 
 class PolicyDenied(Unprocessable):
@@ -234,12 +264,14 @@ class PolicyDenied(Unprocessable):
 
     code = "policy_denied"
     rule: str | None
+    doc_url: str | None
 
 
 class PolicyInactive(Unprocessable):
     """The vault's policy is paused."""
 
     code = "policy_inactive"
+    doc_url: str | None
 
 
 class RateLimited(LimitReached):
@@ -253,6 +285,7 @@ class RateLimited(LimitReached):
     reason: (
         Known[Literal["rate_limit_exceeded", "rate_limiter_unavailable", "abuse_blocked"]] | None
     )
+    doc_url: str | None
 
 
 class ReconciliationActionNotAllowed(Unprocessable):
@@ -261,30 +294,35 @@ class ReconciliationActionNotAllowed(Unprocessable):
     code = "reconciliation_action_not_allowed"
     action: str | None
     reason: str | None
+    doc_url: str | None
 
 
 class RequestTimeout(InvalidRequest):
     """The request was not whole in time; nothing of it was done."""
 
     code = "request_timeout"
+    doc_url: str | None
 
 
 class TransferEncodingNotSupported(InvalidRequest):
     """A Transfer-Encoding other than `chunked`."""
 
     code = "transfer_encoding_not_supported"
+    doc_url: str | None
 
 
 class Unauthorized(Unauthenticated):
     """Malformed, forged, revoked, replayed or consumed: the text does not say which."""
 
     code = "unauthorized"
+    doc_url: str | None
 
 
 class Unavailable(ServiceError):
     """Storage is out of reach, or too busy."""
 
     code = "unavailable"
+    doc_url: str | None
 
 
 class UnsupportedAsset(Unprocessable):
@@ -294,6 +332,7 @@ class UnsupportedAsset(Unprocessable):
     chain_id: int | None
     symbol: str | None
     reason: str | None
+    doc_url: str | None
 
 
 class UnsupportedChain(Unprocessable):
@@ -302,12 +341,14 @@ class UnsupportedChain(Unprocessable):
     code = "unsupported_chain"
     chain_id: int | None
     reason: str | None
+    doc_url: str | None
 
 
 class UnsupportedMediaType(InvalidRequest):
     """Bodies are JSON and nothing else."""
 
     code = "unsupported_media_type"
+    doc_url: str | None
 
 
 class UnsupportedVersion(InvalidRequest):
@@ -315,18 +356,21 @@ class UnsupportedVersion(InvalidRequest):
 
     code = "unsupported_version"
     supported_api_versions: list[str] | None
+    doc_url: str | None
 
 
 class UsernameTaken(Conflicting):
     """The name belongs to another account."""
 
     code = "username_taken"
+    doc_url: str | None
 
 
 class ValidationError(InvalidRequest):
     """One or more fields are wrong; all of them are named at once."""
 
     code = "validation_error"
+    doc_url: str | None
 
 
 class VersionMismatch(InvalidRequest):
@@ -334,12 +378,14 @@ class VersionMismatch(InvalidRequest):
 
     code = "version_mismatch"
     api_version: str | None
+    doc_url: str | None
 
 
 class WebhookUrlInUse(Conflicting):
     """Another active endpoint of the environment has this URL."""
 
     code = "webhook_url_in_use"
+    doc_url: str | None
 
 
 class WebhookUrlNotAllowed(Unprocessable):
@@ -347,6 +393,7 @@ class WebhookUrlNotAllowed(Unprocessable):
 
     code = "webhook_url_not_allowed"
     reason: str | None
+    doc_url: str | None
 
 
 BY_CODE: Mapping[str, type[ApiError]] = {

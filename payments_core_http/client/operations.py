@@ -44,6 +44,7 @@ from payments_core_http.client.answers import (
     DirectPaymentOption,
     Endpoint,
     Endpoints,
+    EndpointWithHealth,
     EndpointWithSecret,
     Event,
     ExchangedLink,
@@ -176,10 +177,27 @@ def payment_settings_replace(
     replaced, 0 where they were never set; another by now is a conflict. `createdAt` and
     `updatedAt` are not looked at: what was read can be sent back.
 
-    `min_amount`: a decimal string such as 25.00, with no sign or exponent.
-    `max_amount`: a decimal string such as 25.00, with no sign or exponent.
-    `success_url`: an http(s) URL.
-    `cancel_url`: an http(s) URL.
+    `enabled`: Whether it is on.
+    `allowed_origins`: The origins whose pages may create Payments, as browsers send them.
+    `allowed_destinations`: Who may be paid; null is anybody.
+    `allowed_methods`: The methods that may pay it; empty where nobody can choose one.
+    `chains`: The chains; null is any.
+    `assets`: The assets that are taken.
+    `min_amount`: The least that a Payment may ask for; null is no limit. A decimal string such
+      as 25.00, with no sign or exponent.
+    `max_amount`: The most that a Payment may ask for; null is no limit. A decimal string such
+      as 25.00, with no sign or exponent.
+    `expires_in_seconds`: How many seconds it lives.
+    `monitoring_seconds`: For how many seconds after its end a Payment's escrow is watched.
+    `underpayment_tolerance_bps`: How much may be missing, in hundredths of a percent.
+    `fee_bps`: The fee in hundredths of a percent of what is released.
+    `confirmations`: How many blocks must be on top of a transfer's, by chain.
+    `success_url`: Where the checkout page sends a payer who has paid. An http(s) URL.
+    `cancel_url`: Where the checkout page sends a payer who turns back. An http(s) URL.
+    `branding`: What the checkout page shows of you.
+    `version`: The version that was read; 0 where they were never set.
+    `created_at`: Not looked at: what was read can be sent back.
+    `updated_at`: Not looked at: what was read can be sent back.
     """
     return Call(
         operation="replacePaymentSettings",
@@ -225,6 +243,11 @@ def client_sessions_create(
 ) -> Call[CreatedClientSession]:
     """Give a browser or mobile app access to one account. Needs a standard key. Access for a
     browser or mobile app to one existing account.
+
+    `external_user_id`: Your own id of the account's user.
+    `account_id`: The account's id.
+    `expires_in_seconds`: How many seconds it lives.
+    `permissions`: What the client may do.
     """
     return Call(
         operation="createClientSession",
@@ -271,8 +294,14 @@ def accounts_create(
     """Create an account, with a vault on every chain. Needs `v2:accounts`. A user of the
     partner's.
 
-    `username`: 3 to 20 letters, digits or underscores.
-    `email`: an email address.
+    `external_user_id`: Your own id of the account's user.
+    `subject_type`: Whether the account's holder is a person or a business.
+    `username`: The name in the payment address; null without one. 3 to 20 letters, digits or
+      underscores.
+    `email`: The address that you gave for it; null without one. An email address.
+    `wallets`: The account's wallets.
+    `settlement`: Where the account wants to be paid; null without a preference.
+    `metadata`: Your own data, as you sent it.
     """
     return Call(
         operation="createAccount",
@@ -335,7 +364,9 @@ def accounts_change(
     """Change an account's email, metadata or status. Needs `v2:accounts`. What is absent
     stays; null clears.
 
-    `email`: an email address.
+    `email`: The account's email address; null clears it. An email address.
+    `metadata`: Your own data, as you sent it.
+    `status`: The state that it is to have.
     """
     return Call(
         operation="changeAccount",
@@ -382,7 +413,8 @@ def accounts_set_handle(
     """Give an account its username, once. Needs `v2:accounts`. The name of the account's
     payment address.
 
-    `username`: 3 to 20 letters, digits or underscores.
+    `username`: The name in the payment address; null without one. 3 to 20 letters, digits or
+      underscores.
     """
     return Call(
         operation="setAccountHandle",
@@ -402,6 +434,9 @@ def accounts_set_settlement(
 ) -> Call[Account]:
     """Choose the chain and asset in which the account wants to be paid. Needs `v2:accounts`.
     Where the account wants to be paid.
+
+    `chain_id`: The number of the chain, such as 8453 for Base.
+    `asset_symbol`: The asset's symbol, such as `USDC`.
     """
     return Call(
         operation="setAccountSettlement",
@@ -430,6 +465,11 @@ def wallets_add(
     what its contract accepts (ERC-1271), in up to 4,096 bytes of hex. Solana: 64 bytes in
     base58 or base64, by `signMessage`. Aptos: 64 bytes in hex, by `signMessage` with the
     challenge's `message` and `nonce`, and the public key beside them.
+
+    `challenge_id`: The challenge's id.
+    `signature`: The wallet's signature.
+    `public_key`: The wallet's public key, where its chain cannot tell it from the signature.
+    `label`: Your own name for it.
     """
     return Call(
         operation="addWallet",
@@ -477,6 +517,9 @@ def wallets_create_challenge(
 ) -> Call[Challenge]:
     """Ask for the text that a wallet signs to be linked. Needs `v2:accounts`. The wallet
     that is to sign. Refused too: an address that is none of its chain type.
+
+    `address`: The address on the chain.
+    `chain_type`: The family of the chain, which gives addresses and signatures their form.
     """
     return Call(
         operation="createWalletChallenge",
@@ -512,7 +555,7 @@ def verifications_start(
     """Start a verification; answers the URL where the user goes. Needs `v2:kyc`. Where the
     provider sends the user in the end.
 
-    `return_url`: an http(s) URL.
+    `return_url`: Where the hosted page sends the user in the end. An http(s) URL.
     """
     return Call(
         operation="startVerification",
@@ -554,7 +597,8 @@ def bank_accounts_activate(
     """Ask for a capability; answers what it still waits for. Needs `v2:accounts`. The
     capability, and where the bank's pages send the user back to.
 
-    `return_url`: an http(s) URL.
+    `capability`: The capability's name.
+    `return_url`: Where the hosted page sends the user in the end. An http(s) URL.
     """
     return Call(
         operation="activateBankAccountCapability",
@@ -599,8 +643,13 @@ def bank_accounts_add(
     bank. Its number is stored sealed, and never given out. Refused too: a routing number
     that no bank has.
 
-    `account_number`: 4 to 17 digits.
-    `routing_number`: an ABA routing number of 9 digits.
+    `account_holder_name`: The name of the bank account's holder.
+    `account_holder_type`: Whether the holder is a person or a business.
+    `account_number`: The account's number; it is sealed, and never told again. 4 to 17 digits.
+    `routing_number`: The bank's routing number (ABA). An ABA routing number of 9 digits.
+    `account_type`: The kind of bank account.
+    `bank_name`: The bank's name; null where it is not known.
+    `address`: Where the holder lives or has its seat.
     """
     return Call(
         operation="addBankAccount",
@@ -662,6 +711,8 @@ def onramps_add(
     """Add a reusable on-ramp, whose account number the bank makes. Needs `v2:accounts`. A
     reusable on-ramp, whose number the bank makes. Refused too: a wallet without an
     address, or a vault with one.
+
+    `destination`: Where the funds go.
     """
     return Call(
         operation="addOnramp",
@@ -750,6 +801,8 @@ def vaults_provision(
 ) -> Call[VaultDetails]:
     """Make the account's vault on a chain; 200 if it has one. Needs `v2:vaults`. Answers 200
     where it was there already. The chain that the account shall have a vault on.
+
+    `chain_id`: The number of the chain, such as 8453 for Base.
     """
     return Call(
         operation="provisionVault",
@@ -802,8 +855,15 @@ def vaults_replace_policy(
     `version` is the one that was read and shall be replaced; another by now is a
     conflict.
 
-    `per_payment_limit`: a decimal string such as 25.00, with no sign or exponent.
-    `daily_limit`: a decimal string such as 25.00, with no sign or exponent.
+    `status`: Whether the vault may pay at all.
+    `per_payment_limit`: The most for one Payment, as a decimal string; null is no limit. A
+      decimal string such as 25.00, with no sign or exponent.
+    `daily_limit`: The most for a UTC day, as a decimal string; null is no limit. A decimal
+      string such as 25.00, with no sign or exponent.
+    `allowed_chains`: The chains that it may pay on; null is any.
+    `allowed_assets`: The assets that it may pay; null is any.
+    `allowed_destinations`: Who may be paid; null is anybody.
+    `version`: The version that was read and is to be replaced.
     """
     return Call(
         operation="replaceVaultPolicy",
@@ -850,6 +910,9 @@ def vaults_replace_yield_settings(
 ) -> Call[YieldSettings]:
     """Replace a vault's yield settings. Needs `v2:vaults`. Whether a vault's idle funds
     shall earn, and how.
+
+    `enabled`: Whether it is on.
+    `strategy`: Where idle funds earn; null without a choice.
     """
     return Call(
         operation="replaceVaultYieldSettings",
@@ -879,8 +942,14 @@ def mandates_create(
     """Approve collections from a vault, up to an amount per period. Needs `v2:vaults`. A
     standing approval to collect from a vault; periods are those of the UTC calendar.
 
-    `amount_per_period`: a decimal string such as 25.00, with no sign or exponent.
-    `expires_at`: an ISO 8601 time with a zone.
+    `vault_id`: The vault's id.
+    `asset_symbol`: The asset's symbol, such as `USDC`.
+    `amount_per_period`: How much it approves for each period, as a decimal string. A decimal
+      string such as 25.00, with no sign or exponent.
+    `period`: How often the approval begins anew.
+    `expires_at`: When it expires. An ISO 8601 time with a zone.
+    `reference`: Your own id or text for it.
+    `metadata`: Your own data, as you sent it.
     """
     return Call(
         operation="createMandate",
@@ -940,6 +1009,8 @@ def deposits_issue_address(
     """Get the account's deposit address on a chain; 200 if it has one. Needs
     `v2:deposit_addresses`. Answers 200 where it was there already. The chain that the
     account shall have a deposit address on.
+
+    `chain_id`: The number of the chain, such as 8453 for Base.
     """
     return Call(
         operation="issueDepositAddress",
@@ -976,6 +1047,8 @@ def deposits_check(
 ) -> Call[Check]:
     """Look for an account's deposits now, and send failed sweeps again. Needs
     `v2:deposit_addresses`. The chain to look at; without one, all of them.
+
+    `chain_id`: The number of the chain, such as 8453 for Base.
     """
     return Call(
         operation="checkDeposits",
@@ -1031,9 +1104,18 @@ def payments_receive(
     """Create a Payment that receives. Needs `v2:payments`. A receive Payment. Without
     expiry, methods or URLs it has those of the payment settings.
 
-    `amount`: a decimal string such as 25.00, with no sign or exponent.
-    `success_url`: an http(s) URL.
-    `cancel_url`: an http(s) URL.
+    `amount`: The amount, as a decimal string in whole units of the asset. A decimal string such
+      as 25.00, with no sign or exponent.
+    `destination`: Where the funds go.
+    `asset_symbol`: The asset's symbol, such as `USDC`.
+    `chain_id`: The number of the chain, such as 8453 for Base.
+    `reference`: Your own id or text for it.
+    `description`: Your text about it, which the payer sees.
+    `expires_in_seconds`: How many seconds it lives.
+    `allowed_methods`: The methods that may pay it; empty where nobody can choose one.
+    `success_url`: Where the checkout page sends a payer who has paid. An http(s) URL.
+    `cancel_url`: Where the checkout page sends a payer who turns back. An http(s) URL.
+    `metadata`: Your own data, as you sent it.
     """
     return Call(
         operation="createPayment",
@@ -1077,7 +1159,12 @@ def payments_send(
     """Create a Payment that sends from an account's vault. Needs `v2:payments`. A Payment
     out of a vault, straight to the recipient.
 
-    `amount`: a decimal string such as 25.00, with no sign or exponent.
+    `amount`: The amount, as a decimal string in whole units of the asset. A decimal string such
+      as 25.00, with no sign or exponent.
+    `source`: The vault that pays; null unless one was named.
+    `destination`: Where the funds go.
+    `reference`: Your own id or text for it.
+    `metadata`: Your own data, as you sent it.
     """
     return Call(
         operation="createPayment",
@@ -1115,7 +1202,15 @@ def payments_collect(
     """Create a Payment that collects by a mandate. Needs `v2:payments`. A Payment drawn from
     a vault under its mandate, whose chain and asset it has.
 
-    `amount`: a decimal string such as 25.00, with no sign or exponent.
+    `amount`: The amount, as a decimal string in whole units of the asset. A decimal string such
+      as 25.00, with no sign or exponent.
+    `mandate_id`: The id of the mandate that approves the transfer.
+    `destination`: Where the funds go.
+    `asset_symbol`: The asset's symbol, such as `USDC`.
+    `chain_id`: The number of the chain, such as 8453 for Base.
+    `reference`: Your own id or text for it.
+    `description`: Your text about it, which the payer sees.
+    `metadata`: Your own data, as you sent it.
     """
     return Call(
         operation="createPayment",
@@ -1243,6 +1338,9 @@ def payments_reconcile(
 ) -> Call[Payment]:
     """Resolve a Payment that needs a decision. Needs `v2:payments`. What the partner decides
     about a Payment out of the ordinary.
+
+    `action`: What you decide.
+    `note`: Your note, which is kept with it.
     """
     return Call(
         operation="reconcilePayment",
@@ -1268,7 +1366,10 @@ def payments_refund(
     """Send received funds back, all or part of them. Needs `v2:payments`. How much goes back
     and to whom; without these, all that can, to whoever sent it.
 
-    `amount`: a decimal string such as 25.00, with no sign or exponent.
+    `amount`: How much is to go back; all that can, where it is absent. A decimal string such as
+      25.00, with no sign or exponent.
+    `destination`: The address that is to get it; whoever paid, where it is absent.
+    `reason`: Your reason.
     """
     return Call(
         operation="createRefund",
@@ -1323,6 +1424,9 @@ def sessions_flag_dispute(
 ) -> Call[FlaggedSession]:
     """Flag a dispute about a settled session, once. Needs `v2:payments`. Why a settled
     session is disputed.
+
+    `reason`: What is disputed.
+    `description`: Your text about it.
     """
     return Call(
         operation="flagDispute",
@@ -1344,7 +1448,11 @@ def sessions_resolve_dispute(
     note: str | UnsetType | None = UNSET,
     idempotency_key: str | None = None,
 ) -> Call[Session]:
-    """Say how a dispute ended. Needs `v2:payments`. How a dispute ended."""
+    """Say how a dispute ended. Needs `v2:payments`. How a dispute ended.
+
+    `resolution`: How it was settled.
+    `note`: Your note.
+    """
     return Call(
         operation="resolveDispute",
         method="POST",
@@ -1369,6 +1477,10 @@ def webhooks_create(
 ) -> Call[EndpointWithSecret]:
     """Register a webhook endpoint; answers its signing secret. Needs `v2:webhooks`,
     `v2:console`. An endpoint; without `subscribedEvents` it receives every event.
+
+    `url`: Where deliveries are sent.
+    `description`: Your own text about it.
+    `subscribed_events`: The names of the events that it wants; empty is every one.
     """
     return Call(
         operation="createWebhook",
@@ -1400,13 +1512,13 @@ def webhooks_list(
     )
 
 
-def webhooks_read(webhook_id: str) -> Call[OneEndpoint]:
+def webhooks_read(webhook_id: str) -> Call[EndpointWithHealth]:
     """Read an endpoint. Needs `v2:webhooks`, `v2:console`."""
     return Call(
         operation="readWebhook",
         method="GET",
         path="/v2/console/webhooks/{webhookId}",
-        answer=OneEndpoint,
+        answer=EndpointWithHealth,
         credential="app_secret",
         path_arguments={"webhookId": webhook_id},
     )
@@ -1422,6 +1534,10 @@ def webhooks_change(
 ) -> Call[OneEndpoint]:
     """Change an endpoint's description, subscriptions or status. Needs `v2:webhooks`,
     `v2:console`. What is absent stays; a description of null is taken away.
+
+    `description`: Your own text about it; null clears it.
+    `subscribed_events`: The names of the events that it wants; empty is every one.
+    `status`: The state that it is to have.
     """
     return Call(
         operation="changeWebhook",
@@ -1447,6 +1563,8 @@ def webhooks_rotate_secret(
     """Replace the signing secret; the old one ends at once, or with an overlap. Needs
     `v2:webhooks`, `v2:console`. How long the secret before goes on signing beside the new
     one: up to seven days.
+
+    `overlap_seconds`: For how many seconds the former secret still signs.
     """
     return Call(
         operation="rotateWebhookSecret",
@@ -1484,7 +1602,7 @@ def webhooks_recover(
     `v2:webhooks`, `v2:console`. From when on; an ISO 8601 time with a zone, at most 30
     days ago.
 
-    `since`: an ISO 8601 time with a zone.
+    `since`: From when on events are sent again. An ISO 8601 time with a zone.
     """
     return Call(
         operation="recoverWebhook",
@@ -1583,6 +1701,8 @@ def events_resend(
     """Deliver an event again, to one endpoint or to all that are subscribed. Needs
     `v2:webhooks`, `v2:console`. Where to; without `webhookId` to every active endpoint
     that is subscribed.
+
+    `webhook_id`: The endpoint's id.
     """
     return Call(
         operation="resendEvent",
@@ -1619,7 +1739,10 @@ def sandbox_fund(
     """Credit an account's vault; final when it answers. Needs a standard key. A credit of
     the faucet.
 
-    `amount`: a decimal string such as 25.00, with no sign or exponent.
+    `chain_id`: The number of the chain, such as 8453 for Base.
+    `asset_symbol`: The asset's symbol, such as `USDC`.
+    `amount`: The amount, as a decimal string in whole units of the asset. A decimal string such
+      as 25.00, with no sign or exponent.
     """
     return Call(
         operation="fundSandboxAccount",
@@ -1642,6 +1765,8 @@ def sandbox_decide_kyc(
 ) -> Call[Verification]:
     """What the provider decides of an account's verification. Needs a standard key. What the
     verification of an account comes to.
+
+    `status`: What the provider is to decide.
     """
     return Call(
         operation="decideSandboxKyc",
@@ -1670,7 +1795,11 @@ def sandbox_deposit_at_bank(
     standard key. A bank transfer that somebody makes to an on-ramp bank account, and what
     becomes of it.
 
-    `amount`: a decimal string such as 25.00, with no sign or exponent.
+    `onramp_bank_account_id`: The id of the on-ramp bank account.
+    `amount`: The amount, as a decimal string in whole units of the asset. A decimal string such
+      as 25.00, with no sign or exponent.
+    `rail`: The way that the bank's money goes.
+    `outcome`: What the bank makes of the transfer.
     """
     return Call(
         operation="depositAtSandboxBank",
@@ -1694,7 +1823,11 @@ def sandbox_deposit_at_bank(
 def sandbox_mine_blocks(
     *, chain_id: int, count: int | UnsetType | None = UNSET, idempotency_key: str | None = None
 ) -> Call[Chain]:
-    """Add blocks to a chain. Needs a standard key. Blocks to add to a chain."""
+    """Add blocks to a chain. Needs a standard key. Blocks to add to a chain.
+
+    `chain_id`: The number of the chain, such as 8453 for Base.
+    `count`: How many blocks to add.
+    """
     return Call(
         operation="mineSandboxBlocks",
         method="POST",
@@ -1712,6 +1845,8 @@ def sandbox_advance_clock(
 ) -> Call[Advanced]:
     """Advance the clock, and do what falls due on the way. Needs a standard key. How far to
     move the clock.
+
+    `advance_seconds`: By how many seconds to move the clock.
     """
     return Call(
         operation="advanceSandboxClock",
@@ -1735,7 +1870,9 @@ def sandbox_trigger_event(
     """Send any event of the catalog, with a payload such as the real one has. Needs a
     standard key. An event of the catalog, and what it shall be about.
 
-    `name`: an event of the catalog.
+    `name`: The name.
+    `account_id`: The account's id.
+    `payment_id`: The Payment's id.
     """
     return Call(
         operation="triggerSandboxEvent",
@@ -1759,6 +1896,11 @@ def sandbox_fail_dependency(
 ) -> Call[ArmedFailure]:
     """Let the next uses of a dependency fail. Needs a standard key. What shall fail next,
     and how often.
+
+    `dependency`: What is to fail: `chain`, `kyc`, `bank` or `router`.
+    `operation`: The operation that is to fail; `*` is any.
+    `times`: How many more times.
+    `chain_id`: The chain that is to fail; any, where it is absent.
     """
     return Call(
         operation="failSandboxDependency",
@@ -1784,7 +1926,8 @@ def sandbox_decide_payout(
     """Let the simulated bank settle or return a Payment's payout. Needs a standard key. What
     the bank makes of a payout; a return has its code.
 
-    `code`: a return code such as R01.
+    `outcome`: What the bank makes of the payout.
+    `code`: The bank's reason for a return. A return code such as R01.
     """
     return Call(
         operation="decideSandboxPayout",
@@ -1808,6 +1951,10 @@ def sandbox_reorg_chain(
 ) -> Call[Chain]:
     """Remove a chain's last blocks and their transactions. Needs a standard key. How many of
     a chain's last blocks to drop, and whether what was in them comes back.
+
+    `chain_id`: The number of the chain, such as 8453 for Base.
+    `depth`: How many of the last blocks to drop.
+    `reinclude`: Whether the dropped transactions come back in other blocks.
     """
     return Call(
         operation="reorgSandboxChain",
@@ -1847,7 +1994,13 @@ def sandbox_transfer(
     """A stranger's transfer to any address, in a block when it answers. Needs a standard
     key.
 
-    `amount`: a decimal string such as 25.00, with no sign or exponent.
+    `chain_id`: The number of the chain, such as 8453 for Base.
+    `asset_symbol`: The asset's symbol, such as `USDC`.
+    `amount`: The amount, as a decimal string in whole units of the asset. A decimal string such
+      as 25.00, with no sign or exponent.
+    `to`: The address that receives the funds.
+    `reverts`: Whether the transaction is to fail on the chain.
+    `from_`: The address that sent the funds.
     """
     return Call(
         operation="makeSandboxTransfer",
@@ -1904,7 +2057,11 @@ def legacy_register(
     here proves nothing; its form tells the chain type. Refused too: an address of no
     chain type, and one that is given twice.
 
-    `username`: 3 to 20 letters, digits or underscores.
+    `username`: The name in the payment address; null without one. 3 to 20 letters, digits or
+      underscores.
+    `addresses`: The account's wallet addresses.
+    `preferred_settlement_chain`: The chain on which the account wants to be paid.
+    `preferred_settlement_token`: The symbol of the token in which the account wants to be paid.
     """
     return Call(
         operation="registerLegacyUser",
@@ -1973,6 +2130,13 @@ def legacy_add_address(
     accepts (ERC-1271). Solana: 64 bytes in base58 or base64, of the message as it is or
     in the envelope of off-chain messages. Aptos: 64 bytes in hex, of the full message
     with its prefix, and the public key beside them.
+
+    `user_id`: The account's id.
+    `address`: The address on the chain.
+    `chain_type`: The family of the chain, which gives addresses and signatures their form.
+    `signature`: The wallet's signature.
+    `message`: The text that the wallet signed.
+    `public_key`: The wallet's public key, where its chain cannot tell it from the signature.
     """
     return Call(
         operation="addLegacyAddress",
@@ -2016,7 +2180,9 @@ def legacy_update_username(
     """Give an account its username, once. Needs a standard key. The username of an account
     that has none.
 
-    `username`: 3 to 20 letters, digits or underscores.
+    `user_id`: The account's id.
+    `username`: The name in the payment address; null without one. 3 to 20 letters, digits or
+      underscores.
     """
     return Call(
         operation="setLegacyUsername",
@@ -2040,6 +2206,10 @@ def legacy_update_preferences(
     """Choose the chain and token in which an account wants to be paid. Needs a standard key.
     Where the account wants to be paid; what is absent stays as it is. Refused too: a body
     that would change nothing.
+
+    `user_id`: The account's id.
+    `preferred_settlement_chain`: The chain on which the account wants to be paid.
+    `preferred_settlement_token`: The symbol of the token in which the account wants to be paid.
     """
     return Call(
         operation="setLegacyPreferences",
@@ -2092,6 +2262,9 @@ def legacy_is_kyc_done(
 def legacy_generate(*, user_id: str, chain_id: int) -> Call[GeneratedAddressAnswer]:
     """Give an account its deposit address on a chain; the same at every call. Whose deposit
     address, and on which chain.
+
+    `user_id`: The account's id.
+    `chain_id`: The number of the chain, such as 8453 for Base.
     """
     return Call(
         operation="generateLegacyAddress",
@@ -2115,7 +2288,12 @@ def legacy_get_deposit_address(
     much comes in, in the token's smallest unit. `sourceChainToken` is the symbol or the
     address of a token.
 
-    `raw_amount`: a digit string of at most 78 digits.
+    `payment_address`: `<username>@<partner id>`; null without a username.
+    `raw_amount`: How much comes in, in the token's smallest unit. A digit string of at most 78
+      digits.
+    `source_address`: The payer's wallet.
+    `source_chain_id`: The chain that the payer pays on.
+    `source_chain_token`: The token that the payer pays with.
     """
     return Call(
         operation="createLegacyDepositAddress",
@@ -2152,6 +2330,17 @@ def legacy_quote(
     pays whom how many whole tokens of `sourceChainToken`; the number is read exactly.
     Without a chain or token it is the preference of the payer or recipient, else USDC on
     Base. Refused too: a number that no amount of a token can be.
+
+    `amount`: The amount, as a decimal string in whole units of the asset.
+    `user_id`: The account's id.
+    `source_address`: The payer's wallet.
+    `source_chain_id`: The chain that the payer pays on.
+    `source_chain_token`: The token that the payer pays with.
+    `destination_user_id`: The recipient by its account.
+    `destination_payment_address`: The recipient by its payment address.
+    `destination_wallet_address`: The recipient by its wallet.
+    `destination_chain_id`: The chain on which the recipient is paid.
+    `destination_token`: The token in which the recipient is paid.
     """
     return Call(
         operation="createLegacyQuote",
@@ -2201,6 +2390,10 @@ def legacy_verify_transfer(
     """Tell whether the transfer of a quote, or to a deposit address, is done. Which
     transfer: of a quote, or to a deposit address. Refused too: a deposit address without
     its chain, and a quote with one.
+
+    `quote_id`: The quote's id.
+    `deposit_address`: The address to pay to.
+    `chain_id`: The number of the chain, such as 8453 for Base.
     """
     return Call(
         operation="verifyLegacyTransfer",
@@ -2223,6 +2416,11 @@ def legacy_settle(
     """Pay a quote from its payer's vault, as the payer's wallet has signed. What the payer
     of a quote has signed (EIP-712, or ERC-1271), and the signature in hex. Refused too: a
     domain, types or numbers that no settlement has, of whatever quote.
+
+    `payload`: The message that was signed.
+    `signature`: The wallet's signature.
+    `domain`: The domain of the typed data.
+    `types`: The types of the typed data.
     """
     return Call(
         operation="settleLegacyQuote",
@@ -2256,6 +2454,11 @@ def legacy_get_balance(
 ) -> Call[AddressBalanceAnswer]:
     """What an account's vault, or any address, holds of USDC. Needs a standard key. Whose
     balance: an account's vault, or any address. It is of USDC; on EVM, of Polygon's.
+
+    `user_id`: The account's id.
+    `payment_address`: `<username>@<partner id>`; null without a username.
+    `address`: The address on the chain.
+    `chain_type`: The family of the chain, which gives addresses and signatures their form.
     """
     return Call(
         operation="readLegacyBalance",
@@ -2340,6 +2543,10 @@ def legacy_deploy_role_module(
     """Deploy the role module of an account's vault, and have the vault obey it. Needs a
     standard key. What the owner of an account's vault has signed (EIP-712, or ERC-1271),
     and the signature.
+
+    `user_id`: The account's id.
+    `tx_data`: The call that the vault is to make.
+    `signature`: The wallet's signature.
     """
     return Call(
         operation="deployLegacyRoleModule",
@@ -2370,6 +2577,8 @@ def own_deposits_issue_address(
     """Get the caller's own deposit address on a chain; 200 if it has one. Needs
     `deposits:write`. Answers 200 where it was there already. The chain that the account
     shall have a deposit address on.
+
+    `chain_id`: The number of the chain, such as 8453 for Base.
     """
     return Call(
         operation="issueOwnDepositAddress",
@@ -2421,9 +2630,19 @@ def own_payments_create(
     the caller's own account: a browser's token never spends a vault so. `metadata` must
     be null or absent: only the partner's backend sets it.
 
-    `amount`: a decimal string such as 25.00, with no sign or exponent.
-    `success_url`: an http(s) URL.
-    `cancel_url`: an http(s) URL.
+    `intent`: Which way the money goes: `receive`, `send` or `collect`.
+    `amount`: The amount, as a decimal string in whole units of the asset. A decimal string such
+      as 25.00, with no sign or exponent.
+    `destination`: Where the funds go.
+    `asset_symbol`: The asset's symbol, such as `USDC`.
+    `chain_id`: The number of the chain, such as 8453 for Base.
+    `reference`: Your own id or text for it.
+    `description`: Your text about it, which the payer sees.
+    `expires_in_seconds`: How many seconds it lives.
+    `allowed_methods`: The methods that may pay it; empty where nobody can choose one.
+    `success_url`: Where the checkout page sends a payer who has paid. An http(s) URL.
+    `cancel_url`: Where the checkout page sends a payer who turns back. An http(s) URL.
+    `metadata`: Your own data, as you sent it.
     """
     return Call(
         operation="createOwnPayment",
@@ -2504,6 +2723,10 @@ def own_options_create(
 ) -> Call[PaymentOption]:
     """Offer the caller's vault as a way to pay, and select it. Needs `vault_payments:write`.
     An offer to pay from the caller's own vault, in the Payment's asset.
+
+    `provider_code`: The method: `vault`, `direct`, `routing` or `hosted_onramp`.
+    `chain_id`: The number of the chain, such as 8453 for Base.
+    `asset_symbol`: The asset's symbol, such as `USDC`.
     """
     return Call(
         operation="createOption",
@@ -2564,6 +2787,10 @@ def own_options_authorize(
 ) -> Call[FundedOption]:
     """Authorize exactly one transfer from the caller's vault to the escrow. Needs
     `vault_payments:write`. The one-time action that authorizes exactly one transfer.
+
+    `action_id`: The one-time action that authorizes this transfer.
+    `proof`: That the payer approves.
+    `metadata`: Your own data, as you sent it.
     """
     return Call(
         operation="authorizeOption",
@@ -2637,9 +2864,14 @@ def public_payments_create(
     `assetSymbol` it is USDC on chain 8453, or where the settings exclude that, the first
     of theirs. The URLs are under an allowed origin.
 
-    `amount`: a decimal string such as 25.00, with no sign or exponent.
-    `success_url`: an http(s) URL.
-    `cancel_url`: an http(s) URL.
+    `amount`: The amount, as a decimal string in whole units of the asset. A decimal string such
+      as 25.00, with no sign or exponent.
+    `destination`: Where the funds go.
+    `asset_symbol`: The asset's symbol, such as `USDC`.
+    `chain_id`: The number of the chain, such as 8453 for Base.
+    `reference`: Your own id or text for it.
+    `success_url`: Where the checkout page sends a payer who has paid. An http(s) URL.
+    `cancel_url`: Where the checkout page sends a payer who turns back. An http(s) URL.
     """
     return Call(
         operation="createPublicPayment",
@@ -2715,6 +2947,11 @@ def public_options_create(
 ) -> Call[DirectPaymentOption]:
     """Offer a way to pay without an account; it is not selected yet. A way to pay without an
     account; `payerAddress` is the wallet that will send.
+
+    `provider_code`: The method: `vault`, `direct`, `routing` or `hosted_onramp`.
+    `chain_id`: The number of the chain, such as 8453 for Base.
+    `asset_symbol`: The asset's symbol, such as `USDC`.
+    `payer_address`: The address that the payer says to pay from; null if it says none.
     """
     return Call(
         operation="createPublicOption",
@@ -2797,6 +3034,9 @@ def public_options_submit_transaction(
 ) -> Call[DirectPaymentOption]:
     """Say where to look for the transfer; at most five times for one option. A transaction
     that the payer says to have sent: a hint where to look.
+
+    `transaction_hash`: The hash of the transaction on the chain; null until there is one.
+    `chain_id`: The number of the chain, such as 8453 for Base.
     """
     return Call(
         operation="submitPublicTransaction",
