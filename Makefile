@@ -169,6 +169,25 @@ pages: $(READY)
 	@$(PY) -m sphinx --fail-on-warning --keep-going -q docs build/docs
 	@echo "Pages: build/docs/index.html"
 
+# The pages build only with links that lead somewhere; tests/test_docs.py follows all others, and runs
+# the Python of every page, and tests/cli/test_pages.py its shell.
+
+# --- Release it --------------------------------------------------------------------------------
+
+.PHONY: release-check
+release-check: $(READY) ## Build wheel and sdist, and run both on each Python there is; ARGS=3.12 is one
+	@$(PY) -m tests.release_check $(ARGS)
+
+# What a deployment runs: the pinned dependencies of all extras, without those of development.
+.PHONY: sbom
+sbom: $(READY) ## Write the bill of materials (CycloneDX) and the licences into build/
+	@$(PY) -m uv venv --quiet --clear build/runtime
+	@$(PY) -m uv pip install --quiet --python build/runtime/bin/python --constraint constraints.txt '.[all]'
+	@$(PY) -m cyclonedx_py environment build/runtime --pyproject pyproject.toml --output-reproducible \
+		--output-file build/sbom.json
+	@$(PY) -m tests.licences build/sbom.json > build/licences.md
+	@echo "Bill of materials: build/sbom.json; licences: build/licences.md"
+
 # The defaults are in the program: what is not given here is not handed on.
 .PHONY: soak
 soak: $(READY) ## Play 1,000,000 steps against every invariant; STEPS= SEED= JOBS= ONLY= PART=banks
