@@ -9,6 +9,7 @@ Each gets a clean venv in a folder of its own, where a Payment runs from start t
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -60,9 +61,14 @@ def require_content(wheel: Path, sdist: Path) -> None:
 
 
 def find_python(version: str) -> str | None:
-    """The interpreter of a version on this machine."""
-    found = uv("python", "find", "--no-project", "--system", "--offline", version, check=False)
-    return found.strip() or None
+    """An interpreter of a version on this machine: of the path, or one that pyenv keeps."""
+    pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
+    kept = sorted(map(str, pyenv.glob(f"{version}.*/bin/python{version}")))
+    for python in (shutil.which(f"python{version}"), *kept):
+        # A shim of pyenv is there for versions that are not chosen, and then fails.
+        if python and run(python, "--version", folder="/", check=False).startswith("Python"):
+            return python
+    return None
 
 
 def try_archive(python: str, archive: Path) -> None:
