@@ -98,6 +98,7 @@ if TYPE_CHECKING:
         UsernameTaken,
         ValidationFailed,
         VersionMismatch,
+        WebhookLimitReached,
         WebhookUrlInUse,
         WebhookUrlNotAllowed,
     )
@@ -200,7 +201,8 @@ __all__ = [
     "EntitlementRequired", "OriginNotAllowed", "CredentialMismatch", "AccountSuspended",
     "NotFound", "ResourceConflict", "IdempotencyConflict", "IdempotencyInProgress",
     "InvalidState", "ActionAlreadyUsed", "OptionSuperseded", "OptionLocked", "WebhookUrlInUse",
-    "UsernameTaken", "InsufficientBalance", "PolicyDenied", "PolicyInactive", "PaymentExpired",
+    "WebhookLimitReached", "UsernameTaken", "InsufficientBalance", "PolicyDenied",
+    "PolicyInactive", "PaymentExpired",
     "OptionExpired", "ActionExpired", "ActionInvalid", "AmountOutOfRange", "UnsupportedChain",
     "UnsupportedAsset", "DestinationNotAllowed", "ReconciliationActionNotAllowed",
     "CapabilityNotActive", "WebhookUrlNotAllowed", "DependencyFailed",
@@ -250,7 +252,7 @@ _MODULES = {
         "ReconciliationActionNotAllowed ResourceConflict "
         "ServiceUnavailable Unauthenticated Unauthorized Unavailable Unprocessable "
         "UnsupportedAsset UnsupportedChain UnsupportedVersion UsernameTaken ValidationFailed "
-        "VersionMismatch WebhookUrlInUse WebhookUrlNotAllowed"
+        "VersionMismatch WebhookLimitReached WebhookUrlInUse WebhookUrlNotAllowed"
     ),
     "payments_core.money": "Money",
     "payments_core.payment_settings.record": (

@@ -321,6 +321,15 @@ class WebhookUrlInUse(ConflictError):
 
 
 @attrs.frozen
+class WebhookLimitReached(ConflictError):
+    """The environment has as many active endpoints as it may."""
+
+    code = "webhook_limit_reached"
+    sentence = "An environment has at most {limit} active webhook endpoints; archive one."
+    limit: int
+
+
+@attrs.frozen
 class UsernameTaken(ConflictError):
     """The name belongs to another account."""
 

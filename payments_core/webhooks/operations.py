@@ -18,6 +18,7 @@ from payments_core.engine.remote_calls import RemoteCalls
 from payments_core.errors import (
     NotFound,
     ResourceConflict,
+    WebhookLimitReached,
     WebhookUrlNotAllowed,
 )
 from payments_core.storage.jobs import Job
@@ -96,9 +97,9 @@ class WebhookEndpoints:
     ) -> tuple[Endpoint, str]:
         """A new active endpoint, and its signing secret, which is shown this once.
 
-        Raises ValidationFailed, WebhookUrlNotAllowed, WebhookUrlInUse, and ResourceConflict where
-        the environment has its limit of active endpoints. A name that does not resolve at once
-        passes: every attempt looks again.
+        Raises ValidationFailed, WebhookUrlNotAllowed, WebhookUrlInUse, and WebhookLimitReached
+        where the environment has its limit of active endpoints. A name that does not resolve
+        at once passes: every attempt looks again.
         """
         # before the world is asked, which may answer otherwise now
         self._committer.replay(authority, idempotent)
@@ -151,7 +152,7 @@ class WebhookEndpoints:
         """Change description, subscriptions or status.
 
         Raises NotFound, ValidationFailed, InvalidState for an archived endpoint, WebhookUrlInUse,
-        and ResourceConflict where it would be one active endpoint too many.
+        and WebhookLimitReached where it would be one active endpoint too many.
         """
         changes = validate_input(changes)
         if changes.subscribed_events is not UNSET:
@@ -286,7 +287,7 @@ class WebhookEndpoints:
         return self._committer.commit(authority, decide, idempotent=idempotent)
 
     def _require_room(self, authority: Authority) -> None:
-        """Raise ResourceConflict where the environment has as many active endpoints as it may.
+        """Raise WebhookLimitReached where the environment has as many active endpoints as it may.
 
         A bound on what an environment can ask of the others' deliveries: requests that come at
         the same moment may pass it by their number.
@@ -301,9 +302,7 @@ class WebhookEndpoints:
             )
             active += len(page.records)
             if active >= most:
-                raise ResourceConflict(
-                    f"An environment has at most {most} active webhook endpoints; archive one."
-                )
+                raise WebhookLimitReached(most)
             if page.next is None:
                 return
             after = page.next

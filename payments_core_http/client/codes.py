@@ -381,6 +381,14 @@ class VersionMismatch(InvalidRequest):
     doc_url: str | None
 
 
+class WebhookLimitReached(Conflicting):
+    """The environment has as many active endpoints as it may."""
+
+    code = "webhook_limit_reached"
+    limit: int | None
+    doc_url: str | None
+
+
 class WebhookUrlInUse(Conflicting):
     """Another active endpoint of the environment has this URL."""
 
@@ -442,6 +450,7 @@ BY_CODE: Mapping[str, type[ApiError]] = {
     "username_taken": UsernameTaken,
     "validation_error": ValidationError,
     "version_mismatch": VersionMismatch,
+    "webhook_limit_reached": WebhookLimitReached,
     "webhook_url_in_use": WebhookUrlInUse,
     "webhook_url_not_allowed": WebhookUrlNotAllowed,
 }

@@ -162,6 +162,10 @@ ADVICE: Mapping[str, Advice] = {
         ("Another active endpoint of the environment has this URL.",),
         ("Use that endpoint, or disable it first.",),
     ),
+    "webhook_limit_reached": Advice(
+        ("The environment has `details.limit` active endpoints, which is as many as it may have.",),
+        ("Archive or disable one; or let one endpoint receive the events of several.",),
+    ),
     "username_taken": Advice(
         ("Another account has this username, or it is reserved.",),
         ("Let the user choose another name.",),

@@ -20,7 +20,7 @@ CODES = {
     "account_suspended",
     404: "not_found route_not_found",
     409: "idempotency_conflict idempotency_in_progress conflict invalid_state action_already_used "
-    "option_superseded option_locked webhook_url_in_use username_taken",
+    "option_superseded option_locked webhook_url_in_use webhook_limit_reached username_taken",
     422: "insufficient_balance policy_denied policy_inactive payment_expired option_expired "
     "action_expired action_invalid amount_out_of_range unsupported_chain unsupported_asset "
     "destination_not_allowed capability_not_active webhook_url_not_allowed "

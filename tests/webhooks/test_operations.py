@@ -14,6 +14,7 @@ from payments_core.errors import (
     PaymentsError,
     ResourceConflict,
     ValidationFailed,
+    WebhookLimitReached,
     WebhookUrlInUse,
     WebhookUrlNotAllowed,
 )
@@ -353,11 +354,11 @@ def test_of_many_retries_at_once_one_wins() -> None:
 def test_an_environment_has_so_many_active_endpoints_and_archived_ones_make_room() -> None:
     bench = Bench(settings=WebhookSettings(max_active_endpoints=3))
     made = [bench.endpoint(f"https://h{n}.example/") for n in range(3)]
-    with pytest.raises(ResourceConflict, match="at most 3 active webhook endpoints"):
+    with pytest.raises(WebhookLimitReached, match="at most 3 active webhook endpoints"):
         bench.endpoint("https://h3.example/")
     update(bench, made[0], status="disabled")
     bench.endpoint("https://h3.example/")
-    with pytest.raises(ResourceConflict, match="at most 3"):
+    with pytest.raises(WebhookLimitReached, match="at most 3"):
         update(bench, made[0], status="active")
     assert update(bench, made[1], status="active", description="same").description == "same"
     other = bench.environment("env_b")

@@ -15,7 +15,8 @@ CONSOLE = (
         "POST", "/v2/console/apps/{appId}/environments/{environmentId}/webhooks", console.create,
         needs=CONSOLE_KEY, body=bodies.CreateWebhook, success=201,
         errors=(
-            NotFound, errors.WebhookUrlNotAllowed, errors.WebhookUrlInUse, errors.ResourceConflict,
+            NotFound, errors.WebhookUrlNotAllowed, errors.WebhookUrlInUse,
+            errors.WebhookLimitReached,
         ),
         answers=views.EndpointWithSecret, operation="createWebhook",
         summary="Register a webhook endpoint; answers its signing secret.",
@@ -34,7 +35,10 @@ CONSOLE = (
     Route(
         "PATCH", "/v2/console/webhooks/{webhookId}", console.change, needs=CONSOLE_KEY,
         body=bodies.ChangeWebhook,
-        errors=(NotFound, errors.InvalidState, errors.WebhookUrlInUse, errors.ResourceConflict),
+        errors=(
+            NotFound, errors.InvalidState, errors.WebhookUrlInUse, errors.WebhookLimitReached,
+            errors.ResourceConflict,
+        ),
         answers=views.OneEndpoint, operation="changeWebhook",
         summary="Change an endpoint's description, subscriptions or status.",
     ),
