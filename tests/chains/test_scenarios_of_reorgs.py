@@ -127,10 +127,11 @@ def reserve_nonce_of(world: Scene, outgoing_id: str) -> OutboundTransfer:
     """Do the first step of a worker that sends a transfer."""
     worker = WorkerAuthority(world.environment_id, "sandbox")
     known = world.get(OutboundTransfer, outgoing_id)
-    return world.service.ports.committer.commit(
+    reserved = world.service.ports.committer.commit(
         worker,
         lambda tx, _: reserve_nonce(tx, BASE, get_sender_id(worker, world.chain), known),
     )
+    return reserved.outgoing
 
 
 def test_a_release_with_a_nonce_that_no_node_was_offered_is_withdrawn(world: Scene) -> None:
