@@ -11,6 +11,8 @@ from typing import Literal
 
 import attrs
 
+from payments_core_http.reference.error_advice import ADVICE
+
 Caller = Literal[
     "key", "bearer key", "session token", "client", "payer", "shop", "app id", "sdk key",
     "operator", "nobody",
@@ -170,6 +172,8 @@ _TABLE: tuple[Row, ...] = (
     Row(method="GET", path="/docs", caller="nobody"),
     Row(method="GET", path="/docs/reference.css", caller="nobody"),
     Row(method="GET", path="/docs/reference.js", caller="nobody"),
+    Row(method="GET", path="/docs/errors", caller="nobody"),
+    *(Row(method="GET", path=f"/docs/errors/{code}", caller="nobody") for code in ADVICE),
     Row(method="GET", path="/pay/{code}", caller="nobody"),
     Row(method="POST", path="/pay/{code}", caller="nobody", ok=303),
     Row(method="GET", path="/pay/assets/accent.css", caller="nobody"),
