@@ -166,7 +166,7 @@ def call_off(stage: Stage, rng: random.Random) -> None:
         tx.replace(off)
         for notice in plan_notices(off):
             if notice.occurred_at == now and notice.id.split("/")[1] == "cancelled":
-                known = tx.get(SimulatedIncomingNotice, notice.id)
+                known = tx.get(SimulatedIncomingNotice, notice.id, for_update=True)
                 if known is None:
                     tx.insert(notice)
 
