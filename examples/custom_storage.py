@@ -87,9 +87,7 @@ class Rows:
 
     def __init__(self, txn: lmdb.Transaction[bytes], partition: str, skip: bool = False) -> None:
         self.txn, self.partition = txn, partition
-        self.decode: Callable[..., Any] = partial(
-            decode_row, skip_damaged=skip, alarms=AlarmLimit()
-        )
+        self.decode: Decode = partial(decode_row, skip_damaged=skip, alarms=AlarmLimit())
         self.conflict: port.Conflict | None = None
 
     def get(self, kind: type[R], id: str, *, for_update: bool = False) -> R | None:

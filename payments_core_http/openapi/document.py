@@ -61,7 +61,7 @@ def build_document(version: str = FIRST_VERSION, routes: Sequence[Route] | None 
                 "description": ABOUT,
                 "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
             },
-            "servers": [{"url": ".", "description": "This deployment, wherever it is mounted."}],
+            "servers": [{"url": "/", "description": "This deployment."}],
             "tags": [*tags, {"name": "Webhooks"}],
             "paths": {path: paths[path] for path in sorted(paths)},
             "webhooks": events,

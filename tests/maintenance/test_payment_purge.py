@@ -335,14 +335,14 @@ def test_a_payment_that_is_purged_while_a_transfer_is_found_is_told(
     payment = shop.payment()
     expire(shop)
     grow_old(shop)
-    locate = ReceiptDiscovery._find_by_escrow
+    locate = ReceiptDiscovery._find_escrows
 
     def then_purge(self: ReceiptDiscovery, addresses: Any) -> Any:
         located = list(locate(self, addresses))
         purge(shop)
         return located
 
-    monkeypatch.setattr(ReceiptDiscovery, "_find_by_escrow", then_purge)
+    monkeypatch.setattr(ReceiptDiscovery, "_find_escrows", then_purge)
     hash = shop.pay(payment, "25.00")
     shop.run()
     shop.finish()

@@ -75,13 +75,20 @@ def test_what_opens_nothing_reads_no_environment(
     for used in (secret, brief):
         tenants.authenticate(app_id, used, mode="sandbox")
     world.system.advance(1)
-    read, seen = world.storage.read, []
+    seen: list[str] = []
 
-    def noted(partition: str, work: Callable[..., object]) -> object:
-        seen.append(partition)
-        return read(partition, work)
+    def note(name: str) -> None:
+        asked: Callable[..., object] = getattr(world.storage, name)
 
-    monkeypatch.setattr(world.storage, "read", noted)
+        def noted(partition: str, question: object) -> object:
+            seen.append(partition)
+            return asked(partition, question)
+
+        monkeypatch.setattr(world.storage, name, noted)
+
+    note("read")
+    if hasattr(world.storage, "fetch"):
+        note("fetch")
     refused(world, other.id, secret)
     refused(world, app_id, brief)  # the process remembers where it belongs, until now
     seen.clear()
