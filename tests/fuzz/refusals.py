@@ -21,6 +21,9 @@ REASONS: Mapping[tuple[str, str, str], str] = {
     (".*", ".*", "must not contain U[+]0000|has a key that must not contain U[+]0000"): (
         "No text holds U+0000, which storage cannot keep; said once for all in the document."
     ),
+    (".*", ".*", "must have printable characters only|must not be blank"): (
+        "Which characters are printable grows with Unicode: no pattern says it."
+    ),
     (".*", ".*", "must be an integer within .*"): (
         "A whole number written with a point, as 1.0, is an integer to JSON Schema and none here."
     ),

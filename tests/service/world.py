@@ -182,6 +182,19 @@ class World:
         until = self.clock.now() + seconds * 1_000
         self.service.worker("sandbox").run_through(until, self._move)
 
+    def advance_until(
+        self, holds: Callable[[], bool], seconds: int = 60, *, most: int = 10
+    ) -> None:
+        """Advance by so many seconds, and on until it holds.
+
+        A weak storage may give a job early, whose next look is then later.
+        """
+        for _ in range(most):
+            self.advance(seconds)
+            if holds():
+                return
+        raise AssertionError("it does not come to hold")
+
     def _move(self, instant: int) -> None:
         before = self.clock.now()
         self.clock.advance_to(instant)

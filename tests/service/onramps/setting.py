@@ -89,9 +89,9 @@ def make_capable(world: World) -> None:
     world.service.verifications.simulate_decision(world.server, world.payer.id, "approved")
     world.service.capabilities.activate(world.server, world.payer.id, "us_bank_funding")
     world.run()
-    for _ in range(10):  # a weak storage may put a look off
-        world.advance(60)
+
+    def may_be_funded() -> bool:
         found = world.service.capabilities.list(world.server, world.payer.id)
-        if any((it.name, it.status) == ("us_bank_funding", "active") for it in found):
-            return
-    raise AssertionError("the capability does not become active")
+        return ("us_bank_funding", "active") in {(it.name, it.status) for it in found}
+
+    world.advance_until(may_be_funded)

