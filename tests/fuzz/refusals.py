@@ -106,6 +106,9 @@ REASONS: Mapping[tuple[str, str, str], str] = {
         "routingNumber",
         ".*",
     ): "Its digits must agree with each other, and be given out.",
+    ("addBankAccount", "address[.]state", "must be a state as .*"): (
+        "The requirements of bank accounts list the states; the pattern says two letters."
+    ),
     ("submitPublicTransaction", "transactionHash", "must be 0x and .*"): ADDRESS,
     ("createAccount", r"wallets\[\]", "is given twice"): "Objects that differ may be one wallet.",
     ("createAccount", r"wallets\[\][.]address", "is given twice"): (
