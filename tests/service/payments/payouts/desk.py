@@ -54,11 +54,11 @@ class Desk:
         self.account = self.add_account()
 
     def add_account(self, **changes: Any) -> BankAccount:
-        """A bank account that the bank has approved."""
+        """A bank account that the bank has decided on."""
         new = attrs.evolve(NEW_ACCOUNT, **changes)
         made = self.world.service.bank_accounts.add(self.world.server, self.world.payer.id, new)
         self.world.run()
-        self.world.advance_until(lambda: self.world.get(BankAccount, made.id).status == "active")
+        self.world.advance_until(lambda: self.world.get(BankAccount, made.id).status != "pending")
         return self.world.get(BankAccount, made.id)
 
     def _may_pay_out(self) -> bool:
