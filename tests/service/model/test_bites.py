@@ -35,7 +35,7 @@ from payments_core.payments.refunds import lifecycle as refunds
 from payments_core.storage.memory.transaction import MemoryTransaction
 from tests.service.model.episode import Violation, run
 
-SEEDS = 400
+SEEDS = 600
 """So many episodes are enough for each of the faults."""
 
 Plant = Callable[[pytest.MonkeyPatch], None]
@@ -230,7 +230,7 @@ PLANTED: dict[Plant, int] = {
     what_was_sent_can_be_withdrawn: 2,
     reverted_transfers_are_not_noticed: 1,
     reorganisations_are_not_told: 5,
-    holds_hold_nothing: 127,
+    holds_hold_nothing: 593,
     nothing_expires: 0,
     evidence_keeps_no_payment: 138,
     purged_escrows_are_forgotten: 63,
