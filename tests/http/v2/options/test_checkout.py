@@ -296,11 +296,19 @@ def test_one_action_from_16_threads_is_used_once(checkout: Checkout) -> None:
     payment = checkout.create().json
     option = checkout.option(payment)
     seen = together(16, lambda n: checkout.authorize(payment, option, key=f"k{n}"))
-    outcomes = Counter("200" if one.status == 200 else one.code for one in seen)
-    assert outcomes.pop("200") == 1
-    # PostgreSQL gives up a lock after 2 s, which a disk that is slow may take
-    assert set(outcomes) <= {"action_already_used", "idempotency_in_progress"}
+    outcomes = Counter(
+        "200" if one.status == 200 else _settled(checkout, payment, option, n, one.code)
+        for n, one in enumerate(seen)
+    )
+    assert outcomes == {"200": 1, "action_already_used": 15}
     assert checkout.available(checkout.payer) == ("75.00", "25000000")
+
+
+def _settled(checkout: Checkout, payment: Any, option: Any, n: int, code: str) -> str:
+    """The code of a refusal; PostgreSQL gives up a lock after 2 s, and that caller asks again."""
+    if code != "idempotency_in_progress":
+        return code
+    return str(checkout.authorize(payment, option, key=f"k{n}").code)
 
 
 def test_one_key_from_16_threads_has_one_effect(checkout: Checkout) -> None:
