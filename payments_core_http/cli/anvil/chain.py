@@ -9,6 +9,10 @@ from __future__ import annotations
 
 import gzip
 import math
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TypeVar
 
 import msgspec
 
@@ -45,6 +49,10 @@ _ZERO_ADDRESS = "0x0000000000000000000000000000000000000000"
 _FEE = 10**11
 _GAS = 500_000
 _MAX_MINE_ATTEMPTS = 20
+_MAX_POOL_LOOKS = 20
+_POOL_LOOK_S = 0.005
+
+T = TypeVar("T")
 
 
 class AnvilChain(EvmChain):
@@ -195,12 +203,44 @@ class AnvilChain(EvmChain):
             back = [
                 [raw, depth - 1] for raw in self._read_raw_transactions(latest - depth + 1, latest)
             ]
-        self._run_method("anvil_reorg", depth, back)
+        with self._mining_paused():
+            self._run_method("anvil_reorg", depth, back)
         self._looked = min(self._looked, latest - depth)
         for environment_id, before in sorted(self._opened.items()):
             if before >= latest - depth:  # what made its operator one is undone too
                 self.open_environment(environment_id)
         return self.heads()
+
+    @contextmanager
+    def _mining_paused(self) -> Iterator[None]:
+        """No block is being made, so that a reorg does not undo half of one.
+
+        Anvil mines a sent transaction a moment after its answer, and does not hold that back while
+        it undoes blocks: the receipt would stay and the transfer would not.
+        """
+        if not self._read_value("anvil_getAutomine", bool):
+            yield
+            return
+        for _ in range(_MAX_MINE_ATTEMPTS):
+            self._wait_for_empty_pool()
+            self._run_method("evm_setAutomine", False)
+            if self._count_pooled() == 0:  # a transaction leaves the pool after it was mined
+                break
+            self._run_method("evm_setAutomine", True)
+        try:
+            yield
+        finally:
+            self._run_method("evm_setAutomine", True)
+
+    def _wait_for_empty_pool(self) -> None:
+        """Nothing waits to be mined, or nothing of it is mined without more blocks."""
+        for _ in range(_MAX_POOL_LOOKS):
+            if self._count_pooled() == 0:
+                return
+            time.sleep(_POOL_LOOK_S)
+
+    def _count_pooled(self) -> int:
+        return int(self._read_value("txpool_status", _PoolStatus).pending, 16)
 
     def _read_raw_transactions(self, first: int, last: int) -> list[str]:
         """The signed transactions of these blocks, in their order."""
@@ -252,6 +292,10 @@ class AnvilChain(EvmChain):
             self._run_method("anvil_mine", "0x1")
         raise ChainUnavailable("the node accepted a transaction but did not mine it")
 
+    def _read_value(self, method: str, shape: type[T]) -> T:
+        (raw,) = self._query_node([RpcCall(method, ())])
+        return msgspec.json.decode(raw, type=shape)
+
     def _run_method(self, method: str, *params: object) -> None:
         self._query_node([RpcCall(method, params)])
 
@@ -261,6 +305,10 @@ class AnvilChain(EvmChain):
 
 class _Block(msgspec.Struct):
     transactions: list[str]
+
+
+class _PoolStatus(msgspec.Struct):
+    pending: str
 
 
 _BLOCK_DECODER = msgspec.json.Decoder(_Block)
