@@ -18,6 +18,7 @@ from payments_core_http.pages.languages import Language
 from payments_core_http.pages.qr_codes import render_qr_code
 from payments_core_http.pages.words import (
     HELD_AT_CLOSE_WORDS,
+    LATE_PROCESSING_WORDS,
     NOTICE_WORDS,
     PART_PROCESSING_WORDS,
     RECEIPT_WORDS,
@@ -36,8 +37,10 @@ _POLL_MS = 10_000
 _SOON_MS = 2_000
 """How often the script asks whether the page has changed: soon after a transfer was sent."""
 
+_ENDED_EMPTY: tuple[Stage, ...] = ("expired", "cancelled")
+
 _GOOD: tuple[Stage, ...] = ("received", "paid")
-_UNPAID: tuple[Stage, ...] = (*_TIMED, "expired", "cancelled")
+_UNPAID: tuple[Stage, ...] = (*_TIMED, *_ENDED_EMPTY)
 
 
 @attrs.frozen(kw_only=True)
@@ -154,10 +157,12 @@ def build_view(page: CheckoutPage, language: Language) -> CheckoutView:
         expires_at=language.format_instant(payment.expires_at) if is_timed else None,
         expires_iso=format_iso(payment.expires_at) if is_timed else None,
         left_ms=payment.expires_at - page.looked_at if is_timed else None,
-        may_change=page.stage in _PASSING,
+        may_change=page.stage in _PASSING or _is_late_pending(page),
         poll_ms=_SOON_MS if is_submitted else _POLL_MS,
         is_elsewhere=page.stage in _TIMED and not page.due and not is_submitted,
-        return_url=None if is_submitted else _choose_return_url(payment, page.stage),
+        return_url=None
+        if is_submitted or _is_late_pending(page)
+        else _choose_return_url(payment, page.stage),
     )
 
 
@@ -167,9 +172,16 @@ def _choose_words(page: CheckoutPage) -> Words:
         return NOTICE_WORDS["submitted"]
     if page.stage == "processing" and page.due:
         return PART_PROCESSING_WORDS
+    if _is_late_pending(page):
+        return LATE_PROCESSING_WORDS
     if page.stage == "failed" and page.payment.books.held_amount > 0:
         return HELD_AT_CLOSE_WORDS
     return STAGE_WORDS[page.stage]
+
+
+def _is_late_pending(page: CheckoutPage) -> bool:
+    """Whether a transfer is on its way to a Payment that ended with nothing."""
+    return page.stage in _ENDED_EMPTY and page.pending_amount > 0
 
 
 def _strip_color(color: str | None) -> str | None:

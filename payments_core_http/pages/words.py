@@ -159,6 +159,17 @@ PART_PROCESSING_WORDS = Words(
 )
 """Of the stage `processing` where what is on its way is too little."""
 
+LATE_PROCESSING_WORDS = Words(
+    "warn",
+    N_("A late transfer is being confirmed"),
+    N_(
+        "A transfer has arrived after the payment had ended. It counts once the network cannot"
+        " undo it; then the merchant decides whether to accept it or to send it back. Do not send"
+        " it again."
+    ),
+)
+"""Of a Payment that ended with nothing, where a transfer is on its way all the same."""
+
 HELD_AT_CLOSE_WORDS = Words(
     "warn",
     N_("This payment was closed"),

@@ -117,6 +117,7 @@ SCENES: Mapping[str, Callable[[], Page]] = {
     "ending": lambda: pass_unnoticed(make_page(), 3_601),
     "expired": lambda: end(make_page()),
     "cancelled": lambda: post(make_page(), "/cancel"),
+    "late-processing": lambda: send_unconfirmed(end(make_page())),
     "late": lambda: send(end(make_page()), "25"),
     "short": lambda: end(send(make_page(), "10")),
     "undone": lambda: reorg(send(make_page(), "10")),

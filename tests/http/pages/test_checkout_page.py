@@ -93,6 +93,19 @@ class TestWhatItSays:
         assert escrow(page) not in html.text
         assert not list(html.all("time")), "its payer has nothing to do in time"
 
+    def test_a_late_transfer_that_is_being_confirmed_has_arrived(self, checkout: Checkout) -> None:
+        page = Page(checkout, cancelUrl="https://shop.example/again")
+        checkout.advance(3_601)
+        body = {"chainId": BASE, "assetSymbol": "USDC", "to": escrow(page), "amount": "25"}
+        checkout.door.call("POST", "/v2/sandbox/transfers", body)
+        checkout.advance(2)
+        html = look(page)
+        assert html.stage == "expired"
+        assert "A late transfer is being confirmed" in html.text
+        assert "Nothing arrived" not in html.text
+        assert "This page updates by itself." in html.text
+        assert "https://shop.example/again" not in [one["href"] for one in html.all("a")]
+
     def test_paid(self, checkout: Checkout) -> None:
         page = Page(checkout, successUrl="https://shop.example/thanks?a=1&b=2")
         checkout.transfer(escrow(page), "25")
