@@ -270,6 +270,7 @@ def undo_what_was_final(stage: Stage, rng: random.Random) -> None:
         _wake(stage, rng)
     process = _let_a_process(stage, rng)
     process.advance(rng.choice((8, 10, 12)))
+    stage.reorged.add(BASE)
     stage.reorged_deeply.add(BASE)
     depth = rng.randint(2 * CONFIRMATIONS, 12)
     stage.sandbox().reorg(stage.server, BASE, depth, reinclude=False)

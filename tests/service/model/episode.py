@@ -250,14 +250,13 @@ class _Heard(logging.Handler):
             self._stage.tally["alarm of a purged escrow"] += 1
             self._stage.alarms.append(text)
             return
+        if "did not come in" in text:
+            self._stage.tally["alarm"] += 1
+            if self._stage.reorged:  # it undid a bank's delivery, which the bank makes only once
+                return
         if any(
             words in text
-            for words in (
-                "undid it in a reorg",
-                "a reorg undid",
-                "has a reorg deeper",
-                "did not come in",
-            )
+            for words in ("undid it in a reorg", "a reorg undid", "has a reorg deeper")
         ):
             self._stage.tally["alarm"] += 1
             if self._stage.reorged_deeply:

@@ -104,6 +104,7 @@ def reorg(stage: Stage, rng: random.Random) -> None:
     if stage.may_reorg_deeply and rng.random() < 0.6:
         depth = rng.randint(CONFIRMATIONS + 1, 12)
     chain_id = _chain(rng)
+    stage.reorged.add(chain_id)
     if depth > CONFIRMATIONS:
         stage.reorged_deeply.add(chain_id)
     stage.tally[f"reorg {'deep' if depth > CONFIRMATIONS else 'shallow'}"] += 1

@@ -138,6 +138,7 @@ class Stage:
         self._failures = Failures(self.ports)
         self.options: list[tuple[int, Any]] = []
         self.deposit_addresses: list[str] = []
+        self.reorged: set[int] = set()
         self.reorged_deeply: set[int] = set()
         self.faults: list[tuple[str, str]] = []
         self.alarms: list[str] = []
