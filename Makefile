@@ -219,6 +219,11 @@ kills: $(READY) ## Kill -9 a worker on a real node 100 times, by steps and by th
 	@PAYMENTS_KILLS=$(or $(KILLS),100) $(if $(SEED),PAYMENTS_KILL_SEED=$(SEED)) \
 		$(PY) -m pytest -q -s tests/chains/evm/test_kills.py
 
+.PHONY: sandbox-kills
+sandbox-kills: $(READY) ## Kill -9 a sandbox at random points of Payments, and time their success; KILLS=30 SEED=
+	@PAYMENTS_KILLS=$(or $(KILLS),30) $(if $(SEED),PAYMENTS_KILL_SEED=$(SEED)) \
+		$(PY) -m pytest -q -s tests/cli/test_kills.py
+
 .PHONY: lives
 lives: $(READY) ## Play random lives on an EVM chain with pools, spikes, reorgs, crashes; MINUTES=20 SEED=
 	@$(PY) -m tests.chains.evm.life $(if $(MINUTES),--minutes $(MINUTES)) $(if $(SEED),--seed $(SEED)) $(ARGS)

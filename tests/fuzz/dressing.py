@@ -10,6 +10,7 @@ import zlib
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from schemathesis.core import NotSet
 from schemathesis.core.parameters import ParameterLocation
 
 from payments_core_http.errors import LEGACY_PREFIX
@@ -194,7 +195,8 @@ class Dice:
     """Chances that a request decides by what it is."""
 
     def __init__(self, case: Case) -> None:
-        parts = (case.method, case.path, case.path_parameters, case.query, case.body)
+        body = None if isinstance(case.body, NotSet) else case.body  # its repr has an address
+        parts = (case.method, case.path, case.path_parameters, case.query, body)
         self._text = repr(parts).encode("utf-8", "surrogatepass")
 
     def roll(self, what: str) -> int:

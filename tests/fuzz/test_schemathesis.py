@@ -18,14 +18,11 @@ SEED = 20_260_909
 NOTHING_SUCCEEDS = {"depositAtSandboxBank", "decideSandboxPayout"}
 """Nothing is paid to banks, or arrives from them, yet."""
 
-ONLY_IN_CHAINS: set[str] = set()
-"""Succeeds only after a PUT in the same chain, which chance does not always bring."""
-
 WANTED = {
     f"{method.upper()} {path}"
     for path, operations in build_document()["paths"].items()
     for method, operation in operations.items()
-    if operation["operationId"] not in NOTHING_SUCCEEDS | ONLY_IN_CHAINS
+    if operation["operationId"] not in NOTHING_SUCCEEDS
 }
 
 

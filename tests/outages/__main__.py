@@ -3,6 +3,7 @@
 make outages                    5 minutes from a seed of chance, which is printed
 make outages MINUTES=20 SEED=7
 make outages ARGS=--citus
+make outages ARGS=--only-workers
 
 Two `payments serve` and three `payments worker` on a PostgreSQL with a synchronous standby. Every
 two seconds one of them is killed; the database is restarted twice and fails over once. In the end
@@ -37,6 +38,9 @@ def main() -> int:
     parser.add_argument(
         "--citus", action="store_true", help="a coordinator and two nodes, which die in turn"
     )
+    parser.add_argument(
+        "--only-workers", action="store_true", help="kill workers alone, and no database"
+    )
     asked = parser.parse_args()
     print(f"SEED={asked.seed}", flush=True)
     plan = Plan(
@@ -47,6 +51,7 @@ def main() -> int:
         shoppers=asked.shoppers,
         careless=asked.careless,
         citus=asked.citus,
+        only_workers=asked.only_workers,
     )
     with tempfile.TemporaryDirectory(prefix="outages") as made:
         folder = asked.keep or Path(made)

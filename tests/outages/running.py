@@ -43,7 +43,8 @@ class Plan:
 
     When the storm is over, what is under way is left to itself for `settle_s`, in real time: what
     the killed have leased is theirs for a minute. Then the sandbox's clock is moved. With
-    `careless` the database loses what was answered, and that must be found.
+    `careless` the database loses what was answered, and that must be found. With `only_workers`
+    nothing else is killed, and the database stays up.
     """
 
     seed: int
@@ -57,6 +58,7 @@ class Plan:
     replicated: bool = True
     careless: bool = False
     citus: bool = False
+    only_workers: bool = False
 
 
 @attrs.frozen(kw_only=True)
@@ -156,7 +158,11 @@ class _Run:
             shopper.start()
         wait_until_open(shoppers, OPEN_S)
         self.say(f"{plan.calm_s:.0f} s of calm, then {plan.storm_s:.0f} s of storm")
-        storm = Storm(processes, self.databases, plan.seed, plan.storm_s)
+        storm = (
+            Storm([p for p in processes if p.role == "worker"], None, plan.seed, plan.storm_s)
+            if plan.only_workers
+            else Storm(processes, self.databases, plan.seed, plan.storm_s)
+        )
         time.sleep(plan.calm_s)
         storm.rage()
         stopping.set()

@@ -27,11 +27,13 @@ class Happening:
 
 
 class Storm:
-    """A storm of so many seconds, after a calm that begins when it is made. The seed decides who
-    is killed when."""
+    """A storm of so many seconds, after a calm that begins when it is made.
+
+    The seed decides who is killed when. Without databases, theirs stay up.
+    """
 
     def __init__(
-        self, processes: Sequence[Process], databases: Database, seed: int, seconds: float
+        self, processes: Sequence[Process], databases: Database | None, seed: int, seconds: float
     ) -> None:
         self._processes = processes
         self._databases = databases
@@ -46,12 +48,14 @@ class Storm:
         """Do it all. Raises what went wrong with the database's own programs."""
         self.began = time.monotonic()
         until = self.began + self._seconds
-        outages = threading.Thread(target=self._outages, name="outages", daemon=True)
-        outages.start()
+        outages = threading.Thread(target=self._outages, args=(self._databases,), daemon=True)
+        if self._databases is not None:
+            outages.start()
         while time.monotonic() + KILL_EVERY_S <= until:
             time.sleep(KILL_EVERY_S)
             self._kill_one()
-        outages.join()
+        if self._databases is not None:
+            outages.join()
         self.ended = time.monotonic()
         if self._faults:
             raise self._faults[0]
@@ -63,12 +67,12 @@ class Storm:
             if process.kill():
                 return
 
-    def _outages(self) -> None:
+    def _outages(self, databases: Database) -> None:
         try:
-            for share, outage in self._databases.plan:
+            for share, outage in databases.plan:
                 time.sleep(max(0.0, self.began + share * self._seconds - time.monotonic()))
                 began = time.monotonic()
-                down = self._databases.do(outage)
+                down = databases.do(outage)
                 self.happenings.append(Happening(outage, began, down, time.monotonic()))
         except Exception as error:
             self._faults.append(error)
