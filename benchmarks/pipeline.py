@@ -83,7 +83,13 @@ class Bench:
         self.counter = 0
 
     def call(
-        self, method: str, path: str, body: Any = None, headers: dict[str, str] | None = None
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        headers: dict[str, str] | None = None,
+        *,
+        query: str = "",
     ) -> Any:
         """One request straight into the WSGI application."""
         raw = b"" if body is None else json.dumps(body).encode()
@@ -91,7 +97,7 @@ class Bench:
             "REQUEST_METHOD": method,
             "PATH_INFO": path,
             "SCRIPT_NAME": "",
-            "QUERY_STRING": "",
+            "QUERY_STRING": query,
             "SERVER_NAME": "bench",
             "SERVER_PORT": "80",
             "SERVER_PROTOCOL": "HTTP/1.1",
@@ -118,18 +124,18 @@ class Bench:
         self.counter += 1
         return f"bench-{self.counter}"
 
-    def create(self) -> Any:
+    def create(self, **more: Any) -> Any:
         """One Payment, over WSGI."""
         return self.call(
             "POST",
             "/v2/payments",
-            payment(self.recipient),
+            {**payment(self.recipient), **more},
             {**self.basic, "Idempotency-Key": self.next()},
         )
 
-    def option(self) -> tuple[str, dict[str, str], str]:
+    def option(self, **more: Any) -> tuple[str, dict[str, str], str]:
         """A Payment with an option; the path and headers of its authorization, and its action."""
-        made = self.create()
+        made = self.create(**more)
         headers = {**self.bearer, "X-Service-Payment-Secret": made["clientSecret"]}
         path = f"/v2/client/me/payments/{made['id']}/options"
         option = self.call("POST", path, {}, headers)["option"]
