@@ -56,14 +56,14 @@ class Language:
         return translated % isolated
 
     def format_amount(self, amount_atomic: int, asset: Asset) -> str:
-        """An amount with its symbol, exact however long it is.
+        """An amount with its symbol on the same line, exact however long it is.
 
         Babel's own way goes through a decimal context, which rounds what has more than 28 digits.
         """
         symbols = self.locale.number_symbols["latn"]
         whole, point, fraction = format_amount(amount_atomic, asset.decimals).partition(".")
         grouped = f"{int(whole):,}".replace(",", symbols["group"])
-        return f"{grouped}{symbols['decimal'] if point else ''}{fraction} {asset.symbol}"
+        return f"{grouped}{symbols['decimal'] if point else ''}{fraction}\u00a0{asset.symbol}"
 
     def format_number(self, number: int) -> str:
         """A whole number."""

@@ -70,7 +70,7 @@ class TestWhatItSays:
         [wallet] = [one for one in html.all("a") if one.get("class") == "wallet"]
         assert str(wallet["href"]).endswith("&uint256=15000000")
         assert "Confirmed" in html.text
-        assert "\u206815.00 USDC\u2069 is still due." in html.text
+        assert "\u206815.00\u00a0USDC\u2069 is still due." in html.text
 
     def test_a_part_that_is_being_confirmed_asks_for_the_rest(self, checkout: Checkout) -> None:
         page = Page(checkout)
@@ -80,7 +80,7 @@ class TestWhatItSays:
         html = look(page)
         assert html.stage == "processing"
         assert "A part of the payment is being confirmed" in html.text
-        assert "\u206815.00 USDC\u2069 is still due." in html.text
+        assert "\u206815.00\u00a0USDC\u2069 is still due." in html.text
 
     def test_processing_counts_blocks_and_asks_for_nothing(self, checkout: Checkout) -> None:
         page = Page(checkout)
@@ -142,7 +142,7 @@ class TestWhatItSays:
         checkout.transfer(escrow(page), "31")
         html = look(page)
         assert html.stage == "paid"
-        assert "\u20686.00 USDC\u2069 more than the amount has arrived" in html.text
+        assert "\u20686.00\u00a0USDC\u2069 more than the amount has arrived" in html.text
 
     def test_duplicate(self, checkout: Checkout) -> None:
         page = Page(checkout)
@@ -159,7 +159,7 @@ class TestWhatItSays:
         checkout.transfer(escrow(page), "25")
         html = look(page)
         assert html.stage == "late"
-        assert "25.00 USDC" in html.text
+        assert "25.00\u00a0USDC" in html.text
 
     def test_short_at_the_end(self, checkout: Checkout) -> None:
         page = Page(checkout)
@@ -186,7 +186,7 @@ class TestWhatItSays:
         checkout.advance(60)
         html = look(page)
         assert html.stage == "refunded"
-        assert "\u206825.00 USDC\u2069 has been sent back" in html.text
+        assert "\u206825.00\u00a0USDC\u2069 has been sent back" in html.text
 
     def test_closed_while_something_is_held(self, checkout: Checkout) -> None:
         page = Page(checkout)
@@ -198,11 +198,11 @@ class TestWhatItSays:
         checkout.advance(60)
         html = look(page)
         assert html.stage == "failed"
-        assert "\u206810.00 USDC\u2069 is still held" in html.text
+        assert "\u206810.00\u00a0USDC\u2069 is still held" in html.text
         checkout.door.call("POST", f"/v2/payments/{id}/refunds", {}, key="back")
         checkout.advance(60)
         html = look(page)
-        assert "\u206810.00 USDC\u2069 has been sent back" in html.text
+        assert "\u206810.00\u00a0USDC\u2069 has been sent back" in html.text
         assert "still held" not in html.text
 
     def test_one_that_a_vault_alone_can_pay_sends_nobody_to_the_address(

@@ -98,12 +98,12 @@ class TestNumbers:
     @pytest.mark.parametrize(
         ("tag", "amount", "text"),
         [
-            ("en", 25_000_000, "25.00 USDC"),
-            ("en", 1_234_567_890_123, "1,234,567.890123 USDC"),
-            ("en", 1, "0.000001 USDC"),
-            ("en", 100_000, "0.10 USDC"),
-            ("es", 25_500_000, "25,50 USDC"),
-            ("en", 10**77 + 1, f"{10**71:,}.000001 USDC"),
+            ("en", 25_000_000, "25.00\u00a0USDC"),
+            ("en", 1_234_567_890_123, "1,234,567.890123\u00a0USDC"),
+            ("en", 1, "0.000001\u00a0USDC"),
+            ("en", 100_000, "0.10\u00a0USDC"),
+            ("es", 25_500_000, "25,50\u00a0USDC"),
+            ("en", 10**77 + 1, f"{10**71:,}.000001\u00a0USDC"),
         ],
     )
     def test_of_an_amount(self, tag: str, amount: int, text: str) -> None:
@@ -112,7 +112,7 @@ class TestNumbers:
     @pytest.mark.parametrize("tag", LANGUAGES)
     def test_no_digit_is_lost_in_any_language(self, tag: str) -> None:
         for amount in (1, 999_999, 1_000_001, 123_456_789_012_345_678):
-            text = get_language(tag).format_amount(amount, USDC).removesuffix(" USDC")
+            text = get_language(tag).format_amount(amount, USDC).removesuffix("\u00a0USDC")
             digits = "".join(one for one in text if one.isdigit())
             written = Decimal(amount).scaleb(-6)
             assert Decimal(digits.lstrip("0") or "0") == Decimal(

@@ -65,7 +65,7 @@ def test_what_came_too_much_or_twice_is_told(checkout: Checkout) -> None:
     press(over, "mine")
     press(twice, "pay_twice")
     press(twice, "mine")
-    assert "\u20682.50 USDC\u2069 more than the amount has arrived" in look(over).text
+    assert "\u20682.50\u00a0USDC\u2069 more than the amount has arrived" in look(over).text
     assert "The payment arrived twice" in look(twice).text
 
 
