@@ -125,8 +125,9 @@ class UnmatchedTransfers:
             if bank is None:
                 raise BankUnavailable("this deployment has no bank for on-ramps")
             incoming = bank.find_incoming(id)
-            if incoming is not None and self._hand_over(mode, incoming):
-                self._committer.finish(claimed)
+            handed_over = None if incoming is None else self._hand_over(mode, incoming)
+            if handed_over is not None:
+                self._committer.finish(claimed, handed_over)
                 return
             if incoming is not None and incoming.status == "received":
                 try:
@@ -166,16 +167,23 @@ class UnmatchedTransfers:
         if is_news and shown.status == "returned":
             _log.warning("bank transfer %s matches no on-ramp and was sent back", id)
 
-    def _hand_over(self, mode: str, incoming: IncomingTransfer) -> bool:
+    def _hand_over(self, mode: str, incoming: IncomingTransfer) -> Decision[None] | None:
         """Have the transfer followed for the on-ramp that the bank shows it for after all: the
-        notice did not say. Whether there is one; one of the other mode is left to that."""
+        notice did not say. What becomes of this job, or None where there is no such on-ramp; one of
+        the other mode is left to that.
+
+        For one that cannot be read it waits: the transfer must not go back as if for nobody.
+        """
         if incoming.account_key is None:
-            return False
-        found = self._storage.locate(OnrampAccount, "by_bank_key", [(incoming.account_key,)])
+            return None
+        keys = [(incoming.account_key,)]
+        found, damaged = locate_with_damaged(self._storage, OnrampAccount, "by_bank_key", keys)
         for owner in found:
             if is_of_mode(self._storage, owner.partition, mode):
                 self._follow(mode, owner.partition, incoming.id, owner.record)
-        return bool(found)
+        if damaged:
+            return Decision(None, next_run_at=self._clock.now() + LOOK_AGAIN_MS)
+        return Decision(None) if found else None
 
     def _follow(self, mode: str, partition: str, incoming_id: str, onramp: OnrampAccount) -> None:
         def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[None]:

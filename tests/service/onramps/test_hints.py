@@ -10,9 +10,14 @@ import pytest
 from payments_core.banks.incoming import IncomingTransfer, NoticePage
 from payments_core.clock import HOUR, SECOND
 from payments_core.errors import InvalidState
+from payments_core.maintenance.damaged_rows import DamagedRow, DamagedRows
 from payments_core.onramps.fields import NewOnrampAccount, NewOnrampDestination
+from payments_core.onramps.record import OnrampAccount
+from payments_core.record_types import RECORD_TYPES
+from payments_core.storage import documents
 from payments_core.storage.memory.adapter import MemoryStorage
 from tests.service.onramps.setting import OnrampSetting
+from tests.service.spoiling import spoil
 from tests.service.world import BASE, World
 
 
@@ -67,10 +72,8 @@ def test_a_sum_that_changes_on_the_way_is_not_credited(
     assert "or sum" in caplog.text
 
 
-def test_a_notice_without_the_account_leads_to_the_on_ramp_all_the_same(
-    setting: OnrampSetting, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    world, before = setting.world, setting.balance()
+def hide_accounts(setting: OnrampSetting, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From now on no notice says which account it is about."""
     list_notices = setting.bank.list_incoming_notices
 
     def list_without_keys(limit: int = 100, after: str | None = None) -> NoticePage:
@@ -78,10 +81,40 @@ def test_a_notice_without_the_account_leads_to_the_on_ramp_all_the_same(
         return attrs.evolve(page, notices=[attrs.evolve(n, account_key=None) for n in page.notices])
 
     monkeypatch.setattr(setting.bank, "list_incoming_notices", list_without_keys)
+
+
+def test_a_notice_without_the_account_leads_to_the_on_ramp_all_the_same(
+    setting: OnrampSetting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world, before = setting.world, setting.balance()
+    hide_accounts(setting, monkeypatch)
     setting.deposit("100.00")
     world.finish()
     assert setting.transaction.status == "settled"
     assert setting.balance() - before == 100_000_000
+
+
+def test_a_transfer_for_an_on_ramp_that_cannot_be_read_waits_for_its_repair(
+    setting: OnrampSetting, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Its job failed until it was parked."""
+    world = setting.world
+    hide_accounts(setting, monkeypatch)
+    setting.deposit("100.00")
+    unmatched = setting.deposit("7.00", outcome="unmatched")
+    stored = world.get(OnrampAccount, setting.onramp.id)
+    where = spoil(world.storage, world.environment_id, stored)
+    world.finish()
+    world.advance(2 * HOUR // SECOND)
+    assert f"ALARM: {where} cannot be read and is skipped" in caplog.text
+    assert "parked" not in caplog.text
+    returned = setting.bank.find_incoming(unmatched.id)
+    assert returned is not None and returned.status == "returned"
+    DamagedRows(world.service.ports, RECORD_TYPES).repair(
+        DamagedRow("onramp_accounts", world.environment_id, stored.id), documents.encode(stored)
+    )
+    world.advance(2 * HOUR // SECOND)
+    assert setting.transaction.status == "settled"
 
 
 def test_nobody_sends_money_to_a_number_that_is_not_made(setting: OnrampSetting) -> None:
