@@ -36,9 +36,9 @@ from payments_core.payments.details import (
     load_receipts,
     sum_pending_amount,
 )
-from payments_core.payments.options.direct_lifecycle import list_new_submissions
 from payments_core.payments.options.record import DirectOption
-from payments_core.payments.receipts.record import Receipt, TrackedTransaction
+from payments_core.payments.options.selection import has_locking_submission
+from payments_core.payments.receipts.record import Receipt
 from payments_core.payments.record import Payment, PaymentLink
 from payments_core.storage.port import Snapshot
 from payments_core.tenants.authorization import Authority, Requirement, authorize
@@ -137,7 +137,7 @@ class Checkout:
             snapshot: Snapshot, payment: Payment
         ) -> tuple[tuple[Receipt, ...], PaymentSettings, bool]:
             settings = snapshot.get(PaymentSettings, SETTINGS_ID) or DEFAULT_SETTINGS
-            is_submitted = _has_new_submission(snapshot, payment, now)
+            is_submitted = has_locking_submission(snapshot, payment, now=now)
             return load_receipts(snapshot, payment.id), settings, is_submitted
 
         environment, payment, more = self._find_linked(code, mode, load_more)
@@ -207,21 +207,6 @@ class Checkout:
     def _make_secret(self, environment: Environment, payment: Payment) -> str:
         claims = Claims(environment.id, payment.id, payment.api_version, 0)
         return self._tokens.payment_secret(claims)
-
-
-def _has_new_submission(snapshot: Snapshot, payment: Payment, now: Instant) -> bool:
-    """Whether the payer has just named a transfer that no block has yet.
-
-    A second payment beside it would be too much; an invented one keeps nobody from paying for long.
-    """
-    options = (snapshot.get(DirectOption, id) for id in payment.direct_option_ids)
-    tracked = (
-        snapshot.get(TrackedTransaction, id)
-        for option in options
-        if option is not None
-        for id in list_new_submissions(option, now=now)
-    )
-    return any(one is not None and one.watched and not one.receipt_ids for one in tracked)
 
 
 def load_payment(snapshot: Snapshot, payment_id: str) -> Payment:

@@ -5,6 +5,8 @@ Only receipts move it. What a payer submits says where to look.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+
 import attrs
 
 from payments_core.clock import MINUTE, Instant
@@ -15,7 +17,7 @@ from payments_core.money import Atomic
 from payments_core.payments.machine import OPEN
 from payments_core.payments.options.lifecycle import OPTION, SELECTION
 from payments_core.payments.options.record import DirectOption, Submission
-from payments_core.payments.receipts.record import tracked_transaction_id
+from payments_core.payments.receipts.record import TrackedTransaction, tracked_transaction_id
 from payments_core.payments.record import Payment
 
 MAX_SUBMISSIONS = 5
@@ -24,6 +26,10 @@ MAX_SUBMISSIONS = 5
 SUBMISSION_LOCK_MS = 2 * MINUTE
 """So long a submission locks its option while no node knows the transaction: it may be on its way
 to the nodes, and a second payment beside it would be too much. An invented one locks no longer."""
+
+SUBMISSION_LOCK_EVERY_MS = 10 * MINUTE
+"""So often at most such a lock begins for one Payment, whatever option it is of: with the Payment's
+secret anybody may invent transactions, and one lock after the other would keep all others out."""
 
 
 def new_direct_option(
@@ -129,12 +135,41 @@ def is_locked(option: DirectOption, payment: Payment) -> bool:
     return not named.isdisjoint(payment.sighted)
 
 
-def list_new_submissions(option: DirectOption, *, now: Instant) -> tuple[str, ...]:
-    """The evidence ids of submissions that lock the option although no node may know them yet."""
-    return tuple(
-        _tracked_id(option, item)
-        for item in option.submissions
-        if now < item.submitted_at + SUBMISSION_LOCK_MS
+def list_submissions(option: DirectOption) -> tuple[str, ...]:
+    """The evidence ids of what the payer named."""
+    return tuple(_tracked_id(option, item) for item in option.submissions)
+
+
+def has_new_submission(option: DirectOption, *, now: Instant) -> bool:
+    """Whether a submission is new enough to lock although no node knows the transaction yet."""
+    return any(now < item.submitted_at + SUBMISSION_LOCK_MS for item in option.submissions)
+
+
+def list_locking_submissions(
+    options: Iterable[DirectOption], tracked: Mapping[str, TrackedTransaction], *, now: Instant
+) -> frozenset[str]:
+    """The evidence ids of submissions that lock a Payment although no node knows them yet.
+
+    `options` are all direct ones of the Payment, `tracked` what there is of `list_submissions`.
+    A submission begins a lock unless another began less than SUBMISSION_LOCK_EVERY_MS before, and
+    the lock ends after SUBMISSION_LOCK_MS. What paid the Payment begins none.
+    """
+    unpaid = sorted(
+        (item.submitted_at, id)
+        for option in options
+        for item, id in zip(option.submissions, list_submissions(option), strict=True)
+        if id not in tracked or not tracked[id].receipt_ids
+    )
+    begun: Instant | None = None
+    for submitted_at, _ in unpaid:
+        if begun is None or submitted_at >= begun + SUBMISSION_LOCK_EVERY_MS:
+            begun = submitted_at
+    if begun is None or now >= begun + SUBMISSION_LOCK_MS:
+        return frozenset()
+    return frozenset(
+        id
+        for submitted_at, id in unpaid
+        if submitted_at >= begun and id in tracked and tracked[id].watched
     )
 
 

@@ -9,9 +9,11 @@ from payments_core.payments.details import lock_direct_option, lock_option
 from payments_core.payments.funding import lifecycle as funding
 from payments_core.payments.options import direct_lifecycle as direct
 from payments_core.payments.options import lifecycle
+from payments_core.payments.options.record import DirectOption
 from payments_core.payments.receipts.record import TrackedTransaction
 from payments_core.payments.record import Payment
-from payments_core.storage.port import Transaction
+from payments_core.storage import bulk
+from payments_core.storage.port import Snapshot, Transaction
 
 
 def require_no_pending_submission(tx: Transaction, payment: Payment, *, now: Instant) -> None:
@@ -22,10 +24,27 @@ def require_no_pending_submission(tx: Transaction, payment: Payment, *, now: Ins
     option = lock_direct_option(tx, selected)
     if direct.is_locked(option, payment):
         raise OptionLocked(selected)
-    for tracked_id in direct.list_new_submissions(option, now=now):
-        tracked = tx.get(TrackedTransaction, tracked_id, for_update=True)
-        if tracked is not None and tracked.watched and not tracked.receipt_ids:
-            raise OptionLocked(selected)
+    if not direct.has_new_submission(option, now=now):
+        return
+    options = bulk.lock_many(tx, DirectOption, payment.direct_option_ids).values()
+    named = [id for each in options for id in direct.list_submissions(each)]
+    tracked = bulk.lock_many(tx, TrackedTransaction, named)
+    locking = direct.list_locking_submissions(options, tracked, now=now)
+    if not locking.isdisjoint(direct.list_submissions(option)):
+        raise OptionLocked(selected)
+
+
+def has_locking_submission(snapshot: Snapshot, payment: Payment, *, now: Instant) -> bool:
+    """Whether the payer has just named a transfer that no block has yet, by whatever option.
+
+    A second payment beside it would be too much; an invented one keeps nobody from paying for long.
+    """
+    options = bulk.get_many(snapshot, DirectOption, payment.direct_option_ids).values()
+    if not any(direct.has_new_submission(option, now=now) for option in options):
+        return False
+    named = [id for option in options for id in direct.list_submissions(option)]
+    tracked = bulk.get_many(snapshot, TrackedTransaction, named)
+    return bool(direct.list_locking_submissions(options, tracked, now=now))
 
 
 def supersede_selected(tx: Transaction, payment: Payment, now: Instant) -> Decision[None]:

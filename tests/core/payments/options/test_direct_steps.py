@@ -43,6 +43,17 @@ def a_direct_option(**given: Any) -> DirectOption:
     return DirectOption(**{**facts, **given})
 
 
+def a_tracked(id: str) -> TrackedTransaction:
+    payment_id, chain_id, hash = id.split("/")
+    return TrackedTransaction(
+        id=id,
+        payment_id=payment_id,
+        chain_id=int(chain_id),
+        transaction_hash=hash,
+        created_at=LATER,
+    )
+
+
 # Each row: status, what was sighted and paid; what the look gained and left in sight, and what the
 # Payment had counted of its 1,000 before and after; the status, what is sighted and paid then.
 @pytest.mark.parametrize(
@@ -144,9 +155,36 @@ def test_a_submission_is_noted_once_and_locks_only_while_it_is_on_its_way() -> N
     assert not direct.is_locked(option, attrs.evolve(payment, sighted=(ONE,)))
     named = tracked_transaction_id(payment.id, 8453, "0x1")
     assert direct.is_locked(option, attrs.evolve(payment, sighted=(ONE, named)))
+    assert direct.list_submissions(option) == (named,)
     end = LATER + direct.SUBMISSION_LOCK_MS
-    assert direct.list_new_submissions(option, now=end - 1) == (named,)
-    assert direct.list_new_submissions(option, now=end) == ()
+    assert direct.has_new_submission(option, now=end - 1)
+    assert not direct.has_new_submission(option, now=end)
+
+
+def test_one_lock_in_ten_minutes_begins_with_a_submission_that_came_to_nothing() -> None:
+    every, lasts = direct.SUBMISSION_LOCK_EVERY_MS, direct.SUBMISSION_LOCK_MS
+    option = a_direct_option()
+    for hash, at in (("0x1", 0), ("0x2", lasts), ("0x3", every)):
+        option = direct.submit(option, 8453, hash, now=LATER + at).record
+    first, second, third = direct.list_submissions(option)
+    tracked = {id: a_tracked(id) for id in (first, second, third)}
+
+    def locks(id: str, after: int, **first_is: Any) -> bool:
+        known = tracked | {first: attrs.evolve(tracked[first], **first_is)}
+        now = LATER + after
+        named = tuple(item for item in option.submissions if item.submitted_at <= now)
+        by_then = attrs.evolve(option, submissions=named)
+        return id in direct.list_locking_submissions([by_then], known, now=now)
+
+    assert locks(first, lasts - 1) and not locks(first, lasts)
+    assert not locks(second, lasts) and not locks(second, every - 1)
+    assert locks(third, every + lasts - 1) and not locks(third, every + lasts)
+    assert not locks(first, lasts - 1, watched=False)
+    assert not locks(second, lasts, watched=False)  # the first had its lock
+    assert locks(second, 2 * lasts - 1, receipt_ids=("receipt_1",))
+    assert not locks(second, 2 * lasts, receipt_ids=("receipt_1",))
+    unknown = {third: tracked[third]}
+    assert direct.list_locking_submissions([option], unknown, now=LATER + every) == {third}
 
 
 # Hints.

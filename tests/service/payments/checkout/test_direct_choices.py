@@ -22,6 +22,7 @@ from payments_core.errors import (
     ValidationFailed,
 )
 from payments_core.payments.options import operations
+from payments_core.payments.options.operations import MAX_OPTIONS
 from payments_core.tenants.record import PRODUCTS
 from tests.service.payer import Payer
 from tests.service.world import BASE, OTHER_WALLET, WALLET, World, atomic, once
@@ -255,6 +256,33 @@ class TestSelecting:
         world.advance(20)
         payer.select(other)
         assert payer.status(option) == ("pending", "superseded", atomic("10.00"))
+
+    def test_invented_transactions_leave_the_vault_eight_of_ten_minutes(self, world: World) -> None:
+        payer = Payer(world)  # whoever has its link can do all of this
+        options = [payer.another() for _ in range(MAX_OPTIONS)]
+        locked = []
+        for minute in range(20):
+            selected = options[minute // 10]
+            if minute % 10 == 0:
+                payer.select(selected)
+            if minute % 2 == 0:
+                payer.submit(selected, f"0x{minute:064x}")
+            with pytest.raises((OptionLocked, PaymentOptionLimitReached)) as caught:
+                payer.another()
+            if caught.type is OptionLocked:
+                locked.append(minute)
+            world.system.advance(60)
+        assert locked == [0, 1, 10, 11]
+        world.authorize(world.option(payer.payment))
+
+    def test_a_transfer_that_paid_begins_no_lock_of_a_rest(self, world: World) -> None:
+        payer = Payer(world)
+        option, other = payer.select(payer.option()), payer.another()
+        payer.submit(option, payer.pay("10.00"))
+        world.finish()
+        payer.submit(option)
+        with pytest.raises(OptionLocked):
+            payer.select(other)
 
     def test_an_expired_one_cannot_be_selected(self, world: World) -> None:
         payer = Payer(world, expires_in_s=300)
