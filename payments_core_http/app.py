@@ -8,12 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import attrs
 import falcon
-from falcon.routing import CompiledRouter
 
 from payments_core.engine.idempotency.record import AlreadyResponded, Response
 from payments_core.engine.idempotency.single_flight import SingleFlight
@@ -48,7 +46,14 @@ from payments_core_http.observability.requests import (
 from payments_core_http.pages import routes as pages
 from payments_core_http.reference import routes as reference
 from payments_core_http.routes import ROUTES
-from payments_core_http.routing import RenderError, Route, group_by_path, has_encoded_slash
+from payments_core_http.routing import (
+    PathRouter,
+    RenderError,
+    Responder,
+    Route,
+    group_by_path,
+    has_encoded_slash,
+)
 from payments_core_http.throttling import RateLimitContext, Throttle
 from payments_core_http.versions import require_version_agreement
 from payments_core_http.wire.query import read_page_query, read_query
@@ -88,27 +93,19 @@ def create_app(
     allowed = {path: _list_allowed_methods(methods) for path, methods in paths.items()}
     throttle = throttle or Throttle(None)
     pipeline = Pipeline(service, mode, SingleFlight(threads), throttle, allowed, observer)
-    app = falcon.App(router=ExactRouter())
-    app.router_options.default_to_on_request = True
+    responders = {
+        path: _make_responders(pipeline, allowed[path], methods) for path, methods in paths.items()
+    }
+    app = falcon.App(router=PathRouter(responders))
     app.add_sink(pipeline.refuse_path, "/")
     app.add_error_handler(falcon.HTTPError, pipeline.handle_http_error)
     app.add_error_handler(Exception, pipeline.handle_exception)
-    for path, methods in paths.items():
-        app.add_route(path, _make_resource(pipeline, allowed[path], methods))
     return app
 
 
 def _list_allowed_methods(methods: Mapping[str, Route]) -> tuple[str, ...]:
     implied = {"HEAD", "OPTIONS"} if "GET" in methods else {"OPTIONS"}
     return tuple(sorted(implied.union(methods)))
-
-
-class ExactRouter(CompiledRouter):
-    """Falcon's router, which would take `//v2/accounts` for `/v2/accounts`."""
-
-    def find(self, uri: str, req: falcon.Request | None = None) -> Any:
-        """The row of a path; None where slashes come before it."""
-        return None if uri.startswith("//") else super().find(uri, req)
 
 
 @attrs.define
@@ -395,25 +392,21 @@ class Pipeline:
         )
 
 
-def _make_resource(
+def _make_responders(
     pipeline: Pipeline, allowed: tuple[str, ...], methods: Mapping[str, Route]
-) -> object:
-    """A path as Falcon takes it: an object with one responder for each method."""
+) -> Mapping[str, Responder]:
+    """What answers each method of a path."""
     rows = {"HEAD": methods["GET"], **methods} if "GET" in methods else methods
-    responders = {
-        f"on_{method.lower()}": _make_responder(pipeline, row) for method, row in rows.items()
-    }
     is_shop = any(row.credential == "app_id" for row in methods.values())
-    return SimpleNamespace(
-        **responders,
-        on_options=lambda req, resp, **path: pipeline.answer_options(
+    return {
+        **{method: _make_responder(pipeline, row) for method, row in rows.items()},
+        "OPTIONS": lambda req, resp, **path: pipeline.answer_options(
             allowed, req, resp, path if is_shop else None
         ),
-        on_request=lambda req, resp, **_: pipeline.refuse_method(allowed, req, resp),
-    )
+    }
 
 
-def _make_responder(pipeline: Pipeline, route: Route) -> Callable[..., None]:
+def _make_responder(pipeline: Pipeline, route: Route) -> Responder:
     def respond(req: falcon.Request, resp: falcon.Response, **path: str) -> None:
         pipeline.serve(route, req, resp, path)
 

@@ -1,4 +1,4 @@
-"""Routes as rows: what a row says, and what the ids in its path look like.
+"""Routes as rows: what a row says, what the ids in its path look like, and how a path is found.
 
 The tables of routes live with their resources, in `v2/<resource>/routes.py` and
 `v1/<resource>/routes.py`; what every row goes through is `app.py`.
@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
+from functools import cache
 from typing import TYPE_CHECKING, Any, Literal
 
 import attrs
+import falcon
+from falcon.routing import CompiledRouter
 
 from payments_core.engine.idempotency.record import Response
 from payments_core.engine.identifiers import id_pattern, is_identifier
@@ -232,3 +235,37 @@ def group_by_path(routes: Iterable[Route]) -> dict[str, dict[str, Route]]:
             raise ValueError(f"two rows for {route.name}")
         methods[route.method] = route
     return table
+
+
+Responder = Callable[..., None]
+"""What Falcon calls with its request, its response and the ids of the path."""
+
+
+class PathRouter(CompiledRouter):
+    """Falcon's router, which would take `//v2/accounts` for `/v2/accounts`.
+
+    Applications with the same paths share what finds them: it takes longer to make than all the
+    rest of an application. A method without a responder is refused by Falcon, with an HTTPError.
+    """
+
+    def __init__(self, responders: Mapping[str, Mapping[str, Responder]]) -> None:
+        """Serve each path with its responders by method."""
+        super().__init__()
+        self._responders = responders
+        self._finder = _make_finder(tuple(responders))
+
+    def find(self, uri: str, req: falcon.Request | None = None) -> Any:
+        """The responders of a path and the ids in it; None where slashes come before it."""
+        found = None if uri.startswith("//") else self._finder.find(uri, req)
+        if found is None:
+            return None
+        _, _, ids, path = found
+        return path, self._responders[str(path)], ids, path
+
+
+@cache
+def _make_finder(paths: tuple[str, ...]) -> CompiledRouter:
+    finder = CompiledRouter()
+    for path in paths:
+        finder.add_route(path, path)
+    return finder
