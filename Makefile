@@ -68,7 +68,7 @@ suite-core:
 # --- Check it ----------------------------------------------------------------------------------
 
 .PHONY: check
-check: format-check lint tidy ## Everything that CI runs, cheap ones first
+check: format-check lint ## Everything that CI runs, cheap ones first
 	@$(MAKE) --no-print-directory coverage BESIDE="types docs-check"
 
 .PHONY: format
@@ -97,9 +97,11 @@ tidy: $(READY) ## Check import directions, names, sizes and words
 	@$(PY) -m pytest -q tests/test_tidy.py
 
 # `coverage erase` first: figures of an earlier run must not flatter this one. Every test runs once,
-# the longest suites first; what the gate does not need is not measured, which would double its time.
-SUITES := suite-doors suite-http suite-chains suite-storages suite-measured suite-rest \
-	suite-deployed suite-sqlite suite-weak suite-fuzz suite-citus
+# the longest suites first, so that short ones are left for the end, when cores would have nothing to
+# do; what the gate does not need is not measured, which would double its time. Tidiness is in
+# suite-rest.
+SUITES := suite-http suite-doors suite-measured suite-chains suite-storages suite-rest \
+	suite-deployed suite-fuzz suite-sqlite suite-citus suite-weak
 # Suites wait for processes and clocks a good part of their time, so three keep two cores busy.
 SUITES_AT_A_TIME := 3
 BESIDE ?=
@@ -223,6 +225,11 @@ kills: $(READY) ## Kill -9 a worker on a real node 100 times, by steps and by th
 sandbox-kills: $(READY) ## Kill -9 a sandbox at random points of Payments, and time their success; KILLS=30 SEED=
 	@PAYMENTS_KILLS=$(or $(KILLS),30) $(if $(SEED),PAYMENTS_KILL_SEED=$(SEED)) \
 		$(PY) -m pytest -q -s tests/cli/test_kills.py
+
+.PHONY: webhook-kills
+webhook-kills: $(READY) ## Kill -9 a worker among its webhooks; KILLS=20 SEED=
+	@PAYMENTS_KILLS=$(or $(KILLS),20) $(if $(SEED),PAYMENTS_KILL_SEED=$(SEED)) \
+		$(PY) -m pytest -q -s tests/webhooks/test_webhook_kills.py
 
 .PHONY: lives
 lives: $(READY) ## Play random lives on an EVM chain with pools, spikes, reorgs, crashes; MINUTES=20 SEED=

@@ -25,7 +25,7 @@ from payments_core_http.cli.demo.scenario import DemoContext, DemoState, require
 from payments_core_http.cli.demo.steps import CHAIN_ID, EVENTS, STATUSES, STEPS, select_verified
 from tests.cli.ledger_file import LedgerFile
 
-POINTS = int(os.environ.get("PAYMENTS_KILLS") or 20)
+POINTS = int(os.environ.get("PAYMENTS_KILLS") or 8)
 TRIES = 3
 WEIGHTS = [{"authorize": 3, "watch": 6}.get(step.name, 1) for step in STEPS]
 """The money moves in these."""

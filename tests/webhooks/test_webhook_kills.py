@@ -2,7 +2,8 @@
 
 The service makes events and delivers them to a receiver in another process, over real HTTP. Each
 of its lives ends at a random moment among its deliveries; the next one goes on with the same
-file. `PAYMENTS_KILL_SEED` repeats a run's moments, as far as time repeats.
+file. `PAYMENTS_KILL_SEED` repeats a run's moments, as far as time repeats; `PAYMENTS_KILLS` asks
+for more of them.
 """
 
 from __future__ import annotations
@@ -28,9 +29,9 @@ from payments_core_http.cli.child_processes import ChildProcess
 from tests.webhooks.kill_victim import authority, service_over
 
 ROOT = Path(__file__).resolve().parents[2]
-KILLS = 20
+KILLS = int(os.environ.get("PAYMENTS_KILLS") or 8)
 ENDPOINTS = 8
-EVENTS = 500
+EVENTS = 25 * KILLS
 DELIVERIES = ENDPOINTS * EVENTS
 JITTER_S = 0.02
 WAIT_S = 60.0
@@ -50,7 +51,7 @@ def receiver(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ChildP
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(240)
+@pytest.mark.timeout(60 + 10 * KILLS)
 def test_kill_9_of_the_worker_loses_no_delivery_and_changes_no_repeat(
     receiver: ChildProcess, tmp_path: Path
 ) -> None:
