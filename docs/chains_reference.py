@@ -46,8 +46,8 @@ def page() -> str:
                     for asset in entry.assets
                 ),
             ),
-            "An amount is a decimal string with at most so many decimals: `25.00` and"
-            " `25.000001` with 6; `amountAtomic` is the same in the smallest unit, `25000001`.\n"
+            "An amount is a decimal string with at most the decimals of its asset, such as `25.00`"
+            " or `25.000001` of USDC; `amountAtomic` is the same in the smallest unit, `25000001`.\n"
             "Wallets of Solana and Aptos can be linked and shown a balance of USDC; Payments are"
             " on the chains above.",
         ]

@@ -22,7 +22,8 @@ def busy_partner() -> str:
     return "\n\n".join(
         [
             "## What a busy partner meets",
-            "All policies that apply count at once, and the one with the least left refuses.\n"
+            "All policies that apply count each request; it is refused when one of them is used"
+            " up.\n"
             "A burst is what one window of seconds lets through; over a minute the least of all"
             " applies.\n"
             "So reads, at 500 a minute, must not come faster than 120 in 10 s: a loop that reads"

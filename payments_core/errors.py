@@ -286,6 +286,16 @@ class InvalidState(ConflictError):
 
 
 @attrs.frozen
+class FundsOutOfReach(InvalidState):
+    """The funds went to a wallet outside: the service cannot take them back."""
+
+    sentence = (
+        "The {resource} is {status}: its funds are in the recipient's own wallet, and only the"
+        " recipient can send them back."
+    )
+
+
+@attrs.frozen
 class ActionAlreadyUsed(ConflictError):
     """A one-time action, or a wallet's challenge, was used before."""
 

@@ -59,6 +59,7 @@ def show_endpoint(service: PaymentsService, call: PageCall) -> Response:
         "webhook.html",
         section="webhooks",
         endpoint=endpoint,
+        newest=service.webhooks.get_newest_outcome(call.authority, endpoint.id)[1],
         deliveries=page.records,
         chosen=chosen,
         choices=DELIVERY_STATUSES,

@@ -142,7 +142,9 @@ ADVICE: Mapping[str, Advice] = {
         ("`details.reason` says what it clashes with: read that, and decide again.",),
     ),
     "invalid_state": Advice(
-        ("The resource has moved on, such as a Payment that was paid before you cancelled it.",),
+        ("The resource has moved on, such as a Payment that was paid before you cancelled it.",
+         "A refund after the funds went to a wallet outside: only Payments to accounts are"
+         " refunded after success."),
         ("Read the resource; the page about state machines lists what each state allows.",),
     ),
     "action_already_used": Advice(

@@ -13,6 +13,7 @@ from payments_core.engine.state_machine import StateMachine, Transition, transit
 from payments_core.engine.step import Step
 from payments_core.errors import (
     AmountOutOfRange,
+    FundsOutOfReach,
     InvalidState,
     ReconciliationActionNotAllowed,
     ValidationFailed,
@@ -197,7 +198,9 @@ def _require_refundable(payment: Payment, refundable: Refundable, amount: int | 
         maximum = refundable.held_amount
     elif payment.status in FUNDS_PAID_OUT and payment.destination.account_id is not None:
         maximum = min(refundable.recipient, refundable.received)
-    else:  # not received, on its way, or released to an outside wallet
+    elif payment.status in FUNDS_PAID_OUT:
+        raise FundsOutOfReach("payment", payment.status, "refund")
+    else:  # not received, or on its way
         raise InvalidState("payment", payment.status, "refund")
     if not maximum or (amount is not None and not 0 < amount <= maximum):
         raise _amount_out_of_range(payment, maximum)

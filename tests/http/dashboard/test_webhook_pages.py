@@ -43,6 +43,7 @@ class TestDeliveries:
         desk = open_desk(console)
         html = desk.open(f"{hook(endpoint)}?status=abandoned")
         assert path in {str(one["href"]) for one in html.all("a")}
+        assert "HealthAbandoned The endpoint answered 400" in texts(desk, hook(endpoint))
         text = texts(desk, path)
         assert "The endpoint answered 400. Only 408, 425, 429 and 5xx are tried again" in text
         assert "Attempts1 of 10" in text
@@ -54,6 +55,7 @@ class TestDeliveries:
         assert "The delivery is queued" in texts(desk, seen.headers["location"])
         console.run()
         assert "The endpoint answered 200." in texts(desk, path)
+        assert "HealthThe newest delivery arrived." in texts(desk, hook(endpoint))
         assert f"{path}/retry" not in desk.forms(path)
 
     def test_the_next_attempt_is_told(self, console: Console) -> None:

@@ -216,6 +216,7 @@ def test_what_was_released_to_a_wallet_cannot_be_refunded(checkout: Checkout) ->
     assert payment["status"] == "succeeded"
     seen = refund(checkout, payment)
     assert (seen.status, seen.code) == (409, "invalid_state")
+    assert "the recipient's own wallet" in seen.json["error"]["message"]
 
 
 def test_another_destination_needs_a_standard_key(checkout: Checkout) -> None:
