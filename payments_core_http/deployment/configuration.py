@@ -69,7 +69,10 @@ class HttpSettings:
 
     host: Text = setting("The address to listen on.", "127.0.0.1")
     port: Port = setting("The port to listen on; 0 picks a free one.", 8080)
-    threads: Count = setting("How many requests are processed at the same time.", 8)
+    threads: Count = setting("How many requests a process processes at the same time.", 8)
+    processes: Annotated[int, msgspec.Meta(ge=1, le=64)] = setting(
+        "How many processes serve the port; threads, connections and pools are of each.", 1
+    )
     trusted_proxies: tuple[Text, ...] = setting(
         "The proxies whose X-Forwarded-For is trusted, such as `10.0.0.0/8`.", ()
     )

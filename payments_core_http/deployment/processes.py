@@ -29,13 +29,14 @@ from payments_core_http.client_address import parse_networks
 from payments_core_http.deployment import build as assembling
 from payments_core_http.deployment.configuration import Configuration
 from payments_core_http.deployment.startup_rules import find_warnings, require_startable
+from payments_core_http.deployment.supervisor import Member, become_member
 from payments_core_http.deployment.worker_names import hold_worker_name
 from payments_core_http.observability import logs
 from payments_core_http.observability.management import ManagementServer
 from payments_core_http.observability.metrics import Metrics
 from payments_core_http.observability.tracing import TracedMetrics, add_tracing
 from payments_core_http.request_recorder import RequestRecorder
-from payments_core_http.server.server import SWITCH_INTERVAL_S, Server
+from payments_core_http.server.server import SWITCH_INTERVAL_S, Server, listen
 
 OnReady = Callable[["RunningProcess"], None]
 """Called once, when a process does its work."""
@@ -52,7 +53,49 @@ class RunningProcess:
 
 
 def serve(configuration: Configuration, ready: OnReady) -> None:
-    """Answer requests until a signal comes. Raises ConfigurationRefused, StorageError, OSError."""
+    """Answer requests until a signal comes, in as many processes as `http.processes` says.
+
+    `ready` hears of the first. Raises ConfigurationRefused, StorageError, OSError.
+    """
+    http = configuration.http
+    if http.processes == 1:
+        _serve_alone(configuration, ready)
+        return
+    require_startable(configuration)
+    logs.configure(configuration.log.level, configuration.log.format)
+    with assembling.report_listen_failure("http.port", http.host, http.port):
+        listening = listen(http.host, http.port, reuse_port=http.reuse_port)
+    with listening:
+        member = become_member(
+            listening,
+            http.processes,
+            lambda told: _announce_ready(ready, RunningProcess(**told[0])),
+        )
+        if member is not None:
+            logs.name_process(member.number)
+            _serve_alone(
+                _configure_member(configuration, member.number),
+                lambda running: member.announce_ready(attrs.asdict(running)),
+                member,
+                listening,
+            )
+
+
+def _configure_member(configuration: Configuration, number: int) -> Configuration:
+    """Each of several processes has an operators' port of its own, one after the other."""
+    management = configuration.management
+    if not management.port:
+        return configuration
+    own = attrs.evolve(management, port=management.port + number - 1)
+    return attrs.evolve(configuration, management=own)
+
+
+def _serve_alone(
+    configuration: Configuration,
+    ready: OnReady,
+    member: Member | None = None,
+    listening: socket.socket | None = None,
+) -> None:
     with _start_deployment(configuration) as (service, metrics, observer):
         http = configuration.http
         recorder = RequestRecorder.over(service, configuration.mode, observer)
@@ -71,8 +114,9 @@ def serve(configuration: Configuration, ready: OnReady) -> None:
                 port=http.port,
                 threads=http.threads,
                 reuse_port=http.reuse_port,
+                listening=listening,
             )
-        is_stopping = _stop_on_signals(server.stop)
+        is_stopping = _stop_on_signals(server.stop, member)
         with _run_management(configuration, service, metrics, is_stopping) as management_url:
             recorder.start()
             _announce_ready(ready, RunningProcess(server.url, management_url))
@@ -161,9 +205,15 @@ def _run_management(
         management.stop()
 
 
-def _stop_on_signals(stop: Callable[[], object]) -> Callable[[], bool]:
-    """Stop at the first signal. What is returned says whether one has come."""
+def _stop_on_signals(
+    stop: Callable[[], object], member: Member | None = None
+) -> Callable[[], bool]:
+    """Stop at the first signal, or when the parent of several processes asks for it.
+
+    What is returned says whether that has come.
+    """
     stopping = False
+    asked = False
 
     def handle(number: int, frame: FrameType | None) -> None:
         nonlocal stopping
@@ -173,11 +223,18 @@ def _stop_on_signals(stop: Callable[[], object]) -> Callable[[], bool]:
             stopping = True
             stop()
 
+    def be_asked() -> None:
+        nonlocal asked
+        asked = True
+        stop()
+
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, handle)
     if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # as `nohup` has it
         signal.signal(signal.SIGHUP, handle)
-    return lambda: stopping
+    if member is not None:
+        member.call_at_end(be_asked)
+    return lambda: stopping or asked
 
 
 def _announce_ready(ready: OnReady, running: RunningProcess) -> None:

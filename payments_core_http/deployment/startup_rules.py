@@ -181,6 +181,11 @@ REFUSAL_RULES = (
         "is missing: give the proxy that terminates TLS (127.0.0.1 on the same machine);"
         " otherwise all clients share one rate limit",
     ),
+    StartupRule(
+        "management.port",
+        lambda one: (one.management.port or 0) + one.http.processes - 1 > 65_535,
+        "is too high: each of http.processes has a port of its own, one after the other",
+    ),
 )
 
 WARNING_RULES = (

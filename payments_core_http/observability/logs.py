@@ -55,6 +55,18 @@ def configure(level: str = "INFO", format: Format = "json", stream: TextIO | Non
     sys.unraisablehook = _log_unraisable
 
 
+def name_process(number: int) -> None:
+    """Say in every record from now on which of several processes wrote it; `configure` keeps it."""
+    make = logging.LogRecord
+
+    def make_named(*arguments: Any, **named: Any) -> logging.LogRecord:
+        record = make(*arguments, **named)
+        record.process_number = number
+        return record
+
+    logging.setLogRecordFactory(make_named)
+
+
 class _Handler(logging.StreamHandler[TextIO]):
     """Of a record that it fails to write it says that alone: the standard library would show the
     record as it was, arguments and all."""

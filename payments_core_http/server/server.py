@@ -29,7 +29,10 @@ from payments_core_http.server.limits import ServerLimits
 from payments_core_http.server.thread_pool import ThreadPool
 from payments_core_http.wire.request_body import MAX_BODY_BYTES
 
-__all__ = ["Server", "ServerLimits", "MAX_HEADER_BYTES", "MAX_RECEIVED_BYTES", "SWITCH_INTERVAL_S"]
+__all__ = [
+    "Server", "ServerLimits", "listen", "MAX_HEADER_BYTES", "MAX_RECEIVED_BYTES",
+    "SWITCH_INTERVAL_S",
+]  # fmt: skip
 
 SWITCH_INTERVAL_S = 0.0005
 """How long a thread may keep the interpreter from others: the default is ten times this, and a
@@ -64,19 +67,17 @@ class Server:
         api_version: str = FIRST_VERSION,
         limits: ServerLimits | None = None,
         reuse_port: bool = False,
+        listening: socket.socket | None = None,
     ) -> None:
         """Listens at once; port 0 picks a free one. Raises OSError where it cannot.
 
         `api_version` is what refusals say that no application has seen: the current one.
         `limits` are those of `ServerLimits` unless given; where the process may open fewer
         descriptors, it takes fewer connections. With `reuse_port` other processes of this machine
-        may listen on the same port, and the kernel shares connections out among them.
+        may listen on the same port, and the kernel shares connections out among them. `listening`
+        is a socket of `listen` on `host`, whose queue several processes may share.
         """
-        family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        listening = socket.create_server((host, port), family=family, reuse_port=reuse_port)
-        # Accepted connections inherit these; left alone, the kernel keeps megabytes for each.
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SOCKET_BUFFER_BYTES)
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _SOCKET_BUFFER_BYTES)
+        listening = listening or listen(host, port, reuse_port=reuse_port)
         self.host = host
         self.port: int = listening.getsockname()[1]
         settings = Adjustments(
@@ -99,7 +100,7 @@ class Server:
             dispatcher=ThreadPool(threads, RESERVED_PATHS),
             adj=settings,
             bind_socket=False,
-            sockinfo=(family, listening.type, listening.proto, listening.getsockname()),
+            sockinfo=(listening.family, listening.type, listening.proto, listening.getsockname()),
             identifiers=identifiers,
             api_version=api_version,
             limits=_fit_to_descriptors(limits or ServerLimits()),
@@ -173,6 +174,16 @@ class Server:
         """Whether a request is being answered, or an answer has not left yet."""
         channels = list(self._waitress.active_channels.values())
         return any(channel.requests or channel.total_outbufs_len for channel in channels)
+
+
+def listen(host: str, port: int, *, reuse_port: bool = False) -> socket.socket:
+    """A socket that listens, as a `Server` needs it. Raises OSError."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listening = socket.create_server((host, port), family=family, reuse_port=reuse_port)
+    # Accepted connections inherit these; left alone, the kernel keeps megabytes for each.
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SOCKET_BUFFER_BYTES)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _SOCKET_BUFFER_BYTES)
+    return listening
 
 
 def _fit_to_descriptors(limits: ServerLimits) -> ServerLimits:

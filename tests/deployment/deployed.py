@@ -70,11 +70,10 @@ class Deployed:
         return json.loads(self.run("admin", *arguments, "--json"))
 
     @contextmanager
-    def started(self, command: str) -> Iterator[ChildProcess]:
+    def started(self, command: str, *options: str) -> Iterator[ChildProcess]:
         """`payments serve` or `worker`, which is ended at the end if it still runs."""
-        child = ChildProcess(
-            command, "payments_core_http.cli", [command, "--config", str(self.config), "--json"]
-        )
+        arguments = [command, "--config", str(self.config), "--json", *options]
+        child = ChildProcess(command, "payments_core_http.cli", arguments)
         try:
             child.wait_until_ready()
             yield child

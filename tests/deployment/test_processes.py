@@ -137,6 +137,21 @@ def test_operators_see_that_a_process_is_stopping_while_it_finishes_a_request(
         assert serve.end(signal.SIGHUP) == 0, serve.read_errors()  # which hurries nobody
 
 
+def test_several_processes_serve_one_port_and_end_cleanly(on_sqlite: Deployed) -> None:
+    with on_sqlite.started("serve", "--processes", "2") as serve:
+        members = Path(f"/proc/{serve.pid}/task/{serve.pid}/children").read_text().split()
+        assert len(members) == 2
+        assert client_of(serve).call("GET", "/healthz", authorization="").status == 200
+        assert managed(serve, "/readyz")[0] == 200
+        for pid in (serve.pid, *map(int, members)):  # as systemd does
+            os.kill(pid, signal.SIGTERM)
+        assert serve.end(signal.SIGHUP) == 0, serve.read_errors()
+        lines = [json.loads(line) for line in serve.read_errors().splitlines()]
+    told = [(line["message"], line.get("process_number")) for line in lines]
+    assert {("ready", None), ("ready", 1), ("ready", 2)} <= set(told)
+    assert not [message for message, _ in told if "ended with" in message]
+
+
 SILENT = """
 from payments_core.chains.port import ChainUnavailable
 from payments_core.chains.simulated.chain import SimulatedChain
@@ -203,3 +218,9 @@ def test_a_port_that_is_taken_is_told(on_sqlite: Deployed) -> None:
         assert "http.port cannot listen on" in on_sqlite.run("serve", fails=True)
         on_sqlite.configure(management={"port": taken.getsockname()[1]})
         assert "management.port cannot listen on" in on_sqlite.run("serve", fails=True)
+
+
+def test_each_of_several_processes_needs_an_operators_port(on_sqlite: Deployed) -> None:
+    on_sqlite.configure(management={"port": 65_535})
+    said = on_sqlite.run("serve", "--processes", "2", fails=True)
+    assert "management.port is too high" in said
