@@ -103,7 +103,7 @@ tidy: $(READY) ## Check import directions, names, sizes and words
 SUITES := suite-http suite-doors suite-measured suite-chains suite-storages suite-rest \
 	suite-deployed suite-fuzz suite-sqlite suite-citus suite-weak
 # Suites wait for processes and clocks a good part of their time, so three keep two cores busy.
-SUITES_AT_A_TIME := 3
+SUITES_AT_A_TIME ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 BESIDE ?=
 MEASURED := coverage run -m
 DEPLOYED := tests/deploy tests/deployment tests/observability tests/outages tests/upgrades
