@@ -47,7 +47,8 @@ def page() -> str:
                 ),
             ),
             "An amount is a decimal string with at most the decimals of its asset, such as `25.00`"
-            " or `25.000001` of USDC; `amountAtomic` is the same in the smallest unit, `25000001`.\n"
+            " or `25.000001` of USDC; `amountAtomic` is the same in the smallest unit,"
+            " `25000001`.\n"
             "Wallets of Solana and Aptos can be linked and shown a balance of USDC; Payments are"
             " on the chains above.",
         ]

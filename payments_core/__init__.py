@@ -66,6 +66,7 @@ if TYPE_CHECKING:
         EntitlementRequired,
         FieldError,
         Forbidden,
+        FundsOutOfReach,
         IdempotencyConflict,
         IdempotencyInProgress,
         IdempotencyKeyRequired,
@@ -200,9 +201,9 @@ __all__ = [
     "VersionMismatch", "Unauthorized", "ClientTokenExpired", "InsufficientPermissions",
     "EntitlementRequired", "OriginNotAllowed", "CredentialMismatch", "AccountSuspended",
     "NotFound", "ResourceConflict", "IdempotencyConflict", "IdempotencyInProgress",
-    "InvalidState", "ActionAlreadyUsed", "OptionSuperseded", "OptionLocked", "WebhookUrlInUse",
-    "WebhookLimitReached", "UsernameTaken", "InsufficientBalance", "PolicyDenied",
-    "PolicyInactive", "PaymentExpired",
+    "FundsOutOfReach", "InvalidState", "ActionAlreadyUsed", "OptionSuperseded", "OptionLocked",
+    "WebhookUrlInUse", "WebhookLimitReached", "UsernameTaken", "InsufficientBalance",
+    "PolicyDenied", "PolicyInactive", "PaymentExpired",
     "OptionExpired", "ActionExpired", "ActionInvalid", "AmountOutOfRange", "UnsupportedChain",
     "UnsupportedAsset", "DestinationNotAllowed", "ReconciliationActionNotAllowed",
     "CapabilityNotActive", "WebhookUrlNotAllowed", "DependencyFailed",
@@ -246,7 +247,7 @@ _MODULES = {
         "CredentialMismatch DependencyError DependencyFailed "
         "DestinationNotAllowed EntitlementRequired FieldError Forbidden IdempotencyConflict "
         "IdempotencyInProgress IdempotencyKeyRequired InsufficientBalance "
-        "InsufficientPermissions InvalidJson InvalidState LimitReached Missing "
+        "InsufficientPermissions InvalidJson FundsOutOfReach InvalidState LimitReached Missing "
         "NotFound OptionExpired OptionLocked OptionSuperseded OriginNotAllowed PaymentExpired "
         "PaymentOptionLimitReached PaymentsError PolicyDenied PolicyInactive "
         "ReconciliationActionNotAllowed ResourceConflict "
