@@ -85,7 +85,9 @@ def _parts() -> Iterator[str]:
         "- An `authority` says in whose name an operation runs."
         " `service.tenants.system_authority` makes one for a program that is trusted with a whole"
         " environment.\n"
-        "- An operation with `idempotent` happens once for its key, and answers the same again.\n"
+        "- An operation that is given an `idempotency_key` happens once for it, and gives the same"
+        " result again, for 30 days unless the settings say otherwise. The key with other arguments"
+        " raises `IdempotencyConflict`.\n"
         "- A list gives a `Page`: `after` takes the `next` of the page before."
     )
     for name in payments_core.__all__:

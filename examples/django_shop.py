@@ -9,7 +9,7 @@ Give it the URL of an empty database, where it plays one order from start to end
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -31,8 +31,6 @@ from payments_core import (
     ToAccount,
     open_storage,
 )
-from payments_core.payments.details import PaymentDetails
-from payments_core.storage.port import Where
 from payments_core_http import create_app
 from payments_core_http.client import Client
 
@@ -58,28 +56,20 @@ class Payments:
             )
 
     def create(self, number: str, amount: str) -> None:
-        """The Payment of an order, unless there is one.
+        """The Payment of an order: one, however often this runs for it.
 
         It runs after Django's commit, since the service commits by itself: inside `atomic()` a
         Payment could stay of an order that is rolled back. Where the process dies in between, a
         task that looks for orders without a Payment calls this again.
         """
-        found = self._find(number)
-        if not found:
-            order = NewPayment(
-                amount=amount, destination=ToAccount(external_user_id="shop"), reference=number
-            )
-            self.service.payments.create(self.me, order)
-            found = self._find(number)
+        order = NewPayment(
+            amount=amount, destination=ToAccount(external_user_id="shop"), reference=number
+        )
+        made = self.service.payments.create(self.me, order, idempotency_key=f"order-{number}")
         with connection.cursor() as cursor:
             cursor.execute(
-                "UPDATE orders SET payment_id = %s WHERE number = %s",
-                [found[0].payment.id, number],
+                "UPDATE orders SET payment_id = %s WHERE number = %s", [made.payment.id, number]
             )
-
-    def _find(self, number: str) -> Sequence[PaymentDetails]:
-        where = [Where("reference", "=", number)]
-        return self.service.payments.list(self.me, where=where).records
 
 
 payments: Payments

@@ -91,8 +91,8 @@ class Settings:
 
     `public_url` is where payers reach the checkout pages. `docs_url` is the URL of a documentation
     that has a page for each error below `errors/`; without it errors name the application's own.
-    `service_name` is what wallets show their owners, who sign that they hold them. A request with
-    an Idempotency-Key is answered from the store for `idempotency_retention_ms` milliseconds, 30
+    `service_name` is what wallets show their owners, who sign that they hold them. A call with an
+    idempotency key is answered from the store for `idempotency_retention_ms` milliseconds, 30
     days unless given. At most `max_remote_calls` requests wait for chains, providers and name
     servers at the same time, so that what hangs leaves threads for the others. `webhooks` are the
     rules of deliveries, and `versions` the dated contracts that are served.
@@ -154,7 +154,14 @@ class PaymentsService:
         self.settings = settings or Settings()
         if clock is None:
             clock = SystemClock() if chains is not None else SandboxClock(storage)
-        self.ports = Ports.over(storage, key_ring, clock, entropy=entropy, telemetry=telemetry)
+        self.ports = Ports.over(
+            storage,
+            key_ring,
+            clock,
+            entropy=entropy,
+            telemetry=telemetry,
+            answer_retention_ms=self.settings.idempotency_retention_ms,
+        )
         self._sandbox_chains: Mapping[int, SandboxChain] = {}
         if chains is None:
             chains = self._sandbox_chains = sandbox_chains or self._simulated_chains()

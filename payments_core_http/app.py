@@ -18,6 +18,7 @@ from payments_core.engine.idempotency.single_flight import SingleFlight
 from payments_core.errors import NotFound, PaymentsError, ServiceUnavailable
 from payments_core.payments.checkout.public import require_origin_allowed
 from payments_core.tenants.authorization import require_product
+from payments_core.tenants.idempotency import answer_once
 from payments_core_http import cors
 from payments_core_http.authentication import CHALLENGES, authenticate, find_admitted_origin
 from payments_core_http.browser_sessions import read_cookies
@@ -34,7 +35,7 @@ from payments_core_http.errors import (
     to_payments_error,
 )
 from payments_core_http.forms import read_form
-from payments_core_http.idempotency import answer_once, build_idempotent, read_key
+from payments_core_http.idempotency import build_idempotent, read_key
 from payments_core_http.observability import health
 from payments_core_http.observability.requests import (
     NOOP_OBSERVER,
@@ -195,11 +196,9 @@ class Pipeline:
         if authority is not None and route.product_of is not None:
             require_product(authority, route.product_of(body))
         retention_ms = self._service.settings.idempotency_retention_ms
-        idempotent_request = (
-            build_idempotent(route, authority, key, path, document, retention_ms)
-            if authority and key
-            else None
-        )
+        idempotent = None
+        if authority and key:
+            idempotent = build_idempotent(route, authority, key, path, document, retention_ms)
         call: ApiCall[Any, Any] = ApiCall(
             service=self._service,
             mode=self._mode,
@@ -209,15 +208,15 @@ class Pipeline:
             path=path,
             body=body,
             query=query,
-            idempotent=idempotent_request,
+            idempotent=idempotent,
             if_none_match=environ.get("HTTP_IF_NONE_MATCH"),
             accept_language=environ.get("HTTP_ACCEPT_LANGUAGE"),
             cookies=read_cookies(environ, self._service.settings.public_url),
         )
-        if authority is None or idempotent_request is None:
+        if authority is None or idempotent is None:
             return self._call_handler(call, context)
-        with self._flights.acquire(idempotent_request.id) as has_waited:
-            replay = partial(self._service.ports.committer.replay, authority, idempotent_request)
+        with self._flights.acquire(idempotent.id) as has_waited:
+            replay = partial(self._service.ports.committer.replay, authority, idempotent)
             known = None if has_waited else caller.lookup
             return answer_once(replay, known, lambda: self._call_handler(call, context))
 

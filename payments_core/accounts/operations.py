@@ -26,7 +26,7 @@ from payments_core.addresses import AddressError, normalize_wallet_address
 from payments_core.assets import DEFAULT_CHAIN_ID, DEFAULT_SYMBOL, ChainType, asset_of
 from payments_core.chains.port import Chain
 from payments_core.engine.decision import Decision, lock_shared
-from payments_core.engine.idempotency.record import IdempotentRequest
+from payments_core.engine.idempotency.record import IdempotencyKey
 from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
 from payments_core.errors import (
@@ -43,6 +43,7 @@ from payments_core.storage import documents
 from payments_core.storage.damaged_records import load_listed
 from payments_core.storage.port import Page, Position, Snapshot, Transaction
 from payments_core.tenants.authorization import Authority
+from payments_core.tenants.idempotency import once_per_key
 from payments_core.validation.fields import (
     Address,
     Email,
@@ -120,8 +121,9 @@ class Accounts:
         self._clock = ports.clock
         self._chains = chains
 
+    @once_per_key
     def create(
-        self, authority: Authority, new: NewAccount, *, idempotent: IdempotentRequest | None = None
+        self, authority: Authority, new: NewAccount, *, idempotency_key: IdempotencyKey = None
     ) -> AccountDetails:
         """A new account. Raises ValidationFailed, Conflicting, UsernameTaken, UnsupportedChain."""
         new = validate_input(new)
@@ -176,7 +178,7 @@ class Accounts:
                 },
             )
 
-        return self._committer.commit(authority, decide, idempotent=idempotent)
+        return self._committer.commit(authority, decide, idempotent=idempotency_key)
 
     def get(self, authority: Authority, account_id: str) -> AccountDetails:
         """The account with its vaults and wallets. Raises NotFound."""
@@ -237,6 +239,7 @@ class Accounts:
             raise NotFound("account")
         return _require_not_closed(account)
 
+    @once_per_key
     def update(
         self,
         authority: Authority,
@@ -245,7 +248,7 @@ class Accounts:
         email: str | UnsetType | None = UNSET,
         metadata: Mapping[str, Any] | UnsetType | None = UNSET,
         status: AccountStatus | UnsetType = UNSET,
-        idempotent: IdempotentRequest | None = None,
+        idempotency_key: IdempotencyKey = None,
     ) -> AccountDetails:
         """Change what is given; where nothing is another, nothing happens.
 
@@ -259,15 +262,16 @@ class Accounts:
                 raise InvalidState("account", account.status, f"change to {changes['status']}")
             return attrs.evolve(account, **changes)
 
-        return self._apply_change(authority, account_id, change, idempotent)
+        return self._apply_change(authority, account_id, change, idempotency_key)
 
+    @once_per_key
     def set_settlement(
         self,
         authority: Authority,
         account_id: str,
         settlement: Settlement,
         *,
-        idempotent: IdempotentRequest | None = None,
+        idempotency_key: IdempotencyKey = None,
     ) -> AccountDetails:
         """Change the chain and asset in which the account wants to be paid.
 
@@ -280,8 +284,9 @@ class Accounts:
         def change(account: Account) -> Account:
             return attrs.evolve(_require_not_closed(account), settlement=settlement)
 
-        return self._apply_change(authority, account_id, change, idempotent)
+        return self._apply_change(authority, account_id, change, idempotency_key)
 
+    @once_per_key
     def adjust_settlement(
         self,
         authority: Authority,
@@ -289,7 +294,7 @@ class Accounts:
         *,
         chain_id: int | None = None,
         asset_symbol: str | None = None,
-        idempotent: IdempotentRequest | None = None,
+        idempotency_key: IdempotencyKey = None,
     ) -> AccountDetails:
         """Change the half of the settlement preference that is given.
 
@@ -304,9 +309,10 @@ class Accounts:
             asset_of(wanted.chain_id, wanted.asset_symbol)
             return attrs.evolve(account, settlement=wanted)
 
-        return self._apply_change(authority, account_id, change, idempotent)
+        return self._apply_change(authority, account_id, change, idempotency_key)
 
     @validate_arguments
+    @once_per_key
     def set_username(
         self,
         authority: Authority,
@@ -314,7 +320,7 @@ class Accounts:
         username: Username,
         *,
         once: bool = False,
-        idempotent: IdempotentRequest | None = None,
+        idempotency_key: IdempotencyKey = None,
     ) -> AccountDetails:
         """Give an account that has none its username, for ever.
 
@@ -331,14 +337,14 @@ class Accounts:
             return attrs.evolve(account, username=username, username_key=username_key(username))
 
         taken = {"username": UsernameTaken()}
-        return self._apply_change(authority, account_id, change, idempotent, taken)
+        return self._apply_change(authority, account_id, change, idempotency_key, taken)
 
     def _apply_change(
         self,
         authority: Authority,
         account_id: str,
         change: Callable[[Account], Account],
-        idempotent: IdempotentRequest | None,
+        idempotency_key: IdempotencyKey,
         refusals: Mapping[str, PaymentsError] | None = None,
     ) -> AccountDetails:
         now = self._clock.now()
@@ -363,7 +369,7 @@ class Accounts:
                 refusals=refusals or {},
             ).merge(capabilities)
 
-        return self._committer.commit(authority, decide, idempotent=idempotent)
+        return self._committer.commit(authority, decide, idempotent=idempotency_key)
 
 
 def load_details(snapshot: Snapshot, account: Account) -> AccountDetails:

@@ -35,7 +35,7 @@ from payments_core.assets import ChainType
 from payments_core.chains.port import Chain
 from payments_core.clock import DAY, Instant
 from payments_core.engine.decision import Decision, lock_shared
-from payments_core.engine.idempotency.record import IdempotentRequest
+from payments_core.engine.idempotency.record import IdempotencyKey
 from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
 from payments_core.engine.remote_calls import RemoteCalls
@@ -52,6 +52,7 @@ from payments_core.errors import (
 )
 from payments_core.storage.port import Page, Position, Snapshot, Transaction, Where
 from payments_core.tenants.authorization import Authority
+from payments_core.tenants.idempotency import once_per_key
 from payments_core.validation.fields import Address, Label, PublicKey, Signature
 from payments_core.validation.inputs import validate_arguments, validate_input
 
@@ -80,6 +81,7 @@ class Wallets:
         self._service_name = service_name
 
     @validate_arguments
+    @once_per_key
     def challenge(
         self,
         authority: Authority,
@@ -87,7 +89,7 @@ class Wallets:
         address: Address,
         chain_type: ChainType,
         *,
-        idempotent: IdempotentRequest | None = None,
+        idempotency_key: IdempotencyKey = None,
     ) -> WalletChallenge:
         """A text for the wallet of that address to sign within ten minutes.
 
@@ -118,9 +120,10 @@ class Wallets:
                 challenge, inserts=(challenge,), deletes=_find_stale_challenges(tx, account_id, now)
             )
 
-        return self._committer.commit(authority, decide, idempotent=idempotent)
+        return self._committer.commit(authority, decide, idempotent=idempotency_key)
 
     @validate_arguments
+    @once_per_key
     def add(
         self,
         authority: Authority,
@@ -130,7 +133,7 @@ class Wallets:
         *,
         public_key: PublicKey | None = None,
         label: Label | None = None,
-        idempotent: IdempotentRequest | None = None,
+        idempotency_key: IdempotencyKey = None,
     ) -> Wallet:
         """Link the wallet that signed the challenge; it is verified from now on.
 
@@ -162,15 +165,16 @@ class Wallets:
             used = attrs.evolve(challenge, used_at=now)
             return attrs.evolve(link, replaces=(*link.replaces, used))
 
-        return self._committer.commit(authority, decide, idempotent=idempotent)
+        return self._committer.commit(authority, decide, idempotent=idempotency_key)
 
+    @once_per_key
     def add_by_message(
         self,
         authority: Authority,
         account_id: str,
         wallet: MessageSignature,
         *,
-        idempotent: IdempotentRequest | None = None,
+        idempotency_key: IdempotencyKey = None,
     ) -> AccountDetails:
         """Link the wallet that signed a text of the caller's own; it is verified from now on.
 
@@ -220,7 +224,7 @@ class Wallets:
             taken = {"id": ActionAlreadyUsed("message")}
             return Decision(linked, inserts=(used,), refusals=taken).merge(link)
 
-        return self._committer.commit(authority, decide, idempotent=idempotent)
+        return self._committer.commit(authority, decide, idempotent=idempotency_key)
 
     def list(
         self,
@@ -235,13 +239,14 @@ class Wallets:
             self._storage, authority, account_id, Wallet, after=after, limit=limit
         )
 
+    @once_per_key
     def remove(
         self,
         authority: Authority,
         account_id: str,
         wallet_id: str,
         *,
-        idempotent: IdempotentRequest | None = None,
+        idempotency_key: IdempotencyKey = None,
     ) -> Wallet:
         """Unlink a wallet, of whatever account status; its address is free. Raises NotFound."""
         now = self._clock.now()
@@ -261,7 +266,7 @@ class Wallets:
                 events=(account_event("account.updated", changed, authority),),
             )
 
-        return self._committer.commit(authority, decide, idempotent=idempotent)
+        return self._committer.commit(authority, decide, idempotent=idempotency_key)
 
     def _find_refusal(
         self,

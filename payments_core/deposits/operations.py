@@ -19,13 +19,14 @@ from payments_core.deposits.lifecycle import IncomingTransfer
 from payments_core.deposits.record import REORGED, Deposit, DepositAddress
 from payments_core.deposits.sweep import SWEEP, new_sweep, vault_address
 from payments_core.engine.decision import Decision, lock_shared
-from payments_core.engine.idempotency.record import IdempotentRequest
+from payments_core.engine.idempotency.record import IdempotencyKey
 from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
 from payments_core.engine.remote_calls import RemoteCalls
 from payments_core.errors import AccountSuspended, DependencyFailed, NotFound, UnsupportedChain
 from payments_core.storage.port import Page, Position, Snapshot, Transaction, Where
 from payments_core.tenants.authorization import Authority
+from payments_core.tenants.idempotency import once_per_key
 from payments_core.validation.fields import ChainId
 from payments_core.validation.inputs import validate_arguments
 
@@ -87,13 +88,14 @@ class Deposits:
         self._calls = calls
 
     @validate_arguments
+    @once_per_key
     def issue_address(
         self,
         authority: Authority,
         account_id: str,
         chain_id: ChainId,
         *,
-        idempotent: IdempotentRequest | None = None,
+        idempotency_key: IdempotencyKey = None,
     ) -> IssuedAddress:
         """The account's deposit address on a chain: the same at every call.
 
@@ -131,7 +133,7 @@ class Deposits:
             )
             return Decision(IssuedAddress(issued, is_new=True), inserts=(issued,))
 
-        return self._committer.commit(authority, decide, idempotent=idempotent)
+        return self._committer.commit(authority, decide, idempotent=idempotency_key)
 
     def list_addresses(
         self,
@@ -170,13 +172,14 @@ class Deposits:
         )
 
     @validate_arguments
+    @once_per_key
     def check(
         self,
         authority: Authority,
         account_id: str,
         chain_id: ChainId | None = None,
         *,
-        idempotent: IdempotentRequest | None = None,
+        idempotency_key: IdempotencyKey = None,
     ) -> DepositCheck:
         """Look at the chain for the account's deposits now, on one chain or on all of them.
 
@@ -184,7 +187,7 @@ class Deposits:
         NotFound, UnsupportedChain, and DependencyFailed where a chain does not answer; what was
         found on the others stays found.
         """
-        self._committer.replay(authority, idempotent)
+        self._committer.replay(authority, idempotency_key)
         addresses = self._storage.read(
             authority.partition, lambda snapshot: _require_addresses(snapshot, account_id)
         )
@@ -212,7 +215,7 @@ class Deposits:
             after = tuple(retried.get(deposit.id, deposit) for deposit in shown)
             return Decision(DepositCheck(account_id, now, after)).merge(again)
 
-        return self._committer.commit(authority, decide, idempotent=idempotent)
+        return self._committer.commit(authority, decide, idempotent=idempotency_key)
 
     def _scan_chains(
         self, authority: Authority, addresses: Sequence[DepositAddress], chain_ids: Sequence[int]

@@ -22,10 +22,13 @@ from payments_core.engine.decision import (
 )
 from payments_core.engine.fan_out import new_fan_out
 from payments_core.engine.idempotency.record import (
+    RETENTION_MS,
     AlreadyResponded,
+    IdempotencyKey,
     IdempotentRequest,
     ResponseLookup,
     StoredResponse,
+    require_request,
 )
 from payments_core.engine.identifiers import Identifiers, IdSequence
 from payments_core.engine.rows import build_event, build_job, reschedule_job
@@ -86,7 +89,10 @@ class Committer:
         identifiers: Identifiers,
         key_ring: KeyRing,
         telemetry: Telemetry = NOOP_TELEMETRY,
+        answer_retention_ms: int = RETENTION_MS,
     ) -> None:
+        """Answers of calls with a key are kept for `answer_retention_ms` milliseconds."""
+        self.answer_retention_ms = answer_retention_ms
         self._storage = storage
         self._clock = clock
         self._identifiers = identifiers
@@ -103,7 +109,7 @@ class Committer:
         authority: CommitAuthority,
         decide: Decide[T],
         *,
-        idempotent: IdempotentRequest | None = None,
+        idempotent: IdempotencyKey = None,
         claimed: ClaimedJob | None = None,
         id_sequence: IdSequence | None = None,
         reads: Sequence[Get] = (),
@@ -119,9 +125,9 @@ class Committer:
         """
         with self._telemetry.observe_commit():
             try:
-                return self._commit(
-                    authority, decide, idempotent, claimed, id_sequence or self.id_sequence(), reads
-                )
+                request = require_request(idempotent)
+                ids = id_sequence or self.id_sequence()
+                return self._commit(authority, decide, request, claimed, ids, reads)
             except LockTimeout as error:
                 # Most likely a request with the same key is under way in another process.
                 raise (IdempotencyInProgress() if idempotent else Unavailable()) from error
@@ -245,22 +251,25 @@ class Committer:
     def replay(
         self,
         authority: CommitAuthority,
-        idempotent: IdempotentRequest | None,
+        key: IdempotencyKey,
         known: ResponseLookup | None = None,
     ) -> None:
         """Raise AlreadyResponded if the request was answered before, IdempotencyConflict if its
-        key was used for another one; return if it is new, or has no key.
+        key was used for another one, and Unavailable; return if it is new, or has no key.
 
         `known` has what was found with the request's credential, a moment ago.
         """
+        idempotent = require_request(key)
         if idempotent is None:
             return
         if known is not None and known.id == idempotent.id:
             stored = known.response
         else:
-            [stored] = bulk.fetch(
-                self._storage, authority.partition, Get(StoredResponse, idempotent.id)
-            )
+            question = Get(StoredResponse, idempotent.id)
+            try:
+                [stored] = bulk.fetch(self._storage, authority.partition, question)
+            except StorageUnavailable as error:
+                raise Unavailable() from error
         if stored is not None and stored.expires_at > self._clock.now():
             raise idempotent.replay(stored, self._key_ring)
 

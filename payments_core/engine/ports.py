@@ -8,6 +8,7 @@ from payments_core.clock import Clock
 from payments_core.credentials.keyring import KeyRing
 from payments_core.credentials.tokens import Tokens
 from payments_core.engine.committer import Committer
+from payments_core.engine.idempotency.record import RETENTION_MS
 from payments_core.engine.identifiers import Identifiers
 from payments_core.entropy import Entropy, system_entropy
 from payments_core.storage.port import Storage
@@ -42,12 +43,15 @@ class Ports:
         *,
         entropy: Entropy = system_entropy,
         telemetry: Telemetry = NOOP_TELEMETRY,
+        answer_retention_ms: int = RETENTION_MS,
     ) -> Ports:
         """The ports over a storage, with a committer of their own."""
         identifiers = Identifiers(clock, entropy)
         return cls(
             storage=storage,
-            committer=Committer(storage, clock, identifiers, key_ring, telemetry),
+            committer=Committer(
+                storage, clock, identifiers, key_ring, telemetry, answer_retention_ms
+            ),
             clock=clock,
             identifiers=identifiers,
             entropy=entropy,

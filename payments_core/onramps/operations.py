@@ -35,7 +35,7 @@ from payments_core.banks.port import BankRefused, BankUnavailable
 from payments_core.chains.backoff import back_off
 from payments_core.chains.port import AddressSpec
 from payments_core.engine.decision import Decision, NewJob, WorkerAuthority
-from payments_core.engine.idempotency.record import IdempotentRequest
+from payments_core.engine.idempotency.record import IdempotencyKey
 from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
 from payments_core.errors import InvalidState, NotFound, ResourceConflict, ValidationFailed
@@ -56,6 +56,7 @@ from payments_core.onramps.record import (
 from payments_core.payments.destinations import Destinations
 from payments_core.storage.port import ClaimedJob, Page, Position, Snapshot, Transaction
 from payments_core.tenants.authorization import Authority, require_product
+from payments_core.tenants.idempotency import once_per_key
 from payments_core.validation.inputs import validate_input
 
 OPEN_ONRAMP_ACCOUNT = "onramps.open_account"
@@ -116,13 +117,14 @@ class OnrampAccounts:
             fields=tuple(onramp_field_requirements()),
         )
 
+    @once_per_key
     def add(
         self,
         authority: Authority,
         account_id: str,
         new: NewOnrampAccount,
         *,
-        idempotent: IdempotentRequest | None = None,
+        idempotency_key: IdempotencyKey = None,
     ) -> OnrampAccount:
         """A new on-ramp, which is pending until the bank has made its number.
 
@@ -164,7 +166,7 @@ class OnrampAccounts:
             job = NewJob("timers", OPEN_ONRAMP_ACCOUNT, lane, now, made.id)
             return Decision(made, inserts=(made,), replaces=(counted,), jobs=(job,))
 
-        return self._committer.commit(authority, decide, idempotent=idempotent)
+        return self._committer.commit(authority, decide, idempotent=idempotency_key)
 
     def list(
         self,

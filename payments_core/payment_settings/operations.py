@@ -5,7 +5,7 @@ from __future__ import annotations
 import attrs
 
 from payments_core.engine.decision import Decision
-from payments_core.engine.idempotency.record import IdempotentRequest
+from payments_core.engine.idempotency.record import IdempotencyKey
 from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
 from payments_core.errors import ResourceConflict
@@ -19,6 +19,7 @@ from payments_core.payment_settings.record import (
 from payments_core.payment_settings.validation import validate_terms
 from payments_core.storage.port import Transaction
 from payments_core.tenants.authorization import Authority
+from payments_core.tenants.idempotency import once_per_key
 from payments_core.validation.inputs import validate_input
 
 
@@ -37,13 +38,14 @@ class PartnerPaymentSettings:
         )
         return found or DEFAULT_SETTINGS
 
+    @once_per_key
     def replace(
         self,
         authority: Authority,
         terms: PaymentTerms,
         *,
         settings_version: int | None = None,
-        idempotent: IdempotentRequest | None = None,
+        idempotency_key: IdempotencyKey = None,
     ) -> PaymentSettings:
         """The settings with new terms, in their next version: for Payments created from now on.
 
@@ -76,4 +78,4 @@ class PartnerPaymentSettings:
                 return Decision(changed, inserts=(kept, changed))
             return Decision(changed, inserts=(kept,), replaces=(changed,))
 
-        return self._committer.commit(authority, decide, idempotent=idempotent)
+        return self._committer.commit(authority, decide, idempotent=idempotency_key)

@@ -10,7 +10,7 @@ from payments_core.accounts.vaults.reservations import BalanceReading, retry_on_
 from payments_core.amounts import parse_positive_amount
 from payments_core.chains.port import AddressSpec
 from payments_core.engine.decision import Decision
-from payments_core.engine.idempotency.record import IdempotentRequest
+from payments_core.engine.idempotency.record import IdempotencyKey
 from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
 from payments_core.errors import NotFound, UnsupportedAsset, UnsupportedChain
@@ -29,6 +29,7 @@ from payments_core.payments.record import Source
 from payments_core.payments.sends import lock_active_payer, require_other_than_source
 from payments_core.storage.port import Snapshot, Transaction
 from payments_core.tenants.authorization import Authority
+from payments_core.tenants.idempotency import once_per_key
 from payments_core.validation.fields import (
     Amount,
     AssetSymbol,
@@ -70,8 +71,9 @@ class Collects:
         self._destinations = destinations
         self._vaults = vaults
 
+    @once_per_key
     def create(
-        self, authority: Authority, new: NewCollect, *, idempotent: IdempotentRequest | None = None
+        self, authority: Authority, new: NewCollect, *, idempotency_key: IdempotencyKey = None
     ) -> PaymentDetails:
         """A collect whose transfer from the vault to the escrow is authorized by the mandate.
 
@@ -95,14 +97,14 @@ class Collects:
 
         def attempt() -> PaymentDetails:
             # a retry may find the mandate used up: it is answered
-            self._committer.replay(authority, idempotent)
+            self._committer.replay(authority, idempotency_key)
             reading = self._vaults.read_balance(authority.partition, vault, asset)
             return self._committer.commit(
                 authority,
                 lambda tx, id_sequence: self._decide(
                     tx, id_sequence, authority, new, mandate, amount, recipient_id, reading
                 ),
-                idempotent=idempotent,
+                idempotent=idempotency_key,
             )
 
         return retry_on_stale_balance(attempt)

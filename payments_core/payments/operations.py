@@ -16,7 +16,7 @@ from payments_core.chains.port import AddressSpec
 from payments_core.clock import SECOND
 from payments_core.credentials.tokens import Claims
 from payments_core.engine.decision import Decision, NewJob, WorkerAuthority
-from payments_core.engine.idempotency.record import IdempotentRequest
+from payments_core.engine.idempotency.record import IdempotencyKey
 from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
 from payments_core.engine.step import Step
@@ -61,6 +61,7 @@ from payments_core.storage.port import (
     Where,
 )
 from payments_core.tenants.authorization import Authority
+from payments_core.tenants.idempotency import once_per_key
 from payments_core.validation.fields import (
     Amount,
     AssetSymbol,
@@ -127,8 +128,9 @@ class Payments:
         self._tokens = ports.tokens
         self._links = links
 
+    @once_per_key
     def create(
-        self, authority: Authority, new: NewPayment, *, idempotent: IdempotentRequest | None = None
+        self, authority: Authority, new: NewPayment, *, idempotency_key: IdempotencyKey = None
     ) -> PaymentDetails:
         """A receive Payment, waiting for funds in an escrow of its own.
 
@@ -152,7 +154,7 @@ class Payments:
 
         reads = () if recipient_id is None else (Get(Account, recipient_id, "shared"),)
         return self.create_receive_payment(
-            authority, new, resolve_payee, idempotent=idempotent, reads=reads
+            authority, new, resolve_payee, idempotency_key=idempotency_key, reads=reads
         )
 
     def create_receive_payment(
@@ -163,7 +165,7 @@ class Payments:
         *,
         complete: Callable[[Payment], Decision[Payment]] = Decision,
         id_sequence: IdSequence | None = None,
-        idempotent: IdempotentRequest | None = None,
+        idempotency_key: IdempotencyKey = None,
         reads: Sequence[Get] = (),
     ) -> PaymentDetails:
         """As `create`, where `payee` decides inside the transaction, by the terms in force, who is
@@ -210,7 +212,7 @@ class Payments:
         return self._committer.commit(
             authority,
             decide,
-            idempotent=idempotent,
+            idempotent=idempotency_key,
             id_sequence=id_sequence,
             reads=(READ_SETTINGS, *reads),
         )
@@ -288,8 +290,9 @@ class Payments:
 
         return self._storage.read(authority.partition, load)
 
+    @once_per_key
     def cancel(
-        self, authority: Authority, payment_id: str, *, idempotent: IdempotentRequest | None = None
+        self, authority: Authority, payment_id: str, *, idempotency_key: IdempotencyKey = None
     ) -> PaymentDetails:
         """End a Payment that received nothing and has nothing on its way.
 
@@ -307,7 +310,7 @@ class Payments:
             return step.as_decision(result).merge(ended, _cancel_send(tx, payment))
 
         reads = (Get(Payment, payment_id, "exclusive"),)
-        return self._committer.commit(authority, decide, idempotent=idempotent, reads=reads)
+        return self._committer.commit(authority, decide, idempotent=idempotency_key, reads=reads)
 
     def run_expiry(self, claimed: ClaimedJob) -> None:
         """The job at a Payment's expiry. A live attempt is waited for: its end expires it.

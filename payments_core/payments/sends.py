@@ -18,7 +18,7 @@ from payments_core.assets import Asset
 from payments_core.chains.outbox.record import new_transfer, send_job
 from payments_core.clock import Instant
 from payments_core.engine.decision import Decision, lock_shared
-from payments_core.engine.idempotency.record import IdempotentRequest
+from payments_core.engine.idempotency.record import IdempotencyKey
 from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
 from payments_core.errors import (
@@ -48,6 +48,7 @@ from payments_core.payments.progress import SEND_RELEASE
 from payments_core.payments.record import Destination, Payment, Source
 from payments_core.storage.port import Snapshot, Transaction
 from payments_core.tenants.authorization import Authority
+from payments_core.tenants.idempotency import once_per_key
 from payments_core.tenants.record import Environment
 from payments_core.validation.fields import (
     AccountId,
@@ -95,8 +96,9 @@ class Sends:
         self._vaults = vaults
         self._payouts = payouts
 
+    @once_per_key
     def create(
-        self, authority: Authority, new: NewSend, *, idempotent: IdempotentRequest | None = None
+        self, authority: Authority, new: NewSend, *, idempotency_key: IdempotencyKey = None
     ) -> PaymentDetails:
         """A send with its funds reserved; the worker hands it to the chain.
 
@@ -125,14 +127,14 @@ class Sends:
 
         def attempt() -> PaymentDetails:
             # a retry may find its own funds gone: it is answered
-            self._committer.replay(authority, idempotent)
+            self._committer.replay(authority, idempotency_key)
             reading = self._vaults.read_balance(authority.partition, vault, asset)
             return self._committer.commit(
                 authority,
                 lambda tx, id_sequence: self._decide(
                     tx, id_sequence, authority, new, asset, amount, recipient_id, terms, reading
                 ),
-                idempotent=idempotent,
+                idempotent=idempotency_key,
             )
 
         return retry_on_stale_balance(attempt)

@@ -11,7 +11,7 @@ from payments_core.banks.port import BankRefused, BankUnavailable
 from payments_core.banks.simulated.arrivals import ArrivalOutcome, NewArrival
 from payments_core.banks.simulated.incoming import SimulatedFundingBank
 from payments_core.engine.decision import Decision
-from payments_core.engine.idempotency.record import IdempotentRequest
+from payments_core.engine.idempotency.record import IdempotencyKey
 from payments_core.engine.ports import Ports
 from payments_core.errors import (
     CapabilityNotActive,
@@ -22,6 +22,7 @@ from payments_core.errors import (
 )
 from payments_core.onramps.record import OnrampAccount
 from payments_core.tenants.authorization import Authority
+from payments_core.tenants.idempotency import once_per_key
 
 _DOLLARS = re.compile(r"([0-9]{1,12})(?:\.([0-9]{1,2}))?", re.ASCII)
 
@@ -35,8 +36,8 @@ class BankDeposits:
         bank: SimulatedFundingBank | None,
         wake: Callable[[], None],
         *,
-        require_new_key: Callable[[Authority, IdempotentRequest | None], None],
-        operation_id: Callable[[str, IdempotentRequest | None], str],
+        require_new_key: Callable[[Authority, IdempotencyKey], None],
+        operation_id: Callable[[str, IdempotencyKey], str],
     ) -> None:
         """`wake` is called when something has happened at the bank. `require_new_key` lets only
         the sandbox's app pass, `operation_id` names what happens once for an idempotency key."""
@@ -47,6 +48,7 @@ class BankDeposits:
         self._require_new_key = require_new_key
         self._operation_id = operation_id
 
+    @once_per_key
     def deposit(
         self,
         authority: Authority,
@@ -55,7 +57,7 @@ class BankDeposits:
         rail: IncomingRail,
         *,
         outcome: ArrivalOutcome = "receive",
-        idempotent: IdempotentRequest | None = None,
+        idempotency_key: IdempotencyKey = None,
     ) -> IncomingTransfer:
         """A transfer that is sent now, and arrives by its rail's calendar.
 
@@ -63,7 +65,7 @@ class BankDeposits:
         InvalidState until the bank has made the number, CapabilityNotActive where the sandbox has
         another bank, and DependencyFailed.
         """
-        self._require_new_key(authority, idempotent)
+        self._require_new_key(authority, idempotency_key)
         if self._bank is None:
             raise CapabilityNotActive("us_bank_funding")
         amount_cents = _parse_dollars(amount)
@@ -75,7 +77,7 @@ class BankDeposits:
         if onramp.instructions is None:
             raise InvalidState("on-ramp bank account", onramp.status, "send money to it")
         arrival = NewArrival(
-            id=_incoming_id(self._operation_id("incoming", idempotent)),
+            id=_incoming_id(self._operation_id("incoming", idempotency_key)),
             account_key=onramp.bank_key,
             rail=rail,
             amount_cents=amount_cents,
@@ -88,10 +90,10 @@ class BankDeposits:
         except BankUnavailable as error:
             raise DependencyFailed("bank") from error
         self._wake()
-        if idempotent is None:
+        if idempotency_key is None:
             return made
         return self._committer.commit(
-            authority, lambda tx, id_sequence: Decision(made), idempotent=idempotent
+            authority, lambda tx, id_sequence: Decision(made), idempotent=idempotency_key
         )
 
 

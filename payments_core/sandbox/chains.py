@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from payments_core.addresses import AddressError, normalize_address
 from payments_core.chains.port import Chain, Heads, TransactionView
+from payments_core.errors import FieldError, ValidationFailed
 
 
 class SandboxChain(Chain, Protocol):
@@ -59,3 +61,28 @@ class SandboxChain(Chain, Protocol):
         Their transactions leave the chain; with `reinclude` they come back in one block, at other
         places. The chain never gets lower.
         """
+
+
+def validate_addresses(
+    chain: SandboxChain, recipient: str, source: str | None
+) -> tuple[str, str | None]:
+    """Both addresses in canonical form; the source must be nobody's contract.
+
+    Raises ValidationFailed.
+    """
+    faults = []
+    found = {}
+    for path, address in (("to", recipient), ("from", source)):
+        if address is None:
+            continue
+        try:
+            found[path] = normalize_address(chain.chain_type, address)
+        except AddressError as error:
+            faults.append(FieldError(path, str(error)))
+    if "from" in found and chain.is_contract(found["from"]):
+        faults.append(
+            FieldError("from", "must be an external wallet; the service controls this one")
+        )
+    if faults:
+        raise ValidationFailed(tuple(faults))
+    return found["to"], found.get("from")

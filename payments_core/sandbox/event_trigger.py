@@ -15,7 +15,7 @@ from payments_core.accounts.record import Account
 from payments_core.assets import DEFAULT_CHAIN_ID, DEFAULT_SYMBOL
 from payments_core.engine.decision import Decision
 from payments_core.engine.events import BY_NAME, NewEvent
-from payments_core.engine.idempotency.record import IdempotentRequest
+from payments_core.engine.idempotency.record import IdempotencyKey
 from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
 from payments_core.errors import NotFound, ValidationFailed
@@ -24,6 +24,7 @@ from payments_core.payments.record import Payment
 from payments_core.storage.port import Snapshot, Transaction, Where
 from payments_core.storage.records import R
 from payments_core.tenants.authorization import Authority
+from payments_core.tenants.idempotency import once_per_key
 from payments_core.webhooks.record import Endpoint
 
 AMOUNT = "25.00"
@@ -215,6 +216,7 @@ class EventTrigger:
         self._storage = ports.storage
         self._committer = ports.committer
 
+    @once_per_key
     def trigger(
         self,
         authority: Authority,
@@ -222,7 +224,7 @@ class EventTrigger:
         *,
         account_id: str | None = None,
         payment_id: str | None = None,
-        idempotent: IdempotentRequest | None = None,
+        idempotency_key: IdempotencyKey = None,
     ) -> TriggeredEvent:
         """The event, committed. It is about the account and Payment given, or else the newest.
 
@@ -254,7 +256,7 @@ class EventTrigger:
             return Decision(done, events=(new_event,))
 
         return self._committer.commit(
-            authority, decide, idempotent=idempotent, id_sequence=id_sequence
+            authority, decide, idempotent=idempotency_key, id_sequence=id_sequence
         )
 
 

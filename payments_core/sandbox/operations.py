@@ -9,7 +9,6 @@ from typing import TypeVar
 import attrs
 
 from payments_core.accounts.record import Account
-from payments_core.addresses import AddressError, normalize_address
 from payments_core.amounts import parse_nonnegative_amount, parse_positive_amount
 from payments_core.assets import asset_of
 from payments_core.banks.simulated.bank import SimulatedBank
@@ -20,25 +19,25 @@ from payments_core.chains.simulated.failures import Failures
 from payments_core.chains.simulated.reorgs import MAX_REORG_DEPTH
 from payments_core.clock import SECOND, Instant
 from payments_core.engine.decision import Decision
-from payments_core.engine.idempotency.record import IdempotentRequest
+from payments_core.engine.idempotency.record import IdempotencyKey, require_request
 from payments_core.engine.jobs.worker import Worker
 from payments_core.engine.ports import Ports
 from payments_core.errors import (
     CapabilityNotActive,
     DependencyFailed,
-    FieldError,
     NotFound,
     UnsupportedChain,
     ValidationFailed,
 )
 from payments_core.payments.record import Payment
 from payments_core.sandbox.bank_deposits import BankDeposits
-from payments_core.sandbox.chains import SandboxChain
+from payments_core.sandbox.chains import SandboxChain, validate_addresses
 from payments_core.sandbox.clock import SandboxClock
 from payments_core.sandbox.event_trigger import EventTrigger, TriggeredEvent
 from payments_core.sandbox.payouts import PayoutOutcome, SandboxPayouts
 from payments_core.storage.port import DIRECTORY
 from payments_core.tenants.authorization import Authority
+from payments_core.tenants.idempotency import once_per_key
 from payments_core.tenants.record import App
 
 T = TypeVar("T")
@@ -112,6 +111,7 @@ class Sandbox:
         self._failures = Failures(ports)
         self._events = EventTrigger(ports)
 
+    @once_per_key
     def fund(
         self,
         authority: Authority,
@@ -120,7 +120,7 @@ class Sandbox:
         symbol: str,
         amount: str,
         *,
-        idempotent: IdempotentRequest | None = None,
+        idempotency_key: IdempotencyKey = None,
     ) -> FaucetCredit:
         """Credit an account's vault; final when it answers.
 
@@ -129,7 +129,7 @@ class Sandbox:
 
         Raises NotFound, UnsupportedChain, UnsupportedAsset, ValidationFailed, AmountOutOfRange.
         """
-        self._require_new_key(authority, idempotent)
+        self._require_new_key(authority, idempotency_key)
         account = self._storage.read(
             authority.partition, lambda snapshot: snapshot.get(Account, account_id)
         )
@@ -140,12 +140,13 @@ class Sandbox:
         amount_atomic = parse_positive_amount(amount, asset)
         address = chain.derive(AddressSpec(authority.partition, "vault", account.id))
         with _translate_chain_errors():
-            name = self._operation_id("mint", idempotent)
+            name = self._operation_id("mint", idempotency_key)
             hash = chain.mint(asset.address, address, amount_atomic, name)
         self._wake(chain_id)
         funded = FaucetCredit(account.id, chain_id, symbol, amount, amount_atomic, address, hash)
-        return self._store_result(authority, funded, idempotent)
+        return self._store_result(authority, funded, idempotency_key)
 
+    @once_per_key
     def transfer(
         self,
         authority: Authority,
@@ -156,7 +157,7 @@ class Sandbox:
         recipient: str,
         source: str | None = None,
         reverts: bool = False,
-        idempotent: IdempotentRequest | None = None,
+        idempotency_key: IdempotencyKey = None,
     ) -> OutsideTransfer:
         """A transfer by somebody outside, to any address; zero is an amount too.
 
@@ -166,18 +167,18 @@ class Sandbox:
         Raises UnsupportedChain, UnsupportedAsset, ValidationFailed, and AmountOutOfRange, also
         where the faucet has given out so much that no token could carry more.
         """
-        self._require_new_key(authority, idempotent)
+        self._require_new_key(authority, idempotency_key)
         asset = asset_of(chain_id, symbol)
         chain = self.get_chain(chain_id)
         amount_atomic = parse_nonnegative_amount(amount, asset)
         with _translate_chain_errors():
-            recipient, source = _validate_addresses(chain, recipient, source)
+            recipient, source = validate_addresses(chain, recipient, source)
             hash = chain.transfer(
                 asset.address,
                 source,
                 recipient,
                 amount_atomic,
-                self._operation_id("transfer", idempotent),
+                self._operation_id("transfer", idempotency_key),
                 reverts=reverts,
             )
             seen = chain.peek_transaction(hash)
@@ -192,8 +193,9 @@ class Sandbox:
             hash,
             seen,
         )
-        return self._store_result(authority, done, idempotent)
+        return self._store_result(authority, done, idempotency_key)
 
+    @once_per_key
     def reorg(
         self,
         authority: Authority,
@@ -201,7 +203,7 @@ class Sandbox:
         depth: int,
         *,
         reinclude: bool = False,
-        idempotent: IdempotentRequest | None = None,
+        idempotency_key: IdempotencyKey = None,
     ) -> Heads:
         """Drop a chain's last `depth` blocks with their transactions; others take their place.
 
@@ -212,14 +214,15 @@ class Sandbox:
         """
         if not 1 <= depth <= MAX_SANDBOX_REORG_DEPTH:
             raise ValidationFailed.at("depth", f"must be 1 to {MAX_SANDBOX_REORG_DEPTH}")
-        self._require_new_key(authority, idempotent)
+        self._require_new_key(authority, idempotency_key)
         with _translate_chain_errors():
             heads = self.get_chain(chain_id).reorg(
-                depth, reinclude, self._operation_id("reorg", idempotent)
+                depth, reinclude, self._operation_id("reorg", idempotency_key)
             )
         self._wake(chain_id)
-        return self._store_result(authority, heads, idempotent)
+        return self._store_result(authority, heads, idempotency_key)
 
+    @once_per_key
     def fail(
         self,
         authority: Authority,
@@ -228,25 +231,26 @@ class Sandbox:
         times: int,
         *,
         chain_id: int | None = None,
-        idempotent: IdempotentRequest | None = None,
+        idempotency_key: IdempotencyKey = None,
     ) -> ArmedFailure:
         """Let the next `times` uses of a dependency fail; see `failures.OPERATIONS`.
 
         Raises ValidationFailed, UnsupportedChain, CapabilityNotActive.
         """
-        self._require_new_key(authority, idempotent)
+        self._require_new_key(authority, idempotency_key)
         if dependency == "chain":
             chosen = self._chains.values() if chain_id is None else (self.get_chain(chain_id),)
             if not all(chain.supports_fault_injection for chain in chosen):
                 raise CapabilityNotActive("fault injection on a real chain")
         armed = self._failures.arm(dependency, operation, times, chain_id)
-        return self._store_result(authority, armed, idempotent)
+        return self._store_result(authority, armed, idempotency_key)
 
     def list_failures(self) -> tuple[ArmedFailure, ...]:
         """What is to fail next."""
         self.require_single_app()
         return self._failures.list_armed()
 
+    @once_per_key
     def trigger(
         self,
         authority: Authority,
@@ -254,7 +258,7 @@ class Sandbox:
         *,
         account_id: str | None = None,
         payment_id: str | None = None,
-        idempotent: IdempotentRequest | None = None,
+        idempotency_key: IdempotencyKey = None,
     ) -> TriggeredEvent:
         """Send an event of the catalogue though nothing happened; no resource changes.
 
@@ -262,9 +266,14 @@ class Sandbox:
         """
         self.require_single_app()
         return self._events.trigger(
-            authority, name, account_id=account_id, payment_id=payment_id, idempotent=idempotent
+            authority,
+            name,
+            account_id=account_id,
+            payment_id=payment_id,
+            idempotency_key=idempotency_key,
         )
 
+    @once_per_key
     def decide_payout(
         self,
         authority: Authority,
@@ -272,16 +281,16 @@ class Sandbox:
         outcome: PayoutOutcome,
         code: str | None = None,
         *,
-        idempotent: IdempotentRequest | None = None,
+        idempotency_key: IdempotencyKey = None,
     ) -> Payment:
         """Let the bank settle or return a Payment's payout now; see `payouts.py`.
 
         Raises NotFound, InvalidState, ValidationFailed, ResourceConflict, CapabilityNotActive,
         DependencyFailed.
         """
-        self._require_new_key(authority, idempotent)
+        self._require_new_key(authority, idempotency_key)
         payment = self._payouts.decide(authority.partition, payment_id, outcome, code)
-        return self._store_result(authority, payment, idempotent)
+        return self._store_result(authority, payment, idempotency_key)
 
     def list_heads(self) -> dict[int, Heads]:
         """The newest and the newest final block of every chain."""
@@ -295,39 +304,42 @@ class Sandbox:
             raise UnsupportedChain(chain_id)
         return self._chains[chain_id]
 
+    @once_per_key
     def mine(
         self,
         authority: Authority,
         chain_id: int,
         count: int,
         *,
-        idempotent: IdempotentRequest | None = None,
+        idempotency_key: IdempotencyKey = None,
     ) -> Heads:
         """Add blocks to a chain. Raises UnsupportedChain, ValidationFailed."""
         if not 1 <= count <= MAX_MINED_BLOCKS:
             raise ValidationFailed.at("count", f"must be 1 to {MAX_MINED_BLOCKS}")
-        self._require_new_key(authority, idempotent)
+        self._require_new_key(authority, idempotency_key)
         with _translate_chain_errors():
             heads = self.get_chain(chain_id).mine(count)
         self._wake(chain_id)
-        return self._store_result(authority, heads, idempotent)
+        return self._store_result(authority, heads, idempotency_key)
 
-    def run(self, authority: Authority, *, idempotent: IdempotentRequest | None = None) -> int:
+    @once_per_key
+    def run(self, authority: Authority, *, idempotency_key: IdempotencyKey = None) -> int:
         """Do all work that is due now; returns how many jobs ran."""
-        self._require_new_key(authority, idempotent)
+        self._require_new_key(authority, idempotency_key)
         with self._worker.pause_exclusively():
             ran = self._worker.run_until_idle()
-        return self._store_result(authority, ran, idempotent)
+        return self._store_result(authority, ran, idempotency_key)
 
+    @once_per_key
     def advance(
-        self, authority: Authority, seconds: int, *, idempotent: IdempotentRequest | None = None
+        self, authority: Authority, seconds: int, *, idempotency_key: IdempotencyKey = None
     ) -> tuple[Instant, int]:
         """Move the clock, and do what falls due on the way, in order, before answering.
 
         Returns the new instant and how many jobs ran. Raises ValidationFailed,
         CapabilityNotActive where the clock is not the sandbox's.
         """
-        self._require_new_key(authority, idempotent)
+        self._require_new_key(authority, idempotency_key)
         clock = self._clock
         if not isinstance(clock, SandboxClock):
             raise CapabilityNotActive("the sandbox clock")
@@ -337,7 +349,7 @@ class Sandbox:
             until = clock.now() + seconds * SECOND
             ran = self._worker.run_through(until, self._clock_mover(clock))
             done = clock.now(), ran
-        return self._store_result(authority, done, idempotent)
+        return self._store_result(authority, done, idempotency_key)
 
     def _clock_mover(self, clock: SandboxClock) -> Callable[[Instant], None]:
         """Moves the clock, and lets the chains know how much time has passed."""
@@ -359,30 +371,29 @@ class Sandbox:
         if len(apps.records) != 1:
             raise NotFound("sandbox")
 
-    def _operation_id(self, what: str, idempotent: IdempotentRequest | None) -> str:
+    def _operation_id(self, what: str, idempotency_key: IdempotencyKey) -> str:
         """What a chain shall do once and no more, also if the answer to the caller is lost."""
-        if idempotent is None:
+        request = require_request(idempotency_key)
+        if request is None:
             return self._committer.id_sequence().issue(what)
-        period = self._clock.now() // idempotent.retention_ms
+        period = self._clock.now() // request.retention_ms
         # After its retention the same key is another request.
-        return f"{idempotent.id}/{idempotent.fingerprint}/{period}"
+        return f"{request.id}/{request.fingerprint}/{period}"
 
-    def _require_new_key(self, authority: Authority, idempotent: IdempotentRequest | None) -> None:
+    def _require_new_key(self, authority: Authority, idempotency_key: IdempotencyKey) -> None:
         """Let no key that was used before touch chain or clock: no refusal would undo that."""
         self.require_single_app()
-        self._committer.replay(authority, idempotent)
+        self._committer.replay(authority, idempotency_key)
 
-    def _store_result(
-        self, authority: Authority, result: T, idempotent: IdempotentRequest | None
-    ) -> T:
+    def _store_result(self, authority: Authority, result: T, idempotency_key: IdempotencyKey) -> T:
         """Store the answer of what has been done to chain or clock, which no transaction spans.
 
         A crash before that lets a retry do it again, except for funding.
         """
-        if idempotent is None:
+        if idempotency_key is None:
             return result
         return self._committer.commit(
-            authority, lambda tx, id_sequence: Decision(result), idempotent=idempotent
+            authority, lambda tx, id_sequence: Decision(result), idempotent=idempotency_key
         )
 
 
@@ -393,25 +404,3 @@ def _translate_chain_errors() -> Iterator[None]:
         yield
     except ChainUnavailable as error:
         raise DependencyFailed("chain") from error
-
-
-def _validate_addresses(
-    chain: SandboxChain, recipient: str, source: str | None
-) -> tuple[str, str | None]:
-    """Both addresses in canonical form; the source must be nobody's contract."""
-    faults = []
-    found = {}
-    for path, address in (("to", recipient), ("from", source)):
-        if address is None:
-            continue
-        try:
-            found[path] = normalize_address(chain.chain_type, address)
-        except AddressError as error:
-            faults.append(FieldError(path, str(error)))
-    if "from" in found and chain.is_contract(found["from"]):
-        faults.append(
-            FieldError("from", "must be an external wallet; the service controls this one")
-        )
-    if faults:
-        raise ValidationFailed(tuple(faults))
-    return found["to"], found.get("from")

@@ -47,11 +47,11 @@ def _decode_extra(kind: type, value: Any) -> Any:
 _encoder = msgspec.json.Encoder(enc_hook=_encode_extra)
 
 
-_decoders: dict[type[Record], msgspec.json.Decoder[Any]] = {}
+_decoders: dict[Any, msgspec.json.Decoder[Any]] = {}
 _decoder_lock = threading.Lock()
 
 
-def _decoder(kind: type[Record]) -> msgspec.json.Decoder[Any]:
+def _decoder(kind: Any) -> msgspec.json.Decoder[Any]:
     made = _decoders.get(kind)
     if made is None:
         # msgspec keeps with a class what it finds out about it, and while one thread does so
@@ -104,6 +104,30 @@ def decode(kind: type[R], body: bytes | str) -> R:
     except msgspec.DecodeError as error:
         fault = error
     return _convert(kind, _parse_document(kind, body), fault)
+
+
+def encode_value(kind: Any, value: Any) -> bytes:
+    """The body of a value made of records, such as an operation's result; it has no schema.
+
+    `kind` is its type. What its class gains later needs a default. Raises UnstorableRecord where
+    `decode_value` would not give the same again.
+    """
+    body = _encoder.encode(value)
+    try:
+        again = _encoder.encode(decode_value(kind, body))
+    except UnreadableDocument as error:
+        raise UnstorableRecord(f"a {kind} cannot be stored: {error}") from error
+    if again != body:
+        raise UnstorableRecord(f"a {kind} is another after it was stored")
+    return body
+
+
+def decode_value(kind: Any, body: bytes) -> Any:
+    """The value of a body of `encode_value`. Raises UnreadableDocument."""
+    try:
+        return _decoder(kind).decode(body)
+    except msgspec.DecodeError as error:
+        raise UnreadableDocument(f"{kind}: {error}") from error
 
 
 def _parse_document(kind: type[Record], body: bytes | str) -> Document:

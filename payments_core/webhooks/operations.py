@@ -11,7 +11,7 @@ from msgspec import UNSET, Meta
 from payments_core.clock import SECOND, Instant
 from payments_core.engine.decision import Decision
 from payments_core.engine.events import EventName
-from payments_core.engine.idempotency.record import IdempotentRequest
+from payments_core.engine.idempotency.record import IdempotencyKey
 from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
 from payments_core.engine.remote_calls import RemoteCalls
@@ -31,6 +31,7 @@ from payments_core.storage.port import (
 )
 from payments_core.storage.records import Record
 from payments_core.tenants.authorization import Authority
+from payments_core.tenants.idempotency import once_per_key
 from payments_core.validation.inputs import validate_arguments, validate_input
 from payments_core.webhooks.destinations import (
     Destination,
@@ -86,6 +87,7 @@ class WebhookEndpoints:
         self._entropy = ports.entropy
 
     @validate_arguments
+    @once_per_key
     def create(
         self,
         authority: Authority,
@@ -93,7 +95,7 @@ class WebhookEndpoints:
         url: WebhookUrl,
         description: EndpointDescription | None = None,
         subscribed_events: SubscribedEvents = (),
-        idempotent: IdempotentRequest | None = None,
+        idempotency_key: IdempotencyKey = None,
     ) -> tuple[Endpoint, str]:
         """A new active endpoint, and its signing secret, which is shown this once.
 
@@ -102,7 +104,7 @@ class WebhookEndpoints:
         at once passes: every attempt looks again.
         """
         # before the world is asked, which may answer otherwise now
-        self._committer.replay(authority, idempotent)
+        self._committer.replay(authority, idempotency_key)
         destination = parse_url(url, local_allowed=self._settings.local_allowed)
         self._require_room(authority)
         self._require_allowed(destination, authority.environment.id)
@@ -122,7 +124,7 @@ class WebhookEndpoints:
             )
             return _with_secret(decide_create(endpoint), secret)
 
-        return self._committer.commit(authority, decide, idempotent=idempotent)
+        return self._committer.commit(authority, decide, idempotent=idempotency_key)
 
     def get(self, authority: Authority, endpoint_id: str) -> Endpoint:
         """An endpoint. Raises NotFound."""
@@ -141,13 +143,14 @@ class WebhookEndpoints:
             ),
         )
 
+    @once_per_key
     def update(
         self,
         authority: Authority,
         endpoint_id: str,
         changes: EndpointChanges,
         *,
-        idempotent: IdempotentRequest | None = None,
+        idempotency_key: IdempotencyKey = None,
     ) -> Endpoint:
         """Change description, subscriptions or status.
 
@@ -158,7 +161,7 @@ class WebhookEndpoints:
         if changes.subscribed_events is not UNSET:
             changes = attrs.evolve(changes, subscribed_events=_each_once(changes.subscribed_events))
         if changes.status == "active" and self.get(authority, endpoint_id).status != "active":
-            self._committer.replay(authority, idempotent)  # it may be full by now
+            self._committer.replay(authority, idempotency_key)  # it may be full by now
             self._require_room(authority)
 
         def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[Endpoint]:
@@ -168,16 +171,17 @@ class WebhookEndpoints:
                 decide_update(endpoint, changes, now=now), id_sequence, endpoint, "update", now
             )
 
-        return self._committer.commit(authority, decide, idempotent=idempotent)
+        return self._committer.commit(authority, decide, idempotent=idempotency_key)
 
     @validate_arguments
+    @once_per_key
     def rotate_secret(
         self,
         authority: Authority,
         endpoint_id: str,
         *,
         overlap_s: OverlapInSeconds = 0,
-        idempotent: IdempotentRequest | None = None,
+        idempotency_key: IdempotencyKey = None,
     ) -> tuple[Endpoint, str]:
         """A new signing secret, shown this once; the one before is invalid at once.
 
@@ -196,7 +200,7 @@ class WebhookEndpoints:
                 _with_console_action(decision, id_sequence, endpoint, "rotate_secret", now), secret
             )
 
-        return self._committer.commit(authority, decide, idempotent=idempotent)
+        return self._committer.commit(authority, decide, idempotent=idempotency_key)
 
     def list_deliveries(
         self,
@@ -251,13 +255,14 @@ class WebhookEndpoints:
 
         return self._storage.read(authority.partition, load)
 
+    @once_per_key
     def retry(
         self,
         authority: Authority,
         endpoint_id: str,
         delivery_id: str,
         *,
-        idempotent: IdempotentRequest | None = None,
+        idempotency_key: IdempotencyKey = None,
     ) -> Delivery:
         """Put a failed or abandoned delivery back, with all its attempts before it.
 
@@ -284,7 +289,7 @@ class WebhookEndpoints:
             decision = decide_retry(delivery, endpoint, job, authority.mode, now=now)
             return _with_console_action(decision, id_sequence, delivery, "retry", now)
 
-        return self._committer.commit(authority, decide, idempotent=idempotent)
+        return self._committer.commit(authority, decide, idempotent=idempotency_key)
 
     def _require_room(self, authority: Authority) -> None:
         """Raise WebhookLimitReached where the environment has as many active endpoints as it may.

@@ -13,7 +13,7 @@ import attrs
 from payments_core.clock import DAY, SECOND, Instant
 from payments_core.engine.decision import Decision, NewJob, lock_shared
 from payments_core.engine.events import TEST, Event
-from payments_core.engine.idempotency.record import IdempotentRequest
+from payments_core.engine.idempotency.record import IdempotencyKey
 from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
 from payments_core.errors import NotFound, ResourceConflict, ValidationFailed
@@ -21,6 +21,7 @@ from payments_core.payments.record import Payment
 from payments_core.storage.jobs import Job
 from payments_core.storage.port import Page, Position, Snapshot, Transaction, Where
 from payments_core.tenants.authorization import Authority
+from payments_core.tenants.idempotency import once_per_key
 from payments_core.validation.fields import Id
 from payments_core.validation.inputs import validate_arguments
 from payments_core.webhooks.dispatch.job_handlers import encode_envelope
@@ -142,8 +143,9 @@ class WebhookEvents:
 
         return self._storage.read(authority.partition, load)
 
+    @once_per_key
     def send_test(
-        self, authority: Authority, endpoint_id: str, *, idempotent: IdempotentRequest | None = None
+        self, authority: Authority, endpoint_id: str, *, idempotency_key: IdempotencyKey = None
     ) -> Delivery:
         """Send `webhook.test` to the endpoint and no other, whatever it subscribed to.
 
@@ -167,16 +169,17 @@ class WebhookEvents:
             inserts = (event, delivery, job, _console_action(id_sequence, endpoint.id, "test", now))
             return Decision(delivery, holds=(endpoint,), inserts=inserts)
 
-        return self._committer.commit(authority, decide, idempotent=idempotent)
+        return self._committer.commit(authority, decide, idempotent=idempotency_key)
 
     @validate_arguments
+    @once_per_key
     def resend(
         self,
         authority: Authority,
         event_id: str,
         *,
         endpoint_id: Id | None = None,
-        idempotent: IdempotentRequest | None = None,
+        idempotency_key: IdempotencyKey = None,
     ) -> tuple[Delivery, ...]:
         """Deliver the event again, to one endpoint or to every active one that wants it.
 
@@ -212,15 +215,16 @@ class WebhookEvents:
             )
             return told.merge(*sent)
 
-        return self._committer.commit(authority, decide, idempotent=idempotent)
+        return self._committer.commit(authority, decide, idempotent=idempotency_key)
 
+    @once_per_key
     def recover(
         self,
         authority: Authority,
         endpoint_id: str,
         since: Instant,
         *,
-        idempotent: IdempotentRequest | None = None,
+        idempotency_key: IdempotencyKey = None,
     ) -> Recovery:
         """Send the endpoint every event since then that it wants and was not delivered.
 
@@ -229,7 +233,7 @@ class WebhookEvents:
         """
         if type(since) is not int:
             raise ValidationFailed.at("since", "must be an integer")
-        self._committer.replay(authority, idempotent)  # before `since` has become too old
+        self._committer.replay(authority, idempotency_key)  # before `since` has become too old
         now = self._clock.now()
         if since > now:
             raise ValidationFailed.at("since", "must not be in the future")
@@ -250,7 +254,7 @@ class WebhookEvents:
                 jobs=(recovery_job(endpoint.id, (since, ""), asked_at=at, now=at),),
             )
 
-        return self._committer.commit(authority, decide, idempotent=idempotent)
+        return self._committer.commit(authority, decide, idempotent=idempotency_key)
 
 
 def _sort(events: Sequence[Event]) -> tuple[Event, ...]:

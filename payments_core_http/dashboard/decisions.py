@@ -46,7 +46,9 @@ def refund(service: PaymentsService, call: PageCall) -> Response:
         raise ValidationFailed.at("amount", "is required")
     return run_form(
         call,
-        lambda idempotent: service.refunds.create(call.authority, id, new, idempotent=idempotent),
+        lambda idempotent: service.refunds.create(
+            call.authority, id, new, idempotency_key=idempotent
+        ),
         lambda _: redirect(call, f"/dashboard/payments/{id}", "refund"),
     )
 
@@ -74,7 +76,7 @@ def reconcile(service: PaymentsService, call: PageCall) -> Response:
     return run_form(
         call,
         lambda idempotent: service.reconciliation.reconcile(
-            call.authority, id, action, note=note, idempotent=idempotent
+            call.authority, id, action, note=note, idempotency_key=idempotent
         ),
         lambda _: redirect(call, f"/dashboard/payments/{id}", "reconcile"),
     )
@@ -91,7 +93,7 @@ def cancel(service: PaymentsService, call: PageCall) -> Response:
     id = call.path["paymentId"]
     return run_form(
         call,
-        lambda idempotent: service.payments.cancel(call.authority, id, idempotent=idempotent),
+        lambda idempotent: service.payments.cancel(call.authority, id, idempotency_key=idempotent),
         lambda _: redirect(call, f"/dashboard/payments/{id}", "cancel"),
     )
 

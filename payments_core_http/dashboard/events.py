@@ -65,7 +65,7 @@ def resend(service: PaymentsService, call: PageCall) -> Response:
     return run_form(
         call,
         lambda idempotent: service.webhook_events.resend(
-            call.authority, event_id, idempotent=idempotent
+            call.authority, event_id, idempotency_key=idempotent
         ),
         lambda _: redirect(call, f"/dashboard/events/{event_id}", "resend"),
     )

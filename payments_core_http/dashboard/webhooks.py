@@ -92,7 +92,7 @@ def retry(service: PaymentsService, call: PageCall) -> Response:
     return run_form(
         call,
         lambda idempotent: service.webhooks.retry(
-            call.authority, endpoint_id, delivery_id, idempotent=idempotent
+            call.authority, endpoint_id, delivery_id, idempotency_key=idempotent
         ),
         lambda _: redirect(
             call, f"/dashboard/webhooks/{endpoint_id}/deliveries/{delivery_id}", "retry"
@@ -106,7 +106,7 @@ def test(service: PaymentsService, call: PageCall) -> Response:
     return run_form(
         call,
         lambda idempotent: service.webhook_events.send_test(
-            call.authority, endpoint_id, idempotent=idempotent
+            call.authority, endpoint_id, idempotency_key=idempotent
         ),
         lambda delivery: redirect(
             call, f"/dashboard/webhooks/{endpoint_id}/deliveries/{delivery.id}", "test"
@@ -128,7 +128,7 @@ def rotate(service: PaymentsService, call: PageCall) -> Response:
     return run_form(
         call,
         lambda idempotent: service.webhooks.rotate_secret(
-            call.authority, call.path["webhookId"], overlap_s=overlap_s, idempotent=idempotent
+            call.authority, call.path["webhookId"], overlap_s=overlap_s, idempotency_key=idempotent
         ),
         lambda made: render_page(
             call, "secret.html", section="webhooks", endpoint=made[0], secret=made[1]
@@ -155,7 +155,7 @@ def recover(service: PaymentsService, call: PageCall) -> Response:
     return run_form(
         call,
         lambda idempotent: service.webhook_events.recover(
-            call.authority, endpoint_id, since, idempotent=idempotent
+            call.authority, endpoint_id, since, idempotency_key=idempotent
         ),
         lambda _: redirect(call, f"/dashboard/webhooks/{endpoint_id}", "recover"),
     )

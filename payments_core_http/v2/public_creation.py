@@ -54,7 +54,7 @@ def create_public_payment(
     )
     return call.run_idempotent(
         lambda idempotent: service.public_payments.create(
-            call.authority, new, idempotent=idempotent
+            call.authority, new, idempotency_key=idempotent
         ),
         lambda details: views.created_payment(details, service.links),
     )

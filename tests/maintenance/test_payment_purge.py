@@ -130,14 +130,14 @@ def test_a_stored_answer_stays_as_it_is(memory_shop: Shop) -> None:
     new = NewPayment(amount="1.00", destination=ToAccount(account_id=shop.merchant.id))
     create = shop.service.payments.create
     keys = [attrs.evolve(once("k"), retention_ms=400 * DAY) for _ in range(2)]
-    create(shop.server, new, idempotent=keys[0])
+    create(shop.server, new, idempotency_key=keys[0])
     expire(shop)
     grow_old(shop)
     before = stored(shop, StoredResponse)
     assert purge(shop)["payments"] == 1
     assert stored(shop, StoredResponse) == before
     with pytest.raises(AlreadyResponded):
-        create(shop.server, new, idempotent=keys[1])
+        create(shop.server, new, idempotency_key=keys[1])
 
 
 def paid_late(shop: World, payment: PaymentDetails) -> None:

@@ -53,7 +53,7 @@ def filled(shop: Shop) -> Shop:
     """One of everything that goes, told and done with; and a Payment that was paid."""
     answered = IdempotentRequest("answer", "print", lambda _: Response(201, b"x", "2026-09-09"))
     endpoint, _ = shop.service.webhooks.create(
-        shop.server, url=HOOK, subscribed_events=(), idempotent=answered
+        shop.server, url=HOOK, subscribed_events=(), idempotency_key=answered
     )
     shop.service.webhooks.rotate_secret(shop.server, endpoint.id)
     shop.service.wallets.challenge(shop.server, shop.payer.id, address=WALLET, chain_type="evm")

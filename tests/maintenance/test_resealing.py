@@ -69,7 +69,7 @@ class Sealed:
             secret for secret, _ in open_secrets(service.ports.key_ring, endpoint)
         ] == self.secrets
         with pytest.raises(AlreadyResponded) as replayed:
-            service.payments.create(shop.server, new_payment(shop), idempotent=request())
+            service.payments.create(shop.server, new_payment(shop), idempotency_key=request())
         assert replayed.value.answer.body == b"the answer"
 
 
@@ -79,7 +79,9 @@ def sealed(shop: Shop) -> Sealed:
 
 
 def seal(shop: Shop) -> Sealed:
-    details = shop.service.payments.create(shop.server, new_payment(shop), idempotent=request())
+    details = shop.service.payments.create(
+        shop.server, new_payment(shop), idempotency_key=request()
+    )
     url = shop.service.links.build_url(details.payment)
     assert url is not None
     endpoint, first = shop.service.webhooks.create(shop.server, url=HOOK, subscribed_events=())

@@ -124,6 +124,11 @@ class World:
         )
         return authority_of(environment, key)
 
+    @property
+    def system_authority(self) -> Authority:
+        """What a program that embeds the library may do."""
+        return self.service.tenants.system_authority(self.environment_id)
+
     def client_of(self, account: Account, *permissions: str) -> Authority:
         """The authority of a client session of the account, made, exchanged and read."""
         sessions = self.service.client_sessions

@@ -189,10 +189,10 @@ def test_a_repeated_creation_is_answered_and_not_made_again() -> None:
     def asked() -> IdempotentRequest:
         return IdempotentRequest("key", "print", lambda made: Response(201, made[1].encode(), "v"))
 
-    _, secret = bench.endpoints.create(bench.authority, url=HOOK, idempotent=asked())
+    _, secret = bench.endpoints.create(bench.authority, url=HOOK, idempotency_key=asked())
     bench.names.table["partner.example"] = ("10.0.0.1",)  # what is true now does not matter
     with pytest.raises(AlreadyResponded) as raised:
-        bench.endpoints.create(bench.authority, url=HOOK, idempotent=asked())
+        bench.endpoints.create(bench.authority, url=HOOK, idempotency_key=asked())
     assert raised.value.answer.body.decode() == secret
     assert len(bench.endpoints.list(bench.authority).records) == 1
 

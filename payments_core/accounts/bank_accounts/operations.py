@@ -39,12 +39,13 @@ from payments_core.chains.backoff import back_off
 from payments_core.clock import Instant
 from payments_core.credentials.keyring import KeyRing
 from payments_core.engine.decision import Decision, NewJob, WorkerAuthority
-from payments_core.engine.idempotency.record import IdempotentRequest
+from payments_core.engine.idempotency.record import IdempotencyKey
 from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
 from payments_core.errors import ValidationFailed
 from payments_core.storage.port import ClaimedJob, Page, Position, Transaction
 from payments_core.tenants.authorization import Authority, require_product
+from payments_core.tenants.idempotency import once_per_key
 from payments_core.validation.inputs import validate_input
 
 REVIEW_BANK_ACCOUNT = "bank_accounts.review"
@@ -91,13 +92,14 @@ class BankAccounts:
             fields=tuple(field_requirements()),
         )
 
+    @once_per_key
     def add(
         self,
         authority: Authority,
         account_id: str,
         new: NewBankAccount,
         *,
-        idempotent: IdempotentRequest | None = None,
+        idempotency_key: IdempotencyKey = None,
     ) -> BankAccount:
         """A new bank account, which is pending until the bank has reviewed it.
 
@@ -139,7 +141,7 @@ class BankAccounts:
             job = NewJob("timers", REVIEW_BANK_ACCOUNT, f"bank:{authority.partition}", now, made.id)
             return attrs.evolve(step.as_decision(step.record), jobs=(job,))
 
-        return self._committer.commit(authority, decide, idempotent=idempotent)
+        return self._committer.commit(authority, decide, idempotent=idempotency_key)
 
     def list(
         self,

@@ -29,7 +29,7 @@ from payments_core.banks.reviews import BankCapability, BankReview
 from payments_core.chains.backoff import back_off
 from payments_core.clock import Instant
 from payments_core.engine.decision import Decision, WorkerAuthority
-from payments_core.engine.idempotency.record import IdempotentRequest
+from payments_core.engine.idempotency.record import IdempotencyKey
 from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
 from payments_core.errors import (
@@ -41,6 +41,7 @@ from payments_core.errors import (
 from payments_core.storage.documents import UnreadableDocument
 from payments_core.storage.port import ClaimedJob, Position, Snapshot, Transaction, Where
 from payments_core.tenants.authorization import Authority, require_product
+from payments_core.tenants.idempotency import once_per_key
 from payments_core.validation.fields import Url
 from payments_core.validation.inputs import validate_arguments
 
@@ -93,6 +94,7 @@ class Capabilities:
         return self._storage.read(authority.partition, load)
 
     @validate_arguments
+    @once_per_key
     def activate(
         self,
         authority: Authority,
@@ -100,7 +102,7 @@ class Capabilities:
         capability: BankCapability,
         *,
         return_url: Url | None = None,
-        idempotent: IdempotentRequest | None = None,
+        idempotency_key: IdempotencyKey = None,
     ) -> ActivatedCapability:
         """Ask for a capability. One that is asked for or active already is left as it is.
 
@@ -142,7 +144,7 @@ class Capabilities:
                 },
             )
 
-        return self._committer.commit(authority, decide, idempotent=idempotent)
+        return self._committer.commit(authority, decide, idempotent=idempotency_key)
 
     def review(self, claimed: ClaimedJob) -> None:
         """The job of an account: bring its capabilities to the bank, and look for decisions.

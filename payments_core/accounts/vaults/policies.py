@@ -22,13 +22,14 @@ from payments_core.addresses import AddressError, normalize_wallet_address
 from payments_core.assets import CHAINS
 from payments_core.clock import Instant
 from payments_core.engine.decision import Decision
-from payments_core.engine.idempotency.record import IdempotentRequest
+from payments_core.engine.idempotency.record import IdempotencyKey
 from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
 from payments_core.errors import FieldError, NotFound, ResourceConflict, ValidationFailed
 from payments_core.money import MoneyError, format_amount, parse_amount
 from payments_core.storage.port import Snapshot, Transaction
 from payments_core.tenants.authorization import Authority
+from payments_core.tenants.idempotency import once_per_key
 from payments_core.validation.inputs import validate_input
 
 MAX_ITEMS = 100
@@ -76,6 +77,7 @@ class VaultPolicies:
 
         return self._storage.read(authority.partition, load)
 
+    @once_per_key
     def replace(
         self,
         authority: Authority,
@@ -84,7 +86,7 @@ class VaultPolicies:
         terms: PolicyTerms,
         *,
         policy_version: int | None = None,
-        idempotent: IdempotentRequest | None = None,
+        idempotency_key: IdempotencyKey = None,
     ) -> VaultPolicy:
         """The policy with new terms, in its next version; it governs from its commit on.
 
@@ -116,7 +118,7 @@ class VaultPolicies:
                 replaces=(changed,),
             )
 
-        return self._committer.commit(authority, decide, idempotent=idempotent)
+        return self._committer.commit(authority, decide, idempotent=idempotency_key)
 
     def _find_unknown_accounts(
         self, authority: Authority, terms: PolicyTerms

@@ -12,12 +12,13 @@ from payments_core.accounts.vaults.record import Policy, Vault
 from payments_core.chains.port import AddressSpec, Chain
 from payments_core.clock import Instant
 from payments_core.engine.decision import Decision, lock_shared
-from payments_core.engine.idempotency.record import IdempotentRequest
+from payments_core.engine.idempotency.record import IdempotencyKey
 from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
 from payments_core.errors import InvalidState, NotFound, ResourceConflict, UnsupportedChain
 from payments_core.storage.port import Page, Position, Snapshot, Transaction
 from payments_core.tenants.authorization import Authority
+from payments_core.tenants.idempotency import once_per_key
 from payments_core.validation.fields import ChainId
 from payments_core.validation.inputs import validate_arguments
 
@@ -53,13 +54,14 @@ class VaultProvisioning:
         )
 
     @validate_arguments
+    @once_per_key
     def provision(
         self,
         authority: Authority,
         account_id: str,
         chain_id: ChainId,
         *,
-        idempotent: IdempotentRequest | None = None,
+        idempotency_key: IdempotencyKey = None,
     ) -> ProvisionedVault:
         """The account's vault on a chain, made with a default policy if there was none.
 
@@ -67,7 +69,7 @@ class VaultProvisioning:
         """
         present = self._find_vault(authority, account_id, chain_id)
         try:
-            return self._find_or_create(authority, account_id, chain_id, present, idempotent)
+            return self._find_or_create(authority, account_id, chain_id, present, idempotency_key)
         except (ResourceConflict, InvalidState):
             if present is not None:
                 raise
@@ -75,7 +77,7 @@ class VaultProvisioning:
             if present is None:
                 raise
         # Made since we looked, by another request: that is the vault.
-        return self._find_or_create(authority, account_id, chain_id, present, idempotent)
+        return self._find_or_create(authority, account_id, chain_id, present, idempotency_key)
 
     def _find_vault(self, authority: Authority, account_id: str, chain_id: int) -> Vault | None:
         def load(snapshot: Snapshot) -> Vault | None:
@@ -90,7 +92,7 @@ class VaultProvisioning:
         account_id: str,
         chain_id: int,
         present: Vault | None,
-        idempotent: IdempotentRequest | None,
+        idempotency_key: IdempotencyKey,
     ) -> ProvisionedVault:
         """The vault that was seen to be present, or a new one; the unique key decides."""
         now = self._clock.now()
@@ -117,7 +119,7 @@ class VaultProvisioning:
                 },
             )
 
-        return self._committer.commit(authority, decide, idempotent=idempotent)
+        return self._committer.commit(authority, decide, idempotent=idempotency_key)
 
 
 def new_vault(

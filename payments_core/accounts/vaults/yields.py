@@ -10,12 +10,13 @@ from msgspec import Meta
 from payments_core.accounts.vaults.provisioning import load_vault, lock_vault
 from payments_core.accounts.vaults.record import Vault, YieldSettings
 from payments_core.engine.decision import Decision
-from payments_core.engine.idempotency.record import IdempotentRequest
+from payments_core.engine.idempotency.record import IdempotencyKey
 from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
 from payments_core.errors import CapabilityNotActive
 from payments_core.storage.port import Snapshot, Transaction
 from payments_core.tenants.authorization import Authority
+from payments_core.tenants.idempotency import once_per_key
 from payments_core.validation.fields import Flag
 from payments_core.validation.inputs import validate_arguments
 
@@ -49,6 +50,7 @@ class VaultYields:
         return self._storage.read(authority.partition, load)
 
     @validate_arguments
+    @once_per_key
     def replace(
         self,
         authority: Authority,
@@ -57,7 +59,7 @@ class VaultYields:
         *,
         enabled: Flag,
         strategy: YieldStrategy | None = None,
-        idempotent: IdempotentRequest | None = None,
+        idempotency_key: IdempotencyKey = None,
     ) -> VaultYield:
         """The new settings; `strategy` has 1 to 64 characters.
 
@@ -80,7 +82,7 @@ class VaultYields:
                 return Decision(VaultYield(vault, settings), inserts=(settings,))
             return Decision(VaultYield(vault, settings), replaces=(settings,))
 
-        return self._committer.commit(authority, decide, idempotent=idempotent)
+        return self._committer.commit(authority, decide, idempotent=idempotency_key)
 
 
 def _default_settings(vault: Vault) -> YieldSettings:

@@ -32,7 +32,7 @@ from payments_core.accounts.verification.port import (
 from payments_core.accounts.verification.record import Verification
 from payments_core.clock import Instant
 from payments_core.engine.decision import Decision
-from payments_core.engine.idempotency.record import IdempotentRequest
+from payments_core.engine.idempotency.record import IdempotencyKey
 from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
 from payments_core.engine.remote_calls import RemoteCalls
@@ -47,6 +47,7 @@ from payments_core.errors import (
 )
 from payments_core.storage.port import Page, Position, Snapshot, Transaction, Where
 from payments_core.tenants.authorization import Authority
+from payments_core.tenants.idempotency import once_per_key
 from payments_core.validation.fields import Id, Url
 from payments_core.validation.inputs import validate_arguments
 
@@ -78,13 +79,14 @@ class Verifications:
         self._calls = calls
 
     @validate_arguments
+    @once_per_key
     def start(
         self,
         authority: Authority,
         account_id: str,
         *,
         return_url: Url | None = None,
-        idempotent: IdempotentRequest | None = None,
+        idempotency_key: IdempotencyKey = None,
     ) -> Verification:
         """A new verification, with the URL where the user goes; one at a time.
 
@@ -95,7 +97,7 @@ class Verifications:
         provider = self._providers.get(authority.mode)
         if provider is None:
             raise CapabilityNotActive("kyc")
-        reserved = self._reserve(authority, account_id, idempotent)
+        reserved = self._reserve(authority, account_id, idempotency_key)
         account, verification = reserved.account, reserved.verification
         request = KycRequest(
             key=verification.id,
@@ -110,7 +112,7 @@ class Verifications:
                 case = provider.start(request)
         except KycUnavailable as error:
             raise DependencyFailed("kyc") from error
-        return self._store_case(authority, reserved, case, idempotent)
+        return self._store_case(authority, reserved, case, idempotency_key)
 
     def list(
         self,
@@ -141,6 +143,7 @@ class Verifications:
         return found
 
     @validate_arguments
+    @once_per_key
     def decide(
         self,
         authority: Authority,
@@ -149,7 +152,7 @@ class Verifications:
         *,
         verification_id: Id | None = None,
         reference: ProviderReference | None = None,
-        idempotent: IdempotentRequest | None = None,
+        idempotency_key: IdempotencyKey = None,
     ) -> Verification:
         """Record what the provider decided of one verification: `approved` or `rejected`.
 
@@ -187,15 +190,16 @@ class Verifications:
             followed = follow(account, step.record, authority, now=now).as_decision()
             return decision.merge(followed, _review_capabilities(authority, step.record, now))
 
-        return self._committer.commit(authority, decide, idempotent=idempotent)
+        return self._committer.commit(authority, decide, idempotent=idempotency_key)
 
+    @once_per_key
     def simulate_decision(
         self,
         authority: Authority,
         account_id: str,
         status: KycStatus,
         *,
-        idempotent: IdempotentRequest | None = None,
+        idempotency_key: IdempotencyKey = None,
     ) -> Verification:
         """Bring the account's newest verification to `pending`, `approved` or `rejected`.
 
@@ -223,16 +227,16 @@ class Verifications:
             capabilities = _review_capabilities(authority, step.record, now)
             return step.as_decision(step.record).merge(followed, capabilities)
 
-        return self._committer.commit(authority, decide, idempotent=idempotent)
+        return self._committer.commit(authority, decide, idempotent=idempotency_key)
 
     def _reserve(
-        self, authority: Authority, account_id: str, idempotent: IdempotentRequest | None
+        self, authority: Authority, account_id: str, idempotency_key: IdempotencyKey
     ) -> _StartReservation:
         """The verification to start: a new one, or one whose start came to nothing.
 
         The answer is stored later, so a request that was answered before is looked for here.
         """
-        self._committer.replay(authority, idempotent)
+        self._committer.replay(authority, idempotency_key)
         now = self._clock.now()
 
         def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[_StartReservation]:
@@ -247,7 +251,7 @@ class Verifications:
             return self._committer.commit(authority, decide)
         except InvalidState:
             # its twin may have come first
-            self._committer.replay(authority, idempotent)
+            self._committer.replay(authority, idempotency_key)
             raise
 
     def _store_case(
@@ -255,7 +259,7 @@ class Verifications:
         authority: Authority,
         reserved: _StartReservation,
         case: KycCase,
-        idempotent: IdempotentRequest | None,
+        idempotency_key: IdempotencyKey,
     ) -> Verification:
         now = self._clock.now()
 
@@ -273,7 +277,7 @@ class Verifications:
             followed = follow(account, step.record, authority, now=now)
             return step.as_decision(step.record).merge(followed.as_decision())
 
-        return self._committer.commit(authority, decide, idempotent=idempotent)
+        return self._committer.commit(authority, decide, idempotent=idempotency_key)
 
 
 def _review_capabilities(

@@ -137,6 +137,17 @@ class IdempotentRequest:
         return AlreadyResponded(Response(stored.status, _decompress(packed), stored.api_version))
 
 
+IdempotencyKey = str | IdempotentRequest | None
+"""The key of a call, as its caller chose it, or None. An operation is `once_per_key`, so what
+reaches its body is the request made of it; whoever renders answers itself gives that."""
+
+
+def require_request(key: IdempotencyKey) -> IdempotentRequest | None:
+    """The request; None for a call without a key."""
+    assert not isinstance(key, str), "an operation that takes a key is `once_per_key`"
+    return key
+
+
 def _pack(fingerprint: str, body: bytes) -> bytes:
     text = fingerprint.encode()
     return len(text).to_bytes(_LENGTH_BYTES, "big") + text + _compress(body)

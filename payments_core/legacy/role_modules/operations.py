@@ -25,7 +25,7 @@ from payments_core.chains.role_modules import (
 )
 from payments_core.chains.signatures import SignatureError, recover_signer
 from payments_core.engine.decision import Decision, lock_shared
-from payments_core.engine.idempotency.record import IdempotentRequest
+from payments_core.engine.idempotency.record import IdempotencyKey
 from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
 from payments_core.engine.remote_calls import RemoteCalls
@@ -42,6 +42,7 @@ from payments_core.legacy.role_modules.record import RoleModuleInstallation, ins
 from payments_core.legacy.role_modules.steps import start_step
 from payments_core.storage.port import Snapshot, Transaction
 from payments_core.tenants.authorization import Authority
+from payments_core.tenants.idempotency import once_per_key
 
 MAX_WALLETS_READ = 100
 
@@ -76,6 +77,7 @@ class RoleModules:
         self._chains = chains
         self._calls = calls
 
+    @once_per_key
     def deploy(
         self,
         authority: Authority,
@@ -83,7 +85,7 @@ class RoleModules:
         tx_data: TxData,
         signature: str,
         *,
-        idempotent: IdempotentRequest | None = None,
+        idempotency_key: IdempotencyKey = None,
     ) -> RoleModuleInstallation:
         """The installation of the role module of an account's vault, on the chain where the
         account wants to be paid.
@@ -96,7 +98,7 @@ class RoleModules:
         owner and for another request than the one that is carried out, CapabilityNotActive where
         the chain has no role modules, DependencyFailed.
         """
-        self._committer.replay(authority, idempotent)
+        self._committer.replay(authority, idempotency_key)
         home = self._storage.read(
             authority.partition, lambda snapshot: _load_home(snapshot, account_id)
         )
@@ -142,7 +144,7 @@ class RoleModules:
             started = start_step(authority.partition, step.record, signed.operator, now=now)
             return step.as_decision(step.record).merge(started)
 
-        return self._committer.commit(authority, decide, idempotent=idempotent)
+        return self._committer.commit(authority, decide, idempotent=idempotency_key)
 
     def _find_known(
         self, authority: Authority, home: _Home, digest: str

@@ -24,7 +24,7 @@ from payments_core.chains.signatures import (
     recover_signer,
 )
 from payments_core.engine.decision import Decision, lock_shared
-from payments_core.engine.idempotency.record import IdempotentRequest
+from payments_core.engine.idempotency.record import IdempotencyKey
 from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
 from payments_core.engine.remote_calls import RemoteCalls
@@ -52,6 +52,7 @@ from payments_core.payments.record import Payment
 from payments_core.quotes.record import Quote
 from payments_core.storage.port import Snapshot, Transaction
 from payments_core.tenants.authorization import Authority
+from payments_core.tenants.idempotency import once_per_key
 from payments_core.validation.inputs import validate_input
 
 MAX_VAULTS_READ = 100
@@ -85,12 +86,13 @@ class Settlements:
         self._vaults = vaults
         self._contract_wallets = ContractSignatureChecker(chains, ports.clock, calls)
 
+    @once_per_key
     def settle(
         self,
         authority: Authority,
         request: SettlementRequest,
         *,
-        idempotent: IdempotentRequest | None = None,
+        idempotency_key: IdempotencyKey = None,
     ) -> FundingOperation:
         """The authorization of the transfer from the payer's vault; the worker sends it.
 
@@ -113,14 +115,14 @@ class Settlements:
                 )
             except PaymentsError:
                 # a retry finds its own quote used: it is answered
-                self._committer.replay(authority, idempotent)
+                self._committer.replay(authority, idempotency_key)
                 raise
             return self._committer.commit(
                 authority,
                 lambda tx, id_sequence: self._decide(
                     tx, id_sequence, authority, request, desk, wallet, reading
                 ),
-                idempotent=idempotent,
+                idempotent=idempotency_key,
             )
 
         return retry_on_stale_balance(attempt)

@@ -18,7 +18,7 @@ from payments_core.chains.outbox.record import find_own_hashes
 from payments_core.chains.port import Chain
 from payments_core.clock import Instant
 from payments_core.engine.decision import Decision
-from payments_core.engine.idempotency.record import IdempotentRequest
+from payments_core.engine.idempotency.record import IdempotencyKey
 from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
 from payments_core.errors import (
@@ -57,6 +57,7 @@ from payments_core.payments.receipts.record import TrackedTransaction, tracked_t
 from payments_core.payments.record import Payment
 from payments_core.storage.port import Snapshot, Transaction
 from payments_core.tenants.authorization import Authority
+from payments_core.tenants.idempotency import once_per_key
 from payments_core.validation.fields import Address, AssetSymbol, ChainId, TransactionHash
 from payments_core.validation.inputs import validate_arguments
 
@@ -100,6 +101,7 @@ class DirectOptions:
         )
 
     @validate_arguments
+    @once_per_key
     def create(
         self,
         authority: Authority,
@@ -109,7 +111,7 @@ class DirectOptions:
         chain_id: ChainId | None = None,
         asset_symbol: AssetSymbol | None = None,
         payer_address: Address | None = None,
-        idempotent: IdempotentRequest | None = None,
+        idempotency_key: IdempotencyKey = None,
     ) -> DirectOptionDetails:
         """A way to pay what remains, not selected yet.
 
@@ -148,7 +150,7 @@ class DirectOptions:
             details = DirectOptionDetails(offered, option, pending_amount=pending_amount)
             return Decision(details, inserts=(option,), replaces=(offered,))
 
-        return self._committer.commit(authority, decide, idempotent=idempotent)
+        return self._committer.commit(authority, decide, idempotent=idempotency_key)
 
     def get(self, authority: Authority, payment_id: str, option_id: str) -> DirectOptionDetails:
         """An option of the payer's Payment. Raises NotFound."""
@@ -165,13 +167,14 @@ class DirectOptions:
 
         return self._storage.read(authority.partition, load)
 
+    @once_per_key
     def select(
         self,
         authority: Authority,
         payment_id: str,
         option_id: str,
         *,
-        idempotent: IdempotentRequest | None = None,
+        idempotency_key: IdempotencyKey = None,
     ) -> DirectOptionDetails:
         """The option that the payer means to pay by; the one before is superseded.
 
@@ -198,15 +201,16 @@ class DirectOptions:
             chosen = Decision(details, replaces=(selecting,))
             return chosen.merge(selected.as_decision(), before)
 
-        return self._committer.commit(authority, decide, idempotent=idempotent)
+        return self._committer.commit(authority, decide, idempotent=idempotency_key)
 
+    @once_per_key
     def refresh(
         self,
         authority: Authority,
         payment_id: str,
         option_id: str,
         *,
-        idempotent: IdempotentRequest | None = None,
+        idempotency_key: IdempotencyKey = None,
     ) -> DirectOptionDetails:
         """The option for what remains of the Payment by now.
 
@@ -226,9 +230,10 @@ class DirectOptions:
             )
             return refreshed.as_decision(details)
 
-        return self._committer.commit(authority, decide, idempotent=idempotent)
+        return self._committer.commit(authority, decide, idempotent=idempotency_key)
 
     @validate_arguments
+    @once_per_key
     def submit(
         self,
         authority: Authority,
@@ -237,7 +242,7 @@ class DirectOptions:
         *,
         chain_id: ChainId,
         transaction_hash: TransactionHash,
-        idempotent: IdempotentRequest | None = None,
+        idempotency_key: IdempotencyKey = None,
     ) -> DirectOptionDetails:
         """Have a transaction looked at that the payer says to have sent: a hint and nothing more.
 
@@ -267,7 +272,7 @@ class DirectOptions:
                 looked if is_ours else looked.merge(_track_hint(tx, payment, chain_id, hash, now))
             )
 
-        return self._committer.commit(authority, decide, idempotent=idempotent)
+        return self._committer.commit(authority, decide, idempotent=idempotency_key)
 
 
 def _lock_option(tx: Transaction, payment_id: str, option_id: str) -> tuple[Payment, DirectOption]:

@@ -12,7 +12,7 @@ import attrs
 
 from payments_core.amounts import parse_positive_amount
 from payments_core.assets import DEFAULT_CHAIN_ID, DEFAULT_SYMBOL, Asset, asset_of
-from payments_core.engine.idempotency.record import IdempotentRequest
+from payments_core.engine.idempotency.record import IdempotencyKey
 from payments_core.engine.ports import Ports
 from payments_core.errors import (
     AmountOutOfRange,
@@ -42,6 +42,7 @@ from payments_core.payments.operations import NewPayment, Payments
 from payments_core.payments.record import Destination
 from payments_core.storage.port import DIRECTORY, Snapshot, Transaction
 from payments_core.tenants.authorization import Authority, Requirement
+from payments_core.tenants.idempotency import once_per_key
 from payments_core.tenants.record import App, Environment
 from payments_core.validation.fields import Amount, AssetSymbol, ChainId, Reference, Url
 from payments_core.validation.inputs import validate_input
@@ -80,6 +81,7 @@ class PublicPayments:
 
     def __init__(self, ports: Ports, payments: Payments, destinations: Destinations) -> None:
         self._storage = ports.storage
+        self._committer = ports.committer
         self._payments = payments
         self._destinations = destinations
 
@@ -100,12 +102,9 @@ class PublicPayments:
             raise NotFound("app")
         return Shop(environment, settings.terms)
 
+    @once_per_key
     def create(
-        self,
-        authority: Authority,
-        new: NewPublicPayment,
-        *,
-        idempotent: IdempotentRequest | None = None,
+        self, authority: Authority, new: NewPublicPayment, *, idempotency_key: IdempotencyKey = None
     ) -> PaymentDetails:
         """A receive Payment to one of the wallets that the settings allow.
 
@@ -131,7 +130,7 @@ class PublicPayments:
             cancel_url=new.cancel_url,
         )
         return self._payments.create_receive_payment(
-            authority, drafted, resolve_payee, idempotent=idempotent
+            authority, drafted, resolve_payee, idempotency_key=idempotency_key
         )
 
     def _own_address_error(

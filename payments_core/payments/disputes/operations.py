@@ -7,7 +7,7 @@ from typing import Annotated
 from msgspec import Meta
 
 from payments_core.engine.decision import Decision, lock_shared
-from payments_core.engine.idempotency.record import IdempotentRequest
+from payments_core.engine.idempotency.record import IdempotencyKey
 from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
 from payments_core.errors import NotFound
@@ -17,6 +17,7 @@ from payments_core.payments.disputes.record import Dispute, Resolution
 from payments_core.payments.record import Payment
 from payments_core.storage.port import Snapshot, Transaction
 from payments_core.tenants.authorization import Authority
+from payments_core.tenants.idempotency import once_per_key
 from payments_core.validation.inputs import validate_arguments
 
 DisputeReason = Annotated[str, Meta(min_length=1, max_length=512)]
@@ -42,6 +43,7 @@ class Disputes:
         return self._storage.read(authority.partition, load)
 
     @validate_arguments
+    @once_per_key
     def flag(
         self,
         authority: Authority,
@@ -49,7 +51,7 @@ class Disputes:
         *,
         reason: DisputeReason,
         description: DisputeDescription | None = None,
-        idempotent: IdempotentRequest | None = None,
+        idempotency_key: IdempotencyKey = None,
     ) -> PaymentSession:
         """Dispute a settled session, once.
 
@@ -66,9 +68,10 @@ class Disputes:
             flagged = lifecycle.flag(session, reason, description, nonce=nonce, now=now)
             return flagged.as_decision(PaymentSession(session.payment, flagged.record))
 
-        return self._committer.commit(authority, decide, idempotent=idempotent)
+        return self._committer.commit(authority, decide, idempotent=idempotency_key)
 
     @validate_arguments
+    @once_per_key
     def resolve(
         self,
         authority: Authority,
@@ -76,7 +79,7 @@ class Disputes:
         *,
         resolution: Resolution,
         note: DisputeNote | None = None,
-        idempotent: IdempotentRequest | None = None,
+        idempotency_key: IdempotencyKey = None,
     ) -> PaymentSession:
         """End a flagged dispute. `note` has up to 1,024 characters.
 
@@ -91,7 +94,7 @@ class Disputes:
             resolved = lifecycle.resolve(session, resolution, note, now=now)
             return resolved.as_decision(PaymentSession(session.payment, resolved.record))
 
-        return self._committer.commit(authority, decide, idempotent=idempotent)
+        return self._committer.commit(authority, decide, idempotent=idempotency_key)
 
     def _load_payment_id(self, authority: Authority, session_id: str) -> str:
         """Whose session this is; that never changes, so it may be read beforehand."""

@@ -22,7 +22,7 @@ from payments_core.accounts.vaults.reservations import (
 )
 from payments_core.chains.outbox.record import new_transfer, send_job
 from payments_core.engine.decision import Decision
-from payments_core.engine.idempotency.record import IdempotentRequest
+from payments_core.engine.idempotency.record import IdempotencyKey
 from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
 from payments_core.errors import ActionInvalid, NotFound, PaymentsError
@@ -37,6 +37,7 @@ from payments_core.payments.record import Payment
 from payments_core.storage.bulk import Find, Get, read_ahead
 from payments_core.storage.port import Snapshot, Transaction
 from payments_core.tenants.authorization import Authority
+from payments_core.tenants.idempotency import once_per_key
 from payments_core.validation.fields import ActionId, MetadataInput
 from payments_core.validation.inputs import validate_arguments
 
@@ -56,6 +57,7 @@ class Funding:
         self._vaults = vaults
 
     @validate_arguments
+    @once_per_key
     def authorize(
         self,
         authority: Authority,
@@ -64,7 +66,7 @@ class Funding:
         *,
         action_id: ActionId,
         metadata: MetadataInput | None = None,
-        idempotent: IdempotentRequest | None = None,
+        idempotency_key: IdempotencyKey = None,
     ) -> OptionDetails:
         """Record the authorization of exactly one transfer; the worker sends it.
 
@@ -80,14 +82,14 @@ class Funding:
                 )
             except PaymentsError:
                 # a retry finds its own action used: it is answered
-                self._committer.replay(authority, idempotent)
+                self._committer.replay(authority, idempotency_key)
                 raise
             return self._committer.commit(
                 authority,
                 lambda tx, id_sequence: self._decide(
                     tx, id_sequence, authority, payment_id, option_id, action_id, metadata, reading
                 ),
-                idempotent=idempotent,
+                idempotent=idempotency_key,
                 reads=reads,
             )
 

@@ -12,7 +12,7 @@ from payments_core.amounts import parse_positive_amount
 from payments_core.assets import DEFAULT_SYMBOL, asset_of
 from payments_core.clock import Instant
 from payments_core.engine.decision import Decision, lock_shared
-from payments_core.engine.idempotency.record import IdempotentRequest
+from payments_core.engine.idempotency.record import IdempotencyKey
 from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
 from payments_core.errors import AccountSuspended, NotFound, ValidationFailed
@@ -20,6 +20,7 @@ from payments_core.payments.mandates import lifecycle
 from payments_core.payments.mandates.record import Mandate, Period
 from payments_core.storage.port import Page, Position, Transaction
 from payments_core.tenants.authorization import Authority
+from payments_core.tenants.idempotency import once_per_key
 from payments_core.validation.fields import Amount, AssetSymbol, Id, MetadataInput, Reference
 from payments_core.validation.inputs import validate_input
 
@@ -62,13 +63,14 @@ class Mandates:
         self._committer = ports.committer
         self._clock = ports.clock
 
+    @once_per_key
     def create(
         self,
         authority: Authority,
         account_id: str,
         new: NewMandate,
         *,
-        idempotent: IdempotentRequest | None = None,
+        idempotency_key: IdempotencyKey = None,
     ) -> MandateDetails:
         """A new mandate over a vault of the account.
 
@@ -106,7 +108,7 @@ class Mandates:
             )
             return Decision(_details_at(mandate, now), inserts=(mandate,))
 
-        return self._committer.commit(authority, decide, idempotent=idempotent)
+        return self._committer.commit(authority, decide, idempotent=idempotency_key)
 
     def list(
         self,
@@ -123,13 +125,14 @@ class Mandates:
         )
         return Page(tuple(_details_at(mandate, now) for mandate in page.records), page.next)
 
+    @once_per_key
     def revoke(
         self,
         authority: Authority,
         account_id: str,
         mandate_id: str,
         *,
-        idempotent: IdempotentRequest | None = None,
+        idempotency_key: IdempotencyKey = None,
     ) -> MandateDetails:
         """End a mandate; what was drawn goes on. Revoking twice is no error. Raises NotFound."""
         now = self._clock.now()
@@ -145,7 +148,7 @@ class Mandates:
             revoked = lifecycle.revoke(mandate, now=now)
             return revoked.as_decision(_details_at(revoked.record, now))
 
-        return self._committer.commit(authority, decide, idempotent=idempotent)
+        return self._committer.commit(authority, decide, idempotent=idempotency_key)
 
 
 def _details_at(mandate: Mandate, now: Instant) -> MandateDetails:

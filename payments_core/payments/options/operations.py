@@ -12,7 +12,7 @@ from payments_core.accounts.vaults.record import Vault
 from payments_core.assets import Asset
 from payments_core.clock import Instant
 from payments_core.engine.decision import Decision, lock_shared
-from payments_core.engine.idempotency.record import IdempotentRequest
+from payments_core.engine.idempotency.record import IdempotencyKey
 from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
 from payments_core.errors import (
@@ -48,6 +48,7 @@ from payments_core.storage.bulk import Get
 from payments_core.storage.damaged_records import load_listed
 from payments_core.storage.port import Snapshot, Transaction
 from payments_core.tenants.authorization import Authority
+from payments_core.tenants.idempotency import once_per_key
 from payments_core.validation.fields import AssetSymbol, ChainId
 from payments_core.validation.inputs import validate_arguments
 
@@ -68,6 +69,7 @@ class VaultOptions:
         self._clock = ports.clock
 
     @validate_arguments
+    @once_per_key
     def create(
         self,
         authority: Authority,
@@ -75,7 +77,7 @@ class VaultOptions:
         *,
         chain_id: ChainId | None = None,
         asset_symbol: AssetSymbol | None = None,
-        idempotent: IdempotentRequest | None = None,
+        idempotency_key: IdempotencyKey = None,
     ) -> OptionDetails:
         """A Vault option of the token's account, selected at once; the one before is superseded.
 
@@ -104,7 +106,7 @@ class VaultOptions:
             ).merge(offer.superseded)
 
         reads = (Get(Payment, payment_id, "exclusive"),)
-        return self._committer.commit(authority, decide, idempotent=idempotent, reads=reads)
+        return self._committer.commit(authority, decide, idempotent=idempotency_key, reads=reads)
 
     def get(self, authority: Authority, payment_id: str, option_id: str) -> OptionDetails:
         """The payer's option of a Payment. Raises NotFound."""
@@ -131,13 +133,14 @@ class VaultOptions:
 
         return self._storage.read(authority.partition, load)
 
+    @once_per_key
     def refresh(
         self,
         authority: Authority,
         payment_id: str,
         option_id: str,
         *,
-        idempotent: IdempotentRequest | None = None,
+        idempotency_key: IdempotencyKey = None,
     ) -> OptionDetails:
         """The option with a new one-time action; the old one is void.
 
@@ -160,7 +163,7 @@ class VaultOptions:
             return refreshed.as_decision(details).merge(Decision(None, replaces=(moving,)))
 
         reads = (Get(Payment, payment_id, "exclusive"),)
-        return self._committer.commit(authority, decide, idempotent=idempotent, reads=reads)
+        return self._committer.commit(authority, decide, idempotent=idempotency_key, reads=reads)
 
     def _get_own(self, authority: Authority, payment_id: str, option_id: str) -> OptionDetails:
         def load(snapshot: Snapshot) -> OptionDetails:

@@ -22,7 +22,7 @@ from payments_core.chains.outbox.record import new_transfer, send_job
 from payments_core.chains.port import Contract
 from payments_core.clock import Instant
 from payments_core.engine.decision import Decision
-from payments_core.engine.idempotency.record import IdempotentRequest
+from payments_core.engine.idempotency.record import IdempotencyKey
 from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
 from payments_core.errors import (
@@ -41,6 +41,7 @@ from payments_core.payments.refunds.record import Purpose, Refund
 from payments_core.payments.sends import load_vault
 from payments_core.storage.port import Page, Position, Snapshot, Transaction
 from payments_core.tenants.authorization import Authority
+from payments_core.tenants.idempotency import once_per_key
 from payments_core.validation.fields import Address, Amount, Sentence
 from payments_core.validation.inputs import validate_input
 
@@ -84,28 +85,30 @@ class Refunds:
         self._destinations = destinations
         self._vaults = vaults
 
+    @once_per_key
     def create(
         self,
         authority: Authority,
         payment_id: str,
         new: NewRefund,
         *,
-        idempotent: IdempotentRequest | None = None,
+        idempotency_key: IdempotencyKey = None,
     ) -> Refund:
         """One refund: from escrow while the funds are held, else from the recipient's vault.
 
         Without a destination, and where several senders get their own back, this is the refund of
         the newest one: `create_all` returns all. Raises as `create_all`.
         """
-        return self.create_all(authority, payment_id, new, idempotent=idempotent)[0]
+        return self.create_all(authority, payment_id, new, idempotency_key=idempotency_key)[0]
 
+    @once_per_key
     def create_all(
         self,
         authority: Authority,
         payment_id: str,
         new: NewRefund,
         *,
-        idempotent: IdempotentRequest | None = None,
+        idempotency_key: IdempotencyKey = None,
     ) -> tuple[Refund, ...]:
         """The refunds of one request, in one commit: one, or one for each sender.
 
@@ -126,7 +129,7 @@ class Refunds:
 
         def attempt() -> tuple[Refund, ...]:
             # a retry may find its own amount gone: it is answered
-            self._committer.replay(authority, idempotent)
+            self._committer.replay(authority, idempotency_key)
             reading = self._read_recipient_balance(
                 authority, self._load_payment(authority, payment_id)
             )
@@ -135,7 +138,7 @@ class Refunds:
                 lambda tx, id_sequence: self._decide(
                     tx, id_sequence, authority, payment_id, amount, destination, new.reason, reading
                 ),
-                idempotent=idempotent,
+                idempotent=idempotency_key,
             )
 
         return retry_on_stale_balance(attempt)

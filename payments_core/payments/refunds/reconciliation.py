@@ -18,7 +18,7 @@ from payments_core.accounts.vaults.reservations import (
 from payments_core.chains.outbox.record import OutboundTransfer, new_transfer, send_job
 from payments_core.clock import Instant
 from payments_core.engine.decision import Decision
-from payments_core.engine.idempotency.record import IdempotentRequest
+from payments_core.engine.idempotency.record import IdempotencyKey
 from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
 from payments_core.errors import (
@@ -53,6 +53,7 @@ from payments_core.payments.refunds.record import PENDING, Purpose, Refund
 from payments_core.payments.sends import lock_active_payer
 from payments_core.storage.port import Snapshot, Transaction
 from payments_core.tenants.authorization import Authority
+from payments_core.tenants.idempotency import once_per_key
 from payments_core.validation.fields import Sentence
 from payments_core.validation.inputs import validate_input
 
@@ -93,6 +94,7 @@ class Reconciliations:
         self._vaults = vaults
         self._payouts = payouts
 
+    @once_per_key
     def reconcile(
         self,
         authority: Authority,
@@ -100,7 +102,7 @@ class Reconciliations:
         action: ReconciliationAction,
         *,
         note: str | None = None,
-        idempotent: IdempotentRequest | None = None,
+        idempotency_key: IdempotencyKey = None,
     ) -> PaymentDetails:
         """Settle a Payment that needs a decision; refunds and releases go on in the worker.
 
@@ -112,7 +114,7 @@ class Reconciliations:
 
         def attempt() -> PaymentDetails:
             # a retry finds its own decision made: it is answered
-            self._committer.replay(authority, idempotent)
+            self._committer.replay(authority, idempotency_key)
             payment = self._load_payment(authority, payment_id)
             terms = self._check_payout(authority, payment, action)
             reading = self._read_source_balance(authority, payment, action)
@@ -122,7 +124,7 @@ class Reconciliations:
                 lambda tx, id_sequence: self._decide(
                     tx, id_sequence, permit, payment_id, action, note, reading, terms
                 ),
-                idempotent=idempotent,
+                idempotent=idempotency_key,
             )
 
         return retry_on_stale_balance(attempt)

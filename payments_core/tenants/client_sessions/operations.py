@@ -16,7 +16,7 @@ from payments_core.credentials.tokens import (
     TokenInvalid,
 )
 from payments_core.engine.decision import Decision, WorkerAuthority, lock_shared
-from payments_core.engine.idempotency.record import IdempotentRequest, ResponseLookup
+from payments_core.engine.idempotency.record import IdempotencyKey, ResponseLookup
 from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
 from payments_core.errors import (
@@ -32,6 +32,7 @@ from payments_core.storage.port import Snapshot, Transaction
 from payments_core.storage.records import Record
 from payments_core.tenants.authorization import Authority, account_principal, session_is_valid
 from payments_core.tenants.client_sessions.record import ClientSession, SessionExchange
+from payments_core.tenants.idempotency import once_per_key
 from payments_core.tenants.record import PERMISSION_PRODUCTS, Environment
 from payments_core.validation.fields import AccountId, ExternalUserId
 from payments_core.validation.inputs import validate_arguments
@@ -89,6 +90,7 @@ class ClientSessions:
         self._account_ids: dict[str, str] = {}
 
     @validate_arguments
+    @once_per_key
     def create(
         self,
         authority: Authority,
@@ -97,7 +99,7 @@ class ClientSessions:
         external_user_id: ExternalUserId | None = None,
         expires_in_s: SessionExpiry = DEFAULT_EXPIRY_S,
         permissions: PermissionNames | None = None,
-        idempotent: IdempotentRequest | None = None,
+        idempotency_key: IdempotencyKey = None,
     ) -> CreatedSession:
         """A session for an account that exists; the strict look-up never makes one.
 
@@ -133,7 +135,7 @@ class ClientSessions:
             token = self._tokens.mint(CLIENT_SESSION_PREFIX, claims)
             return Decision(CreatedSession(session, token), inserts=(session,))
 
-        return self._committer.commit(authority, decide, idempotent=idempotent)
+        return self._committer.commit(authority, decide, idempotent=idempotency_key)
 
     def exchange(self, token: str, *, mode: str) -> ExchangedSession:
         """Trade the session token, once, for an access token.
@@ -210,8 +212,9 @@ class ClientSessions:
         self._remember_account(session)
         return environment, session
 
+    @once_per_key
     def revoke(
-        self, authority: Authority, session_id: str, *, idempotent: IdempotentRequest | None = None
+        self, authority: Authority, session_id: str, *, idempotency_key: IdempotencyKey = None
     ) -> ClientSession:
         """End a session; ending it twice is no error. Raises NotFound."""
         now = self._clock.now()
@@ -225,7 +228,7 @@ class ClientSessions:
             revoked = attrs.evolve(session, revoked_at=now)
             return Decision(revoked, replaces=(revoked,))
 
-        return self._committer.commit(authority, decide, idempotent=idempotent)
+        return self._committer.commit(authority, decide, idempotent=idempotency_key)
 
     def _remember_account(self, session: ClientSession) -> None:
         """Keep whose a session is, which never changes and proves nothing."""

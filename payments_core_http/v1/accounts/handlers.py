@@ -42,7 +42,7 @@ def register(
         settlement=settlement,
     )
     return call.run_idempotent(
-        lambda idempotent: service.accounts.create(call.authority, new, idempotent=idempotent),
+        lambda idempotent: service.accounts.create(call.authority, new, idempotency_key=idempotent),
         lambda details: views.MoneyAccountAnswer(
             data=views.money_account(details), requestId=call.request_id
         ),
@@ -66,7 +66,7 @@ def set_username(service: PaymentsService, call: ApiCall[bodies.ChooseUsername, 
     body = call.body
     return call.run_idempotent(
         lambda idempotent: service.accounts.set_username(
-            call.authority, body.userId, body.username, once=True, idempotent=idempotent
+            call.authority, body.userId, body.username, once=True, idempotency_key=idempotent
         ),
         lambda details: views.ChosenUsernameAnswer(
             data=views.chosen_username(details), requestId=call.request_id
@@ -86,7 +86,7 @@ def add_address(service: PaymentsService, call: ApiCall[bodies.AddAddress, None]
     )
     return call.run_idempotent(
         lambda idempotent: service.wallets.add_by_message(
-            call.authority, body.userId, wallet, idempotent=idempotent
+            call.authority, body.userId, wallet, idempotency_key=idempotent
         ),
         lambda details: views.LinkedAddressesAnswer(
             data=views.linked_addresses(details), requestId=call.request_id
@@ -105,7 +105,7 @@ def set_preferences(
             body.userId,
             chain_id=body.preferredSettlementChain,
             asset_symbol=body.preferredSettlementToken,
-            idempotent=idempotent,
+            idempotency_key=idempotent,
         ),
         lambda details: views.PreferencesAnswer(
             data=views.preferences(details), requestId=call.request_id

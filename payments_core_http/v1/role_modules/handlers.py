@@ -21,7 +21,7 @@ def deploy(service: PaymentsService, call: ApiCall[bodies.DeployRoleModule, None
             body.userId,
             body.txData.tx_data,
             body.signature,
-            idempotent=idempotent,
+            idempotency_key=idempotent,
         ),
         lambda installation: views.RoleModuleAnswer(
             data=views.role_module(installation), requestId=call.request_id

@@ -16,7 +16,7 @@ def settle(service: PaymentsService, call: ApiCall[bodies.SettleQuote, None]) ->
     """The transaction that pays the quote from the payer's vault."""
     return call.run_idempotent(
         lambda idempotent: service.settlements.settle(
-            call.authority, call.body.request, idempotent=idempotent
+            call.authority, call.body.request, idempotency_key=idempotent
         ),
         lambda operation: views.SettlementAnswer(
             data=views.settlement(operation), requestId=call.request_id

@@ -30,7 +30,7 @@ def create(service: PaymentsService, call: ApiCall[bodies.CreateAccount, None]) 
         metadata=body.metadata,
     )
     return call.run_idempotent(
-        lambda idempotent: service.accounts.create(call.authority, new, idempotent=idempotent),
+        lambda idempotent: service.accounts.create(call.authority, new, idempotency_key=idempotent),
         views.account,
     )
 
@@ -61,7 +61,7 @@ def change(service: PaymentsService, call: ApiCall[bodies.ChangeAccount, None]) 
             email=body.email,
             metadata=body.metadata,
             status=body.status,
-            idempotent=idempotent,
+            idempotency_key=idempotent,
         ),
         views.account,
     )
@@ -73,7 +73,7 @@ def set_settlement(service: PaymentsService, call: ApiCall[bodies.Settlement, No
     settlement = Settlement(chain_id=body.chainId, asset_symbol=body.assetSymbol)
     return call.run_idempotent(
         lambda idempotent: service.accounts.set_settlement(
-            call.authority, call.path["accountId"], settlement, idempotent=idempotent
+            call.authority, call.path["accountId"], settlement, idempotency_key=idempotent
         ),
         views.account,
     )
@@ -83,7 +83,7 @@ def set_handle(service: PaymentsService, call: ApiCall[bodies.Handle, None]) -> 
     """The account with its username."""
     return call.run_idempotent(
         lambda idempotent: service.accounts.set_username(
-            call.authority, call.path["accountId"], call.body.username, idempotent=idempotent
+            call.authority, call.path["accountId"], call.body.username, idempotency_key=idempotent
         ),
         views.account,
     )

@@ -25,7 +25,7 @@ def activate_capability(
             call.path["accountId"],
             body.capability,
             return_url=body.returnUrl,
-            idempotent=idempotent,
+            idempotency_key=idempotent,
         ),
         views.capability_activation,
     )
@@ -61,7 +61,7 @@ def add(service: PaymentsService, call: ApiCall[bodies.AddBankAccount, None]) ->
     )
     return call.run_idempotent(
         lambda idempotent: service.bank_accounts.add(
-            call.authority, call.path["accountId"], new, idempotent=idempotent
+            call.authority, call.path["accountId"], new, idempotency_key=idempotent
         ),
         views.bank_account,
     )

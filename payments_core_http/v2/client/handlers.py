@@ -52,7 +52,7 @@ def create_payment(
         metadata=body.metadata,
     )
     return call.run_idempotent(
-        lambda idempotent: service.payments.create(call.authority, new, idempotent=idempotent),
+        lambda idempotent: service.payments.create(call.authority, new, idempotency_key=idempotent),
         lambda details: payment_views.created_payment(details, service.links),
     )
 

@@ -22,7 +22,7 @@ def create(service: PaymentsService, call: ApiCall[bodies.CreateClientSession, N
             external_user_id=body.externalUserId,
             expires_in_s=body.expiresInSeconds,
             permissions=body.permissions,
-            idempotent=idempotent,
+            idempotency_key=idempotent,
         ),
         views.created_client_session,
     )
@@ -32,7 +32,7 @@ def revoke(service: PaymentsService, call: ApiCall[None, None]) -> Response:
     """The end of a session and its tokens; ending it twice answers alike."""
     return call.run_idempotent(
         lambda idempotent: service.client_sessions.revoke(
-            call.authority, call.path["clientSessionId"], idempotent=idempotent
+            call.authority, call.path["clientSessionId"], idempotency_key=idempotent
         ),
         views.client_session,
     )

@@ -37,7 +37,7 @@ def check(service: PaymentsService, call: ApiCall[bodies.CheckDeposits, None]) -
     """The account's newest deposits, after a look at the chain."""
     return call.run_idempotent(
         lambda idempotent: service.deposits.check(
-            call.authority, call.path["accountId"], call.body.chainId, idempotent=idempotent
+            call.authority, call.path["accountId"], call.body.chainId, idempotency_key=idempotent
         ),
         views.deposit_check,
     )
@@ -60,7 +60,7 @@ def _issue_address(
 ) -> Response:
     return call.run_idempotent(
         lambda idempotent: service.deposits.issue_address(
-            call.authority, account_id, call.body.chainId, idempotent=idempotent
+            call.authority, account_id, call.body.chainId, idempotency_key=idempotent
         ),
         views.issued_address,
         status=lambda issued: 201 if issued.is_new else 200,

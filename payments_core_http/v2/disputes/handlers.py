@@ -26,7 +26,7 @@ def flag(service: PaymentsService, call: ApiCall[bodies.FlagDispute, None]) -> R
             call.path["sessionId"],
             reason=call.body.reason,
             description=call.body.description,
-            idempotent=idempotent,
+            idempotency_key=idempotent,
         ),
         lambda found: views.flagged_session(found, call.request_id),
     )
@@ -40,7 +40,7 @@ def resolve(service: PaymentsService, call: ApiCall[bodies.ResolveDispute, None]
             call.path["sessionId"],
             resolution=call.body.resolution,
             note=call.body.note,
-            idempotent=idempotent,
+            idempotency_key=idempotent,
         ),
         lambda found: views.session(found, call.request_id),
     )

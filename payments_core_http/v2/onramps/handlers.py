@@ -35,7 +35,7 @@ def add(service: PaymentsService, call: ApiCall[bodies.AddOnrampAccount, None]) 
     )
     return call.run_idempotent(
         lambda idempotent: service.onramp_accounts.add(
-            call.authority, call.path["accountId"], new, idempotent=idempotent
+            call.authority, call.path["accountId"], new, idempotency_key=idempotent
         ),
         views.onramp_account,
     )

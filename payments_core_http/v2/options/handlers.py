@@ -23,7 +23,7 @@ def create(service: PaymentsService, call: ApiCall[bodies.CreateOption, None]) -
             call.path["paymentId"],
             chain_id=body.chainId,
             asset_symbol=body.assetSymbol,
-            idempotent=idempotent,
+            idempotency_key=idempotent,
         ),
         views.payment_option,
     )
@@ -51,7 +51,10 @@ def refresh(service: PaymentsService, call: ApiCall[None, None]) -> Response:
     """The option with a new one-time action."""
     return call.run_idempotent(
         lambda idempotent: service.vault_options.refresh(
-            call.authority, call.path["paymentId"], call.path["optionId"], idempotent=idempotent
+            call.authority,
+            call.path["paymentId"],
+            call.path["optionId"],
+            idempotency_key=idempotent,
         ),
         views.payment_option,
     )
@@ -67,7 +70,7 @@ def authorize(service: PaymentsService, call: ApiCall[bodies.Authorize, None]) -
             call.path["optionId"],
             action_id=body.actionId,
             metadata=body.metadata,
-            idempotent=idempotent,
+            idempotency_key=idempotent,
         ),
         views.funded_option,
     )

@@ -27,7 +27,7 @@ def replace_payment_settings(
             call.authority,
             _terms(call.body),
             settings_version=call.body.version,
-            idempotent=idempotent,
+            idempotency_key=idempotent,
         ),
         views.payment_settings,
     )

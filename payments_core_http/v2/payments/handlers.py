@@ -61,7 +61,7 @@ def cancel(service: PaymentsService, call: ApiCall[None, None]) -> Response:
     known = service.payments.get(call.authority, call.path["paymentId"])
     return call.run_idempotent(
         lambda idempotent: service.payments.cancel(
-            call.authority, call.path["paymentId"], idempotent=idempotent
+            call.authority, call.path["paymentId"], idempotency_key=idempotent
         ),
         lambda details: views.payment(_merge_details(details, known), service.links),
     )
@@ -77,7 +77,7 @@ def reconcile(service: PaymentsService, call: ApiCall[bodies.Reconcile, None]) -
             call.path["paymentId"],
             body.action,
             note=body.note,
-            idempotent=idempotent,
+            idempotency_key=idempotent,
         ),
         lambda details: views.payment(_merge_details(details, known), service.links),
     )
@@ -116,7 +116,7 @@ def _prepare_creation(
             reference=body.reference,
             metadata=body.metadata,
         )
-        return lambda idempotent: service.sends.create(authority, send, idempotent=idempotent)
+        return lambda idempotent: service.sends.create(authority, send, idempotency_key=idempotent)
     to = _destination(body.destination)
     if isinstance(body, bodies.CreateCollect):
         collect = NewCollect(
@@ -129,7 +129,9 @@ def _prepare_creation(
             description=body.description,
             metadata=body.metadata,
         )
-        return lambda idempotent: service.collects.create(authority, collect, idempotent=idempotent)
+        return lambda idempotent: service.collects.create(
+            authority, collect, idempotency_key=idempotent
+        )
     new = NewPayment(
         amount=body.amount,
         destination=to,
@@ -143,7 +145,7 @@ def _prepare_creation(
         cancel_url=body.cancelUrl,
         metadata=body.metadata,
     )
-    return lambda idempotent: service.payments.create(authority, new, idempotent=idempotent)
+    return lambda idempotent: service.payments.create(authority, new, idempotency_key=idempotent)
 
 
 def _send_destination(given: bodies.AnyDestination | bodies.BankDestination) -> SendDestination:

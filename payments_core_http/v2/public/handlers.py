@@ -48,7 +48,7 @@ def create_option(
             chain_id=body.chainId,
             asset_symbol=body.assetSymbol,
             payer_address=body.payerAddress,
-            idempotent=idempotent,
+            idempotency_key=idempotent,
         ),
         direct_option_views.payment_option,
     )
@@ -66,7 +66,10 @@ def select_option(service: PaymentsService, call: ApiCall[None, None]) -> Respon
     """The option that the payer means to pay by."""
     return call.run_idempotent(
         lambda idempotent: service.direct_options.select(
-            call.authority, call.path["paymentId"], call.path["optionId"], idempotent=idempotent
+            call.authority,
+            call.path["paymentId"],
+            call.path["optionId"],
+            idempotency_key=idempotent,
         ),
         direct_option_views.payment_option,
     )
@@ -76,7 +79,10 @@ def refresh_option(service: PaymentsService, call: ApiCall[None, None]) -> Respo
     """The option for what remains by now."""
     return call.run_idempotent(
         lambda idempotent: service.direct_options.refresh(
-            call.authority, call.path["paymentId"], call.path["optionId"], idempotent=idempotent
+            call.authority,
+            call.path["paymentId"],
+            call.path["optionId"],
+            idempotency_key=idempotent,
         ),
         direct_option_views.payment_option,
     )
@@ -94,7 +100,7 @@ def submit_transaction(
             call.path["optionId"],
             chain_id=body.chainId,
             transaction_hash=body.transactionHash,
-            idempotent=idempotent,
+            idempotency_key=idempotent,
         ),
         direct_option_views.payment_option,
     )

@@ -20,7 +20,7 @@ def create(service: PaymentsService, call: ApiCall[bodies.CreateRefund, None]) -
     new = NewRefund(amount=body.amount, destination=body.destination, reason=body.reason)
     return call.run_idempotent(
         lambda idempotent: service.refunds.create_all(
-            call.authority, call.path["paymentId"], new, idempotent=idempotent
+            call.authority, call.path["paymentId"], new, idempotency_key=idempotent
         ),
         views.created_refunds,
     )

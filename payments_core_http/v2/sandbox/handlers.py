@@ -39,7 +39,7 @@ def fund(service: PaymentsService, call: ApiCall[bodies.Fund, None]) -> Response
             body.chainId,
             body.assetSymbol,
             body.amount,
-            idempotent=idempotent,
+            idempotency_key=idempotent,
         ),
         views.fund_result,
     )
@@ -50,7 +50,9 @@ def mine(service: PaymentsService, call: ApiCall[bodies.Mine, None]) -> Response
     chain_id, count = call.body.chainId, call.body.count
     sandbox = service.sandbox(call.mode)
     return call.run_idempotent(
-        lambda idempotent: sandbox.mine(call.authority, chain_id, count, idempotent=idempotent),
+        lambda idempotent: sandbox.mine(
+            call.authority, chain_id, count, idempotency_key=idempotent
+        ),
         lambda heads: views.chain(chain_id, heads),
     )
 
@@ -59,7 +61,7 @@ def run(service: PaymentsService, call: ApiCall[None, None]) -> Response:
     """All work that is due, done before the answer."""
     sandbox = service.sandbox(call.mode)
     return call.run_idempotent(
-        lambda idempotent: sandbox.run(call.authority, idempotent=idempotent),
+        lambda idempotent: sandbox.run(call.authority, idempotency_key=idempotent),
         lambda ran: views.RanView(jobsRun=ran),
     )
 
@@ -69,7 +71,7 @@ def advance(service: PaymentsService, call: ApiCall[bodies.Advance, None]) -> Re
     seconds = call.body.advanceSeconds
     sandbox = service.sandbox(call.mode)
     return call.run_idempotent(
-        lambda idempotent: sandbox.advance(call.authority, seconds, idempotent=idempotent),
+        lambda idempotent: sandbox.advance(call.authority, seconds, idempotency_key=idempotent),
         lambda done: views.AdvancedView(now=format_iso(done[0]), jobsRun=done[1]),
     )
 
@@ -87,7 +89,7 @@ def transfer(service: PaymentsService, call: ApiCall[bodies.TransferFields, None
             recipient=body.to,
             source=getattr(body, "from"),
             reverts=body.reverts,
-            idempotent=idempotent,
+            idempotency_key=idempotent,
         ),
         views.transfer_result,
     )
@@ -103,7 +105,7 @@ def reorg(service: PaymentsService, call: ApiCall[bodies.Reorg, None]) -> Respon
             body.chainId,
             body.depth,
             reinclude=body.reinclude,
-            idempotent=idempotent,
+            idempotency_key=idempotent,
         ),
         lambda heads: views.chain(body.chainId, heads),
     )
@@ -120,7 +122,7 @@ def fail(service: PaymentsService, call: ApiCall[bodies.Fail, None]) -> Response
             body.operation,
             body.times,
             chain_id=body.chainId,
-            idempotent=idempotent,
+            idempotency_key=idempotent,
         ),
         views.armed_failure,
     )
@@ -132,7 +134,7 @@ def decide_kyc(service: PaymentsService, call: ApiCall[bodies.DecideKyc, None]) 
     service.sandbox(call.mode).require_single_app()
     return call.run_idempotent(
         lambda idempotent: service.verifications.simulate_decision(
-            call.authority, account_id, status, idempotent=idempotent
+            call.authority, account_id, status, idempotency_key=idempotent
         ),
         verification_views.verification,
     )
@@ -148,7 +150,7 @@ def trigger(service: PaymentsService, call: ApiCall[bodies.TriggerEvent, None]) 
             body.name,
             account_id=body.accountId,
             payment_id=body.paymentId,
-            idempotent=idempotent,
+            idempotency_key=idempotent,
         ),
         lambda done: views.TriggeredView(
             eventId=done.event_id, name=done.name, payload=done.payload
@@ -167,7 +169,7 @@ def deposit_at_bank(service: PaymentsService, call: ApiCall[bodies.BankDeposit, 
             body.amount,
             body.rail,
             outcome=body.outcome,
-            idempotent=idempotent,
+            idempotency_key=idempotent,
         ),
         lambda made: views.bank_deposit(made, body.onrampBankAccountId),
     )
@@ -179,7 +181,7 @@ def decide_payout(service: PaymentsService, call: ApiCall[bodies.DecidePayout, N
     sandbox = service.sandbox(call.mode)
     return call.run_idempotent(
         lambda idempotent: sandbox.decide_payout(
-            call.authority, payment_id, body.outcome, body.code, idempotent=idempotent
+            call.authority, payment_id, body.outcome, body.code, idempotency_key=idempotent
         ),
         lambda decided: views.decided_payout(decided),
     )

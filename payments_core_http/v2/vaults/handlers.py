@@ -28,7 +28,7 @@ def provision(service: PaymentsService, call: ApiCall[bodies.ProvisionVault, Non
     """The account's vault on a chain: 201 if it was made, 200 if it was there."""
     return call.run_idempotent(
         lambda idempotent: service.vault_provisioning.provision(
-            call.authority, call.path["accountId"], call.body.chainId, idempotent=idempotent
+            call.authority, call.path["accountId"], call.body.chainId, idempotency_key=idempotent
         ),
         views.provisioned_vault,
         status=lambda provisioned: 201 if provisioned.is_new else 200,
@@ -64,7 +64,7 @@ def replace_policy(service: PaymentsService, call: ApiCall[bodies.ReplacePolicy,
             call.path["vaultId"],
             terms,
             policy_version=body.version,
-            idempotent=idempotent,
+            idempotency_key=idempotent,
         ),
         views.policy,
     )
@@ -87,7 +87,7 @@ def replace_yield_settings(
             call.path["vaultId"],
             enabled=call.body.enabled,
             strategy=call.body.strategy,
-            idempotent=idempotent,
+            idempotency_key=idempotent,
         ),
         views.yield_settings,
     )
@@ -115,7 +115,7 @@ def create_mandate(service: PaymentsService, call: ApiCall[bodies.CreateMandate,
     )
     return call.run_idempotent(
         lambda idempotent: service.mandates.create(
-            call.authority, call.path["accountId"], new, idempotent=idempotent
+            call.authority, call.path["accountId"], new, idempotency_key=idempotent
         ),
         views.mandate,
     )
@@ -128,7 +128,7 @@ def revoke_mandate(service: PaymentsService, call: ApiCall[None, None]) -> Respo
             call.authority,
             call.path["accountId"],
             call.path["mandateId"],
-            idempotent=idempotent,
+            idempotency_key=idempotent,
         ),
         views.mandate,
     )

@@ -20,7 +20,7 @@ def start(service: PaymentsService, call: ApiCall[bodies.StartVerification, None
             call.authority,
             call.path["accountId"],
             return_url=call.body.returnUrl,
-            idempotent=idempotent,
+            idempotency_key=idempotent,
         ),
         views.verification,
     )

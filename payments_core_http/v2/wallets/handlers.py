@@ -24,7 +24,7 @@ def create_challenge(
             call.path["accountId"],
             body.address,
             body.chainType,
-            idempotent=idempotent,
+            idempotency_key=idempotent,
         ),
         views.challenge,
     )
@@ -41,7 +41,7 @@ def add(service: PaymentsService, call: ApiCall[bodies.AddWallet, None]) -> Resp
             body.signature,
             public_key=body.publicKey,
             label=body.label,
-            idempotent=idempotent,
+            idempotency_key=idempotent,
         ),
         views.wallet,
     )
@@ -59,7 +59,10 @@ def remove(service: PaymentsService, call: ApiCall[None, None]) -> Response:
     """The wallet as it was."""
     return call.run_idempotent(
         lambda idempotent: service.wallets.remove(
-            call.authority, call.path["accountId"], call.path["walletId"], idempotent=idempotent
+            call.authority,
+            call.path["accountId"],
+            call.path["walletId"],
+            idempotency_key=idempotent,
         ),
         views.wallet,
     )

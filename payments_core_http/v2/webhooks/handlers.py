@@ -30,7 +30,7 @@ def create(service: PaymentsService, call: ApiCall[bodies.CreateWebhook, None]) 
             url=body.url,
             description=body.description,
             subscribed_events=body.subscribedEvents,
-            idempotent=idempotent,
+            idempotency_key=idempotent,
         ),
         lambda made: views.endpoint_with_secret(made, environment),
     )
@@ -65,7 +65,7 @@ def change(service: PaymentsService, call: ApiCall[bodies.ChangeWebhook, None]) 
     environment = call.authority.environment
     return call.run_idempotent(
         lambda idempotent: service.webhooks.update(
-            call.authority, call.path["webhookId"], changes, idempotent=idempotent
+            call.authority, call.path["webhookId"], changes, idempotency_key=idempotent
         ),
         lambda record: views.OneEndpoint(webhookEndpoint=views.endpoint(record, environment)),
     )
@@ -81,7 +81,7 @@ def rotate_secret(
             call.authority,
             call.path["webhookId"],
             overlap_s=call.body.overlapSeconds,
-            idempotent=idempotent,
+            idempotency_key=idempotent,
         ),
         lambda made: views.endpoint_with_secret(made, environment),
     )
@@ -105,7 +105,10 @@ def retry(service: PaymentsService, call: ApiCall[None, None]) -> Response:
     """A delivery put back with its full budget of attempts."""
     return call.run_idempotent(
         lambda idempotent: service.webhooks.retry(
-            call.authority, call.path["webhookId"], call.path["deliveryId"], idempotent=idempotent
+            call.authority,
+            call.path["webhookId"],
+            call.path["deliveryId"],
+            idempotency_key=idempotent,
         ),
         views.retried_delivery,
     )
@@ -115,7 +118,7 @@ def test(service: PaymentsService, call: ApiCall[None, None]) -> Response:
     """A test event on its way to the endpoint."""
     return call.run_idempotent(
         lambda idempotent: service.webhook_events.send_test(
-            call.authority, call.path["webhookId"], idempotent=idempotent
+            call.authority, call.path["webhookId"], idempotency_key=idempotent
         ),
         views.tested_endpoint,
     )
@@ -126,7 +129,7 @@ def recover(service: PaymentsService, call: ApiCall[bodies.RecoverWebhook, None]
     since = parse_iso(call.body.since)
     return call.run_idempotent(
         lambda idempotent: service.webhook_events.recover(
-            call.authority, call.path["webhookId"], since, idempotent=idempotent
+            call.authority, call.path["webhookId"], since, idempotency_key=idempotent
         ),
         views.recovering_endpoint,
     )
@@ -156,7 +159,7 @@ def resend(service: PaymentsService, call: ApiCall[bodies.ResendEvent, None]) ->
     event_id, endpoint_id = call.path["eventId"], call.body.webhookId
     return call.run_idempotent(
         lambda idempotent: service.webhook_events.resend(
-            call.authority, event_id, endpoint_id=endpoint_id, idempotent=idempotent
+            call.authority, event_id, endpoint_id=endpoint_id, idempotency_key=idempotent
         ),
         lambda records: views.resent_event(event_id, records),
     )

@@ -180,7 +180,7 @@ def test_a_change_of_nothing_keeps_its_answer_for_its_key(world: World) -> None:
     update = world.service.accounts.update
 
     def change() -> Any:
-        return update(world.server, world.merchant.id, status="active", idempotent=once("k"))
+        return update(world.server, world.merchant.id, status="active", idempotency_key=once("k"))
 
     assert answer_of(change) is None
     update(world.server, world.merchant.id, status="suspended")
@@ -340,11 +340,11 @@ def test_a_creation_is_repeated_by_its_key_alone(world: World) -> None:
 
     new = NewAccount(external_user_id="user-9", subject_type="individual")
     create = world.service.accounts.create
-    create(world.server, new, idempotent=once("k"))
+    create(world.server, new, idempotency_key=once("k"))
     with pytest.raises(AlreadyResponded):
-        create(world.server, new, idempotent=once("k"))
+        create(world.server, new, idempotency_key=once("k"))
     with pytest.raises(ResourceConflict):
-        create(world.server, new, idempotent=once("other"))
+        create(world.server, new, idempotency_key=once("other"))
     with pytest.raises(ResourceConflict):
         create(world.server, new)
 

@@ -295,7 +295,7 @@ class TestOutOfReach:
     def test_what_can_be_refused_without_them_is(self, street: Street) -> None:
         world, late, used = street.world, street.challenge(), street.challenge()
         street.stands_on(1)
-        once_more = {"idempotent": once("k")}
+        once_more = {"idempotency_key": once("k")}
         street.answer(used, signed(used), **once_more)
         street.asked.clear()
         for node in street.nodes.values():

@@ -314,11 +314,11 @@ def test_a_label_has_its_bounds(memory_world: World) -> None:
 
 def test_a_repeat_under_its_key_is_answered_from_the_store(world: World) -> None:
     asked = challenge(world, WALLET)
-    answer(world, asked, WALLET, idempotent=once("k"))
+    answer(world, asked, WALLET, idempotency_key=once("k"))
     with pytest.raises(AlreadyResponded):
-        answer(world, asked, WALLET, idempotent=once("k"))
+        answer(world, asked, WALLET, idempotency_key=once("k"))
     with pytest.raises(ActionAlreadyUsed):
-        answer(world, asked, WALLET, idempotent=once("other"))
+        answer(world, asked, WALLET, idempotency_key=once("other"))
 
 
 def test_challenges_are_forgotten_a_day_after_their_end(world: World) -> None:

@@ -94,7 +94,7 @@ class TestChecks:
         server, key = till.world.server, once("check")
 
         def check() -> Any:
-            return till.world.service.deposits.check(server, till.account.id, idempotent=key)
+            return till.world.service.deposits.check(server, till.account.id, idempotency_key=key)
 
         first = check()
         assert first.deposits == ()

@@ -80,10 +80,10 @@ class TestAddresses:
 
     def test_a_request_that_is_repeated_is_answered_as_it_was(self, world: World) -> None:
         server, key = world.server, once("issue")
-        world.service.deposits.issue_address(server, world.payer.id, BASE, idempotent=key)
+        world.service.deposits.issue_address(server, world.payer.id, BASE, idempotency_key=key)
         again = answer_of(
             lambda: world.service.deposits.issue_address(
-                server, world.payer.id, BASE, idempotent=key
+                server, world.payer.id, BASE, idempotency_key=key
             )
         )
         assert again is not None

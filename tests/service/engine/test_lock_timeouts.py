@@ -45,10 +45,10 @@ def test_with_an_idempotency_key_it_is_in_progress(memory_world: World) -> None:
     service = faulty(memory_world, locked)
     server = memory_world.server
     with pytest.raises(IdempotencyInProgress) as caught:
-        service.payments.create(server, new(memory_world), idempotent=once("k"))
+        service.payments.create(server, new(memory_world), idempotency_key=once("k"))
     assert isinstance(caught.value.__cause__, LockTimeout)
     assert caught.value.code == "idempotency_in_progress"
-    assert service.payments.create(server, new(memory_world), idempotent=once("k"))
+    assert service.payments.create(server, new(memory_world), idempotency_key=once("k"))
 
 
 def test_without_one_it_is_unavailable(memory_world: World) -> None:
@@ -64,7 +64,7 @@ def test_a_storage_out_of_reach_is_unavailable_with_a_key_and_without(
     service = faulty(memory_world, away)
     with pytest.raises(Unavailable):
         service.payments.create(
-            memory_world.server, new(memory_world), idempotent=once(key) if key else None
+            memory_world.server, new(memory_world), idempotency_key=once(key) if key else None
         )
 
 
@@ -108,19 +108,21 @@ def test_a_second_caller_with_the_key_of_an_open_transaction_is_told_to_wait(
     slow.waits = True
 
     def create() -> None:
-        outcomes.append(first.payments.create(server, new(world), idempotent=once("k")).payment.id)
+        outcomes.append(
+            first.payments.create(server, new(world), idempotency_key=once("k")).payment.id
+        )
 
     thread = threading.Thread(target=create)
     thread.start()
     try:
         assert slow.inside.wait(10)
         with pytest.raises(IdempotencyInProgress):
-            world.service.payments.create(server, new(world), idempotent=once("k"))
+            world.service.payments.create(server, new(world), idempotency_key=once("k"))
     finally:
         slow.go.set()
         thread.join(10)
     again = answer_of(
-        lambda: world.service.payments.create(server, new(world), idempotent=once("k"))
+        lambda: world.service.payments.create(server, new(world), idempotency_key=once("k"))
     )
     assert again is not None
     assert [item.payment.id for item in world.service.payments.list(server).records] == outcomes

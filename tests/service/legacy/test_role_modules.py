@@ -75,13 +75,13 @@ class Home:
     def deploy(
         self, signature: str | None = None, service: PaymentsService | None = None, **more: Any
     ) -> RoleModuleInstallation:
-        idempotent = more.pop("idempotent", None)
+        key = more.pop("idempotency_key", None)
         return (service or self.service).role_modules.deploy(
             self.world.server,
             self.world.payer.id,
             attrs.evolve(self.asked, **more),
             signature or self.sign(),
-            idempotent=idempotent,
+            idempotency_key=key,
         )
 
     def stored(self) -> RoleModuleInstallation:
@@ -171,11 +171,11 @@ def test_another_request_waits_for_the_one_that_is_carried_out(memory_home: Home
 
 def test_a_key_names_one_request(memory_home: Home) -> None:
     home = memory_home
-    first = home.deploy(idempotent=once("one"))
+    first = home.deploy(idempotency_key=once("one"))
     home.world.finish()
     assert home.stored().status == "active"
     with pytest.raises(AlreadyResponded):
-        home.deploy(idempotent=once("one"))
+        home.deploy(idempotency_key=once("one"))
     assert first.status == "deploying"
 
 

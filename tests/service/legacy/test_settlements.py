@@ -189,9 +189,9 @@ def test_a_nonce_has_256_bits(memory_till: Till) -> None:
 def test_a_key_is_answered_again(memory_till: Till) -> None:
     till = memory_till
     body = till.body(till.quote())
-    till.send(body, idempotent=once("one"))
+    till.send(body, idempotency_key=once("one"))
     with pytest.raises(AlreadyResponded):
-        till.send(body, idempotent=once("one"))
+        till.send(body, idempotency_key=once("one"))
     assert till.world.held()[1] == 25_000_000
 
 

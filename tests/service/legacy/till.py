@@ -98,17 +98,17 @@ class Till:
         signer: EvmWallet = SIGNER,
         *,
         service: PaymentsService | None = None,
-        idempotent: Any = None,
+        idempotency_key: Any = None,
         **signed: Any,
     ) -> FundingOperation:
-        return self.send(self.body(quote, signer, **signed), service, idempotent)
+        return self.send(self.body(quote, signer, **signed), service, idempotency_key)
 
     def send(
-        self, body: Any, service: PaymentsService | None = None, idempotent: Any = None
+        self, body: Any, service: PaymentsService | None = None, idempotency_key: Any = None
     ) -> FundingOperation:
         settlements = (service or self.service).settlements
         request = request_of(body)
-        return settlements.settle(self.world.server, request, idempotent=idempotent)
+        return settlements.settle(self.world.server, request, idempotency_key=idempotency_key)
 
     def payment(self, quote: Quote) -> Payment:
         return self.world.paid(quote.payment_id)

@@ -54,7 +54,9 @@ def pay_out(stage: Stage, rng: random.Random) -> None:
         reference=stage.name("reference"),
     )
     stage.tried(
-        rng, "pay_out", lambda service, key: service.sends.create(stage.server, new, idempotent=key)
+        rng,
+        "pay_out",
+        lambda service, key: service.sends.create(stage.server, new, idempotency_key=key),
     )
 
 
@@ -75,7 +77,7 @@ def decide_payout(stage: Stage, rng: random.Random) -> None:
         rng,
         f"reconcile {action}",
         lambda service, key: service.reconciliation.reconcile(
-            stage.server, payment.id, action, idempotent=key
+            stage.server, payment.id, action, idempotency_key=key
         ),
     )
     if done is not None:
@@ -201,7 +203,7 @@ def close_account(stage: Stage, rng: random.Random) -> None:
             rng,
             "close_account",
             lambda service, key: service.accounts.update(
-                stage.server, other, status="closed", idempotent=key
+                stage.server, other, status="closed", idempotency_key=key
             ),
         )
 

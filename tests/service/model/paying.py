@@ -28,7 +28,7 @@ def direct_option(stage: Stage, rng: random.Random) -> None:
             payment.id,
             method="direct",
             payer_address=rng.choice((None, *payers)),
-            idempotent=key,
+            idempotency_key=key,
         ),
     )
 
@@ -43,7 +43,7 @@ def choose(stage: Stage, rng: random.Random) -> None:
         rng,
         name,
         lambda service, key: getattr(service.direct_options, name)(
-            _payer(stage, option.payment_id), option.payment_id, option.id, idempotent=key
+            _payer(stage, option.payment_id), option.payment_id, option.id, idempotency_key=key
         ),
     )
 
@@ -66,7 +66,7 @@ def hint(stage: Stage, rng: random.Random) -> None:
             option.id,
             chain_id=chain_id,
             transaction_hash=hash,
-            idempotent=key,
+            idempotency_key=key,
         ),
     )
 

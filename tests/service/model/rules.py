@@ -51,7 +51,7 @@ def receive(stage: Stage, rng: random.Random) -> None:
     stage.tried(
         rng,
         "receive",
-        lambda service, key: service.payments.create(stage.server, new, idempotent=key),
+        lambda service, key: service.payments.create(stage.server, new, idempotency_key=key),
     )
 
 
@@ -64,7 +64,9 @@ def _settings(stage: Stage, rng: random.Random) -> None:
     stage.tried(
         rng,
         "settings",
-        lambda service, key: service.payment_settings.replace(stage.server, terms, idempotent=key),
+        lambda service, key: service.payment_settings.replace(
+            stage.server, terms, idempotency_key=key
+        ),
     )
 
 
@@ -80,7 +82,9 @@ def send(stage: Stage, rng: random.Random) -> None:
         reference=stage.name("reference"),
     )
     stage.tried(
-        rng, "send", lambda service, key: service.sends.create(stage.server, new, idempotent=key)
+        rng,
+        "send",
+        lambda service, key: service.sends.create(stage.server, new, idempotency_key=key),
     )
 
 
@@ -99,7 +103,7 @@ def collect(stage: Stage, rng: random.Random) -> None:
     stage.tried(
         rng,
         "collect",
-        lambda service, key: service.collects.create(stage.server, new, idempotent=key),
+        lambda service, key: service.collects.create(stage.server, new, idempotency_key=key),
     )
 
 
@@ -123,7 +127,7 @@ def option(stage: Stage, rng: random.Random) -> None:
         rng,
         "option",
         lambda service, key: service.vault_options.create(
-            stage.clients[payer], payment.id, idempotent=key
+            stage.clients[payer], payment.id, idempotency_key=key
         ),
     )
     if done is not None:
@@ -140,7 +144,7 @@ def refresh(stage: Stage, rng: random.Random) -> None:
         rng,
         "refresh",
         lambda service, key: service.vault_options.refresh(
-            stage.clients[payer], known.payment_id, known.id, idempotent=key
+            stage.clients[payer], known.payment_id, known.id, idempotency_key=key
         ),
     )
     if done is not None:
@@ -160,7 +164,7 @@ def authorize(stage: Stage, rng: random.Random) -> None:
             known.payment_id,
             known.id,
             action_id=known.action_id,
-            idempotent=key,
+            idempotency_key=key,
         ),
     )
 
@@ -180,7 +184,9 @@ def cancel(stage: Stage, rng: random.Random) -> None:
         stage.tried(
             rng,
             "cancel",
-            lambda service, key: service.payments.cancel(stage.server, payment.id, idempotent=key),
+            lambda service, key: service.payments.cancel(
+                stage.server, payment.id, idempotency_key=key
+            ),
         )
 
 
@@ -204,7 +210,9 @@ def _refund(stage: Stage, rng: random.Random, payment: Payment) -> None:
     stage.tried(
         rng,
         "refund",
-        lambda service, key: service.refunds.create(stage.server, payment.id, new, idempotent=key),
+        lambda service, key: service.refunds.create(
+            stage.server, payment.id, new, idempotency_key=key
+        ),
     )
 
 
@@ -222,7 +230,7 @@ def reconcile(stage: Stage, rng: random.Random) -> None:
         rng,
         f"reconcile {action}",
         lambda service, key: service.reconciliation.reconcile(
-            stage.server, payment.id, action, idempotent=key
+            stage.server, payment.id, action, idempotency_key=key
         ),
     )
     if done is not None:
@@ -251,7 +259,7 @@ def policy(stage: Stage, rng: random.Random) -> None:
         rng,
         "policy",
         lambda service, key: service.vault_policies.replace(
-            stage.server, account.id, vault.id, terms, idempotent=key
+            stage.server, account.id, vault.id, terms, idempotency_key=key
         ),
     )
 
@@ -269,7 +277,9 @@ def mandate(stage: Stage, rng: random.Random) -> None:
     stage.tried(
         rng,
         "mandate",
-        lambda service, key: service.mandates.create(stage.server, account.id, new, idempotent=key),
+        lambda service, key: service.mandates.create(
+            stage.server, account.id, new, idempotency_key=key
+        ),
     )
 
 
@@ -282,7 +292,7 @@ def revoke(stage: Stage, rng: random.Random) -> None:
             rng,
             "revoke",
             lambda service, key: service.mandates.revoke(
-                stage.server, known.account_id, known.id, idempotent=key
+                stage.server, known.account_id, known.id, idempotency_key=key
             ),
         )
 
@@ -296,7 +306,7 @@ def suspend(stage: Stage, rng: random.Random) -> None:
         rng,
         "suspend",
         lambda service, key: service.accounts.update(
-            stage.server, account.id, status=status, idempotent=key
+            stage.server, account.id, status=status, idempotency_key=key
         ),
     )
 
@@ -315,7 +325,7 @@ def deposit_address(stage: Stage, rng: random.Random) -> None:
         rng,
         "deposit_address",
         lambda service, key: service.deposits.issue_address(
-            stage.server, account.id, rng.choice((BASE, ETHEREUM)), idempotent=key
+            stage.server, account.id, rng.choice((BASE, ETHEREUM)), idempotency_key=key
         ),
     )
     if done is not None and done.address.address not in stage.deposit_addresses:
@@ -331,7 +341,7 @@ def check_deposits(stage: Stage, rng: random.Random) -> None:
         rng,
         "check_deposits",
         lambda service, key: service.deposits.check(
-            stage.server, account.id, rng.choice((None, BASE)), idempotent=key
+            stage.server, account.id, rng.choice((None, BASE)), idempotency_key=key
         ),
     )
 

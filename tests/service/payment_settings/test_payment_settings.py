@@ -116,9 +116,9 @@ class TestTheSettings:
     def test_are_answered_once_for_each_key(self, world: World) -> None:
         replace = world.service.payment_settings.replace
         terms = PaymentTerms(fee_bps=3)
-        assert replace(world.server, terms, settings_version=0, idempotent=once("put-1"))
+        assert replace(world.server, terms, settings_version=0, idempotency_key=once("put-1"))
         again = answer_of(
-            lambda: replace(world.server, terms, settings_version=0, idempotent=once("put-1"))
+            lambda: replace(world.server, terms, settings_version=0, idempotency_key=once("put-1"))
         )
         assert again is not None
         assert now(world).settings_version == 1

@@ -147,7 +147,9 @@ def test_a_key_cancels_once(world: World) -> None:
     payment = world.payment()
 
     def cancel() -> PaymentDetails:
-        return world.service.payments.cancel(world.server, payment.payment.id, idempotent=once("k"))
+        return world.service.payments.cancel(
+            world.server, payment.payment.id, idempotency_key=once("k")
+        )
 
     assert answer_of(cancel) is None
     assert answer_of(cancel) is not None

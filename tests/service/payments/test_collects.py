@@ -34,10 +34,10 @@ def mandate(world: World, amount: str = "40.00", **more: Any) -> Mandate:
 
 
 def collect(world: World, under: Mandate, amount: str = "25.00", **more: Any) -> PaymentDetails:
-    idempotent = more.pop("idempotent", None)
+    key = more.pop("idempotency_key", None)
     to = ToAccount(account_id=world.merchant.id)
     new = NewCollect(amount=amount, mandate_id=under.id, destination=to, **more)
-    return world.service.collects.create(world.server, new, idempotent=idempotent)
+    return world.service.collects.create(world.server, new, idempotency_key=key)
 
 
 def drawn(world: World, under: Mandate) -> int:
@@ -157,7 +157,7 @@ def test_a_key_collects_once_also_when_the_mandate_is_used_up(world: World) -> N
     under = mandate(world, "25.00")
 
     def make() -> PaymentDetails:
-        return collect(world, under, idempotent=once("k"))
+        return collect(world, under, idempotency_key=once("k"))
 
     assert answer_of(make) is None
     assert answer_of(make) is not None

@@ -94,7 +94,9 @@ def test_an_action_works_once_however_many_use_it(world: World) -> None:
 
 def test_an_idempotency_key_has_one_effect_however_many_use_it(world: World) -> None:
     option = world.option(world.payment())
-    outcomes = at_once([lambda: world.authorize(option, idempotent=once("authorize-1"))] * THREADS)
+    outcomes = at_once(
+        [lambda: world.authorize(option, idempotency_key=once("authorize-1"))] * THREADS
+    )
     assert kinds(outcomes) == {"OptionDetails": 1, "AlreadyResponded": THREADS - 1}
     answers = {item.answer for item in outcomes if isinstance(item, AlreadyResponded)}
     assert len(answers) == 1
@@ -109,7 +111,8 @@ def test_many_creations_under_one_key_make_one_payment(world: World) -> None:
     server = world.server
     new = NewPayment(amount="5", destination=ToAccount(account_id=world.merchant.id))
     outcomes = at_once(
-        [lambda: world.service.payments.create(server, new, idempotent=once("create-1"))] * THREADS
+        [lambda: world.service.payments.create(server, new, idempotency_key=once("create-1"))]
+        * THREADS
     )
     assert kinds(outcomes) == {"PaymentDetails": 1, "AlreadyResponded": THREADS - 1}
     assert len(world.service.payments.list(server).records) == 1

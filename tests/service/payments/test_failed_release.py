@@ -79,7 +79,7 @@ def test_a_key_asks_for_one_release(world: World) -> None:
     payment = stuck(world)
 
     def decide() -> object:
-        return world.reconcile(payment, "retry_execution", idempotent=once("k"))
+        return world.reconcile(payment, "retry_execution", idempotency_key=once("k"))
 
     assert answer_of(decide) is None
     assert answer_of(decide) is not None

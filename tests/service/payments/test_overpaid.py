@@ -79,7 +79,7 @@ def test_a_decision_about_the_excess_is_made_once_for_each_key(world: World) -> 
     payment = overpaid(world)
 
     def decide() -> object:
-        return world.reconcile(payment, "refund_excess", idempotent=once("k"))
+        return world.reconcile(payment, "refund_excess", idempotency_key=once("k"))
 
     assert answer_of(decide) is None
     assert answer_of(decide) is not None

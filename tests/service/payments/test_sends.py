@@ -28,10 +28,10 @@ from tests.service.world import BASE, OTHER_WALLET, WALLET, World, answer_of, at
 
 
 def send(world: World, amount: str = "25.00", **more: Any) -> PaymentDetails:
-    idempotent = more.pop("idempotent", None)
+    key = more.pop("idempotency_key", None)
     given = {"account_id": world.payer.id, "destination": ToWallet(address=WALLET), **more}
     new = NewSend(amount=amount, **given)
-    return world.service.sends.create(world.server, new, idempotent=idempotent)
+    return world.service.sends.create(world.server, new, idempotency_key=key)
 
 
 def test_a_send_reserves_goes_and_is_final(world: World) -> None:
@@ -146,7 +146,7 @@ def test_a_send_is_cancelled_before_it_is_sent_and_not_after(world: World) -> No
 
 def test_a_key_makes_one_send_also_when_its_own_funds_are_gone(world: World) -> None:
     def make() -> PaymentDetails:
-        return send(world, "100.00", idempotent=once("k"))
+        return send(world, "100.00", idempotency_key=once("k"))
 
     assert answer_of(make) is None
     assert answer_of(make) is not None

@@ -238,7 +238,7 @@ def test_a_decision_is_made_once_for_each_key(world: World, action: str) -> None
     payment = expired_short(world)
 
     def decide() -> object:
-        return world.reconcile(payment, action, idempotent=once("k", action))
+        return world.reconcile(payment, action, idempotency_key=once("k", action))
 
     assert answer_of(decide) is None
     assert answer_of(decide) is not None

@@ -96,13 +96,13 @@ class TestTransfers:
     def test_a_key_makes_one_transfer_also_if_the_answer_was_never_stored(
         self, world: World
     ) -> None:
-        give(world, idempotent=once("key-1"))
-        assert answer_of(lambda: give(world, idempotent=once("key-1"))) is not None
+        give(world, idempotency_key=once("key-1"))
+        assert answer_of(lambda: give(world, idempotency_key=once("key-1"))) is not None
         with pytest.raises(IdempotencyConflict):
-            give(world, idempotent=once("key-1", "other"))
+            give(world, idempotency_key=once("key-1", "other"))
         with pytest.raises(Unavailable):
-            give(world, sandbox=dying(world), idempotent=once("key-2"))
-        give(world, idempotent=once("key-2"))
+            give(world, sandbox=dying(world), idempotency_key=once("key-2"))
+        give(world, idempotency_key=once("key-2"))
         assert world.on_chain(WALLET) == atomic("14.00")
 
 
@@ -112,10 +112,10 @@ class TestReorgs:
         give(world)
         give(world)
         with pytest.raises(Unavailable):
-            dying(world).reorg(world.server, BASE, 1, idempotent=once("key"))
-        heads = sandbox.reorg(world.server, BASE, 1, idempotent=once("key"))
+            dying(world).reorg(world.server, BASE, 1, idempotency_key=once("key"))
+        heads = sandbox.reorg(world.server, BASE, 1, idempotency_key=once("key"))
         assert heads == world.chain.heads()
-        assert answer_of(lambda: sandbox.reorg(world.server, BASE, 1, idempotent=once("key")))
+        assert answer_of(lambda: sandbox.reorg(world.server, BASE, 1, idempotency_key=once("key")))
         assert world.on_chain(WALLET) == atomic("7.00")
 
     def test_a_reorg_may_put_everything_back(self, world: World) -> None:
@@ -313,7 +313,7 @@ class TestEvents:
     def test_a_key_orders_one_event(self, world: World) -> None:
         def order() -> Any:
             return world.service.sandbox().trigger(
-                world.server, "webhook.test", idempotent=once("key")
+                world.server, "webhook.test", idempotency_key=once("key")
             )
 
         order()

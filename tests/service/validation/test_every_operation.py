@@ -48,7 +48,7 @@ def operations() -> Iterator[tuple[str, str, inspect.Signature]]:
         for name, method in inspect.getmembers(kind, inspect.isfunction):
             signature = inspect.signature(method)
             is_public = not name.startswith("_") and f"{resource}.{name}" not in NOT_CALLED
-            if is_public and "idempotent" in signature.parameters:
+            if is_public and "idempotency_key" in signature.parameters:
                 yield resource, name, signature
 
 
@@ -105,7 +105,7 @@ def test_odd_arguments_are_refused_in_the_words_of_the_service(
         if it.default is it.empty and it.name not in ("self", "authority")
     }
     for parameter in signature.parameters:
-        if parameter in ("self", "authority", "idempotent") or parameter.endswith("_version"):
+        if parameter in ("self", "authority") or parameter.endswith("_version"):
             continue
         is_id = hints[parameter] is str and parameter.endswith("_id")
         if is_id or attrs.has(hints[parameter]):

@@ -35,7 +35,7 @@ def receive(life: Life) -> None:
         life.attempt(
             "settings",
             lambda service, key: service.payment_settings.replace(
-                life.server, terms, idempotent=key
+                life.server, terms, idempotency_key=key
             ),
         )
     new = NewPayment(
@@ -48,7 +48,7 @@ def receive(life: Life) -> None:
     )
     life.attempt(
         "receive",
-        lambda service, key: service.payments.create(life.server, new, idempotent=key),
+        lambda service, key: service.payments.create(life.server, new, idempotency_key=key),
     )
 
 
@@ -63,7 +63,7 @@ def send(life: Life) -> None:
         reference=life.name("ref"),
     )
     life.attempt(
-        "send", lambda service, key: service.sends.create(life.server, new, idempotent=key)
+        "send", lambda service, key: service.sends.create(life.server, new, idempotency_key=key)
     )
 
 
@@ -76,7 +76,8 @@ def collect(life: Life) -> None:
         reference=life.name("ref"),
     )
     life.attempt(
-        "collect", lambda service, key: service.collects.create(life.server, new, idempotent=key)
+        "collect",
+        lambda service, key: service.collects.create(life.server, new, idempotency_key=key),
     )
 
 
@@ -89,7 +90,7 @@ def add_option(life: Life) -> None:
     details = life.attempt(
         "option",
         lambda service, key: service.vault_options.create(
-            life.clients[payer], payment.id, idempotent=key
+            life.clients[payer], payment.id, idempotency_key=key
         ),
     )
     if details is not None:
@@ -109,7 +110,7 @@ def authorize(life: Life) -> None:
             option.payment_id,
             option.id,
             action_id=option.action_id,
-            idempotent=key,
+            idempotency_key=key,
         ),
     )
 
@@ -130,14 +131,14 @@ def pay_directly(life: Life) -> None:
     details = life.attempt(
         "direct option",
         lambda service, key: service.direct_options.create(
-            payer, payment.id, method="direct", payer_address=wallet, idempotent=key
+            payer, payment.id, method="direct", payer_address=wallet, idempotency_key=key
         ),
     )
     if details is not None and life.rng.random() < 0.7:
         life.attempt(
             "select",
             lambda service, key: service.direct_options.select(
-                payer, payment.id, details.option.id, idempotent=key
+                payer, payment.id, details.option.id, idempotency_key=key
             ),
         )
 
@@ -148,7 +149,9 @@ def cancel(life: Life) -> None:
     if payment is not None:
         life.attempt(
             "cancel",
-            lambda service, key: service.payments.cancel(life.server, payment.id, idempotent=key),
+            lambda service, key: service.payments.cancel(
+                life.server, payment.id, idempotency_key=key
+            ),
         )
 
 
@@ -177,7 +180,7 @@ def refund(life: Life) -> None:
         life.attempt(
             "refund",
             lambda service, key: service.refunds.create(
-                life.server, payment.id, new, idempotent=key
+                life.server, payment.id, new, idempotency_key=key
             ),
         )
 
@@ -195,7 +198,7 @@ def reconcile(life: Life) -> None:
         life.attempt(
             f"reconcile {action}",
             lambda service, key: service.reconciliation.reconcile(
-                life.server, payment.id, action, idempotent=key
+                life.server, payment.id, action, idempotency_key=key
             ),
         )
 
@@ -219,7 +222,7 @@ def replace_policy(life: Life) -> None:
     life.attempt(
         "policy",
         lambda service, key: service.vault_policies.replace(
-            life.server, account.id, vault.id, terms, idempotent=key
+            life.server, account.id, vault.id, terms, idempotency_key=key
         ),
     )
 
@@ -229,7 +232,9 @@ def check_deposits(life: Life) -> None:
     account = life.rng.choice(life.accounts)
     life.attempt(
         "check",
-        lambda service, key: service.deposits.check(life.server, account.id, CHAIN, idempotent=key),
+        lambda service, key: service.deposits.check(
+            life.server, account.id, CHAIN, idempotency_key=key
+        ),
     )
 
 

@@ -73,7 +73,7 @@ def pay(life: Life) -> None:
                     options[-1].id,
                     chain_id=CHAIN,
                     transaction_hash=hash,
-                    idempotent=key,
+                    idempotency_key=key,
                 ),
             )
 

@@ -107,7 +107,7 @@ class TestEmbedded:
     def fund(self, checkout: Checkout, amount: str) -> None:
         authority, idempotent = self.asked(checkout, amount)
         checkout.door.service.sandbox().fund(
-            authority, checkout.merchant, BASE, "USDC", amount, idempotent=idempotent
+            authority, checkout.merchant, BASE, "USDC", amount, idempotency_key=idempotent
         )
 
     def test_a_conflict_credits_nothing(self, checkout: Checkout) -> None:
@@ -119,9 +119,9 @@ class TestEmbedded:
     def test_a_repeated_key_moves_neither_clock_nor_chain(self, checkout: Checkout) -> None:
         sandbox = checkout.door.service.sandbox()
         doors: list[Callable[[Authority, IdempotentRequest], object]] = [
-            lambda authority, once: sandbox.advance(authority, 60, idempotent=once),
-            lambda authority, once: sandbox.mine(authority, BASE, 7, idempotent=once),
-            lambda authority, once: sandbox.run(authority, idempotent=once),
+            lambda authority, once: sandbox.advance(authority, 60, idempotency_key=once),
+            lambda authority, once: sandbox.mine(authority, BASE, 7, idempotency_key=once),
+            lambda authority, once: sandbox.run(authority, idempotency_key=once),
         ]
         for place, door in enumerate(doors):
             authority, once = self.asked(checkout)

@@ -103,7 +103,7 @@ class TestProvisioning:
 
         def provision() -> ProvisionedVault:
             return world.service.vault_provisioning.provision(
-                world.server, account_id, POLYGON, idempotent=once("k")
+                world.server, account_id, POLYGON, idempotency_key=once("k")
             )
 
         assert answer_of(provision) is None

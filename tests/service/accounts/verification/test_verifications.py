@@ -126,7 +126,7 @@ def test_when_the_provider_is_out_of_reach_nothing_is_changed(
     provider.meanwhile = refuse
     before = world.service.accounts.get(world.server, world.payer.id).account
     with pytest.raises(DependencyFailed) as caught:
-        verifications.start(world.server, world.payer.id, idempotent=once("k"))
+        verifications.start(world.server, world.payer.id, idempotency_key=once("k"))
     assert caught.value.details == {"dependency": "kyc", "retryable": True}
     after = world.get(Account, world.payer.id)
     assert (after.kyc_status, after.updated_at) == ("not_started", before.updated_at)
@@ -141,13 +141,13 @@ def test_a_start_that_came_to_nothing_is_taken_up_under_its_key(
 ) -> None:
     provider.meanwhile = refuse
     with pytest.raises(DependencyFailed):
-        verifications.start(world.server, world.payer.id, idempotent=once("k"))
+        verifications.start(world.server, world.payer.id, idempotency_key=once("k"))
     world.system.advance(60)
-    made = verifications.start(world.server, world.payer.id, idempotent=once("k"))
+    made = verifications.start(world.server, world.payer.id, idempotency_key=once("k"))
     assert {request.key for request in provider.asked} == {made.id}
     assert made.created_at == world.clock.now()
     with pytest.raises(AlreadyResponded):
-        verifications.start(world.server, world.payer.id, idempotent=once("k"))
+        verifications.start(world.server, world.payer.id, idempotency_key=once("k"))
     assert len(listed(world)) == 1
 
 
@@ -157,15 +157,15 @@ def test_a_repeat_under_its_key_is_answered_from_the_store(
     start, server, payer = verifications.start, world.server, world.payer.id
 
     def twin() -> None:
-        start(server, payer, idempotent=once("k"))
+        start(server, payer, idempotency_key=once("k"))
 
     provider.meanwhile = twin
     with pytest.raises(AlreadyResponded):
-        start(server, payer, idempotent=once("k"))
+        start(server, payer, idempotency_key=once("k"))
     verifications.simulate_decision(server, payer, "rejected")
     asked = len(provider.asked)
     with pytest.raises(AlreadyResponded):
-        start(server, payer, idempotent=once("k"))
+        start(server, payer, idempotency_key=once("k"))
     assert len(provider.asked) == asked
     assert kyc_of(world) == "rejected"
 

@@ -298,9 +298,9 @@ class TestSelecting:
 
 def test_a_retry_makes_no_second_option(world: World) -> None:
     payer = Payer(world)
-    payer.option(idempotent=once("k"))
+    payer.option(idempotency_key=once("k"))
     with pytest.raises(AlreadyResponded):
-        payer.option(idempotent=once("k"))
+        payer.option(idempotency_key=once("k"))
     assert len(payer.paid().direct_option_ids) == 1
 
 

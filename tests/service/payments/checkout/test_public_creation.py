@@ -352,7 +352,7 @@ def test_all_that_is_wrong_in_itself_is_told_at_once(memory_shop: World) -> None
 
 def test_a_key_makes_one_payment_however_many_send_it(shop: World) -> None:
     who = visitor(shop)
-    outcomes = at_once([lambda: create(shop, asked(), who, idempotent=once("k"))] * 8)
+    outcomes = at_once([lambda: create(shop, asked(), who, idempotency_key=once("k"))] * 8)
     assert kinds(outcomes) == {"PaymentDetails": 1, "AlreadyResponded": 7}
     assert stored(shop)[0] == 1
 
@@ -388,8 +388,8 @@ def test_a_commit_whose_answer_is_lost_makes_one_payment(memory_shop: World, fau
 
 def test_a_replay_tells_the_same_answer(shop: World) -> None:
     who = visitor(shop)
-    create(shop, asked(), who, idempotent=once("k"))
-    assert answer_of(lambda: create(shop, asked(), who, idempotent=once("k"))) is not None
+    create(shop, asked(), who, idempotency_key=once("k"))
+    assert answer_of(lambda: create(shop, asked(), who, idempotency_key=once("k"))) is not None
     assert stored(shop)[0] == 1
 
 

@@ -238,10 +238,10 @@ def test_a_retry_with_its_key_is_answered_from_the_store(world: World) -> None:
     session_id = settled(world).session_id
     service = world.service.disputes
     first = once("flag")
-    service.flag(world.server, session_id, reason="r", idempotent=first)
+    service.flag(world.server, session_id, reason="r", idempotency_key=first)
     service.resolve(world.server, session_id, resolution="won")
     again = answer_of(
-        lambda: service.flag(world.server, session_id, reason="r", idempotent=once("flag"))
+        lambda: service.flag(world.server, session_id, reason="r", idempotency_key=once("flag"))
     )
     assert again == first.response
     assert len(disputes(world)) == 2
@@ -250,7 +250,7 @@ def test_a_retry_with_its_key_is_answered_from_the_store(world: World) -> None:
 def test_a_refusal_stores_no_answer(world: World) -> None:
     session_id = world.payment().payment.session_id
     with pytest.raises(InvalidState):
-        world.service.disputes.flag(world.server, session_id, reason="r", idempotent=once("f"))
+        world.service.disputes.flag(world.server, session_id, reason="r", idempotency_key=once("f"))
 
     def look(snapshot: object) -> tuple[object, object]:
         get = snapshot.get  # type: ignore[attr-defined]

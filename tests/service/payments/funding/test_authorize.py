@@ -203,26 +203,26 @@ def test_metadata_is_kept_with_the_operation(world: World) -> None:
 
 def test_a_retry_finds_its_answer_whatever_has_happened_since(world: World) -> None:
     option = world.option(world.payment())
-    world.authorize(option, idempotent=once("a"))
-    stored = answer_of(lambda: world.authorize(option, idempotent=once("a")))
+    world.authorize(option, idempotency_key=once("a"))
+    stored = answer_of(lambda: world.authorize(option, idempotency_key=once("a")))
     assert stored is not None
     world.finish()
     world.service.accounts.update(world.server, world.payer.id, status="suspended")
     world.pause_policy()
-    assert answer_of(lambda: world.authorize(option, idempotent=once("a"))) == stored
+    assert answer_of(lambda: world.authorize(option, idempotency_key=once("a"))) == stored
     world.system.advance(29 * DAY // 1_000)
-    assert answer_of(lambda: world.authorize(option, idempotent=once("a"))) == stored
+    assert answer_of(lambda: world.authorize(option, idempotency_key=once("a"))) == stored
     assert world.sent() == 2
 
 
 def test_a_key_serves_one_request(world: World) -> None:
     option = world.option(world.payment())
-    world.authorize(option, idempotent=once("a"))
+    world.authorize(option, idempotency_key=once("a"))
     other = world.option(world.payment())
     with pytest.raises(IdempotencyConflict):
-        world.authorize(other, idempotent=once("a", "another"))
+        world.authorize(other, idempotency_key=once("a", "another"))
     with pytest.raises(IdempotencyConflict):
-        world.authorize(option, idempotent=once("a", "another"))
+        world.authorize(option, idempotency_key=once("a", "another"))
     assert world.operation_now(other).status == "awaiting_authorization"
     assert world.held()[1] == atomic("25")
 
@@ -231,9 +231,9 @@ def test_a_failure_stores_nothing_so_that_the_key_may_try_again(world: World) ->
     option = world.option(world.payment("150.00"))
     for _ in range(2):
         with pytest.raises(InsufficientBalance):
-            world.authorize(option, idempotent=once("a"))
+            world.authorize(option, idempotency_key=once("a"))
     world.fund("50.00")
-    assert answer_of(lambda: world.authorize(option, idempotent=once("a"))) is None
+    assert answer_of(lambda: world.authorize(option, idempotency_key=once("a"))) is None
     assert world.operation_now(option).status == "authorized"
 
 
@@ -243,17 +243,17 @@ def test_a_stored_answer_expires_and_its_key_serves_again(world: World) -> None:
     from payments_core.payments.operations import NewPayment
 
     new = NewPayment(amount="1", destination=ToAccount(account_id=world.merchant.id))
-    first = payments.create(server, new, idempotent=once("c", "first"))
+    first = payments.create(server, new, idempotency_key=once("c", "first"))
     world.system.advance(30 * DAY // 1_000 - 1)
     with pytest.raises(AlreadyResponded):
-        payments.create(server, new, idempotent=once("c", "first"))
+        payments.create(server, new, idempotency_key=once("c", "first"))
     world.system.advance(1)
-    second = payments.create(server, new, idempotent=once("c", "second"))
+    second = payments.create(server, new, idempotency_key=once("c", "second"))
     assert second.payment.id != first.payment.id
     with pytest.raises(AlreadyResponded):
-        payments.create(server, new, idempotent=once("c", "second"))
+        payments.create(server, new, idempotency_key=once("c", "second"))
     with pytest.raises(IdempotencyConflict):
-        payments.create(server, new, idempotent=once("c", "first"))
+        payments.create(server, new, idempotency_key=once("c", "first"))
 
 
 def test_the_stored_answer_is_sealed(world: World) -> None:
@@ -261,7 +261,7 @@ def test_the_stored_answer_is_sealed(world: World) -> None:
 
     payment = world.payment()
     option = world.option(payment)
-    world.authorize(option, idempotent=once("a"))
+    world.authorize(option, idempotency_key=once("a"))
     stored = world.get(StoredResponse, "a")
     assert "OptionDetails" not in stored.sealed_body
     assert option.option.id not in stored.sealed_body

@@ -172,7 +172,7 @@ def test_a_key_makes_one_mandate_and_answers_after_its_expiry_too(world: World) 
 
     def make() -> MandateDetails:
         return world.service.mandates.create(
-            world.server, world.payer.id, wanted, idempotent=once("k")
+            world.server, world.payer.id, wanted, idempotency_key=once("k")
         )
 
     assert answer_of(make) is None

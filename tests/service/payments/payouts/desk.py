@@ -67,12 +67,12 @@ class Desk:
 
     def send(self, amount: str = "25.00", **more: Any) -> PaymentDetails:
         """A Payment to the bank account, not handed to the chain yet."""
-        idempotent = more.pop("idempotent", None)
+        key = more.pop("idempotency_key", None)
         account = more.pop("account", self.account)
         to = {"bank_account_id": account.id, "rail": "ach", **more.pop("to", {})}
         given = {"account_id": self.world.payer.id, "destination": ToBankAccount(**to), **more}
         new = NewSend(amount=amount, **given)
-        return self.world.service.sends.create(self.world.server, new, idempotent=idempotent)
+        return self.world.service.sends.create(self.world.server, new, idempotency_key=key)
 
     def submitted(self, amount: str = "25.00", **more: Any) -> PaymentDetails:
         """A Payment whose payout the bank has."""

@@ -82,8 +82,8 @@ def test_a_wire_carries_its_message(desk: Desk) -> None:
 
 def test_the_same_request_makes_one_payout(desk: Desk) -> None:
     request = once("payout-1")
-    first = desk.send(idempotent=request)
-    assert answer_of(lambda: desk.send(idempotent=request))
+    first = desk.send(idempotency_key=request)
+    assert answer_of(lambda: desk.send(idempotency_key=request))
     desk.world.finish()
     assert desk.bank.count_payouts([desk.payout(first).key]) == 1
     assert desk.offramp == 2_500

@@ -121,7 +121,7 @@ def test_a_key_makes_one_refund(world: World) -> None:
     payment = succeeded(world)
 
     def refund() -> Refund:
-        return world.refund(payment, "25.00", idempotent=once("k"))
+        return world.refund(payment, "25.00", idempotency_key=once("k"))
 
     assert answer_of(refund) is None
     assert answer_of(refund) is not None

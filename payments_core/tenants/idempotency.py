@@ -1,0 +1,173 @@
+"""Operations that happen once for their key, by whichever door the key comes (contract §4).
+
+HTTP makes an `IdempotentRequest` of a header and a body, and `once_per_key` one of a key and the
+arguments of a call. From there on the way is the same: `engine/idempotency` and the committer.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import json
+import re
+from collections.abc import Callable, Mapping
+from functools import cache, partial, wraps
+from typing import Any, ParamSpec, TypeVar, get_type_hints
+
+import attrs
+
+from payments_core.engine.committer import Committer
+from payments_core.engine.idempotency.record import (
+    PUBLIC_RETENTION_MS,
+    AlreadyResponded,
+    IdempotentRequest,
+    Response,
+    ResponseLookup,
+    response_id,
+)
+from payments_core.errors import PaymentsError, ValidationFailed
+from payments_core.storage import documents
+from payments_core.tenants.authorization import Authority
+from payments_core.validation.inputs import validate_input
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+KEY_PATTERN = "^[ -~]{1,256}$"
+_KEY = re.compile(KEY_PATTERN, re.ASCII)
+_NO_STATUS = 0
+"""A result of the library has no status of HTTP."""
+_NOT_FINGERPRINTED = frozenset({"self", "authority", "idempotency_key"})
+
+
+def once_per_key(operation: Callable[P, T]) -> Callable[P, T]:
+    """An operation that happens once for an `idempotency_key`, and gives the same result again.
+
+    Keys belong to the principal of the `authority`, as those of HTTP do; the two share them. What
+    fails stores nothing, so the same key may be used again. An `IdempotentRequest` in the place of
+    a key is whose caller renders the answer itself. Raises ValidationFailed for what is no key,
+    and IdempotencyConflict for a key that went with other arguments or another operation.
+    """
+    signature = inspect.signature(operation)
+
+    @wraps(operation)
+    def run(*args: P.args, **kwargs: P.kwargs) -> T:
+        key: object = kwargs.get("idempotency_key")
+        if key is None or isinstance(key, IdempotentRequest):
+            return operation(*args, **kwargs)
+        call = signature.bind(*args, **kwargs).arguments
+        authority: Authority = call["authority"]
+        committer: Committer = call["self"]._committer
+        request = build_request(
+            authority,
+            check_key(key),
+            _compute_fingerprint(operation, call),
+            committer.answer_retention_ms,
+            partial(_render_result, operation, authority.api_version),
+        )
+        try:
+            return answer_once(
+                partial(committer.replay, authority, request),
+                None,
+                lambda: operation(*args, **{**kwargs, "idempotency_key": request}),  # type: ignore[arg-type]
+            )
+        except AlreadyResponded as earlier:
+            result: T = documents.decode_value(_result_type(operation), earlier.answer.body)
+            return result
+
+    return run
+
+
+def check_key(key: object) -> str:
+    """The key, where it is one. Raises ValidationFailed."""
+    if not isinstance(key, str) or not is_key(key):
+        raise ValidationFailed.at(
+            "Idempotency-Key", "must have 1 to 256 printable ASCII characters"
+        )
+    return key
+
+
+def is_key(key: str) -> bool:
+    """Whether it is a key: opaque to us, quotes and all."""
+    return _KEY.fullmatch(key) is not None
+
+
+def build_request(
+    authority: Authority,
+    key: str,
+    fingerprint: str,
+    retention_ms: int,
+    render: Callable[[Any], Response],
+) -> IdempotentRequest:
+    """What makes a call answerable once."""
+    if authority.requirement.caller == "public":
+        retention_ms = min(retention_ms, PUBLIC_RETENTION_MS)
+    return IdempotentRequest(
+        id=response_id(authority.partition, authority.principal, key),
+        fingerprint=fingerprint,
+        render=render,
+        retention_ms=retention_ms,
+    )
+
+
+def answer_once(
+    replay: Callable[[ResponseLookup | None], None],
+    known: ResponseLookup | None,
+    handle: Callable[[], T],
+) -> T:
+    """What `handle` answers, unless the call was answered before: then `replay` raises.
+
+    `known` is older than this call, and another may have been answered since. The commit looks
+    again; and so does a refusal, which may rest on what the other has left.
+    """
+    replay(known)
+    try:
+        return handle()
+    except PaymentsError:
+        replay(None)
+        raise
+
+
+def _compute_fingerprint(operation: Callable[..., Any], call: Mapping[str, Any]) -> str:
+    """The operation and what it was given, but for what is as it is by default.
+
+    So a parameter that a later release adds leaves the fingerprints of calls without it as they
+    were. The leading 1 is the recipe's number, as in HTTP, whose fingerprints never equal these.
+    """
+    parameters = inspect.signature(operation).parameters
+    given = {
+        name: _describe(validate_input(value) if attrs.has(type(value)) else value)
+        for name, value in call.items()
+        if name not in _NOT_FINGERPRINTED and value != parameters[name].default
+    }
+    text = json.dumps((operation.__qualname__, given), sort_keys=True, default=repr)
+    return "1:" + hashlib.sha256(text.encode()).hexdigest()
+
+
+def _describe(value: Any) -> Any:
+    """The value as JSON; `repr` stands for what an operation is going to refuse."""
+    if attrs.has(type(value)):
+        fields = attrs.fields(type(value))
+        given = {one.name: (getattr(value, one.name), one.default) for one in fields}
+        return {
+            type(value).__name__: {
+                name: _describe(item) for name, (item, default) in given.items() if item != default
+            }
+        }
+    if isinstance(value, Mapping):
+        return {str(name): _describe(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_describe(item) for item in value]
+    return value
+
+
+def _render_result(operation: Callable[..., Any], api_version: str, result: Any) -> Response:
+    return Response(
+        _NO_STATUS, documents.encode_value(_result_type(operation), result), api_version
+    )
+
+
+@cache
+def _result_type(operation: Callable[..., Any]) -> Any:
+    """What the operation says that it returns; asked when all names are known."""
+    return get_type_hints(operation, include_extras=True)["return"]
