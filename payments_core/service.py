@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 
 import attrs
@@ -30,6 +30,7 @@ from payments_core.clock import Clock, SystemClock
 from payments_core.credentials.keyring import KeyRing
 from payments_core.credentials.secrets import MODES
 from payments_core.deposits.operations import Deposits
+from payments_core.engine.events import EventName
 from payments_core.engine.idempotency.record import RETENTION_MS
 from payments_core.engine.jobs.worker import Worker
 from payments_core.engine.ports import Ports
@@ -67,6 +68,7 @@ from payments_core.sandbox.operations import Sandbox
 from payments_core.sandbox.payer import SandboxPayer
 from payments_core.storage.port import DIRECTORY, ChecksWritability, Storage
 from payments_core.telemetry import NOOP_TELEMETRY, Telemetry
+from payments_core.tenants.authorization import Authority
 from payments_core.tenants.client_sessions.operations import ClientSessions
 from payments_core.tenants.master_keys import verify_or_register
 from payments_core.tenants.operations import Tenants
@@ -77,7 +79,10 @@ from payments_core.tenants.request_log import RequestLog
 from payments_core.versions import Versions
 from payments_core.webhooks.destinations import Resolver
 from payments_core.webhooks.dispatch.attempt import AttemptRunner
+from payments_core.webhooks.handler_endpoints import HandlerEndpoints
+from payments_core.webhooks.handlers import EventHandlers, Handle
 from payments_core.webhooks.operations import WebhookEndpoints
+from payments_core.webhooks.record import Endpoint
 from payments_core.webhooks.replay import WebhookEvents
 from payments_core.webhooks.settings import WebhookSettings
 from payments_core.webhooks.transports.port import Transport
@@ -174,6 +179,7 @@ class PaymentsService:
         self._remote_calls = RemoteCalls(self.settings.max_remote_calls)
         self._resolver = resolver or SystemResolver()
         self._transport = transport or SocketTransport()
+        self._event_handlers = EventHandlers()
         for name in _RESOURCES:  # now, and not when two threads first ask at once
             getattr(self, name)
         self._background_jobs = BackgroundJobs(
@@ -187,7 +193,13 @@ class PaymentsService:
             self.onramp_accounts,
             self._funding_banks.by_mode,
             Vaults(self.ports, self.chains),
-            AttemptRunner(self.ports, self._transport, self._resolver, self.settings.webhooks),
+            AttemptRunner(
+                self.ports,
+                self._transport,
+                self._resolver,
+                self.settings.webhooks,
+                self._event_handlers,
+            ),
             refresh=self.refresh,
         )
 
@@ -392,6 +404,26 @@ class PaymentsService:
         return WebhookEvents(self.ports)
 
     # The processes.
+
+    def on_event(
+        self,
+        authority: Authority,
+        name: str,
+        handle: Handle,
+        *,
+        subscribed_events: Sequence[EventName] = (),
+    ) -> Endpoint:
+        """Have a function called with the events of the authority's environment, all unless some
+        are named, by the workers of this process.
+
+        It is a webhook endpoint whose attempts call `handle` with a `ReceivedEvent`: events come at
+        least once and in any order, so keep their `id`. What raises, or does not return within
+        `webhooks.attempt_s`, comes again by the schedule of webhooks, also after the process was
+        killed. Events from now on are kept for `name`, also while no process runs; call this at
+        every start, wherever workers run. Raises ValidationFailed, WebhookLimitReached.
+        """
+        endpoints = HandlerEndpoints(self.ports, self.webhooks, self._event_handlers)
+        return endpoints.register(authority, name, handle, subscribed_events=subscribed_events)
 
     def require_mode(self, mode: str) -> None:
         """Raise ValueError where this service cannot serve the mode."""

@@ -1,7 +1,7 @@
 """Webhooks: endpoints, signed deliveries, the address rules, and the receiver's side.
 
 `verify` and `process_once` are what a receiver imports. They are loaded when first used, so that
-the service does not pay for them, nor a receiver for the service.
+a receiver does not pay for the service.
 """
 
 from __future__ import annotations

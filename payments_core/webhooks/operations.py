@@ -108,6 +108,35 @@ class WebhookEndpoints:
         destination = parse_url(url, local_allowed=self._settings.local_allowed)
         self._require_room(authority)
         self._require_allowed(destination, authority.environment.id)
+        return self._insert(
+            authority,
+            url,
+            url_digest(destination.normalized_url),
+            description=description,
+            subscribed_events=subscribed_events,
+            idempotency_key=idempotency_key,
+        )
+
+    def create_for_handler(
+        self, authority: Authority, url: str, subscribed_events: Sequence[EventName]
+    ) -> Endpoint:
+        """A new active endpoint of a handler in this process; its URL leads nowhere outside.
+
+        Raises WebhookUrlInUse, and WebhookLimitReached as `create` does.
+        """
+        self._require_room(authority)
+        return self._insert(authority, url, url_digest(url), subscribed_events=subscribed_events)[0]
+
+    def _insert(
+        self,
+        authority: Authority,
+        url: str,
+        digest: str,
+        *,
+        description: str | None = None,
+        subscribed_events: Sequence[EventName],
+        idempotency_key: IdempotencyKey = None,
+    ) -> tuple[Endpoint, str]:
         secret = new_secret(self._entropy)
 
         def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[tuple[Endpoint, str]]:
@@ -115,7 +144,7 @@ class WebhookEndpoints:
             endpoint = Endpoint(
                 id=id,
                 url=url,
-                url_digest=url_digest(destination.normalized_url),
+                url_digest=digest,
                 description=description,
                 subscribed_events=_each_once(subscribed_events),
                 sealed_secret=seal_secret(self._key_ring, id, secret),

@@ -91,6 +91,10 @@ class FaultyStorage:
     def had_its_fault(self) -> bool:
         return self.calls >= self._at
 
+    def count(self, operations: Collection[str]) -> None:
+        """From now on these calls count."""
+        self._counted = operations
+
     def transact(self, partition: str, work: Callable[[Transaction], T]) -> T:
         return self._through("transact", lambda: self._inner.transact(partition, work))
 

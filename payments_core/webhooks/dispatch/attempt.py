@@ -35,6 +35,7 @@ from payments_core.webhooks.destinations import (
     resolve_destination,
 )
 from payments_core.webhooks.dispatch.endpoint_concurrency import Target
+from payments_core.webhooks.handlers import SCHEME, EventHandlers, HandlersOverdue
 from payments_core.webhooks.lifecycle import (
     OPEN_STATUSES,
     AttemptResult,
@@ -82,8 +83,14 @@ class AttemptRunner:
     """Attempts deliveries, over the ports."""
 
     def __init__(
-        self, ports: Ports, transport: Transport, resolver: Resolver, settings: WebhookSettings
+        self,
+        ports: Ports,
+        transport: Transport,
+        resolver: Resolver,
+        settings: WebhookSettings,
+        handlers: EventHandlers | None = None,
     ) -> None:
+        self._handlers = handlers or EventHandlers()
         self._clock = ports.clock
         self._key_ring = ports.key_ring
         self._transport = transport
@@ -128,6 +135,8 @@ class AttemptRunner:
             return attempt
 
     def _attempt(self, prepared: PreparedDelivery) -> tuple[AttemptResult, AttemptOutcome]:
+        if prepared.endpoint.url.startswith(SCHEME):
+            return self._attempt_handler(prepared)
         delivery, endpoint, settings = prepared.delivery, prepared.endpoint, self._settings
         deadline = Deadline.after(settings.attempt_s)
         try:
@@ -164,6 +173,22 @@ class AttemptRunner:
             return AttemptResult(failure=failure), "no_answer"
         attempt = AttemptResult(outcome.status, _decode_body(outcome.body), outcome.retry_after)
         return attempt, classify_status(outcome.status)
+
+    def _attempt_handler(self, prepared: PreparedDelivery) -> tuple[AttemptResult, AttemptOutcome]:
+        """As if a server stood there: a function that returns has answered 204."""
+        delivery = prepared.delivery
+        try:
+            failure = self._handlers.call(
+                prepared.claimed.partition,
+                prepared.endpoint.url,
+                delivery.request_body,
+                self._settings.attempt_s,
+            )
+        except HandlersOverdue:
+            return AttemptResult(postponed=True), "postponed"
+        if failure is not None:
+            return AttemptResult(failure=failure), "failing"
+        return AttemptResult(204), "delivered"
 
     def _open_valid_secrets(self, endpoint: Endpoint) -> list[str]:
         """The secrets that sign, newest first; opened once for each version of the endpoint."""

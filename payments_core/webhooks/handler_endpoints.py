@@ -1,0 +1,87 @@
+"""The endpoints of handlers: found or made when a process says what handles its events."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Annotated
+
+from msgspec import Meta
+
+from payments_core.engine.ports import Ports
+from payments_core.errors import ValidationFailed, WebhookUrlInUse
+from payments_core.storage.port import Page, Position
+from payments_core.tenants.authorization import Authority
+from payments_core.validation.inputs import validate_arguments
+from payments_core.webhooks.handlers import EventHandlers, Handle, handler_url
+from payments_core.webhooks.lifecycle import EndpointChanges
+from payments_core.webhooks.operations import SubscribedEvents, WebhookEndpoints
+from payments_core.webhooks.record import Endpoint
+
+HandlerName = Annotated[
+    str,
+    Meta(
+        pattern=r"^[a-z0-9][a-z0-9_-]{0,63}$",
+        extra={"rule": "1 to 64 small letters, digits, - or _"},
+    ),
+]
+
+
+class HandlerEndpoints:
+    """Ties functions of this process to endpoints."""
+
+    def __init__(self, ports: Ports, endpoints: WebhookEndpoints, handlers: EventHandlers) -> None:
+        self._storage = ports.storage
+        self._endpoints = endpoints
+        self._handlers = handlers
+
+    @validate_arguments
+    def register(
+        self,
+        authority: Authority,
+        name: HandlerName,
+        handle: Handle,
+        *,
+        subscribed_events: SubscribedEvents = (),
+    ) -> Endpoint:
+        """Let the function have the environment's events; see `PaymentsService.on_event`."""
+        if not callable(handle):
+            raise ValidationFailed.at("handle", "must be a function")
+        url, wanted = handler_url(name), tuple(dict.fromkeys(subscribed_events))
+        # The function first: an event that comes at once finds it.
+        self._handlers.register(authority.partition, url, handle)
+        endpoint = self._find(authority, url)
+        if endpoint is None:
+            with suppress(WebhookUrlInUse):  # another process makes it too
+                return self._endpoints.create_for_handler(authority, url, wanted)
+            endpoint = self._find(authority, url)
+            if endpoint is None:
+                raise WebhookUrlInUse()
+        if endpoint.subscribed_events == wanted:
+            return endpoint
+        changes = EndpointChanges(subscribed_events=wanted)
+        return self._endpoints.update(authority, endpoint.id, changes)
+
+    def _find(self, authority: Authority, url: str) -> Endpoint | None:
+        """The endpoint, also where a partner has disabled it: that is not ours to take back."""
+        found = (
+            endpoint
+            for status in ("active", "disabled")
+            for endpoint in self._iterate(authority.partition, status)
+            if endpoint.url == url
+        )
+        return next(found, None)
+
+    def _iterate(self, partition: str, status: str) -> Iterator[Endpoint]:
+        after: Position | None = None
+        while True:
+            page: Page[Endpoint] = self._storage.read(
+                partition,
+                lambda snapshot, after=after: snapshot.find(  # type: ignore[misc]
+                    Endpoint, "by_status", (status,), after=after, limit=100, skip_damaged=True
+                ),
+            )
+            yield from page.records
+            if page.next is None:
+                return
+            after = page.next

@@ -1,0 +1,199 @@
+"""Events for a function in this process: as durable as webhooks (decision 0017)."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from contextlib import suppress
+
+import pytest
+
+from payments_core.errors import ValidationFailed, WebhookLimitReached
+from payments_core.service import PaymentsService, Settings
+from payments_core.storage.memory.adapter import MemoryStorage
+from payments_core.webhooks.handlers import MAX_OVERDUE
+from payments_core.webhooks.operations import EndpointChanges
+from payments_core.webhooks.receiver import ReceivedEvent
+from payments_core.webhooks.record import Delivery
+from payments_core.webhooks.settings import WebhookSettings
+from tests.service.conftest import funded
+from tests.service.faults import EVERY_CALL, Crashed, Fault, FaultyStorage, commit_lost, crash
+from tests.service.world import World
+
+QUICK = Settings(webhooks=WebhookSettings(attempt_s=0))
+CREATED = ("payment.created",)
+
+
+@pytest.fixture
+def world() -> World:
+    return funded(MemoryStorage())
+
+
+class Seen:
+    """A handler that keeps what it was given, and fails so many times first."""
+
+    def __init__(self, failures: int = 0) -> None:
+        self.events: list[ReceivedEvent] = []
+        self.failures = failures
+
+    def __call__(self, event: ReceivedEvent) -> None:
+        self.events.append(event)
+        if len(self.events) <= self.failures:
+            raise KeyError("a secret that must not be told")
+
+    @property
+    def ids(self) -> list[str]:
+        return [event.id for event in self.events]
+
+
+def run(service: PaymentsService) -> None:
+    service.worker("sandbox").run_until_idle()
+
+
+def deliveries(world: World, endpoint_id: str) -> list[Delivery]:
+    _, page = world.service.webhooks.list_deliveries(world.server, endpoint_id)
+    return list(page.records)
+
+
+def test_a_handler_is_given_the_events_it_asked_for(world: World) -> None:
+    seen = Seen()
+    endpoint = world.service.on_event(world.server, "shop", seen, subscribed_events=CREATED)
+    payment = world.payment()
+    world.service.payments.cancel(world.server, payment.payment.id)
+    run(world.service)
+    [event] = seen.events
+    assert (event.name, event.payload["paymentId"]) == ("payment.created", payment.payment.id)
+    [delivery] = deliveries(world, endpoint.id)
+    assert (delivery.status, delivery.event_id) == ("delivered", event.id)
+
+
+def test_what_fails_comes_again_by_the_schedule_with_the_same_id(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    seen = Seen(failures=2)
+    endpoint = world.service.on_event(world.server, "shop", seen, subscribed_events=CREATED)
+    world.payment()
+    run(world.service)
+    [failed] = deliveries(world, endpoint.id)
+    assert (failed.status, failed.failure) == ("failed", "The handler raised KeyError.")
+    world.advance(29)
+    assert len(seen.events) == 1
+    world.advance(1)
+    world.advance(60)
+    assert len(seen.events) == 3
+    assert len(set(seen.ids)) == 1
+    assert [d.status for d in deliveries(world, endpoint.id)] == ["delivered"]
+    assert [record.levelno for record in caplog.records if "shop" in record.getMessage()] == (
+        [logging.ERROR] * 2
+    )
+
+
+def test_events_wait_for_a_process_that_was_killed(world: World) -> None:
+    first, second = Seen(), Seen()
+    endpoint = world.service.on_event(world.server, "shop", first, subscribed_events=CREATED)
+    payment = world.payment()
+    after = world.restarted()  # the first was killed before its worker ran
+    again = after.on_event(
+        after.tenants.system_authority(world.environment_id),
+        "shop",
+        second,
+        subscribed_events=CREATED,
+    )
+    run(after)
+    assert again.id == endpoint.id
+    assert [event.payload["paymentId"] for event in second.events] == [payment.payment.id]
+    assert first.events == []
+
+
+@pytest.mark.parametrize(("fault", "counted"), [(crash, EVERY_CALL), (commit_lost, ("transact",))])
+def test_a_crash_at_any_call_of_the_worker_loses_no_event(
+    world: World, fault: Fault, counted: tuple[str, ...]
+) -> None:
+    seen = Seen()
+    world.service.on_event(world.server, "shop", seen, subscribed_events=CREATED)
+    for at in range(1, 100):
+        payment = world.payment()
+        storage = FaultyStorage(world.storage, at, fault, ())
+        dying = world.restarted(storage)
+        dying.on_event(world.server, "shop", seen, subscribed_events=CREATED)
+        storage.count(counted)
+        with suppress(Crashed):
+            run(dying)
+        had_its_fault = storage.had_its_fault
+        world.advance(300)
+        told = [one.id for one in seen.events if one.payload["paymentId"] == payment.payment.id]
+        assert len(set(told)) == 1, at
+        if not had_its_fault:
+            return
+    raise AssertionError("the worker never ends")
+
+
+def test_a_handler_that_hangs_stops_no_other_and_is_bounded(world: World) -> None:
+    service = world.restarted(settings=QUICK)
+    go, seen, begun = threading.Event(), Seen(), Seen()
+
+    def hang(event: ReceivedEvent) -> None:
+        begun(event)
+        go.wait()
+
+    stuck = service.on_event(world.server, "stuck", hang, subscribed_events=CREATED)
+    service.on_event(world.server, "quick", seen, subscribed_events=CREATED)
+    for _ in range(MAX_OVERDUE + 2):
+        world.payment()
+    try:
+        run(service)
+        assert len(begun.events) == MAX_OVERDUE
+        assert len(set(seen.ids)) == MAX_OVERDUE + 2
+        assert {d.failure for d in deliveries(world, stuck.id) if d.status == "failed"} == (
+            {"The handler did not return within 0 s."}
+        )
+        assert sum(d.status == "pending" for d in deliveries(world, stuck.id)) == 2
+    finally:
+        go.set()
+
+
+def test_a_worker_without_the_handler_says_so(world: World) -> None:
+    endpoint = world.service.on_event(world.server, "shop", Seen(), subscribed_events=CREATED)
+    world.payment()
+    run(world.restarted())
+    [delivery] = deliveries(world, endpoint.id)
+    assert delivery.failure == "No handler of this name is registered where the worker runs."
+
+
+def test_another_start_may_ask_for_other_events(world: World) -> None:
+    first = world.service.on_event(world.server, "shop", Seen(), subscribed_events=CREATED)
+    again = world.service.on_event(world.server, "shop", Seen())
+    assert (again.id, again.subscribed_events) == (first.id, ())
+
+
+def test_who_disabled_a_handler_keeps_it_so(world: World) -> None:
+    seen = Seen()
+    endpoint = world.service.on_event(world.server, "shop", seen, subscribed_events=CREATED)
+    world.service.webhooks.update(world.server, endpoint.id, EndpointChanges(status="disabled"))
+    again = world.service.on_event(world.server, "shop", seen, subscribed_events=CREATED)
+    assert (again.id, again.status) == (endpoint.id, "disabled")
+    world.payment()
+    run(world.service)
+    assert seen.events == []
+
+
+def test_what_is_wrong_is_said_at_once(world: World) -> None:
+    service, server = world.service, world.server
+    for name in ("", "Shop", "a" * 65, "a/b", 5):
+        with pytest.raises(ValidationFailed) as caught:
+            service.on_event(server, name, print)  # type: ignore[arg-type]
+        assert [fault.path for fault in caught.value.fields] == ["name"]
+    with pytest.raises(ValidationFailed):
+        service.on_event(server, "shop", print, subscribed_events=["payment.unknown"])  # type: ignore[list-item]
+    with pytest.raises(ValidationFailed):
+        service.on_event(server, "shop", None)  # type: ignore[arg-type]
+    assert service.webhooks.list(server).records == ()
+    few = world.restarted(settings=Settings(webhooks=WebhookSettings(max_active_endpoints=1)))
+    few.on_event(server, "shop", print)
+    with pytest.raises(WebhookLimitReached):
+        few.on_event(server, "more", print)
+
+
+def test_nobody_outside_can_name_a_handler(world: World) -> None:
+    with pytest.raises(ValidationFailed):
+        world.service.webhooks.create(world.server, url="handler:shop")
