@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from payments_core.engine.events import BY_NAME
+from payments_core_http.cli.api_client import ApiClient, basic_authorization
 from payments_core_http.cli.child_processes import SandboxChild
 from payments_core_http.cli.event_names import suggest_event_names
 from tests.cli.test_listen import ask, listen, options, payments
@@ -96,3 +97,26 @@ def test_an_empty_list_says_that_it_is_empty(tmp_path: Path) -> None:
         assert (done.returncode, done.stdout, done.stderr) == (0, "", "No payment.late yet.\n")
     finally:
         fresh.end()
+
+
+def test_open_says_where_the_pages_are(sandbox: SandboxChild) -> None:
+    """The output is no terminal, so nothing is opened."""
+    url, facts = sandbox.base_url, sandbox.facts
+    assert payments("open", *options(sandbox)).stdout == f"{url}/dashboard\n"
+    done = payments("open", "reference", "--json", *options(sandbox))
+    assert json.loads(done.stdout) == {"url": f"{url}/docs"}
+    wallet = {"type": "wallet", "address": "0x8ba1f109551bD432803012645Ac136ddd64DBA72"}
+    body = {"intent": "receive", "amount": "5", "destination": wallet}
+    credential = basic_authorization(facts["appId"], facts["appSecret"])
+    answer = ApiClient(url).call(
+        "POST", "/v2/payments", body, authorization=credential, key="open-1"
+    )
+    made = answer.document
+    done = payments("open", made["id"], *options(sandbox))
+    assert done.stdout == f"{made['paymentUrl']}\n"
+
+
+def test_open_says_what_may_be_opened(sandbox: SandboxChild) -> None:
+    done = payments("open", "dashbord", *options(sandbox))
+    assert done.returncode == 1
+    assert "dashboard, reference or the id of a Payment" in done.stderr
