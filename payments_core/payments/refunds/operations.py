@@ -85,8 +85,7 @@ class Refunds:
         self._destinations = destinations
         self._vaults = vaults
 
-    @once_per_key
-    def create(
+    def create(  # `create_all` is `once_per_key`
         self,
         authority: Authority,
         payment_id: str,
