@@ -3,10 +3,10 @@
     python -m benchmarks.servers            (--seconds 1 --rounds 7)
 
 Each is a process of its own with 8 threads over the same application; the clients are another
-(`serving_clients`). A bare `/healthz`, and a Payment with a fresh Idempotency-Key over SQLite and
-over PostgreSQL. Rounds are interleaved, so that a busy machine is busy for all; what is told are
-medians, and the median of the ratios to ours in the same round. How they stand hostile clients is
-`benchmarks.servers_hostile`.
+(`serving_clients`). A bare `/healthz`, a Payment that is read, and one that is made with a fresh
+Idempotency-Key, over SQLite and over PostgreSQL; `--cases read` leaves out the others. Rounds are
+interleaved, so that a busy machine is busy for all; what is told are medians, and the median of the
+ratios to ours in the same round. How they stand hostile clients is `benchmarks.servers_hostile`.
 """
 
 from __future__ import annotations
@@ -29,6 +29,8 @@ from benchmarks.serving_app import CANDIDATES, ROOT, Running, serving
 from benchmarks.serving_clients import KEY
 from payments_core.accounts.operations import NewAccount
 from payments_core.credentials.keyring import KeyRing
+from payments_core.payments.destinations import ToAccount
+from payments_core.payments.operations import NewPayment
 from payments_core.record_types import RECORD_TYPES
 from payments_core.service import PaymentsService
 from payments_core.storage_loader import open_storage
@@ -86,8 +88,9 @@ def load(server: Running, case: Case, connections: int, seconds: float) -> Load:
     )
 
 
-def prepared(url: str, folder: Path, name: str) -> Case:
-    """A storage with an app and an account, and the request that makes a Payment to it."""
+def prepared(url: str, folder: Path, name: str) -> tuple[Case, Case]:
+    """A storage with an app, an account and a Payment to it: a request that reads the Payment, and
+    one that makes another."""
     storage = open_storage(url, RECORD_TYPES)
     storage.migrate()
     key_ring = KeyRing.generate()
@@ -95,35 +98,41 @@ def prepared(url: str, folder: Path, name: str) -> Case:
     app = service.tenants.create_app("Bench", "bench", modes=("sandbox",))
     environment_id = app.environments["sandbox"]
     _, secret = service.tenants.create_key(environment_id, "standard", "bench")
+    authority = service.tenants.system_authority(environment_id)
     made = service.accounts.create(
-        service.tenants.system_authority(environment_id),
-        NewAccount(external_user_id="recipient", subject_type="individual"),
+        authority, NewAccount(external_user_id="recipient", subject_type="individual")
     )
+    to = ToAccount(account_id=made.account.id)
+    stored = service.payments.create(authority, NewPayment(amount="0.01", destination=to))
     service.close()
     facts = folder / f"{name}.json"
     facts.write_text(json.dumps({"storage": url, "keyRing": key_ring}), encoding="utf-8")
     body = json.dumps(payment(made.account.id))
     pair = base64.b64encode(f"{app.id}:{secret}".encode()).decode()
-    head = (
-        "POST /v2/payments HTTP/1.1\r\nHost: localhost\r\n"
-        f"Authorization: Basic {pair}\r\nContent-Type: application/json\r\n"
+    sender = f"HTTP/1.1\r\nHost: localhost\r\nAuthorization: Basic {pair}\r\n"
+    read = f"GET /v2/payments/{stored.payment.id} {sender}\r\n"
+    create = (
+        f"POST /v2/payments {sender}Content-Type: application/json\r\n"
         f"Content-Length: {len(body)}\r\nIdempotency-Key: {KEY.decode()}\r\n\r\n"
     )
-    return Case(f"create, {name}", facts, head + body, "201")
+    return (
+        Case(f"read, {name}", facts, read, "200"),
+        Case(f"create, {name}", facts, create + body, "201"),
+    )
 
 
 @contextmanager
-def over_sqlite() -> Iterator[tuple[Case, Case]]:
-    """The bare request and the Payment, over SQLite."""
+def over_sqlite() -> Iterator[tuple[Case, ...]]:
+    """The bare request, a read and a create, over SQLite."""
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
-        created = prepared(f"sqlite:///{folder / 'payments.db'}", folder, "SQLite")
-        yield attrs.evolve(created, name="healthz", request=HEALTH, status="200"), created
+        read, create = prepared(f"sqlite:///{folder / 'payments.db'}", folder, "SQLite")
+        yield attrs.evolve(read, name="healthz", request=HEALTH), read, create
 
 
 @contextmanager
 def over_postgres() -> Iterator[tuple[Case, ...]]:
-    """The Payment over PostgreSQL, where its programs are."""
+    """A read and a create over PostgreSQL, where its programs are."""
     try:
         url = fresh_schema(postgres_url())
     except NoPostgres as reason:
@@ -132,7 +141,7 @@ def over_postgres() -> Iterator[tuple[Case, ...]]:
         return
     with tempfile.TemporaryDirectory() as place:
         try:
-            yield (prepared(url, Path(place), "PostgreSQL"),)
+            yield prepared(url, Path(place), "PostgreSQL")
         finally:
             drop_schema(url)
 
@@ -170,11 +179,14 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--seconds", type=float, default=1.0)
     parser.add_argument("--only", nargs="*", choices=CANDIDATES, default=list(CANDIDATES))
+    parser.add_argument("--cases", nargs="*", metavar="BEGINNING", default=[""])
     options = parser.parse_args()
     names = [OURS, *(name for name in options.only if name != OURS)]
     for some in (over_sqlite, over_postgres):
         with some() as cases:
             for case in cases:
+                if not case.name.startswith(tuple(options.cases)):
+                    continue
                 measure(case, names, options.rounds, options.seconds)
 
 
