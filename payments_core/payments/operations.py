@@ -48,6 +48,7 @@ from payments_core.payments.option_cleanup import (
 )
 from payments_core.payments.payouts import lifecycle as payouts
 from payments_core.payments.progress import advance_payment, reservation_of_send
+from payments_core.payments.queries import find_payments
 from payments_core.payments.receipts.record import Receipt
 from payments_core.payments.record import Payment
 from payments_core.storage.bulk import Get, read_ahead
@@ -238,7 +239,7 @@ class Payments:
         """Payments, newest first, of one account or of all; `where` filters by their columns."""
 
         def load(snapshot: Snapshot) -> Page[PaymentDetails]:
-            page = _find_payments(snapshot, account_id, where, after, limit)
+            page = find_payments(snapshot, account_id, where, after, limit)
             read_details_ahead(snapshot, page.records)
             found = {payment.id: payment for payment in page.records}
             details = load_listed(
@@ -260,7 +261,7 @@ class Payments:
         """The same without options, receipts and refunds: one question, however many there are."""
         return self._storage.read(
             authority.partition,
-            lambda snapshot: _find_payments(snapshot, account_id, where, after, limit),
+            lambda snapshot: find_payments(snapshot, account_id, where, after, limit),
         )
 
     def list_receipts(
@@ -399,17 +400,3 @@ def _require_valid_expiry(expires_in_s: int) -> None:
     minimum, maximum = EXPIRY_RANGE_S
     if not minimum <= expires_in_s <= maximum:
         raise ValidationFailed.at("expiresInSeconds", f"must be {minimum} to {maximum}")
-
-
-def _find_payments(
-    snapshot: Snapshot,
-    account_id: str | None,
-    where: Sequence[Where],
-    after: Position | None,
-    limit: int,
-) -> Page[Payment]:
-    index = "by_created" if account_id is None else "by_account"
-    key = () if account_id is None else (account_id,)
-    return snapshot.find(
-        Payment, index, key, where=where, after=after, limit=limit, skip_damaged=True
-    )

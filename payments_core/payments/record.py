@@ -167,9 +167,11 @@ class Payment(Record):
             "chain_id": int,
             "created_at": int,
         },
+        # None begins with `status`: PostgreSQL would write every index again at each change of it.
         indexes=(
             Index("by_created", order=("created_at",), descending=True),
             Index("by_account", key=("account_id",), order=("created_at",), descending=True),
+            Index("by_reference", key=("reference",), order=("created_at",), descending=True),
             Index("by_sent_to", key=("sent_to",), order=("created_at",), descending=True),
             Index("by_session", key=("session_id",)),
         ),

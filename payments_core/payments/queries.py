@@ -1,0 +1,44 @@
+"""How Payments are found for a list: by which index, and what is compared row by row."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from payments_core.payments.record import Payment
+from payments_core.storage.port import Page, Position, Snapshot, Where
+from payments_core.storage.records import Value
+
+
+def find_payments(
+    snapshot: Snapshot,
+    account_id: str | None,
+    where: Sequence[Where],
+    after: Position | None,
+    limit: int,
+) -> Page[Payment]:
+    """A page of the Payments of one account, or of all, newest first, that satisfy every `where`.
+
+    One that cannot be read is passed over with an alarm.
+    """
+    index, key, where = _choose_index(account_id, where)
+    return snapshot.find(
+        Payment, index, key, where=where, after=after, limit=limit, skip_damaged=True
+    )
+
+
+def _choose_index(
+    account_id: str | None, where: Sequence[Where]
+) -> tuple[str, tuple[Value, ...], Sequence[Where]]:
+    """The index that has the fewest Payments under its key, the key, and what is left to compare.
+
+    Each has the newest first, so that a position in one is a position in all.
+    """
+    references = [item for item in where if (item.column, item.operator) == ("reference", "=")]
+    if references:
+        rest = [item for item in where if item != references[0]]
+        if account_id is not None:
+            rest.append(Where("account_id", "=", account_id))
+        return "by_reference", (references[0].value,), rest
+    if account_id is not None:
+        return "by_account", (account_id,), where
+    return "by_created", (), where

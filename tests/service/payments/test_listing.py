@@ -1,0 +1,73 @@
+"""Lists of Payments: the filters that an index answers, however many Payments there are."""
+
+from __future__ import annotations
+
+import pytest
+
+from payments_core.payments.record import Payment
+from payments_core.storage.memory.adapter import MemoryStorage, Weakness
+from payments_core.storage.port import Position, Where
+from tests.service.world import World
+
+LOOKS_AT_FIVE = Weakness(
+    stale_get=0, stale_find=0, short_page=1, rerun=0, lost_commit=0, short_claim=0, clock_ahead=0
+)
+"""A page with comparisons looks at five rows at most, as others do at 10,000."""
+
+
+@pytest.fixture
+def short_world() -> World:
+    return World(MemoryStorage(LOOKS_AT_FIVE)).open()
+
+
+def list_ids(world: World, *where: Where, account_id: str | None = None) -> list[str]:
+    """The ids on the first page."""
+    page = world.service.payments.list_briefly(world.server, account_id=account_id, where=where)
+    return [payment.id for payment in page.records]
+
+
+def referred(reference: str) -> Where:
+    return Where("reference", "=", reference)
+
+
+def test_a_reference_is_found_behind_any_number_of_newer_payments(short_world: World) -> None:
+    world = short_world
+    first = world.payment(reference="order-1").payment
+    for _ in range(6):
+        world.payment(reference="order-2")
+    assert list_ids(world, referred("order-1")) == [first.id]
+    assert list_ids(world, referred("order-1"), account_id=world.merchant.id) == [first.id]
+    assert list_ids(world, referred("order-1"), Where("status", "=", first.status)) == [first.id]
+
+
+def test_a_reference_goes_with_the_other_filters(world: World) -> None:
+    shared = [world.payment(reference="order-1").payment for _ in range(3)]
+    world.payment(reference="order-2")
+    world.payment()
+    world.service.payments.cancel(world.server, shared[0].id)
+    cancelled = Where("status", "=", "cancelled")
+    assert set(list_ids(world, referred("order-1"))) == {payment.id for payment in shared}
+    assert list_ids(world, referred("order-1"), cancelled) == [shared[0].id]
+    assert list_ids(world, referred("order-2"), cancelled) == []
+    assert list_ids(world, referred("order-1"), referred("order-2")) == []
+    assert list_ids(world, referred("order-1"), account_id="acct_" + "0" * 24) == []
+    for odd in ("order", "ORDER-1", "", "x" * 600):
+        assert list_ids(world, referred(odd)) == []
+
+
+def test_pages_by_reference_have_each_payment_once(world: World) -> None:
+    made = []
+    for _ in range(5):
+        made.append(world.payment(reference="order-1").payment)
+        world.system.advance(1)
+    seen: list[Payment] = []
+    after: Position | None = None
+    while True:
+        page = world.service.payments.list_briefly(
+            world.server, where=[referred("order-1")], after=after, limit=2
+        )
+        seen += page.records
+        after = page.next
+        if after is None:
+            break
+    assert [payment.id for payment in seen] == [payment.id for payment in reversed(made)]
