@@ -68,6 +68,9 @@ QUEUES = (
     TASK_QUEUE,
 )
 
+MAX_CLOCK_SKEW_MS = min(queue.lease_ms for queue in QUEUES) // 2
+"""A worker whose clock is further ahead takes leases that live."""
+
 
 class BackgroundJobs:
     """Makes the one worker and the one scanner that a process has for a mode."""

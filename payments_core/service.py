@@ -20,7 +20,7 @@ from payments_core.accounts.verification.operations import Verifications
 from payments_core.accounts.verification.port import KycProvider
 from payments_core.accounts.wallets import Wallets
 from payments_core.assets import CHAINS
-from payments_core.background_jobs import BackgroundJobs
+from payments_core.background_jobs import MAX_CLOCK_SKEW_MS, BackgroundJobs
 from payments_core.banks.port import Bank
 from payments_core.chains.port import Chain
 from payments_core.chains.registry import ChainRegistry
@@ -30,6 +30,7 @@ from payments_core.clock import Clock, SystemClock
 from payments_core.credentials.keyring import KeyRing
 from payments_core.credentials.secrets import MODES
 from payments_core.deposits.operations import Deposits
+from payments_core.engine.clock_guard import ClockGuard
 from payments_core.engine.events import EventName
 from payments_core.engine.idempotency.record import RETENTION_MS
 from payments_core.engine.jobs.worker import Worker
@@ -157,6 +158,8 @@ class PaymentsService:
         telemetry: Telemetry = NOOP_TELEMETRY,
     ) -> None:
         self.settings = settings or Settings()
+        own_clock = SystemClock() if clock is None else None
+        self._clock_guard = ClockGuard(storage, own_clock, MAX_CLOCK_SKEW_MS)
         if clock is None:
             clock = SystemClock() if chains is not None else SandboxClock(storage)
         self.ports = Ports.over(
@@ -464,11 +467,13 @@ class PaymentsService:
 
     def refresh(self) -> None:
         """What a process does first in every request: a sandbox's clock may have been moved."""
+        self._clock_guard.require_right()  # and a machine's may have jumped
         if isinstance(self.ports.clock, SandboxClock):
             self.ports.clock.refresh()
 
     def check_ready(self) -> None:
         """Return if the storage answers, and has room for writes. Raises StorageUnavailable."""
+        self._clock_guard.require_right()
         storage = self.ports.storage
         storage.read(DIRECTORY, lambda snapshot: snapshot.get(App, "ready"))
         if isinstance(storage, ChecksWritability):

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from payments_core.accounts.verification.loader import open_kyc
-from payments_core.background_jobs import QUEUES
+from payments_core.background_jobs import MAX_CLOCK_SKEW_MS
 from payments_core.banks.loader import open_bank
 from payments_core.chains.loader import Checkable, open_chain, open_signer
 from payments_core.chains.port import Chain, ChainMismatch, ChainUnavailable, SignerRefused
@@ -42,9 +42,6 @@ from payments_core_http.redaction import redact
 from payments_core_http.throttling import Throttle
 
 T = TypeVar("T")
-
-MAX_CLOCK_SKEW_MS = min(queue.lease_ms for queue in QUEUES) // 2
-"""A worker that is further ahead takes leases that live."""
 
 _log = logging.getLogger(__name__)
 

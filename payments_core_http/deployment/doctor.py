@@ -15,7 +15,7 @@ from typing import Literal, TypeVar
 
 import attrs
 
-from payments_core.background_jobs import QUEUES
+from payments_core.background_jobs import MAX_CLOCK_SKEW_MS, QUEUES
 from payments_core.chains.loader import BeginsOnSight, Checkable
 from payments_core.chains.port import Chain, ChainError, ChainMismatch
 from payments_core.clock import (
@@ -295,7 +295,7 @@ def check_clock_skew(whose: str, server: HasServerTime, clock: Clock) -> Iterato
     if off <= CLOCK_SKEW_WARNING_MS:
         yield Finding("clock", "ok", says)
         return
-    level: Level = "fault" if off > assembling.MAX_CLOCK_SKEW_MS else "warning"
+    level: Level = "fault" if off > MAX_CLOCK_SKEW_MS else "warning"
     yield Finding(
         "clock", level, says, "synchronize the clocks with NTP; `chronyc tracking` shows the offset"
     )
