@@ -42,6 +42,13 @@ MODULES = {
     "payments_core.conformance.transport": "The suite for transports of webhooks.",
 }
 
+LOADERS = (
+    "payments_core.accounts.verification.loader",
+    "payments_core.banks.loader",
+    "payments_core.routers.loader",
+)
+"""Modules with a group of entry points in which the package itself has none."""
+
 
 def names() -> Iterator[str]:
     """Every public name, sorted."""
@@ -81,7 +88,9 @@ def _commands() -> Iterator[str]:
 
 def _groups() -> Iterator[str]:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    yield from (f"[{group}]" for group in project["entry-points"])
+    ours = set(project["entry-points"])
+    ours |= {importlib.import_module(loader).GROUP for loader in LOADERS}
+    yield from (f"[{group}]" for group in ours)
 
 
 def page() -> str:
