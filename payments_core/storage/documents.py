@@ -47,18 +47,20 @@ def _decode_extra(kind: type, value: Any) -> Any:
 _encoder = msgspec.json.Encoder(enc_hook=_encode_extra)
 
 
-_decoders: dict[Any, msgspec.json.Decoder[Any]] = {}
+_decoders: dict[tuple[Any, bool], msgspec.json.Decoder[Any]] = {}
 _decoder_lock = threading.Lock()
 
 
-def _decoder(kind: Any) -> msgspec.json.Decoder[Any]:
-    made = _decoders.get(kind)
+def _decoder(kind: Any, *, strict: bool = True) -> msgspec.json.Decoder[Any]:
+    made = _decoders.get((kind, strict))
     if made is None:
         # msgspec keeps with a class what it finds out about it, and while one thread does so
         # another would get that half done: its first decoding then ends the process.
         with _decoder_lock:
-            made = _decoders.get(kind) or msgspec.json.Decoder(kind, dec_hook=_decode_extra)
-            _decoders[kind] = made
+            made = _decoders.get((kind, strict)) or msgspec.json.Decoder(
+                kind, strict=strict, dec_hook=_decode_extra
+            )
+            _decoders[kind, strict] = made
     return made
 
 
@@ -114,10 +116,11 @@ def encode_value(kind: Any, value: Any) -> bytes:
     """
     body = _encoder.encode(value)
     try:
-        again = _encoder.encode(decode_value(kind, body))
+        again = decode_value(kind, body)
     except UnreadableDocument as error:
         raise UnstorableRecord(f"a {kind} cannot be stored: {error}") from error
-    if again != body:
+    # What a newer release wrote into a record is left out, and makes it another.
+    if again != value and _encoder.encode(again) != body:
         raise UnstorableRecord(f"a {kind} is another after it was stored")
     return body
 
@@ -125,7 +128,8 @@ def encode_value(kind: Any, value: Any) -> bytes:
 def decode_value(kind: Any, body: bytes) -> Any:
     """The value of a body of `encode_value`. Raises UnreadableDocument."""
     try:
-        return _decoder(kind).decode(body)
+        # Not strict: where a class says `int`, an Atomic may have been, which is written as text.
+        return _decoder(kind, strict=False).decode(body)
     except msgspec.DecodeError as error:
         raise UnreadableDocument(f"{kind}: {error}") from error
 

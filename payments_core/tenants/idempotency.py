@@ -136,12 +136,22 @@ def _compute_fingerprint(operation: Callable[..., Any], call: Mapping[str, Any])
     """
     parameters = inspect.signature(operation).parameters
     given = {
-        name: _describe(validate_input(value) if attrs.has(type(value)) else value)
+        name: _describe(_validate(value))
         for name, value in call.items()
         if name not in _NOT_FINGERPRINTED and value != parameters[name].default
     }
     text = json.dumps((operation.__qualname__, given), sort_keys=True, default=repr)
     return "1:" + hashlib.sha256(text.encode()).hexdigest()
+
+
+def _validate(value: Any) -> Any:
+    """An input as it is kept: what is wrong with it is said before its key is looked up."""
+    if not attrs.has(type(value)):
+        return value
+    try:
+        return validate_input(value)
+    except TypeError:  # an input of bytes, which has no rules: its operation reads it
+        return value
 
 
 def _describe(value: Any) -> Any:

@@ -39,7 +39,7 @@ from tests.service.faults import (
     crash,
     storage_away,
 )
-from tests.service.world import World, once
+from tests.service.world import WALLET, World, once
 
 KEY = "order-1"
 
@@ -204,6 +204,9 @@ def test_each_kind_of_result_comes_back_as_it_was(world: World) -> None:
         lambda: service.webhooks.create(server, url="https://example.com/h", idempotency_key="6"),
         lambda: service.sandbox().fund(
             server, world.payer.id, 8453, "USDC", "7", idempotency_key="7"
+        ),
+        lambda: service.sandbox().transfer(
+            server, 8453, "USDC", "7", recipient=WALLET, idempotency_key="10"
         ),
         lambda: service.sandbox().advance(server, 5, idempotency_key="8"),
         lambda: service.sandbox().trigger(server, "payment.created", idempotency_key="9"),
