@@ -260,6 +260,7 @@ bench: $(READY) ## Measure the pipeline, storages, servers, webhooks, limiters, 
 	@$(PY) -m benchmarks.webhook_transports
 	@$(PY) -m benchmarks.webhook_verify
 	@$(PY) -m benchmarks.dashboard
+	@$(PY) -m benchmarks.payment_indexes
 	@$(PY) -m benchmarks.limiter
 	@$(PY) -m benchmarks.fairness
 	@$(PY) -m benchmarks.evm
