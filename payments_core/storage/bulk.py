@@ -84,7 +84,10 @@ class WritesMany(Protocol):
     def write(
         self, inserts: Sequence[Record], replaces: Sequence[Record], deletes: Sequence[Record]
     ) -> None:
-        """As `replace`, `delete` and `insert` for each, in this order. Each record comes once."""
+        """As `replace`, `delete` and `insert` for each, in this order.
+
+        A record that comes twice is refused with VersionConflict, as its version has changed.
+        """
 
 
 class ReadsAhead(Protocol):

@@ -7,7 +7,8 @@ new resource touches no adapter.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, TypeVar
 
 import attrs
@@ -185,3 +186,12 @@ def fits_column(value: str | int) -> bool:
 
 
 R = TypeVar("R", bound=Record)
+
+
+def group_by_collection(records: Sequence[Record]) -> Iterator[tuple[Collection, list[Record]]]:
+    """The records of each kind together."""
+    found: dict[type[Record], list[Record]] = defaultdict(list)
+    for record in records:
+        found[type(record)].append(record)
+    for kind, of_kind in found.items():
+        yield kind.collection, of_kind

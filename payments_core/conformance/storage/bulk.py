@@ -164,6 +164,10 @@ class BulkChecks(Harness):
         self.require_error(
             storage, VersionConflict, lambda tx: bulk.write(tx, [], [], [first, *others])
         )
+        twice = [attrs.evolve(others[0], text="y"), attrs.evolve(others[0], text="z")]
+        for replaces, deletes in ((twice, []), (twice[:1], others[:1])):
+            work = partial(bulk.write, inserts=[], replaces=replaces, deletes=deletes)
+            self.require_error(storage, VersionConflict, work)
         found = [fetch_existing(storage, Note, f"n{n}").text for n in range(3)]
         assert found == ["x", "", ""]
 

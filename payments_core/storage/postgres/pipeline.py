@@ -20,7 +20,8 @@ from psycopg.pq import ConnStatus, ExecStatus, PipelineStatus, TransactionStatus
 from payments_core.storage.postgres.errors import ServerTimeout, from_result
 
 Connection = psycopg.Connection[tuple[Any, ...]]
-Param = str | int | bytes | None | Sequence[str | int]
+Scalar = str | int | bytes | None
+Param = Scalar | Sequence[Scalar]
 EncodedParams = Sequence[bytes | None]
 ResultRow = tuple[bytes | None, ...]
 
@@ -271,8 +272,10 @@ def _encode_param(value: Param) -> bytes | None:
     return b"{%b}" % b",".join([_encode_element(item) for item in value])
 
 
-def _encode_element(value: str | int) -> bytes:
-    text = _encode_param(value) or b""
+def _encode_element(value: Scalar) -> bytes:
+    text = _encode_param(value)
+    if text is None:
+        return b"NULL"
     if isinstance(value, int):
         return text
     return b'"%b"' % text.replace(b"\\", b"\\\\").replace(b'"', b'\\"')

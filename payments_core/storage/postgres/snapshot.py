@@ -14,6 +14,7 @@ from payments_core.storage.damaged_records import AlarmLimit, decode_located, de
 from payments_core.storage.port import SCAN_LIMIT, LocatedRecord, OnDamaged, Page, Position, Where
 from payments_core.storage.postgres.pending_transaction import PendingTransaction
 from payments_core.storage.postgres.pipeline import Param, ResultRow
+from payments_core.storage.postgres.statements import ARRAYS
 from payments_core.storage.query_semantics import valid_lookup_keys, validate_query
 from payments_core.storage.records import Collection, Index, Lookup, R, Value
 
@@ -22,7 +23,6 @@ Query = tuple[str, tuple[Param, ...]]
 
 _LOCKS: dict[Lock, str] = {"none": "", "shared": " FOR SHARE", "exclusive": " FOR UPDATE"}
 _CONSTRAINT = compile(r'unique constraint "([^"]*)"')
-_ARRAYS = {str: "text[]", int: "bigint[]"}
 
 
 def index_name(collection: Collection, name: str) -> str:
@@ -291,7 +291,7 @@ def locate(
     sql = locate_statement(
         collection.name,
         chosen,
-        tuple(_ARRAYS[collection.columns[column]] for column in chosen.columns),
+        tuple(ARRAYS[collection.columns[column]] for column in chosen.columns),
         tuple((item.column, item.operator) for item in where),
         after is not None,
     )

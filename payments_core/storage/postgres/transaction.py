@@ -2,7 +2,7 @@
 
 Nothing here waits for an answer. A row that is not as the caller knows it must therefore be an
 error of the server's, or COMMIT, which may travel right behind, would keep half of the work:
-`_GUARD` divides by the number of rows that it found and locked at the expected version. (The
+a guard divides by the number of rows that it found and locked at the expected version. (The
 server's log shows it as a division by zero.) Rows that the transaction has locked itself are known,
 and cost no guard.
 """
@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Collection as Ids
 from collections.abc import Mapping, Sequence
-from functools import lru_cache, partial
+from functools import partial
+from itertools import chain
 
 import attrs
 import psycopg
@@ -24,44 +25,11 @@ from payments_core.storage.port import Conflict, StorageError, UniqueConflict, V
 from payments_core.storage.postgres.errors import DIVISION_BY_ZERO, UNIQUE_VIOLATION, storage_error
 from payments_core.storage.postgres.hints import FOREVER, QueueKey, move_earlier
 from payments_core.storage.postgres.pending_transaction import PendingTransaction
-from payments_core.storage.postgres.pipeline import Param
 from payments_core.storage.postgres.snapshot import PostgresSnapshot, is_possible, unique_key_of
-from payments_core.storage.records import Collection, R, Record
-
-_ROW = "WHERE partition = $1 AND id = $2"
-_GUARD = 'SELECT 1 / count(*) FROM (SELECT 1 FROM "{table}" {row} AND version = $3 {lock}) AS held'
+from payments_core.storage.postgres.statements import split_inserts, statements_of
+from payments_core.storage.records import Collection, R, Record, group_by_collection
 
 RecordKey = tuple[str, str]
-
-
-@attrs.frozen
-class Statements:
-    """The SQL of one collection. `$1` and `$2` are partition and id.
-
-    `hold`, `lock` and `delete` take the version as `$3`; `insert` and `update` the new version,
-    the columns and the body.
-    """
-
-    hold: str
-    lock: str
-    insert: str
-    update: str
-    delete: str
-
-
-@lru_cache(maxsize=512)
-def build_statements(table: str, columns: tuple[str, ...]) -> Statements:
-    """The statements for a table."""
-    names = [f'"{name}"' for name in ("version", *columns, "body")]
-    sets = ", ".join(f"{name} = ${place}" for place, name in enumerate(names, 3))
-    values = ", ".join(f"${place}" for place in range(1, len(names) + 3))
-    return Statements(
-        hold=_GUARD.format(table=table, row=_ROW, lock="FOR SHARE"),
-        lock=_GUARD.format(table=table, row=_ROW, lock="FOR UPDATE"),
-        insert=f'INSERT INTO "{table}" (partition, id, {", ".join(names)}) VALUES ({values})',
-        update=f'UPDATE "{table}" SET {sets} {_ROW}',
-        delete=f'DELETE FROM "{table}" {_ROW} AND version = $3',
-    )
 
 
 @attrs.frozen
@@ -76,11 +44,6 @@ class _Answer:
         if self.body is None:
             return not for_update or (self.question.lock != "none" and self.question.is_optional)
         return not for_update or self.question.lock == "exclusive"
-
-
-def statements_of(collection: Collection) -> Statements:
-    """The statements of a collection."""
-    return build_statements(collection.name, tuple(collection.columns))
 
 
 class PostgresTransaction(PostgresSnapshot):
@@ -149,39 +112,34 @@ class PostgresTransaction(PostgresSnapshot):
         self._held[place] = record.version
 
     def insert(self, record: Record) -> None:
-        collection = type(record).collection
-        sql = statements_of(collection).insert
-        values = self._values(documents.stamp(record, 1))
-        self._transaction.enqueue(sql, values, partial(_translate_unique_error, collection))
-        self._note_written(record, 1)
-        self._note_job(record)
+        self._insert_rows(type(record).collection, [record])
 
     def replace(self, record: Record) -> None:
-        collection = type(record).collection
-        values = self._values(documents.stamp(record, record.version + 1))
         self._lock(record)
-        sql = statements_of(collection).update
-        self._transaction.enqueue(sql, values, partial(_translate_unique_error, collection))
-        self._note_written(record, record.version + 1)
-        self._note_job(record)
+        self._update_rows(type(record).collection, [record])
 
     def delete(self, record: Record) -> None:
         self._lock(record)
-        sql = statements_of(type(record).collection).delete
-        self._transaction.enqueue(sql, (self._partition, record.id, record.version))
-        self._note_written(record, None)
-        if isinstance(record, Job):  # its lane may have room for another
-            self._due.setdefault(record.queue, FOREVER)
+        self._delete_rows(type(record).collection, [record])
 
     def write(
         self, inserts: Sequence[Record], replaces: Sequence[Record], deletes: Sequence[Record]
     ) -> None:
-        for record in replaces:
-            self.replace(record)
-        for record in deletes:
-            self.delete(record)
-        for record in inserts:
-            self.insert(record)
+        """As `WritesMany` in bulk.py says: a statement for the records of a kind, once all are
+        locked in the order in which they come."""
+        seen: set[RecordKey] = set()
+        for record in (*replaces, *deletes):
+            self._lock(record)
+            if _record_key(record) in seen:  # by two that do not know of each other
+                raise self._transaction.fail(_version_conflict(record))
+            seen.add(_record_key(record))
+        for collection, records in group_by_collection(replaces):
+            self._update_rows(collection, records)
+        for collection, records in group_by_collection(deletes):
+            self._delete_rows(collection, records)
+        for collection, records in group_by_collection(inserts):
+            for together in split_inserts(records):
+                self._insert_rows(collection, together)
 
     def move_hints(self, known: Ids[QueueKey]) -> dict[QueueKey, Instant]:
         """Let claims look for the jobs that were written; the last thing before COMMIT.
@@ -193,6 +151,44 @@ class PostgresTransaction(PostgresSnapshot):
             if at < FOREVER:
                 move_earlier(self._transaction, key, at, known)
         return due
+
+    def _insert_rows(self, collection: Collection, records: Sequence[Record]) -> None:
+        """Insert as many as there is a statement for."""
+        sql = statements_of(collection).inserts[len(records)]
+        rows = [_row_of(documents.stamp(record, 1)) for record in records]
+        values = (self._partition, *chain.from_iterable(rows))
+        self._transaction.enqueue(sql, values, partial(_translate_unique_error, collection))
+        for record in records:
+            self._note_written(record, 1)
+            self._note_job(record)
+
+    def _update_rows(self, collection: Collection, records: Sequence[Record]) -> None:
+        """Write records that are locked."""
+        rows = [_row_of(documents.stamp(record, record.version + 1)) for record in records]
+        sql = statements_of(collection)
+        translate = partial(_translate_unique_error, collection)
+        if len(rows) == 1:
+            self._transaction.enqueue(sql.update, (self._partition, *rows[0]), translate)
+        else:
+            columns = zip(*rows, strict=True)
+            self._transaction.enqueue(sql.update_many, (self._partition, *columns), translate)
+        for record in records:
+            self._note_written(record, record.version + 1)
+            self._note_job(record)
+
+    def _delete_rows(self, collection: Collection, records: Sequence[Record]) -> None:
+        """Delete records that are locked."""
+        sql = statements_of(collection)
+        if len(records) == 1:
+            [one] = records
+            self._transaction.enqueue(sql.delete, (self._partition, one.id, one.version))
+        else:
+            ids = [record.id for record in records]
+            self._transaction.enqueue(sql.delete_many, (self._partition, ids))
+        for record in records:
+            self._note_written(record, None)
+            if isinstance(record, Job):  # its lane may have room for another
+                self._due.setdefault(record.queue, FOREVER)
 
     def _take_answer(self, kind: type[R], answer: _Answer) -> R | None:
         if answer.body is None:
@@ -237,10 +233,11 @@ class PostgresTransaction(PostgresSnapshot):
         if known != record.version:
             raise self._transaction.fail(_version_conflict(record))
 
-    def _values(self, stored: Record) -> tuple[Param, ...]:
-        columns = type(stored).collection.values(stored)
-        body = documents.encode(stored)
-        return (self._partition, stored.id, stored.version, *columns, body)
+
+def _row_of(stored: Record) -> tuple[str | int | bytes | None, ...]:
+    """The row of a record, behind its partition."""
+    columns = type(stored).collection.values(stored)
+    return (stored.id, stored.version, *columns, documents.encode(stored))
 
 
 def _record_key(record: Record) -> RecordKey:

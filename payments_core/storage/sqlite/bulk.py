@@ -7,8 +7,7 @@ would have to be prepared.
 from __future__ import annotations
 
 import json
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 
 import attrs
@@ -69,12 +68,3 @@ def replacement_rows(collection: Collection, records: Sequence[Record]) -> str:
 def deletion_rows(records: Sequence[Record]) -> str:
     """The rows that delete these records."""
     return json.dumps([(record.id, record.version) for record in records])
-
-
-def group_by_collection(records: Sequence[Record]) -> Iterator[tuple[Collection, list[Record]]]:
-    """The records of each kind together."""
-    found: dict[type[Record], list[Record]] = defaultdict(list)
-    for record in records:
-        found[type(record)].append(record)
-    for kind, of_kind in found.items():
-        yield kind.collection, of_kind

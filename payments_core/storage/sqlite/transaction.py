@@ -29,11 +29,10 @@ from payments_core.storage.port import (
 )
 from payments_core.storage.query_semantics import valid_lookup_keys, validate_query
 from payments_core.storage.records import Collection as Kept
-from payments_core.storage.records import R, Record, Value, fits_column
+from payments_core.storage.records import R, Record, Value, fits_column, group_by_collection
 from payments_core.storage.sqlite.bulk import (
     bulk_statements_of,
     deletion_rows,
-    group_by_collection,
     replacement_rows,
 )
 from payments_core.storage.sqlite.queries import (

@@ -5,10 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+import attrs
 import psycopg
 import pytest
 
+from payments_core.conformance.storage.jobs import job
 from payments_core.record_types import RECORD_TYPES
+from payments_core.storage import bulk
+from payments_core.storage.jobs import Job
 from payments_core.storage.postgres.adapter import PostgresStorage
 from payments_core.storage.postgres.due_partitions import _FIND, _SWEEP
 from payments_core.storage.postgres.pipeline import (
@@ -90,6 +94,7 @@ def test_each_statement_of_a_payment_goes_to_one_shard(
     world = funded(storage)
     option = world.authorized()
     world.finish()
+    write_many(storage)
     payment = world.service.payments.get(world.server, option.payment.id).payment
     assert payment.status == "succeeded"
     queries = [statement for statement in sent.values() if is_query(statement[0])]
@@ -100,8 +105,26 @@ def test_each_statement_of_a_payment_goes_to_one_shard(
     for sql in several:
         assert any(allowed.fullmatch(sql) for allowed in OF_ALL_PARTITIONS), sql
     for what in ('INSERT INTO "payments"', 'UPDATE "payments"', "UPDATE jobs", 'DELETE FROM "jobs"',
-                 "WITH due AS", "UPDATE storage_hints", 'SELECT body FROM "payments"'):  # fmt: skip
+                 "WITH due AS", "UPDATE storage_hints", 'UPDATE "jobs" AS stored',
+                 'DELETE FROM "jobs" WHERE partition = $1 AND id = ANY',
+                 'SELECT body FROM "payments"'):  # fmt: skip
         assert any(what in sql and count == 1 for sql, count in shards.items()), what
+
+
+def write_many(storage: PostgresStorage) -> None:
+    """Rows of one kind in one commit, as a batch of jobs writes them."""
+    jobs = [job(f"many {number}") for number in range(19)]
+    storage.transact("env_many", lambda tx: bulk.write(tx, jobs))
+    for change in (
+        lambda tx, found: bulk.write(tx, [], [attrs.evolve(one, due_at=7) for one in found]),
+        lambda tx, found: bulk.write(tx, [], [], found),
+    ):
+        storage.transact(
+            "env_many",
+            lambda tx, change=change: change(  # type: ignore[misc]
+                tx, list(bulk.lock_many(tx, Job, [one.id for one in jobs]).values())
+            ),
+        )
 
 
 def is_query(sql: str) -> bool:

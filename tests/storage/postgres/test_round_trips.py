@@ -65,6 +65,20 @@ def trips(monkeypatch: pytest.MonkeyPatch) -> Trips:
     return count
 
 
+@pytest.fixture
+def sent(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+    """The first word of each statement, by the packet in which it is sent."""
+    found: list[list[str]] = []
+    run = PipelinedConnection.run
+
+    def noted(pipeline: PipelinedConnection, statements: Any) -> Any:
+        found.append([sql.split()[0] for sql, _ in statements])
+        return run(pipeline, statements)
+
+    monkeypatch.setattr(PipelinedConnection, "run", noted)
+    return found
+
+
 def test_a_read_waits_once_for_each_question(trips: Trips, through: PostgresStorage) -> None:
     def look() -> None:
         through.read(PARTITION, lambda s: [s.get(Counter, "c1"), s.get(Counter, "c2")])
@@ -74,16 +88,9 @@ def test_a_read_waits_once_for_each_question(trips: Trips, through: PostgresStor
 
 
 def test_a_record_is_fetched_by_one_statement_and_more_in_one_snapshot(
-    through: PostgresStorage, monkeypatch: pytest.MonkeyPatch
+    through: PostgresStorage, sent: list[list[str]]
 ) -> None:
-    sent: list[list[str]] = []
-    run = PipelinedConnection.run
-
-    def noted(pipeline: PipelinedConnection, statements: Any) -> Any:
-        sent.append([sql.split()[0] for sql, _ in statements])
-        return run(pipeline, statements)
-
-    monkeypatch.setattr(PipelinedConnection, "run", noted)
+    sent.clear()
     for n in range(3):
         [one] = bulk.fetch(through, PARTITION, bulk.Get(Counter, "c1"))
         assert one.id == "c1"
@@ -107,6 +114,34 @@ def test_writes_and_the_commit_wait_once_together(trips: Trips, through: Postgre
     for _ in range(4):  # by then what comes often is prepared
         assert trips(lambda: through.transact(PARTITION, work)) == 3
     assert fetch_existing(through, Counter, "c1").total == 4
+
+
+def test_rows_of_a_kind_are_written_by_one_statement(
+    through: PostgresStorage, sent: list[list[str]]
+) -> None:
+    texts = ['"quoted"', "back\\slash", "{braces, and}", "NULL", "naïve ☃", "", None]
+    for _ in range(4):  # by then what comes often is prepared
+        new = [Note(id=f"n{n}", left=text) for n, text in enumerate(texts)]
+        sent.clear()
+        through.transact(PARTITION, lambda tx, new=new: bulk.write(tx, new))  # type: ignore[misc]
+        assert sent == [["BEGIN", "INSERT", "INSERT"], ["COMMIT"]]  # four rows, and three
+        sent.clear()
+
+        def turn(tx: Transaction) -> None:
+            notes = bulk.lock_many(tx, Note, [f"n{n}" for n in range(len(texts))])
+            assert [note.left for note in notes.values()] == texts
+            turned = [attrs.evolve(note, left=note.text, rank=7) for note in notes.values()]
+            bulk.write(tx, [], turned)
+
+        through.transact(PARTITION, turn)
+        assert sent == [["BEGIN", "SELECT"], ["UPDATE", "COMMIT"]]
+        page = through.read(PARTITION, lambda s: s.find(Note, "all"))
+        assert {(note.version, note.left, note.rank) for note in page.records} == {(2, "", 7)}
+        sent.clear()
+        through.transact(PARTITION, lambda tx, page=page: bulk.write(tx, [], [], page.records))  # type: ignore[misc]
+        guards = ["SELECT"] * len(texts)
+        assert sent == [["BEGIN", *guards, "DELETE"], ["COMMIT"]]
+        assert not through.read(PARTITION, lambda s: s.find(Note, "all")).records
 
 
 def test_commit_is_not_in_the_first_packet(trips: Trips, through: PostgresStorage) -> None:
