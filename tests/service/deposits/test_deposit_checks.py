@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from payments_core.chains.port import ChainUnavailable, TransactionView
+from payments_core.engine.remote_calls import TooManyCalls
 from payments_core.errors import (
     DependencyFailed,
     UnsupportedChain,
@@ -73,7 +74,10 @@ class TestChecks:
         outcomes = at_once(
             [lambda: world.service.deposits.check(server, till.account.id, BASE)] * 6
         )
-        assert not [item for item in outcomes if isinstance(item, Exception)]
+        refused = [item for item in outcomes if isinstance(item, Exception)]
+        assert len(refused) < len(outcomes)
+        # On a slow storage a check may have no turn to ask the chain.
+        assert all(isinstance(item.__cause__, TooManyCalls) for item in refused)
         till.finish()
         assert till.available == before + atomic("11")
         assert world.sent() == 4
