@@ -9,7 +9,8 @@ to an endpoint that answers at once. First alone; then beside each attack, on a 
 - names: 75 endpoints at names whose server never answers, and 20 writes;
 - creations: 70 requests to create endpoints at such names;
 - endpoints: as many active endpoints as there may be, at a receiver that hangs, and 20 writes;
-- node: 240 readings of balances a minute from a node that hangs.
+- node: 240 readings of balances a minute from a node that hangs;
+- logins: 50 addresses log in to the dashboard with wrong passwords, ten times a minute each.
 """
 
 from __future__ import annotations
@@ -17,9 +18,11 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import tempfile
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager
@@ -27,6 +30,7 @@ from http.client import HTTPConnection
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 import attrs
 
@@ -42,6 +46,8 @@ from tests.deployment.deployed import Deployed
 READ_S = 0.125
 WRITE_S = 1.0
 HANG_S = 15.0
+ADDRESSES, LOGINS_A_MINUTE = 50, 10
+_HIDDEN_FIELD = re.compile(r'<input type="hidden" name="([^"]+)" value="([^"]*)"')
 
 
 class Receiver(ThreadingHTTPServer):
@@ -105,6 +111,7 @@ class Stage:
     app_id: str
     environment_id: str
     account_id: str
+    statuses: Counter[int] = attrs.field(factory=Counter)
 
 
 Attack = Callable[[Stage], None]
@@ -135,6 +142,33 @@ def read_balances(stage: Stage) -> None:
             time.sleep(0.25)
 
 
+def log_in(stage: Stage) -> None:
+    """As often as 50 addresses may: each hash of a password takes a tenth of a processor second."""
+
+    def attempt(number: int) -> None:
+        port = stage.attacker.ports[number % len(stage.attacker.ports)]
+        headers = {"X-Forwarded-For": f"203.0.113.{number % ADDRESSES + 1}"}
+        with closing(HTTPConnection("127.0.0.1", port)) as http:
+            http.request("GET", "/dashboard/login", headers=headers)
+            shown = http.getresponse()
+            cookie = str(shown.headers["Set-Cookie"]).partition(";")[0]
+            fields = dict(_HIDDEN_FIELD.findall(shown.read().decode()))
+            fields |= {"username": f"nobody-{number}", "password": "a wrong password"}
+            headers |= {
+                "Cookie": cookie,
+                "Origin": "http://127.0.0.1:8080",
+                "Content-Type": "application/x-www-form-urlencoded",
+            }
+            http.request("POST", "/dashboard/login", urlencode(fields), headers)
+            stage.statuses[http.getresponse().status] += 1
+
+    with ThreadPoolExecutor(64) as pool:
+        for number in range(int(stage.seconds * ADDRESSES * LOGINS_A_MINUTE / 60)):
+            pool.submit(attempt, number)
+            time.sleep(60 / ADDRESSES / LOGINS_A_MINUTE)
+    print(f"  log-ins answered {dict(stage.statuses)}", flush=True)
+
+
 def wait(stage: Stage) -> None:
     """No attack."""
 
@@ -145,6 +179,7 @@ ATTACKS: dict[str, tuple[Attack, Callable[[int, int], str] | None, int]] = {
     "creations": (create_endpoints, None, 0),
     "endpoints": (write, lambda port, n: f"http://127.0.0.1:{port}/hangs/{n}", 100),
     "node": (read_balances, None, 0),
+    "logins": (log_in, None, 0),
 }
 """Each attack, and the endpoints that the attacker has before it."""
 
