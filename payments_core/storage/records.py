@@ -41,10 +41,16 @@ class Index:
 
 @attrs.frozen
 class Unique:
-    """No two records of a partition share these columns; a null among them excuses a record."""
+    """No two records of a partition share these columns; a null among them excuses a record.
+
+    `is_fixed` says that no record ever changes its columns. Where one may, a commit's records are
+    replaced in their order: a key goes from one to another, and an adapter that replaces both in
+    one statement would find it taken.
+    """
 
     name: str
     columns: tuple[str, ...]
+    is_fixed: bool = False
 
 
 @attrs.frozen
@@ -117,6 +123,11 @@ class Collection:
         steps = set(range(self.write_schema, self.schema))
         if missing := steps - set(self.upgrades) or steps - set(self.downgrades):
             raise ValueError(f"{self.name}: no upgrade or downgrade for schema {sorted(missing)}")
+
+    @property
+    def is_replaced_in_any_order(self) -> bool:
+        """Whether several of its records may be replaced at once."""
+        return all(unique.is_fixed for unique in self.uniques)
 
     def index(self, name: str) -> Index:
         """The index of that name."""

@@ -17,7 +17,7 @@ def compute_fingerprint(record_types: Iterable[type[Record]], own: Mapping[str, 
         kind.collection.name: [
             {column: type_.__name__ for column, type_ in kind.collection.columns.items()},
             [attrs.astuple(index) for index in kind.collection.indexes],
-            [attrs.astuple(unique) for unique in kind.collection.uniques],
+            [(unique.name, unique.columns) for unique in kind.collection.uniques],
             [attrs.astuple(lookup) for lookup in kind.collection.lookups],
         ]
         for kind in record_types

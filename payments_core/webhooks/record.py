@@ -96,7 +96,7 @@ class Delivery(Record):
             Index("by_endpoint", key=("endpoint_id",), order=("updated_at",), descending=True),
             Index("by_status", key=("endpoint_id", "status"), order=("created_at",)),
         ),
-        uniques=(Unique("event_endpoint", ("event_id", "endpoint_id")),),
+        uniques=(Unique("event_endpoint", ("event_id", "endpoint_id"), is_fixed=True),),
         schema=2,
         upgrades={1: dict},
         oldest_reader=1,

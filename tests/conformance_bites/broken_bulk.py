@@ -102,3 +102,16 @@ class HoldsWhatItRead(Wrapped):
         def hold(self, record: Any) -> None:
             if self.versions.get((type(record), record.id)) != record.version:
                 self.inner.hold(record)
+
+
+class WritesManyInTheWrongOrder(Wrapped):
+    """As one statement for all may: a key is taken before it is given."""
+
+    class through(Through):
+        def write(self, inserts: Any, replaces: Any, deletes: Any) -> None:
+            for record in reversed(replaces):
+                self.inner.replace(record)
+            for record in deletes:
+                self.inner.delete(record)
+            for record in inserts:
+                self.inner.insert(record)

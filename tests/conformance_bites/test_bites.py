@@ -79,6 +79,7 @@ IN_MEMORY: dict[type[broken.Wrapped], str] = {
     broken_reads.OwnSlotsIgnored: "a_lane_may_have_a_concurrency_of_its_own",
     broken_reads.LanesEmptyInTurn: "each_lane_gives_one_before_any_gives_a_second",
     broken_bulk.WritesManyForgetsOne: "many_are_written_like_one_by_one",
+    broken_bulk.WritesManyInTheWrongOrder: "a_unique_key_moves_from_one_of_many_to_another",
     broken_bulk.WritesManyOverAnything: (
         "one_stale_record_of_many_is_refused_and_nothing_is_written"
     ),

@@ -182,3 +182,17 @@ class BulkChecks(Harness):
         error = self.require_error(storage, UniqueConflict, lambda tx: bulk.write(tx, taken))
         assert error.unique == "code"
         assert fetch(storage, Note, "a") is None
+
+    def test_a_unique_key_moves_from_one_of_many_to_another(self) -> None:
+        storage = self.open_handle()
+        self.insert(storage, Note(id="a", code="c"), Note(id="b"))
+        for giver, taker in (("a", "b"), ("b", "a")):
+
+            def work(tx: Transaction, giver: str = giver, taker: str = taker) -> None:
+                gives, takes = lock_existing(tx, Note, giver), lock_existing(tx, Note, taker)
+                changed = [attrs.evolve(gives, code=None), attrs.evolve(takes, code="c")]
+                bulk.write(tx, [], changed)
+
+            self.write(storage, work)
+            assert fetch_existing(storage, Note, taker).code == "c"
+            assert fetch_existing(storage, Note, giver).code is None

@@ -167,8 +167,9 @@ class PostgresTransaction(PostgresSnapshot):
         rows = [_row_of(documents.stamp(record, record.version + 1)) for record in records]
         sql = statements_of(collection)
         translate = partial(_translate_unique_error, collection)
-        if len(rows) == 1:
-            self._transaction.enqueue(sql.update, (self._partition, *rows[0]), translate)
+        if len(rows) == 1 or not collection.is_replaced_in_any_order:
+            for row in rows:
+                self._transaction.enqueue(sql.update, (self._partition, *row), translate)
         else:
             columns = zip(*rows, strict=True)
             self._transaction.enqueue(sql.update_many, (self._partition, *columns), translate)

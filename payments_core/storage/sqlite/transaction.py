@@ -327,8 +327,9 @@ class SqliteTransaction(SqliteSnapshot):
         self, inserts: Sequence[Record], replaces: Sequence[Record], deletes: Sequence[Record]
     ) -> None:
         for collection, records in group_by_collection(replaces):
-            if len(records) == 1:
-                self.replace(records[0])
+            if len(records) == 1 or not collection.is_replaced_in_any_order:
+                for record in records:
+                    self.replace(record)
             else:
                 rows = replacement_rows(collection, records)
                 sql = bulk_statements_of(collection).replace
