@@ -126,7 +126,7 @@ suite-measured:
 	@$(PY) -m $(MEASURED) pytest tests/core tests/storage --ignore tests/storage/citus $(LIFECYCLES)
 	@$(PY) -m $(MEASURED) pytest $(GATED) -k weak
 suite-citus:
-	@$(PY) -m pytest tests/storage/citus
+	@$(PY) -m $(MEASURED) pytest tests/storage/citus
 suite-rest:
 	@$(PY) -m pytest $(APART:%=--ignore %) $(LIFECYCLES:%=--ignore %)
 suite-weak:

@@ -17,7 +17,7 @@ from payments_core.errors import InvalidState, ReconciliationActionNotAllowed
 from payments_core.payments import lifecycle as payments
 from payments_core.payments.journal.record import JOURNAL_ACCOUNTS
 from payments_core.payments.payouts import lifecycle as payouts
-from payments_core.payments.payouts.record import parse_payout_key
+from payments_core.payments.payouts.record import parse_payout_key, payout_key
 from payments_core.payments.record import Destination, Payment, Source
 from payments_core.payments.refunds.lifecycle import plan_unpaid_payout
 from payments_core.payments.reversals import reverse_refund
@@ -282,3 +282,13 @@ def test_in_any_order_of_looks_the_books_add_up(looks: list[str]) -> None:
     assert held.recipient == payment.settled
     assert held.bank == (DOLLARS if payouts.require_payout(payment).status == "submitted" else 0)
     assert held.payer == (0 if reorged else -DOLLARS)
+
+
+def test_a_key_is_of_a_payment_that_has_or_had_a_payout_under_it() -> None:
+    payment = funded()
+    assert payment.payout is not None
+    twice = attrs.evolve(payment, payout=attrs.evolve(payment.payout, attempt=2))
+    keys = [payout_key("env_1", payment.id, number) for number in (1, 2, 3)]
+    assert [payouts.is_payout_of("env_1", twice, key) for key in keys] == [True, True, False]
+    assert not payouts.is_payout_of("env_2", twice, keys[0])
+    assert not payouts.is_payout_of("env_1", attrs.evolve(payment, payout=None), keys[0])
