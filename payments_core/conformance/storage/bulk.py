@@ -52,7 +52,7 @@ class BulkChecks(Harness):
         def look_ahead(snapshot: Snapshot) -> Any:
             for _ in range(2):  # what is known is not asked again
                 bulk.read_ahead(snapshot, *questions)
-            bulk.read_ahead(snapshot, questions[-1])
+            bulk.read_ahead(snapshot, questions[-1], questions[-1])
             return look(snapshot)
 
         plain = storage.read(PARTITION, look)
