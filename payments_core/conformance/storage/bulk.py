@@ -14,7 +14,7 @@ from payments_core.conformance.storage.harness import (
     fetch_existing,
     lock_existing,
 )
-from payments_core.conformance.storage.records import Counter, Note
+from payments_core.conformance.storage.records import Counter, Letter, Note
 from payments_core.storage import bulk
 from payments_core.storage.port import (
     Snapshot,
@@ -135,8 +135,10 @@ class BulkChecks(Harness):
         storage = self.open_handle()
         self.insert(storage, *(Note(id=f"old {n}", rank=n) for n in range(len(TEXTS))))
         self.insert(storage, *(Note(id=f"gone {n}") for n in range(3)), Counter(id="c"))
+        self.insert(storage, *(Letter(id=f"letter {n}") for n in range(len(TEXTS))))
 
         def work(tx: Transaction) -> None:
+            letters = bulk.lock_many(tx, Letter, [f"letter {n}" for n in range(len(TEXTS))])
             old = bulk.lock_many(tx, Note, [f"old {n}" for n in range(len(TEXTS))])
             gone = bulk.lock_many(tx, Note, [f"gone {n}" for n in range(3)])
             changed = [
@@ -144,12 +146,18 @@ class BulkChecks(Harness):
                 for n, text in enumerate(TEXTS)
             ]
             counter = attrs.evolve(lock_existing(tx, Counter, "c"), total=2**63 - 1)
-            bulk.write(tx, [Note(id="new")], [*changed, counter], list(gone.values()))
+            moved = [
+                attrs.evolve(letters[f"letter {n}"], text=text, folder=text or None)
+                for n, text in enumerate(TEXTS)
+            ]
+            bulk.write(tx, [Note(id="new")], [*changed, counter, *moved], list(gone.values()))
 
         self.write(storage, work)
         for n, text in enumerate(TEXTS):
             note = fetch_existing(storage, Note, f"old {n}")
             assert (note.version, note.text, note.left, note.rank) == (2, text, text or None, -n)
+            letter = fetch_existing(storage, Letter, f"letter {n}")
+            assert (letter.version, letter.text, letter.folder) == (2, text, text or None)
         assert fetch_existing(storage, Counter, "c").total == 2**63 - 1
         assert fetch_existing(storage, Note, "new").version == 1
         assert all(fetch(storage, Note, f"gone {n}") is None for n in range(3))
@@ -172,6 +180,12 @@ class BulkChecks(Harness):
             self.require_error(storage, VersionConflict, work)
         found = [fetch_existing(storage, Note, f"n{n}").text for n in range(3)]
         assert found == ["x", "", ""]
+        self.insert(storage, Counter(id="a"), Counter(id="b"))
+        stale = [fetch_existing(storage, Counter, id) for id in ("a", "b")]
+        self.write(storage, lambda tx: tx.replace(lock_existing(tx, Counter, "b")))
+        more = [attrs.evolve(counter, total=7) for counter in stale]
+        self.require_error(storage, VersionConflict, lambda tx: bulk.write(tx, [], more))
+        assert fetch_existing(storage, Counter, "a").total == 0
 
     def test_a_unique_key_holds_among_many(self) -> None:
         storage = self.open_handle()

@@ -72,7 +72,7 @@ class Letter(Record):
 
     collection: ClassVar[Collection] = Collection("suite_letters", columns={"folder": str})
 
-    folder: str = "in"
+    folder: str | None = "in"
     text: str = ""
     amount_atomic: Atomic = attrs.field(default=Atomic(0), converter=Atomic)
 
@@ -94,7 +94,7 @@ class NewerLetter(Record):
     )
 
     seal: str
-    folder: str = "in"
+    folder: str | None = "in"
     text: str = ""
     amount_atomic: Atomic = attrs.field(default=Atomic(0), converter=Atomic)
     details: dict[str, Any] = attrs.field(factory=dict)

@@ -9,12 +9,18 @@ import attrs
 import psycopg
 import pytest
 
-from payments_core.conformance.storage.harness import PARTITION, fetch_existing, lock_existing
+from payments_core.conformance.storage.harness import (
+    PARTITION,
+    fetch,
+    fetch_existing,
+    lock_existing,
+)
 from payments_core.conformance.storage.jobs import claim, job
 from payments_core.conformance.storage.records import (
     RECORD_TYPES,
     RECORD_TYPES_AFTER_MIGRATION,
     Counter,
+    Letter,
     Mark,
     Note,
 )
@@ -120,28 +126,31 @@ def test_rows_of_a_kind_are_written_by_one_statement(
     through: PostgresStorage, sent: list[list[str]]
 ) -> None:
     texts = ['"quoted"', "back\\slash", "{braces, and}", "NULL", "naïve ☃", "", None]
+    ids = [f"l{n}" for n in range(len(texts))]
     for _ in range(4):  # by then what comes often is prepared
-        new = [Note(id=f"n{n}", left=text) for n, text in enumerate(texts)]
+        new = [Letter(id=id, folder=text) for id, text in zip(ids, texts, strict=True)]
         sent.clear()
         through.transact(PARTITION, lambda tx, new=new: bulk.write(tx, new))  # type: ignore[misc]
         assert sent == [["BEGIN", "INSERT", "INSERT"], ["COMMIT"]]  # four rows, and three
         sent.clear()
 
         def turn(tx: Transaction) -> None:
-            notes = bulk.lock_many(tx, Note, [f"n{n}" for n in range(len(texts))])
-            assert [note.left for note in notes.values()] == texts
-            turned = [attrs.evolve(note, left=note.text, rank=7) for note in notes.values()]
-            bulk.write(tx, [], turned)
+            letters = bulk.lock_many(tx, Letter, ids).values()
+            assert [letter.folder for letter in letters] == texts
+            turned = zip(letters, reversed(texts), strict=True)
+            bulk.write(tx, [], [attrs.evolve(letter, folder=text) for letter, text in turned])
 
         through.transact(PARTITION, turn)
         assert sent == [["BEGIN", "SELECT"], ["UPDATE", "COMMIT"]]
-        page = through.read(PARTITION, lambda s: s.find(Note, "all"))
-        assert {(note.version, note.left, note.rank) for note in page.records} == {(2, "", 7)}
+        found = [fetch_existing(through, Letter, id) for id in ids]
+        assert [(letter.version, letter.folder) for letter in found] == [
+            (2, text) for text in reversed(texts)
+        ]
         sent.clear()
-        through.transact(PARTITION, lambda tx, page=page: bulk.write(tx, [], [], page.records))  # type: ignore[misc]
+        through.transact(PARTITION, lambda tx, found=found: bulk.write(tx, [], [], found))  # type: ignore[misc]
         guards = ["SELECT"] * len(texts)
         assert sent == [["BEGIN", *guards, "DELETE"], ["COMMIT"]]
-        assert not through.read(PARTITION, lambda s: s.find(Note, "all")).records
+        assert [fetch(through, Letter, id) for id in ids] == [None] * len(ids)
 
 
 def test_commit_is_not_in_the_first_packet(trips: Trips, through: PostgresStorage) -> None:
