@@ -7,7 +7,7 @@ from typing import Any
 
 import attrs
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from payments_core.banks.payouts import BankPayout
@@ -244,6 +244,8 @@ def test_a_key_names_its_payment_and_nothing_else_passes_for_one() -> None:
         assert parse_payout_key(other) is None
 
 
+@example(payouts.LATE_LOOKS_MS)
+@example(payouts.LATE_LOOKS_MS - 1)
 @given(st.integers(0, 100 * DAY))
 def test_looks_become_rare_and_end_after_the_time_for_returns(waited: int) -> None:
     submitted = payouts.require_payout(seen("submitted"))
