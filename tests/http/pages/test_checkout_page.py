@@ -16,6 +16,7 @@ from payments_core_http.pages.words import NOTICE_WORDS, STAGE_WORDS
 from tests.http.checkout import BASE, Checkout
 from tests.http.door import Seen
 from tests.http.pages.html import Html
+from tests.http.pages.scenes import send_unconfirmed
 from tests.http.payer_page import Page
 
 USDC = "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913"
@@ -74,9 +75,7 @@ class TestWhatItSays:
 
     def test_a_part_that_is_being_confirmed_asks_for_the_rest(self, checkout: Checkout) -> None:
         page = Page(checkout)
-        body = {"chainId": BASE, "assetSymbol": "USDC", "to": escrow(page), "amount": "10"}
-        checkout.door.call("POST", "/v2/sandbox/transfers", body)
-        checkout.advance(2)
+        send_unconfirmed(page, "10")
         html = look(page)
         assert html.stage == "processing"
         assert "A part of the payment is being confirmed" in html.text
@@ -84,9 +83,7 @@ class TestWhatItSays:
 
     def test_processing_counts_blocks_and_asks_for_nothing(self, checkout: Checkout) -> None:
         page = Page(checkout)
-        body = {"chainId": BASE, "assetSymbol": "USDC", "to": escrow(page), "amount": "25"}
-        checkout.door.call("POST", "/v2/sandbox/transfers", body)
-        checkout.advance(2)
+        send_unconfirmed(page)
         html = look(page)
         assert html.stage == "processing"
         assert re.search(r"Being confirmed · confirmations: \W*\d", html.text)
@@ -96,9 +93,7 @@ class TestWhatItSays:
     def test_a_late_transfer_that_is_being_confirmed_has_arrived(self, checkout: Checkout) -> None:
         page = Page(checkout, cancelUrl="https://shop.example/again")
         checkout.advance(3_601)
-        body = {"chainId": BASE, "assetSymbol": "USDC", "to": escrow(page), "amount": "25"}
-        checkout.door.call("POST", "/v2/sandbox/transfers", body)
-        checkout.advance(2)
+        send_unconfirmed(page)
         html = look(page)
         assert html.stage == "expired"
         assert "A late transfer is being confirmed" in html.text
