@@ -1,4 +1,4 @@
-"""Records what programs ask of the API, for the dashboard, off the path of the requests.
+"""Records what programs ask of the API, for whoever looks, off the path of the requests.
 
 A request leaves a few references in memory as it ends. A thread of the process writes them, every
 FLUSH_S seconds: one commit for each environment that was called, of a bounded number of requests,
@@ -34,6 +34,7 @@ from payments_core_http.observability.requests import ObservedRequest, RequestOb
 from payments_core_http.redaction import REDACTED, redact, redact_value
 from payments_core_http.routes import ROUTES
 from payments_core_http.throttling import APP_CREDENTIALS
+from payments_core_http.v2.requests.routes import LIST_PATH
 
 if TYPE_CHECKING:
     from payments_core.service import PaymentsService
@@ -96,7 +97,11 @@ class RequestRecorder:
         began = self._clock.real_now()
         with self._inner.observe_request(request, environ) as observed:
             yield observed  # type: ignore[misc]
-        if request.environment_id is not None and request.credential in APP_CREDENTIALS:
+        if (
+            request.environment_id is not None
+            and request.credential in APP_CREDENTIALS
+            and request.route != LIST_PATH
+        ):
             self._keep(request, environ, began)
 
     def _keep(self, request: ObservedRequest, environ: Mapping[str, Any], began: Instant) -> None:

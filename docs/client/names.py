@@ -89,6 +89,7 @@ RESOURCES: Mapping[str, Mapping[str, Mapping[str, str]]] = {
             "retryWebhookDelivery": "retry_delivery",
         },
         "events": {"listEvents": "list", "readEvent": "read", "resendEvent": "resend"},
+        "requests": {"listRequests": "list"},
         "sandbox": {
             "readSandbox": "read",
             "fundSandboxAccount": "fund",

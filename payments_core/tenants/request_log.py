@@ -1,4 +1,5 @@
-"""What an environment's programs asked of the API lately, for the dashboard to show.
+"""What an environment's programs asked of the API lately, for the dashboard and
+`GET /v2/console/requests` to show.
 
 It is bounded, redacted before it comes here, and not exact: requests are added in batches and off
 their own path, so that a process that is killed loses those of its last seconds. Nothing decides
@@ -7,7 +8,7 @@ by it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import ClassVar
 
 import attrs
@@ -17,7 +18,7 @@ from payments_core.engine.decision import Decision, WorkerAuthority
 from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
 from payments_core.errors import NotFound
-from payments_core.storage.port import Snapshot, Transaction
+from payments_core.storage.port import Page, Position, Snapshot, Transaction
 from payments_core.storage.records import Collection, Index, Record
 from payments_core.tenants.authorization import Authority
 
@@ -101,7 +102,24 @@ class RequestLog:
         """All requests that are kept, newest first."""
         pages = self._storage.read(authority.partition, _find_pages)
         requests = [request for page in pages for request in page.requests]
-        return sorted(requests, key=lambda request: (request.at, request.id), reverse=True)
+        return sorted(requests, key=_position, reverse=True)
+
+    def list_page(
+        self,
+        authority: Authority,
+        is_wanted: Callable[[LoggedRequest], bool],
+        *,
+        limit: int,
+        after: Position | None = None,
+    ) -> Page[LoggedRequest]:
+        """Those that are wanted, newest first, from after a position on."""
+        found = [
+            request
+            for request in self.list(authority)
+            if (after is None or _position(request) < after) and is_wanted(request)
+        ]
+        shown = tuple(found[:limit])
+        return Page(shown, _position(shown[-1]) if found[limit:] else None)
 
     def get(self, authority: Authority, request_id: str) -> LoggedRequest:
         """One request, by the id that its answer had. Raises NotFound, also once it is dropped."""
@@ -109,6 +127,10 @@ class RequestLog:
             if request.id == request_id:
                 return request
         raise NotFound("request")
+
+
+def _position(request: LoggedRequest) -> Position:
+    return request.at, request.id
 
 
 def _find_pages(snapshot: Snapshot) -> Sequence[RequestLogPage]:

@@ -17,6 +17,7 @@ COMMANDS: Mapping[str, str] = {
     "listen": "Receive a sandbox's webhooks on this machine.",
     "trigger": "Send a test event to your webhook endpoints.",
     "events": "List the events of a sandbox, newest first.",
+    "logs": "List the API requests of a sandbox, newest first.",
     "open": "Open the dashboard, the reference or a checkout page of a sandbox.",
     "resend": "Deliver an event again.",
     "verify-webhook": "Check the signature of a webhook, and explain what is wrong.",

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -13,11 +11,8 @@ from urllib.parse import urlencode
 import click
 
 from payments_core_http.cli.event_names import suggest_event_names
+from payments_core_http.cli.following import MAX_LIMIT, follow
 from payments_core_http.cli.sandbox_client import SandboxClient, with_sandbox_options
-
-MAX_LIMIT = 100
-POLL_S = 1.0
-"""How often new events are asked for: 60 of the 500 reads a minute."""
 
 
 @click.command()
@@ -31,12 +26,13 @@ POLL_S = 1.0
 @click.option("--name", help="Only events with this name, such as payment.succeeded.")
 @click.option(
     "--follow",
+    "is_followed",
     is_flag=True,
     help="Print the oldest first, then each new event, until Ctrl-C.",
 )
 @with_sandbox_options
 def command(
-    limit: int, name: str | None, follow: bool, url: str | None, data: Path, as_json: bool
+    limit: int, name: str | None, is_followed: bool, url: str | None, data: Path, as_json: bool
 ) -> None:
     """List the events of a sandbox, newest first. Or follow them.
 
@@ -49,37 +45,17 @@ def command(
       payments events --follow
     """
     client = SandboxClient.at(url, data)
-    page = _list_page(client, MAX_LIMIT if follow else limit, name)
+    page = _list_page(client, MAX_LIMIT if is_followed else limit, name)
     newest = page["data"][:limit]
     if not newest:
         click.echo("No event yet." if name is None else f"No {name} yet.", err=True)
-    for event in reversed(newest) if follow else newest:
+    for event in reversed(newest) if is_followed else newest:
         _print_event(event, as_json)
-    if follow:
+    if is_followed:
         with contextlib.suppress(KeyboardInterrupt):
-            for event in _follow(client, name, {event["id"] for event in page["data"]}):
+            known = [event["id"] for event in page["data"]]
+            for event in follow(lambda cursor: _list_page(client, MAX_LIMIT, name, cursor), known):
                 _print_event(event, as_json)
-
-
-def _follow(client: SandboxClient, name: str | None, known: set[str]) -> Iterator[Any]:
-    """Each event that is not known, as it comes, the older first.
-
-    A look reads on until a page has an event that is known. One that is stored late, behind others
-    that are known, is found as long as it is among the newest.
-    """
-    while True:
-        time.sleep(POLL_S)
-        new: list[Any] = []
-        cursor = None
-        while True:
-            page = _list_page(client, MAX_LIMIT, name, cursor)
-            found = [event for event in page["data"] if event["id"] not in known]
-            new += found
-            cursor = page["nextCursor"]
-            if cursor is None or len(found) < len(page["data"]):
-                break
-        known |= {event["id"] for event in new}
-        yield from reversed(new)
 
 
 def _list_page(

@@ -1892,6 +1892,27 @@ class ResentEvent(Answer, frozen=True, kw_only=True):
     """The deliveries, newest first."""
 
 
+class LoggedRequest(Answer, frozen=True, kw_only=True):
+    """A request that was made with a credential of the environment, and how it ended."""
+
+    id: str
+    """The `x-request-id` of its answer."""
+    method: str
+    """Its method."""
+    path: str
+    """Its path, without the query; what looks like a secret is replaced."""
+    credential: str
+    """The kind of credential that its route takes."""
+    status: int
+    """The HTTP status of its answer."""
+    error_code: str | None
+    """The error's code; null where it was not refused."""
+    duration_ms: int
+    """How long the answer took, in milliseconds."""
+    created_at: datetime
+    """When it had been answered."""
+
+
 class Block(Answer, frozen=True, kw_only=True):
     """A block of a simulated chain."""
 

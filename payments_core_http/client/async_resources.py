@@ -153,6 +153,12 @@ class AsyncEvents(AsyncResource):
     resend = sending(operations.events_resend)
 
 
+class AsyncRequests(AsyncResource):
+    """Operations on requests."""
+
+    list = listing(operations.requests_list)
+
+
 class AsyncSandbox(AsyncResource):
     """Operations on sandbox."""
 
@@ -284,6 +290,7 @@ class AsyncPartnerResources:
     sessions: AsyncSessions
     webhooks: AsyncWebhooks
     events: AsyncEvents
+    requests: AsyncRequests
     sandbox: AsyncSandbox
     health: AsyncHealth
     legacy: AsyncLegacy
@@ -304,6 +311,7 @@ class AsyncPartnerResources:
         self.sessions = AsyncSessions(connection)
         self.webhooks = AsyncWebhooks(connection)
         self.events = AsyncEvents(connection)
+        self.requests = AsyncRequests(connection)
         self.sandbox = AsyncSandbox(connection)
         self.health = AsyncHealth(connection)
         self.legacy = AsyncLegacy(connection)

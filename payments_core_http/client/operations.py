@@ -55,6 +55,7 @@ from payments_core_http.client.answers import (
     Health,
     KycDoneAnswer,
     LinkedAddressesAnswer,
+    LoggedRequest,
     Mandate,
     Methods,
     MoneyAccountAnswer,
@@ -1714,6 +1715,25 @@ def events_resend(
         body=given({"webhookId": webhook_id}),
         takes_key=True,
         idempotency_key=idempotency_key,
+    )
+
+
+def requests_list(
+    *, status: str | None = None, cursor: str | None = None, limit: int | None = None
+) -> PageCall[Page[LoggedRequest], LoggedRequest]:
+    """List the newest API requests of the environment, newest first. Needs `v2:webhooks`,
+    `v2:console`. With a `status`, only requests that were answered with it, or with one
+    of that class.
+
+    `status`: a status such as 404, or 4xx.
+    """
+    return PageCall(
+        operation="listRequests",
+        method="GET",
+        path="/v2/console/requests",
+        answer=Page[LoggedRequest],
+        credential="app_secret",
+        query={"status": status, "cursor": cursor, "limit": limit},
     )
 
 

@@ -148,6 +148,12 @@ class Events(Resource):
     resend = sending(operations.events_resend)
 
 
+class Requests(Resource):
+    """Operations on requests."""
+
+    list = listing(operations.requests_list)
+
+
 class Sandbox(Resource):
     """Operations on sandbox."""
 
@@ -279,6 +285,7 @@ class PartnerResources:
     sessions: Sessions
     webhooks: Webhooks
     events: Events
+    requests: Requests
     sandbox: Sandbox
     health: Health
     legacy: Legacy
@@ -299,6 +306,7 @@ class PartnerResources:
         self.sessions = Sessions(connection)
         self.webhooks = Webhooks(connection)
         self.events = Events(connection)
+        self.requests = Requests(connection)
         self.sandbox = Sandbox(connection)
         self.health = Health(connection)
         self.legacy = Legacy(connection)

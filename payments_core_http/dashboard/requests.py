@@ -28,26 +28,27 @@ def list_requests(service: PaymentsService, call: PageCall) -> Response:
     if is_identifier(search, "req"):
         return redirect(call, f"/dashboard/requests/{search}")
     listed = List(call, filters)
-    outcome, after = filters.get("outcome", ""), listed.position
-    found = [
-        request
-        for request in service.request_log.list(call.authority)
-        if (after is None or (request.at, request.id) < after)
-        and search in request.path
-        and (outcome not in OUTCOMES or (request.status >= 400) == (outcome == "failed"))
-    ]
-    shown = found[:LIST_SIZE]
+    outcome = filters.get("outcome", "")
+    page = service.request_log.list_page(
+        call.authority,
+        lambda request: (
+            search in request.path
+            and (outcome not in OUTCOMES or (request.status >= 400) == (outcome == "failed"))
+        ),
+        limit=LIST_SIZE,
+        after=listed.position,
+    )
     return render_page(
         call,
         "requests.html",
         section="requests",
-        requests=shown,
+        requests=page.records,
         search=search,
         outcome=outcome,
         outcomes=OUTCOMES,
         is_filtered=bool(filters),
         is_first=listed.is_first,
-        next_page=listed.build_next((shown[-1].at, shown[-1].id) if found[LIST_SIZE:] else None),
+        next_page=listed.build_next(page.next),
     )
 
 

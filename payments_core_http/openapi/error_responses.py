@@ -18,7 +18,8 @@ from payments_core.errors import PaymentsError
 from payments_core_http import errors as wire
 from payments_core_http.errors import ENCODERS, ErrorForm, status_of
 from payments_core_http.openapi.conventions import Schema, rules_of
-from payments_core_http.openapi.examples import example_detail, example_id
+from payments_core_http.openapi.example_values import example_id
+from payments_core_http.openapi.examples import example_detail
 from payments_core_http.openapi.schemas import Schemas
 from payments_core_http.routing import Route
 

@@ -1,267 +1,26 @@
-"""Examples: one value for each name on the wire, the same in every body and answer.
-
-They tell one story, a Payment of 25 USDC on Base, and are made from the schemas, which they
-must fit; nothing in them is drawn by chance.
-"""
+"""Examples: made from the schemas, which they must fit; nothing in them is drawn by chance."""
 
 from __future__ import annotations
 
-import base64
-import hashlib
 from collections.abc import Mapping
 from typing import Any
 
 import attrs
 
-from payments_core.clock import format_iso, parse_iso
-from payments_core.engine.identifiers import LENGTH
+from payments_core.clock import format_iso
 from payments_core.errors import FieldError
 from payments_core_http.openapi.conventions import Schema, prefix_of
-
-_NOW = parse_iso("2026-09-09T12:00:00Z")
-_HOUR_MS = 3_600_000
-
-
-def example_id(prefix: str) -> str:
-    """An id of a kind, always the same."""
-    digest = hashlib.sha256(prefix.encode()).digest()
-    return f"{prefix}_{base64.urlsafe_b64encode(digest).decode()[:LENGTH]}"
-
-
-def _example_hash(name: str) -> str:
-    return "0x" + hashlib.sha256(name.encode()).hexdigest()
-
-
-_ADDRESS = "0x8ba1f109551bD432803012645Ac136ddd64DBA72"
-_TOKEN = "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913"
-
-VALUES: Mapping[str, Any] = {
-    "accessToken": "cat_...",
-    "accountHolderName": "Ada Lovelace",
-    "accountNumber": "000123456789",
-    "achReference": "INV 1042",
-    "address": _ADDRESS,
-    "advanceSeconds": 3_600,
-    "allowedAssets": ["USDC"],
-    "allowedChains": [8453],
-    "amount": "25.00",
-    "amountAtomic": "25000000",
-    "amountDecimal": "25.00",
-    "amountPerPeriod": "100.00",
-    "amountPerPeriodAtomic": "100000000",
-    "apiVersion": "2026-09-09",
-    "appId": example_id("app"),
-    "assetSymbol": "USDC",
-    "at": format_iso(_NOW),
-    "attempts": 1,
-    "available": "75.00",
-    "availableAtomic": "75000000",
-    "bankName": "First Bank",
-    "balances": {"payer": "-25000000", "escrow": "25000000"},
-    "blockHash": _example_hash("block"),
-    "blockNumber": 31_415_926,
-    "cancelUrl": "https://shop.example/cart",
-    "createdBy": "server",
-    "chainId": 8453,
-    "city": "New York",
-    "clientSecret": example_id("payment") + "_secret_...",
-    "clientSessionToken": "cst_...",
-    "count": 1,
-    "dailyLimit": "500.00",
-    "decimals": 6,
-    "depositAddress": _ADDRESS,
-    "destinationChainID": 8453,
-    "destinationToken": "USDC",
-    "destinationUserId": example_id("acct"),
-    "deliveryRetryHeader": "x-service-delivery",
-    "depth": 2,
-    "description": "Order 1042",
-    "displayName": "Pay with Service Vault",
-    "email": "ada@shop.example",
-    "eventHeader": "x-service-event-id",
-    "excessAmountAtomic": "0",
-    "expiresInSeconds": 3_600,
-    "externalUserId": "user-1042",
-    "feeAmountAtomic": "0",
-    "feeBps": 0,
-    "estimatedTime": 20,
-    "exchangeRate": "1",
-    "fee": "0.0225",
-    "fields": ["paymentId", "accountId", "status"],
-    "from": _ADDRESS,
-    "hash": _example_hash("block"),
-    "hostedUrl": "https://kyc.example/start/1042",
-    "inputAmount": "25.00",
-    "inputChain": 8453,
-    "inputToken": "USDC",
-    "inputTokenAmountRaw": "25000000",
-    "inputTokenAmountRawFormatted": "25.00",
-    "inputValueInUSD": "25.00",
-    "jobsRun": 3,
-    "label": "Main wallet",
-    "labels": [],
-    "last4": "6789",
-    "limit": 50,
-    "line1": "1 Main St",
-    "line2": "Suite 4",
-    "logIndex": 12,
-    "maxAttempts": 10,
-    "meaning": "The recipient has the funds, finally.",
-    "message": "Link this wallet to account user-1042.",
-    "metadata": {"orderId": "1042"},
-    "minimumOutput": "24902567",
-    "name": "payment.succeeded",
-    "eventName": "payment.succeeded",
-    "nonce": "4f1c2d3e5a6b7c8d",
-    "note": "Agreed with the customer.",
-    "number": 31_415_926,
-    "outputAmount": "24.9775",
-    "outputChain": 10,
-    "outputToken": "USDC",
-    "outputTokenAmountRaw": "24977500",
-    "outputTokenAmountRawFormatted": "24.9775",
-    "outputValueInUSD": "24.9775",
-    "overlapSeconds": 86_400,
-    "paidAmountAtomic": "0",
-    "partnerId": "shop",
-    "payload": {"paymentId": example_id("payment"), "status": "succeeded"},
-    "paymentAddress": "ada@shop",
-    "paymentUrl": "https://pay.example/pay/...",
-    "perPaymentLimit": "100.00",
-    "permissions": ["account:read", "payments:read", "vault_payments:write"],
-    "postings": {"payer": "-25000000", "escrow": "25000000"},
-    "products": ["accounts", "payments", "vaults", "webhooks"],
-    "quoteExpiry": 1_790_000_900,
-    "rawAmount": "25000000",
-    "reason": "Ordered twice.",
-    "receivedAmountAtomic": "0",
-    "reference": "order-1042",
-    "refundedAmountAtomic": "0",
-    "releaseTransactionHash": _example_hash("release"),
-    "logoUrl": "https://shop.example/logo.png",
-    "maxAmount": "1000.00",
-    "minAmount": "1.00",
-    "postalCode": "10001",
-    "primaryColor": "#0b5fff",
-    "remainingAtomic": "100000000",
-    "remainingAmountAtomic": "25000000",
-    "requestBody": '{"id":"' + example_id("evt") + '","name":"payment.succeeded"}',
-    "requiredAmountAtomic": "25000000",
-    "reservedAtomic": "25000000",
-    "responseBody": "ok",
-    "responseStatus": 200,
-    "returnedAmountAtomic": "0",
-    "returnUrl": "https://shop.example/account",
-    "routingNumber": "021000021",
-    "scopes": ["v2:accounts", "v2:payments", "v2:vaults"],
-    "settledAmountAtomic": "0",
-    "signature": _example_hash("signature") + _example_hash("signature")[2:] + "1b",
-    "signingSecret": "whsec_...",
-    "status": "ok",
-    "state": "NY",
-    "statusVersion": 1,
-    "subject": example_id("receipt"),
-    "subscribedEvents": ["payment.succeeded", "payment.action_required"],
-    "successUrl": "https://shop.example/thanks",
-    "supportedApiVersions": ["2026-09-09"],
-    "times": 1,
-    "to": _ADDRESS,
-    "tokenAddress": _TOKEN,
-    "totalAtomic": "100000000",
-    "transactionHash": _example_hash("transfer"),
-    "sourceAddress": _ADDRESS,
-    "sourceChainId": 8453,
-    "sourceChainToken": "USDC",
-    "totalUsdValue": "75.00",
-    "usdValue": "75.00",
-    "userAddress": _ADDRESS,
-    "url": "https://shop.example/webhooks",
-    "username": "ada",
-    "version": 1,
-    "wireMessage": "Invoice 1042",
-}
-"""By the name of the field. Secrets are cut short: an example must not look like a credential."""
-
-VALUES_OF: Mapping[tuple[str, str], Any] = {
-    ("SettlementDomain", "name"): "Money Accounts",
-    ("SettlementDomain", "version"): "1",
-    ("SettlementTypes", "Settlement"): [
-        {"name": "quoteId", "type": "string"},
-        {"name": "nonce", "type": "uint256"},
-        {"name": "deadline", "type": "uint256"},
-    ],
-    ("BankAccount", "reason"): "The bank does not pay this account.",
-    ("BankAccountRequirements", "actions"): [],
-    ("BankAccountRequirements", "reasons"): [],
-    ("BankAccountRequirements", "fields"): [
-        {
-            "name": "routingNumber", "type": "string", "required": True, "minLength": None,
-            "maxLength": None, "pattern": "^[0-9]{9}$", "values": None,
-        }
-    ],
-    ("BankAddress", "country"): "US",
-    ("BankAccount", "country"): "US",
-    ("BankTransaction", "amount"): "100.00",
-    ("BankTransaction", "amountAtomic"): "100000000",
-    ("BankTransaction", "reason"): "account_suspended",
-    ("BankTransaction", "senderName"): "Grace Hopper",
-    ("BankTransaction", "transactionId"): example_id("bank_txn"),
-    ("BankDeposit", "bankTransferId"): "incoming_5f3a9c0d",
-    ("Branding", "name"): "Shop",
-    ("OwnersCall", "data"): "0x610b5925" + _ADDRESS[2:].lower().rjust(64, "0"),  # enableModule
-    ("CapabilityActivation", "actions"): [
-        {
-            "resolves": "bank_review", "description": "The bank reviews the request.",
-            "method": None, "path": None, "url": None,
-        }
-    ],
-    ("CapabilityActivation", "reason"): "The documents do not match.",
-    ("Requirements", "missing"): ["kyc", "bank_review"],
-    ("Requirements", "pending"): [],
-    ("Requirements", "complete"): ["activation"],
-    ("CreateRefund", "destination"): _ADDRESS,
-    ("DepositInstructions", "accountNumber"): "812345678901",
-    ("DepositInstructions", "bankAddress"): "1 Bank Plaza, New York, NY 10001, US",
-    ("DepositInstructions", "beneficiaryAddress"): "1 Main St, New York, NY 10001, US",
-    ("DepositInstructions", "beneficiaryName"): "Shop Inc",
-    ("OnrampBankAccount", "reason"): "The bank does not serve this account.",
-    ("OnrampDestination", "type"): "wallet",
-    ("OnrampRequirements", "actions"): [],
-    ("OnrampRequirements", "reasons"): [],
-    ("OnrampRequirements", "fields"): [
-        {
-            "name": "destination.type", "type": "string", "required": True, "minLength": None,
-            "maxLength": None, "pattern": None, "values": ["vault", "wallet"],
-        }
-    ],
-    ("Challenge", "nonce"): "4f1c2d3e5a6b7c8d",
-    ("Option", "status"): "pending",
-    ("DirectOption", "status"): "pending",
-    **{
-        (owner, "status"): "awaiting_payment"
-        for owner in (
-            "Payment", "CreatedPayment", "RecipientPayment", "PayerPayment", "PublicPayment",
-            "CreatedPublicPayment", "CheckoutState", "Moment", "PublicMoment", "Timeline",
-        )
-    },
-}  # fmt: skip
-"""By the name of the object and that of the field, where the field's alone does not suffice."""
-
-NULL = frozenset({
-    "block", "cancelledAt", "confirmedAt", "broadcastAt", "deliveredAt", "dispute", "failure",
-    "nextCursor", "orderExpiresAt", "rejectionReason", "releaseTransactionHash", "resolution",
-    "resolvedAt", "revokedAt", "selectedOptionId", "source", "succeededAt",
-})  # fmt: skip
-"""What is null in an example, where it may be."""
-
-EMPTY = frozenset({"options", "receipts", "refunds", "transactionSubmissions"})
-"""Lists that an example leaves empty, since their items have examples of their own."""
-
-ABSENT = frozenset({"publicKey", "code", "cursor", "from", "nextAttemptAt"})
-"""What an example leaves out, where it may be absent."""
-
-ABSENT_OF = frozenset({("VerifyTransfer", "chainId"), ("SettlementTypes", "EIP712Domain")})
-"""The same, by the name of the object and that of the field."""
+from payments_core_http.openapi.example_values import (
+    ABSENT,
+    ABSENT_OF,
+    EMPTY,
+    HOUR_MS,
+    NOW,
+    NULL,
+    VALUES,
+    VALUES_OF,
+    example_id,
+)
 
 _FUTURE_FIELDS = frozenset({"expiresAt", "exchangeExpiresAt", "actionExpiresAt", "quoteExpiresAt"})
 
@@ -338,7 +97,7 @@ def _make_example_scalar(schema: Schema, name: str, owner: str) -> Any:
     if known is not None and _is_a(known, kind):
         return known
     if schema.get("format") == "date-time":
-        return format_iso(_NOW + _HOUR_MS) if name in _FUTURE_FIELDS else format_iso(_NOW)
+        return format_iso(NOW + HOUR_MS) if name in _FUTURE_FIELDS else format_iso(NOW)
     if "default" in schema:
         return schema["default"]
     return _VALUE_BY_TYPE[kind or "object"]
@@ -377,7 +136,7 @@ _DETAILS: Mapping[str, Any] = {
     "capability": "us_bank_payout",
     "chain_id": 8453,
     "dependency": "chain",
-    "expired_at": _NOW,
+    "expired_at": NOW,
     "fields": (FieldError("amount", "is required"),),
     "limit": 10,
     "limit_bytes": 65_536,
@@ -386,7 +145,7 @@ _DETAILS: Mapping[str, Any] = {
     "remaining": 0,
     "required": ("v2:payments",),
     "required_atomic": 25_000_000,
-    "reset_at": _NOW,
+    "reset_at": NOW,
     "resource": "payment",
     "retry_after_s": 12,
     "rule": "perPaymentLimit",

@@ -16,6 +16,7 @@ from payments_core_http.v2.payment_settings.routes import PAYMENT_SETTINGS
 from payments_core_http.v2.payments.routes import PAYMENTS
 from payments_core_http.v2.public.routes import CHECKOUT
 from payments_core_http.v2.public_creation import PUBLIC_CREATION
+from payments_core_http.v2.requests.routes import REQUESTS
 from payments_core_http.v2.sandbox.routes import SANDBOX
 from payments_core_http.v2.vaults.routes import VAULTS
 from payments_core_http.v2.verifications.routes import VERIFICATIONS
@@ -25,5 +26,6 @@ from payments_core_http.v2.webhooks.routes import CONSOLE
 ROUTES: tuple[Route, ...] = (
     *PARTNERS, *PAYMENT_SETTINGS, *CLIENT_SESSIONS, *ACCOUNTS, *WALLETS, *VERIFICATIONS,
     *BANK_ACCOUNTS, *ONRAMPS, *VAULTS, *DEPOSITS, *PAYMENTS, *SESSIONS, *OWN, *PAYER,
-    *PUBLIC_CREATION, *CHECKOUT, *CONSOLE, *SANDBOX,
+    *PUBLIC_CREATION, *CHECKOUT, *CONSOLE, *REQUESTS,
+    *SANDBOX,
 )  # fmt: skip

@@ -267,6 +267,33 @@ def test_events_are_followed_from_the_newest_on(sandbox: SandboxChild) -> None:
         assert (following.wait(10), following.stdout.read()) == (0, "")
 
 
+def test_requests_are_listed_and_followed_as_they_come(sandbox: SandboxChild) -> None:
+    def list_refused() -> list[dict[str, Any]]:
+        done = payments("logs", "--status", "404", "--json", "--limit", "1", *options(sandbox))
+        assert done.returncode == 0, done.stderr
+        return [json.loads(line) for line in done.stdout.splitlines()]
+
+    assert payments("resend", "evt_first", *options(sandbox)).returncode == 1
+    until(lambda: bool(list_refused()) and "evt_first" in list_refused()[0]["path"])
+    [old] = list_refused()
+    done = payments("logs", "--status", "4xx", "--limit", "1", *options(sandbox))
+    assert done.stdout.split() == [
+        old["createdAt"], "404", str(old["durationMs"]), "ms", "POST", old["path"], "not_found",
+        old["id"],
+    ]  # fmt: skip
+    arguments = ["logs", "--follow", "--status", "404", "--json", "--limit", "1", *options(sandbox)]
+    command = [sys.executable, "-m", "payments_core_http.cli", *arguments]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as following:
+        assert following.stdout is not None
+        assert json.loads(following.stdout.readline()) == old
+        for name in ("evt_second", "evt_third"):
+            payments("resend", name, *options(sandbox))
+        told = [json.loads(following.stdout.readline())["path"] for _ in range(2)]
+        assert told == [f"/v2/console/events/{name}/resend" for name in ("evt_second", "evt_third")]
+        following.send_signal(signal.SIGINT)
+        assert (following.wait(10), following.stdout.read()) == (0, "")
+
+
 def test_a_listener_survives_the_end_of_its_sandbox(tmp_path: Path) -> None:
     own = SandboxChild(tmp_path / "sandbox-data")
     child = listen(own)
@@ -279,7 +306,8 @@ def test_a_listener_survives_the_end_of_its_sandbox(tmp_path: Path) -> None:
 
 def test_without_a_sandbox_each_says_what_to_do(sandbox: SandboxChild, tmp_path: Path) -> None:
     calls = (
-        ("listen",), ("trigger", "payment.succeeded"), ("events",), ("resend", "evt_x"),
+        ("listen",), ("trigger", "payment.succeeded"), ("events",), ("logs",),
+        ("resend", "evt_x"),
     )  # fmt: skip
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
@@ -321,6 +349,7 @@ def test_the_key_of_another_sandbox_is_told_as_such(sandbox: SandboxChild, tmp_p
         (("trigger", "payment.created", "color=red"), 1, "color"),
         (("events", "--limit", "101"), 2, "101"),
         (("events", "--name", "no.such"), 1, "name"),
+        (("logs", "--status", "none"), 1, "status"),
         (("resend", "evt_x"), 1, "not_found"),
         (("resend", "evt_/../../x"), 1, "not_found"),
     ],

@@ -309,6 +309,7 @@ _TABLE: tuple[Row, ...] = (
     _keyed("GET", "/v2/console/events", _CONSOLE),
     _keyed("GET", "/v2/console/events/{eventId}", _CONSOLE),
     _keyed("POST", "/v2/console/events/{eventId}/resend", _CONSOLE),
+    _keyed("GET", "/v2/console/requests", _CONSOLE),
     # The sandbox.
     _sandbox("GET", ""),
     _sandbox("POST", "/accounts/{accountId}/fund", outside=True),

@@ -1,0 +1,22 @@
+"""The request log."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import attrs
+from msgspec import Meta
+
+from payments_core_http.wire.query import PageQuery
+
+StatusFilter = Annotated[
+    str,
+    Meta(pattern=r"^[1-5](xx|[0-9]{2})$", extra={"rule": "a status such as 404, or 4xx"}),
+]
+
+
+@attrs.frozen(kw_only=True)
+class ListRequests(PageQuery):
+    """With a `status`, only requests that were answered with it, or with one of that class."""
+
+    status: StatusFilter | None = None

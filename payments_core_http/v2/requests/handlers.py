@@ -1,0 +1,24 @@
+"""The request log."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from payments_core.engine.idempotency.record import Response
+from payments_core_http.calls import ApiCall
+from payments_core_http.v2.requests import bodies, views
+
+if TYPE_CHECKING:
+    from payments_core.service import PaymentsService
+
+
+def list_requests(service: PaymentsService, call: ApiCall[None, bodies.ListRequests]) -> Response:
+    """The requests that are kept, newest first."""
+    status = (call.query.status or "").removesuffix("xx")
+    page = service.request_log.list_page(
+        call.authority,
+        lambda request: str(request.status).startswith(status),
+        limit=call.query.limit,
+        after=call.decode_position(),
+    )
+    return call.answer_page(page, views.request)
