@@ -205,6 +205,7 @@ class Pipeline:
             request_id=context.request.id,
             route=route,
             caller=caller,
+            proven=authority,
             path=path,
             body=body,
             query=query,

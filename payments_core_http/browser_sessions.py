@@ -37,9 +37,15 @@ class Cookies:
     login: str | None = attrs.field(default=None, repr=False)
 
 
+_NO_COOKIES = Cookies()
+
+
 def read_cookies(environ: Mapping[str, Any], public_url: str) -> Cookies:
     """The dashboard's cookies. One that is there twice counts as absent."""
-    parts = [part.strip().partition("=") for part in environ.get("HTTP_COOKIE", "").split(";")]
+    header = environ.get("HTTP_COOKIE")
+    if not header:  # as of nearly every program
+        return _NO_COOKIES
+    parts = [part.strip().partition("=") for part in header.split(";")]
 
     def find(name: str) -> str | None:
         found = [value for given, _, value in parts if given == _full_name(name, public_url)]

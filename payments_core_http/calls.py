@@ -41,6 +41,7 @@ class ApiCall(Generic[B, Q]):
     request_id: str
     route: Route
     caller: Caller
+    proven: Authority | None
     path: Mapping[str, str]
     body: B
     query: Q
@@ -52,9 +53,8 @@ class ApiCall(Generic[B, Q]):
     @property
     def authority(self) -> Authority:
         """In whose name operations run; only rows with `needs` have one."""
-        authority = self.caller.authority_for(self.route)
-        assert authority is not None, f"{self.route.name} asks for no credential"
-        return authority
+        assert self.proven is not None, f"{self.route.name} asks for no credential"
+        return self.proven
 
     @property
     def session_token(self) -> str:

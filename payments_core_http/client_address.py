@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from typing import Any
 
 import attrs
@@ -22,6 +23,9 @@ _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 
 MAX_FORWARDED_ENTRIES = 32
 """A longer chain of proxies than anyone has: what is further left is not looked at."""
+
+_MAX_KEPT, _MAX_KEPT_CHARACTERS = 4_096, 200
+"""So many clients are remembered, whose chains are no longer."""
 
 
 @attrs.frozen
@@ -55,10 +59,20 @@ def identify_client(
     A subscriber has a whole /64 of IPv6, and could take a new address for every request; a site
     has a /48. A peer without an address, as behind a Unix socket, is `local`.
     """
-    client = _parse_address(environ.get("REMOTE_ADDR") or "")
+    peer = str(environ.get("REMOTE_ADDR") or "")
+    forwarded = str(environ.get("HTTP_X_FORWARDED_FOR", ""))
+    if len(forwarded) > _MAX_KEPT_CHARACTERS:
+        return _identify(peer, forwarded, trusted)
+    return _identify_often(peer, forwarded, trusted)
+
+
+def _identify(
+    peer: str, forwarded: str, trusted: tuple[Network, ...]
+) -> tuple[CountedNetwork, ...]:
+    client = _parse_address(peer)
     if client is None:
         return (CountedNetwork("local"),)
-    entries = str(environ.get("HTTP_X_FORWARDED_FOR", "")).split(",")
+    entries = forwarded.split(",")
     for entry in reversed(entries[-MAX_FORWARDED_ENTRIES:]):
         if not any(client in network for network in trusted):
             break
@@ -67,6 +81,10 @@ def identify_client(
             break
         client = before
     return _list_networks(client)
+
+
+_identify_often = lru_cache(maxsize=_MAX_KEPT)(_identify)
+"""The same, for clients that come again."""
 
 
 def _parse_address(text: str) -> Address | None:

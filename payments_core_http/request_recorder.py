@@ -18,10 +18,11 @@ import keyword
 import logging
 import threading
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from decimal import Decimal
 from functools import cache
+from types import TracebackType
 from typing import TYPE_CHECKING, Any, get_args, get_origin
 from urllib.parse import unquote_plus
 
@@ -89,22 +90,18 @@ class RequestRecorder:
 
     # What requests meet.
 
-    @contextmanager
     def observe_request(
         self, request: ObservedRequest, environ: Mapping[str, Any]
-    ) -> Iterator[AbstractContextManager[object]]:
+    ) -> AbstractContextManager[object]:
         """Observe it for the inner observer, and keep it where a program made it."""
         began = self._clock.real_now()
-        with self._inner.observe_request(request, environ) as observed:
-            yield observed  # type: ignore[misc]
-        if (
-            request.environment_id is not None
-            and request.credential in APP_CREDENTIALS
-            and request.route != LIST_PATH
-        ):
-            self._keep(request, environ, began)
+        observed = self._inner.observe_request(request, environ)
+        return _Recorded(observed, lambda: self._keep(request, environ, began))
 
     def _keep(self, request: ObservedRequest, environ: Mapping[str, Any], began: Instant) -> None:
+        is_programs = request.credential in APP_CREDENTIALS
+        if request.environment_id is None or not is_programs or request.route == LIST_PATH:
+            return
         declared = str(environ.get("CONTENT_LENGTH") or "")
         body_bytes = int(declared) if declared.isascii() and declared.isdigit() else 0
         if body_bytes > MAX_BODY_BYTES:
@@ -158,6 +155,29 @@ class RequestRecorder:
                 if not self._is_failing:
                     _log.warning("the request log cannot be written: %s", type(error).__name__)
                 self._is_failing = True
+
+
+class _Recorded:
+    """Observes a request, and keeps it when it has ended without an exception."""
+
+    __slots__ = ("_keep", "_observed")
+
+    def __init__(self, observed: AbstractContextManager[object], keep: Callable[[], None]) -> None:
+        self._observed = observed
+        self._keep = keep
+
+    def __enter__(self) -> object:
+        return self._observed.__enter__()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._observed.__exit__(kind, error, trace)
+        if kind is None:
+            self._keep()
 
 
 def _describe(ended: _EndedRequest) -> LoggedRequest:

@@ -20,11 +20,11 @@ from msgspec import structs
 
 from payments_core.clock import SECOND, Clock, Instant, SystemClock
 from payments_core.limiters.policies import (
-    APP_POLICIES,
     PER_ADDRESS,
     ROUTE_POLICIES,
     RateLimits,
     RatePolicy,
+    list_app_policies,
 )
 from payments_core.limiters.port import Limiter, LimiterUnavailable, PolicyCheck, PolicyState
 from payments_core.tenants.record import Environment
@@ -191,7 +191,7 @@ class Throttle:
         """Count the request for its app and its environment. Raises RateLimited."""
         if self._limiter is None or route.credential not in APP_CREDENTIALS:
             return
-        policies = [one for one in APP_POLICIES if one.applies_to(route.method, route.path)]
+        policies = list_app_policies(route.method, route.path)
         subject = {"environment": environment.id, "app": environment.app_id}
         policy_checks = [
             self._policy_check(policy, subject[policy.subject], own=environment.rate_limits)

@@ -7,6 +7,7 @@ An id is a name and never a credential.
 
 from __future__ import annotations
 
+import binascii
 import re
 
 from payments_core.clock import Clock
@@ -15,8 +16,10 @@ from payments_core.entropy import Entropy
 ALPHABET = "-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz"
 LENGTH = 24
 
+_TIME_BYTES = 6
 _RANDOM_BYTES = 12
-_PAIRS = [first + second for first in ALPHABET for second in ALPHABET]
+_BASE64 = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+_FROM_BASE64 = bytes.maketrans(_BASE64, ALPHABET.encode())
 
 SHAPE = re.compile(rf"[A-Za-z0-9_-]{{{LENGTH}}}")
 
@@ -31,9 +34,9 @@ class Identifiers:
     def new(self, prefix: str) -> str:
         """A new id such as `payment_...`; `prefix` is given without its underscore."""
         number = self._clock.now() & 0xFFFF_FFFF_FFFF
-        number = (number << 96) | int.from_bytes(self._entropy(_RANDOM_BYTES), "big")
-        pairs = [_PAIRS[(number >> shift) & 0xFFF] for shift in range(132, -1, -12)]
-        return prefix + "_" + "".join(pairs)
+        drawn = number.to_bytes(_TIME_BYTES, "big") + self._entropy(_RANDOM_BYTES)
+        text = binascii.b2a_base64(drawn, newline=False).translate(_FROM_BASE64)
+        return f"{prefix}_{text.decode()}"
 
 
 class IdSequence:

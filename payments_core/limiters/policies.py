@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping
+from functools import lru_cache
 from typing import Literal
 
 import attrs
@@ -89,6 +90,13 @@ APP_POLICIES = (
     ),
 )  # fmt: skip
 """For calls that are made with a server key or a client token, once it has proven whose it is."""
+
+
+@lru_cache(maxsize=1_000)
+def list_app_policies(method: str, path: str) -> tuple[RatePolicy, ...]:
+    """Those that a route's requests count against; `path` has the names of its ids in it."""
+    return tuple(policy for policy in APP_POLICIES if policy.applies_to(method, path))
+
 
 PUBLIC_CREATION_MINUTE = RatePolicy(
     "public_creation_minute", "environment", 600, MINUTE, "created", where="with an app id alone"

@@ -32,6 +32,8 @@ def append_note(payment: Payment, text: str | None, version: int) -> tuple[Decis
 
 def with_notes(payment: Payment) -> tuple[TimelineEntry, ...]:
     """The timeline as its partner sees it: a decision's note is its reason."""
+    if not payment.notes:
+        return payment.timeline
     notes = {note.status_version: note.text for note in payment.notes}
     skipped = payment.status_version - len(payment.timeline)
     first_after_gap = len(payment.timeline) - MAX_TIMELINE_ENTRIES // 2 + 1

@@ -26,7 +26,7 @@ MAX_COLUMN_CHARACTERS = 500
 _INTEGER = range(-(2**63), 2**63)
 
 
-@attrs.frozen
+@attrs.frozen(cache_hash=True)
 class Index:
     """Finds the records whose `key` columns equal given values, ordered by `order`, then by id.
 
@@ -90,6 +90,7 @@ class Collection:
     write_schema: int = attrs.field()
     oldest_reader: int = attrs.field()
     _ordered: frozenset[str] = attrs.field(init=False, repr=False, eq=False)
+    _indexes: Mapping[str, Index] = attrs.field(init=False, repr=False, eq=False)
 
     @write_schema.default
     def _default_write_schema(self) -> int:
@@ -103,6 +104,7 @@ class Collection:
         self._require_schemas()
         ordered = frozenset(column for index in self.indexes for column in index.order)
         object.__setattr__(self, "_ordered", ordered)
+        object.__setattr__(self, "_indexes", {index.name: index for index in self.indexes})
         names = [item.name for item in self.indexes] + [item.name for item in self.uniques]
         names += [item.name for item in self.lookups]
         used = {c for i in self.indexes for c in (*i.key, *i.order)}
@@ -131,7 +133,7 @@ class Collection:
 
     def index(self, name: str) -> Index:
         """The index of that name."""
-        return next(index for index in self.indexes if index.name == name)
+        return self._indexes[name]
 
     def lookup(self, name: str) -> Lookup:
         """The lookup of that name."""

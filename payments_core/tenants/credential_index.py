@@ -73,6 +73,8 @@ class CredentialIndex:
 
         Where that cannot be written now, its next use tries again.
         """
+        if address.master_key == self._key_ring.current_id:
+            return
         digest = self._key_ring.digest(DIGEST_PURPOSE, secret)
         if digest == address.id:
             return

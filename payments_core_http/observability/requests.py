@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
+from types import TracebackType
 from typing import Any, Protocol
 
 import attrs
@@ -76,22 +77,43 @@ def new_request(id: str, method: str, template: str | None) -> ObservedRequest:
     return ObservedRequest(id, method if method in METHODS else OTHER_METHOD, template or NO_ROUTE)
 
 
-@contextmanager
 def observe(
     observer: RequestObserver, request: ObservedRequest, environ: Mapping[str, Any]
-) -> Iterator[None]:
+) -> AbstractContextManager[object]:
     """Tell the observer of the request, and write its line when it has ended."""
-    with observer.observe_request(request, environ):
-        # Those who ask every second whether the process lives would fill the log.
-        level = logging.DEBUG if request.route in health.PATHS else logging.INFO
-        if not _log.isEnabledFor(level):
-            yield
-            return
-        began = time.perf_counter()
+    observed = observer.observe_request(request, environ)
+    # Those who ask every second whether the process lives would fill the log.
+    level = logging.DEBUG if request.route in health.PATHS else logging.INFO
+    return _Logged(observed, request, level) if _log.isEnabledFor(level) else observed
+
+
+class _Logged:
+    """Writes a request's line, while its observer still observes."""
+
+    __slots__ = ("_began", "_level", "_observed", "_request")
+
+    def __init__(
+        self, observed: AbstractContextManager[object], request: ObservedRequest, level: int
+    ) -> None:
+        self._observed = observed
+        self._request = request
+        self._level = level
+
+    def __enter__(self) -> None:
+        self._observed.__enter__()
+        self._began = time.perf_counter()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        took_s = time.perf_counter() - self._began
         try:
-            yield
+            _log.log(self._level, "request", extra=_log_fields(self._request, took_s))
         finally:
-            _log.log(level, "request", extra=_log_fields(request, time.perf_counter() - began))
+            self._observed.__exit__(kind, error, trace)
 
 
 def _log_fields(request: ObservedRequest, took_s: float) -> dict[str, Any]:

@@ -250,11 +250,15 @@ class SqliteSnapshot:
         return Page(tuple(chosen), None)
 
     def _fetch_one(self, sql: str, values: Sequence[Value]) -> tuple[Any, ...] | None:
-        def fetch() -> tuple[Any, ...] | None:
+        # As `_run_guarded`, without a function to call: most statements are these.
+        if self._failure is not None:
+            raise self._failure
+        try:
             row: tuple[Any, ...] | None = self._connection.execute(sql, values).fetchone()
-            return row
-
-        return self._run_guarded(fetch)
+        except sqlite3.Error as error:
+            self._failure = storage_error(error)
+            raise self._failure from error
+        return row
 
     def _run_guarded(self, run: Callable[[], T]) -> T:
         """Run statements, unless one failed before; translate and keep what they raise.
