@@ -92,6 +92,9 @@ class Server:
             # The application reads X-Forwarded-For itself, from the proxies that it trusts.
             clear_untrusted_proxy_headers=False,
         )
+        # An answer leaves whole, and after its request is over: with waitress's 1 the head left by
+        # itself, and the client's next request came while this one was still being put away.
+        settings.send_bytes = _SOCKET_BUFFER_BYTES
         self._waitress: Any = ConnectionServer(
             app,
             {},
