@@ -135,12 +135,21 @@ def load_direct_option_details(
     """
     option = require_row(DirectOption, option_id, snapshot.get(DirectOption, option_id))
     own = tuple(receipt for receipt in receipts if receipt.option_id == option.id)
-    return DirectOptionDetails(payment, option, own, sum_pending_amount(receipts))
+    return DirectOptionDetails(payment, option, own, sum_pending_amount(payment, receipts))
 
 
-def sum_pending_amount(receipts: Iterable[Receipt]) -> int:
-    """What was seen and is not final yet."""
-    return sum(receipt.amount for receipt in receipts if receipt.status == "observed")
+def sum_pending_amount(payment: Payment, receipts: Iterable[Receipt]) -> int:
+    """What was seen and is not final yet.
+
+    What cannot count is seen as well, as a token that anybody may have made.
+    """
+    asset = payment.asset
+    return sum(
+        receipt.amount
+        for receipt in receipts
+        if receipt.status == "observed"
+        and (receipt.chain_id, receipt.token_address) == (asset.chain_id, asset.address)
+    )
 
 
 def lock_payment(tx: Transaction, payment_id: str) -> Payment:

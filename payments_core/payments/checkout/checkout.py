@@ -142,7 +142,7 @@ class Checkout:
 
         environment, payment, more = self._find_linked(code, mode, load_more)
         receipts, settings, is_submitted = more
-        pending_amount = sum_pending_amount(receipts)
+        pending_amount = sum_pending_amount(payment, receipts)
         is_open = now < payment.expires_at
         return CheckoutPage(
             payment=payment,

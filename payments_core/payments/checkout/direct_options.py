@@ -128,11 +128,11 @@ class DirectOptions:
         receipts = self._storage.read(
             authority.partition, lambda snapshot: load_receipts(snapshot, payment_id)
         )
-        pending_amount = sum_pending_amount(receipts)
         now = self._clock.now()
 
         def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[DirectOptionDetails]:
             payment = lock_payment(tx, payment_id)
+            pending_amount = sum_pending_amount(payment, receipts)
             asset = require_same_asset(payment, chain_id, asset_symbol)
             payer = _parse_payer_address(payer_address, asset.chain_id)
             require_payable(payment, now=now)

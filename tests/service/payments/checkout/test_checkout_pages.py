@@ -5,7 +5,7 @@ from __future__ import annotations
 from payments_core.payments.checkout.checkout import CheckoutPage
 from payments_core.payments.options.direct_lifecycle import SUBMISSION_LOCK_MS
 from tests.service.payer import Payer
-from tests.service.world import World, atomic
+from tests.service.world import STRANGER, World, atomic
 
 FULL = atomic("25.00")
 
@@ -51,3 +51,15 @@ class TestATransferThatThePayerNamed:
         payer.select(first)
         payer.submit(second)
         assert look(payer).notices == ("submitted",)
+
+
+def test_a_token_that_anybody_may_have_made_is_not_on_its_way(world: World) -> None:
+    payer = Payer(world)
+    option = payer.option()
+    escrow = str(payer.paid().escrow_address)
+    made_up = world.chain.transfer(STRANGER, None, escrow, FULL, "made-up")
+    payer.submit(payer.another(), made_up)
+    world.run()
+    assert [receipt.status for receipt in look(payer).receipts] == ["observed"]
+    assert (look(payer).due, look(payer).pending_amount) == (FULL, 0)
+    assert payer.read(option).pending_amount == payer.option().pending_amount == 0
