@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from itertools import count
 from typing import Any
 
@@ -83,6 +84,11 @@ class Payer:
 
     def details(self) -> PaymentDetails:
         return self.world.service.checkout.get_payment(self.authority, self.id)
+
+
+def coming(name: str) -> str:
+    """The hash that the simulated chain will give a transfer of that name."""
+    return "0x" + hashlib.sha256(f"{BASE}/{name}".encode()).hexdigest()
 
 
 def authority_of(world: World, secret: str) -> Authority:

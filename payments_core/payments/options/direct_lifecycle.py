@@ -27,6 +27,12 @@ SUBMISSION_LOCK_MS = 2 * MINUTE
 """So long a submission locks its option while no node knows the transaction: it may be on its way
 to the nodes, and a second payment beside it would be too much. An invented one locks no longer."""
 
+MIN_LOCKING_PARTS = 10
+"""Transfers on their way lock an option if they bring one of so many equal parts of the Payment's
+amount, or all that is missing. Whoever has the Payment's secret may send dust and name it, and one
+lock after the other would keep all others out; this way ten locks pay the Payment. Less than such a
+part may be paid twice because it locks nothing: that is excess, and is given back."""
+
 SUBMISSION_LOCK_EVERY_MS = 10 * MINUTE
 """So often at most such a lock begins for one Payment, whatever option it is of: with the Payment's
 secret anybody may invent transactions, and one lock after the other would keep all others out."""
@@ -126,18 +132,26 @@ def has_submitted(option: DirectOption, chain_id: int, transaction_hash: str) ->
     return (chain_id, transaction_hash) in named
 
 
-def is_locked(option: DirectOption, payment: Payment) -> bool:
-    """Whether a transfer that the payer named is on its way, as nodes know.
+def least_locking_amount(payment: Payment) -> int:
+    """The least that transfers on their way must bring together, to lock the option that they pay.
 
-    What strangers send is none of the payer's doing, or dust would hold every choice up.
+    The share is of the whole amount: one of what remains would let dust lock the last cent.
     """
-    named = {_tracked_id(option, item) for item in option.submissions}
-    return not named.isdisjoint(payment.sighted)
+    missing = payment.required - payment.counted
+    return min(missing, -(-payment.amount // MIN_LOCKING_PARTS))
 
 
 def list_submissions(option: DirectOption) -> tuple[str, ...]:
     """The evidence ids of what the payer named."""
     return tuple(_tracked_id(option, item) for item in option.submissions)
+
+
+def list_sighted_submissions(option: DirectOption, payment: Payment) -> tuple[str, ...]:
+    """The evidence ids of what the payer named and nodes know to be on its way.
+
+    What strangers send is none of the payer's doing, or dust would hold every choice up.
+    """
+    return tuple(id for id in list_submissions(option) if id in payment.sighted)
 
 
 def has_new_submission(option: DirectOption, *, now: Instant) -> bool:
@@ -146,19 +160,25 @@ def has_new_submission(option: DirectOption, *, now: Instant) -> bool:
 
 
 def list_locking_submissions(
-    options: Iterable[DirectOption], tracked: Mapping[str, TrackedTransaction], *, now: Instant
+    options: Iterable[DirectOption],
+    tracked: Mapping[str, TrackedTransaction],
+    payment: Payment,
+    *,
+    now: Instant,
 ) -> frozenset[str]:
     """The evidence ids of submissions that lock a Payment although no node knows them yet.
 
     `options` are all direct ones of the Payment, `tracked` what there is of `list_submissions`.
     A submission begins a lock unless another began less than SUBMISSION_LOCK_EVERY_MS before, and
-    the lock ends after SUBMISSION_LOCK_MS. What paid the Payment begins none.
+    the lock ends after SUBMISSION_LOCK_MS. What paid the Payment begins none; dust does, or whoever
+    sends it after its lock would begin the next one at once.
     """
+    least = least_locking_amount(payment)
     unpaid = sorted(
         (item.submitted_at, id)
         for option in options
         for item, id in zip(option.submissions, list_submissions(option), strict=True)
-        if id not in tracked or not tracked[id].receipt_ids
+        if id not in tracked or tracked[id].amount < least
     )
     begun: Instant | None = None
     for submitted_at, _ in unpaid:
@@ -169,8 +189,13 @@ def list_locking_submissions(
     return frozenset(
         id
         for submitted_at, id in unpaid
-        if submitted_at >= begun and id in tracked and tracked[id].watched
+        if submitted_at >= begun and id in tracked and _is_awaited(tracked[id])
     )
+
+
+def _is_awaited(tracked: TrackedTransaction) -> bool:
+    """Whether no node has shown what the transaction brings, and one may yet."""
+    return tracked.watched and not tracked.receipt_ids
 
 
 def _tracked_id(option: DirectOption, item: Submission) -> str:

@@ -22,14 +22,16 @@ def require_no_pending_submission(tx: Transaction, payment: Payment, *, now: Ins
     if selected is None or selected not in payment.direct_option_ids:
         return
     option = lock_direct_option(tx, selected)
-    if direct.is_locked(option, payment):
+    sighted = direct.list_sighted_submissions(option, payment)
+    coming = bulk.lock_many(tx, TrackedTransaction, sighted).values()
+    if coming and sum(one.amount for one in coming) >= direct.least_locking_amount(payment):
         raise OptionLocked(selected)
     if not direct.has_new_submission(option, now=now):
         return
     options = bulk.lock_many(tx, DirectOption, payment.direct_option_ids).values()
     named = [id for each in options for id in direct.list_submissions(each)]
     tracked = bulk.lock_many(tx, TrackedTransaction, named)
-    locking = direct.list_locking_submissions(options, tracked, now=now)
+    locking = direct.list_locking_submissions(options, tracked, payment, now=now)
     if not locking.isdisjoint(direct.list_submissions(option)):
         raise OptionLocked(selected)
 
@@ -44,7 +46,7 @@ def has_locking_submission(snapshot: Snapshot, payment: Payment, *, now: Instant
         return False
     named = [id for option in options for id in direct.list_submissions(option)]
     tracked = bulk.get_many(snapshot, TrackedTransaction, named)
-    return bool(direct.list_locking_submissions(options, tracked, now=now))
+    return bool(direct.list_locking_submissions(options, tracked, payment, now=now))
 
 
 def supersede_selected(tx: Transaction, payment: Payment, now: Instant) -> Decision[None]:

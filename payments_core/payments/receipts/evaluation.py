@@ -46,13 +46,15 @@ class Evaluation:
 
     `proven` are right and final and wait to be counted; `reorged` are as they were when they
     counted. Both are among `receipts`, the former still observed, the latter no longer verified.
-    `has_pending_transfer` says that a transfer is right in all but finality.
+    `has_pending_transfer` says that a transfer is right in all but finality; `amount` is what is
+    right, final or not.
     """
 
     receipts: tuple[Receipt, ...]
     proven: tuple[Receipt, ...]
     reorged: tuple[Receipt, ...]
     has_pending_transfer: bool
+    amount: int
 
 
 def evaluate(
@@ -96,7 +98,12 @@ def evaluate(
     has_pending_transfer = any(
         verdict.is_pending and verdict.log is not None for verdict in verdicts
     )
-    return Evaluation(tuple(receipts), tuple(proven), tuple(undone), has_pending_transfer)
+    amount = sum(
+        verdict.log.amount_atomic
+        for verdict in verdicts
+        if verdict.log is not None and (verdict.reason is None or verdict.is_pending)
+    )
+    return Evaluation(tuple(receipts), tuple(proven), tuple(undone), has_pending_transfer, amount)
 
 
 def _judge_logs(

@@ -93,6 +93,7 @@ from payments_core.clock import Instant
 from payments_core.engine.decision import Decision
 from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.step import Step
+from payments_core.money import Atomic
 from payments_core.payments import lifecycle as payments
 from payments_core.payments.details import lock_option, lock_payment
 from payments_core.payments.funding import lifecycle as funding
@@ -211,7 +212,11 @@ def apply_observation(
         step = step.then(payments.end_attempt, tracked.id, now=now, reason="reorged")
     next_run_at = _next_check_at(observation, ends=ends, now=now)  # 8. When to look again.
     noted = _update_tracked(
-        tracked, counted.receipts, observation.observed, watched=next_run_at is not None
+        tracked,
+        counted.receipts,
+        observation.observed,
+        evaluation.amount,
+        watched=next_run_at is not None,
     )
     base = Decision(None, next_run_at=next_run_at).merge(
         _save_changes((*receipts, found), (*counted.receipts, noted)),
@@ -290,6 +295,7 @@ def _update_tracked(
     tracked: TrackedTransaction,
     receipts: tuple[Receipt, ...],
     observed: ObservedTransaction,
+    amount: int,
     *,
     watched: bool,
 ) -> TrackedTransaction:
@@ -299,6 +305,7 @@ def _update_tracked(
         receipt_ids=tuple(receipt.id for receipt in receipts),
         block_number=block.number if block else tracked.block_number,
         block_hash=block.hash if block else None,
+        amount=Atomic(amount),
         watched=watched,
     )
 

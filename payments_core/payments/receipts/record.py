@@ -64,6 +64,7 @@ class TrackedTransaction(Record):
     operation sent it, `direct_option_id` the one that a stranger's transfer is taken to be for.
     Where nothing but a payer's hint tells of it, it is looked for until `hinted_until`.
     `block_number` is where it was last seen, and `block_hash` is None once that block was undone.
+    `amount` is what its transfers bring the Payment there, whether they are final or not.
     While it is `watched` there is a job that follows it; a reorg of its block has it watched again.
     """
 
@@ -72,6 +73,9 @@ class TrackedTransaction(Record):
         columns={"payment_id": str, "chain_id": int, "block_number": int},
         indexes=(Index("by_payment", key=("payment_id",)),),
         lookups=(Lookup("by_block", ("chain_id", "block_number")),),
+        schema=2,
+        upgrades={1: dict},
+        oldest_reader=1,
     )
 
     payment_id: str
@@ -83,6 +87,7 @@ class TrackedTransaction(Record):
     receipt_ids: tuple[str, ...] = ()
     block_number: int | None = None
     block_hash: str | None = None
+    amount: Atomic = attrs.field(default=ZERO, converter=atomic)
     watched: bool = True
     created_at: Instant
 

@@ -6,6 +6,8 @@ from typing import Any
 
 import attrs
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from payments_core.chains.hashes import HashError, canonical_hash
 from payments_core.chains.port import Block, Heads, TransactionView
@@ -151,11 +153,11 @@ def test_a_submission_is_noted_once_and_locks_only_while_it_is_on_its_way() -> N
         with pytest.raises(ResourceConflict):
             direct.submit(full, chain_id, hash, now=LATER)
     payment = a_payment()
-    assert not direct.is_locked(option, payment)
-    assert not direct.is_locked(option, attrs.evolve(payment, sighted=(ONE,)))
     named = tracked_transaction_id(payment.id, 8453, "0x1")
-    assert direct.is_locked(option, attrs.evolve(payment, sighted=(ONE, named)))
     assert direct.list_submissions(option) == (named,)
+    assert not direct.list_sighted_submissions(option, attrs.evolve(payment, sighted=(ONE,)))
+    seen = attrs.evolve(payment, sighted=(ONE, named))
+    assert direct.list_sighted_submissions(option, seen) == (named,)
     end = LATER + direct.SUBMISSION_LOCK_MS
     assert direct.has_new_submission(option, now=end - 1)
     assert not direct.has_new_submission(option, now=end)
@@ -174,17 +176,41 @@ def test_one_lock_in_ten_minutes_begins_with_a_submission_that_came_to_nothing()
         now = LATER + after
         named = tuple(item for item in option.submissions if item.submitted_at <= now)
         by_then = attrs.evolve(option, submissions=named)
-        return id in direct.list_locking_submissions([by_then], known, now=now)
+        return id in direct.list_locking_submissions([by_then], known, a_payment(), now=now)
 
     assert locks(first, lasts - 1) and not locks(first, lasts)
     assert not locks(second, lasts) and not locks(second, every - 1)
     assert locks(third, every + lasts - 1) and not locks(third, every + lasts)
     assert not locks(first, lasts - 1, watched=False)
     assert not locks(second, lasts, watched=False)  # the first had its lock
-    assert locks(second, 2 * lasts - 1, receipt_ids=("receipt_1",))
-    assert not locks(second, 2 * lasts, receipt_ids=("receipt_1",))
+    paid = {"receipt_ids": ("receipt_1",), "amount": 100}
+    assert locks(second, 2 * lasts - 1, **paid)
+    assert not locks(second, 2 * lasts, **paid)
+    dust = {"receipt_ids": ("receipt_1",), "amount": 99}  # of 1,000
+    assert not locks(first, lasts - 1, **dust) and not locks(second, lasts, **dust)
     unknown = {third: tracked[third]}
-    assert direct.list_locking_submissions([option], unknown, now=LATER + every) == {third}
+    locking = direct.list_locking_submissions([option], unknown, a_payment(), now=LATER + every)
+    assert locking == {third}
+
+
+AMOUNTS = st.integers(1, 10**30)
+
+
+@given(AMOUNTS, st.integers(0, 9_999), st.data())
+def test_what_locks_pays_a_tenth_or_all_that_is_missing(
+    amount: int, tolerance_bps: int, data: st.DataObject
+) -> None:
+    """So ten transfers lock a Payment at most, and what would pay it always does."""
+    payment, locks = a_payment(amount=amount, tolerance_bps=tolerance_bps), 0
+    while payment.counted < payment.required:
+        least = direct.least_locking_amount(payment)
+        missing = payment.required - payment.counted
+        assert 1 <= least <= missing
+        assert least == missing or amount <= direct.MIN_LOCKING_PARTS * least < amount + 10
+        brought = least + data.draw(st.integers(0, missing))
+        payment = attrs.evolve(payment, counted=payment.counted + brought)
+        locks += 1
+    assert locks <= direct.MIN_LOCKING_PARTS
 
 
 # Hints.

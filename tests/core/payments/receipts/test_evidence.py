@@ -182,6 +182,14 @@ def test_a_look_does_what_the_table_says(known: str, shows: str) -> None:
         assert before.id in {receipt.id for receipt in weighed.receipts}
 
 
+def test_what_a_transaction_brings_is_right_but_for_its_finality() -> None:
+    brought = {shows: look([], observed).amount for shows, observed in SHOWS.items()}
+    assert {shows: amount for shows, amount in brought.items() if amount} == {
+        "young": 1_000, "final": 1_000, "moved-young": 1_000, "moved-final": 1_000,
+        "amount-young": 999, "amount-final": 999, "two-young": 1_007, "two-final": 1_007,
+    }  # fmt: skip
+
+
 @pytest.mark.parametrize("shows", SHOWS)
 @pytest.mark.parametrize("known", KNOWN)
 def test_a_second_look_at_the_same_changes_nothing(known: str, shows: str) -> None:

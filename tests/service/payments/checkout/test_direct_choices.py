@@ -21,11 +21,23 @@ from payments_core.errors import (
     UnsupportedChain,
     ValidationFailed,
 )
+from payments_core.payment_settings.record import PaymentTerms
 from payments_core.payments.options import operations
 from payments_core.payments.options.operations import MAX_OPTIONS
 from payments_core.tenants.record import PRODUCTS
-from tests.service.payer import Payer
-from tests.service.world import BASE, OTHER_WALLET, WALLET, World, atomic, once
+from tests.service.payer import Payer, coming
+from tests.service.world import (
+    BASE,
+    OTHER_WALLET,
+    STRANGER,
+    USDC,
+    WALLET,
+    World,
+    atomic,
+    once,
+)
+
+FULL = atomic("25.00")
 
 
 class TestWhatIsRefused:
@@ -294,6 +306,149 @@ class TestSelecting:
         assert payer.paid().status == "action_required"
         with pytest.raises((OptionExpired, InvalidState)):
             payer.refresh(option)
+
+
+class TestDust:
+    """What a stranger who has the Payment's secret sends and names, each time for a fee."""
+
+    def test_locks_no_longer_than_until_it_is_seen(self, world: World) -> None:
+        payer = Payer(world)
+        option, other = payer.select(payer.option()), payer.another()
+        payer.submit(option, payer.pay("0.000001", OTHER_WALLET))
+        with pytest.raises(OptionLocked):
+            payer.select(other)
+        world.run()
+        assert payer.status(option)[0] == payer.paid().status == "processing"
+        payer.select(other)
+        world.authorize(world.option(payer.payment))
+
+    def test_counts_and_stays_on_the_option_that_was_left(self, world: World) -> None:
+        payer = Payer(world)
+        option = payer.select(payer.option())
+        payer.submit(option, payer.pay("0.000001", OTHER_WALLET))
+        world.run()
+        world.authorize(world.option(payer.payment))
+        world.finish()
+        assert payer.status(option)[1:] == ("superseded", 1)
+        found = payer.paid()
+        assert (found.received, found.counted, found.excess) == (atomic("25.000001"), FULL, 1)
+        assert (found.status, "overpaid" in found.labels) == ("succeeded", True)
+        world.reconcile(payer.payment, "refund_excess")
+        world.finish()
+        assert (payer.paid().excess, payer.paid().refunded) == (0, 1)
+
+    def test_locks_where_together_it_is_a_tenth(self, world: World) -> None:
+        payer = Payer(world)
+        option, other = payer.select(payer.option()), payer.another()
+        for amount in ("1.00", "1.499999"):
+            payer.submit(option, payer.pay(amount, OTHER_WALLET))
+            world.run()
+            payer.another()
+        payer.submit(option, payer.pay("0.000001", OTHER_WALLET))
+        world.run()
+        with pytest.raises(OptionLocked):
+            payer.select(other)
+        world.advance(20)
+        assert payer.paid().received == atomic("2.50")
+        payer.select(other)
+
+    def test_begins_no_more_locks_than_invented_transactions(self, world: World) -> None:
+        """Named before it is sent, each locks for as long as no node knows it."""
+        payer = Payer(world)
+        escrow, locked = str(payer.paid().escrow_address), []
+        option = payer.select(payer.option())
+        for minute in range(10):
+            if minute % 2 == 0:
+                payer.submit(option, coming(f"dust-{minute}"))
+            try:
+                payer.another()
+            except OptionLocked:
+                locked.append(minute)
+            world.system.advance(59)
+            if minute % 2 == 1:
+                world.chain.transfer(USDC.address, None, escrow, 1, f"dust-{minute - 1}")
+                world.run()
+            world.system.advance(1)
+        assert locked == [0, 1]
+
+    def test_of_another_token_locks_nothing(self, world: World) -> None:
+        payer = Payer(world)
+        option, other = payer.select(payer.option()), payer.another()
+        escrow = str(payer.paid().escrow_address)
+        hash = world.chain.transfer(STRANGER, None, escrow, FULL, "made-up")
+        payer.submit(option, hash)
+        world.run()
+        payer.select(other)
+
+
+class TestAPartThatIsNoDust:
+    def test_each_of_three_thirds_locks_until_it_is_final(self, world: World) -> None:
+        payer = Payer(world, "0.30")
+        option, other = payer.select(payer.option()), payer.another()
+        for number in range(3):
+            payer.submit(option, payer.pay("0.10"))
+            world.run()
+            with pytest.raises(OptionLocked):
+                payer.select(other)
+            world.advance(20)
+            assert payer.paid().counted == (number + 1) * atomic("0.10")
+        world.finish()
+        assert payer.paid().status == "succeeded"
+
+    def test_the_last_cent_locks_as_a_whole_alone(self, world: World) -> None:
+        payer = Payer(world)
+        payer.pay("24.99")
+        world.advance(20)
+        option, other = payer.select(payer.option()), payer.another()
+        payer.submit(option, payer.pay("0.009999"))
+        world.run()
+        payer.select(other)
+        payer.submit(other, payer.pay("0.000001", OTHER_WALLET))
+        world.run()
+        payer.another()
+        world.advance(20)
+        assert payer.paid().counted == FULL
+
+    def test_what_covers_with_tolerance_locks(self, world: World) -> None:
+        world.service.payment_settings.replace(world.server, PaymentTerms(tolerance_bps=1_000))
+        payer = Payer(world)
+        payer.pay("22.49")
+        world.advance(20)
+        option, other = payer.select(payer.option()), payer.another()
+        payer.submit(option, payer.pay("0.01"))
+        world.run()
+        with pytest.raises(OptionLocked):
+            payer.select(other)
+
+    def test_a_reorg_ends_the_lock_and_its_return_begins_it_again(self, world: World) -> None:
+        world.chain.mine(60)
+        payer = Payer(world)
+        option, other = payer.select(payer.option()), payer.another()
+        payer.submit(option, payer.pay("10.00"))
+        world.run()
+        with pytest.raises(OptionLocked):
+            payer.select(other)
+        world.reorg(1, reinclude=True)
+        world.run()
+        with pytest.raises(OptionLocked):
+            payer.select(other)
+        world.reorg(2)
+        world.advance(20)
+        payer.select(other)
+
+    def test_what_is_locked_out_no_more_is_counted_for_the_option_before(
+        self, world: World
+    ) -> None:
+        """The choice changes before any node knows the transfer; nothing of it is lost."""
+        payer = Payer(world)
+        option = payer.select(payer.option())
+        world.authorize(world.option(payer.payment))
+        payer.submit(option, payer.pay("25.00"))
+        world.finish()
+        assert payer.status(option)[1:] == ("superseded", FULL)
+        found = payer.paid()
+        assert (found.received, found.excess, found.status) == (2 * FULL, FULL, "succeeded")
+        assert set(found.labels) == {"duplicate"}
 
 
 def test_a_retry_makes_no_second_option(world: World) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -21,7 +20,7 @@ from payments_core.payments.receipts.record import (
 )
 from payments_core.storage.jobs import Job
 from tests.service.faults import FaultyChain
-from tests.service.payer import INVENTED, Payer
+from tests.service.payer import INVENTED, Payer, coming
 from tests.service.world import BASE, OTHER_WALLET, USDC, WALLET, World, atomic
 
 FULL = atomic("25.00")
@@ -29,11 +28,6 @@ FULL = atomic("25.00")
 
 def invented(number: int) -> str:
     return f"0x{number:064x}"
-
-
-def coming(name: str) -> str:
-    """The hash that the simulated chain will give a transfer of that name."""
-    return "0x" + hashlib.sha256(f"{BASE}/{name}".encode()).hexdigest()
 
 
 class Counting(FaultyChain):
