@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from payments_core.payments.record import Payment
+from payments_core.storage.newest import find_newest
 from payments_core.storage.port import Page, Position, Snapshot, Where
 from payments_core.storage.records import Value
 
@@ -21,9 +22,7 @@ def find_payments(
     One that cannot be read is passed over with an alarm.
     """
     index, key, where = _choose_index(account_id, where)
-    return snapshot.find(
-        Payment, index, key, where=where, after=after, limit=limit, skip_damaged=True
-    )
+    return find_newest(snapshot, Payment, index, key, where=where, after=after, limit=limit)
 
 
 def _choose_index(

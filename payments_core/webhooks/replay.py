@@ -19,6 +19,7 @@ from payments_core.engine.ports import Ports
 from payments_core.errors import NotFound, ResourceConflict, ValidationFailed
 from payments_core.payments.record import Payment
 from payments_core.storage.jobs import Job
+from payments_core.storage.newest import find_newest
 from payments_core.storage.port import Page, Position, Snapshot, Transaction, Where
 from payments_core.tenants.authorization import Authority
 from payments_core.tenants.idempotency import once_per_key
@@ -91,8 +92,8 @@ class WebhookEvents:
         key = () if account_id is None else (account_id,)
         return self._storage.read(
             authority.partition,
-            lambda snapshot: snapshot.find(
-                Event, index, key, where=where, after=after, limit=limit, skip_damaged=True
+            lambda snapshot: find_newest(
+                snapshot, Event, index, key, where=where, after=after, limit=limit
             ),
         )
 

@@ -40,6 +40,52 @@ def test_a_reference_is_found_behind_any_number_of_newer_payments(short_world: W
     assert list_ids(world, referred("order-1"), Where("status", "=", first.status)) == [first.id]
 
 
+def walk(world: World, *where: Where, account_id: str | None = None) -> list[list[str]]:
+    """The ids on each page."""
+    pages: list[list[str]] = []
+    after: Position | None = None
+    while after is not None or not pages:
+        page = world.service.payments.list_briefly(
+            world.server, account_id=account_id, where=where, after=after, limit=2
+        )
+        pages.append([payment.id for payment in page.records])
+        after = page.next
+    return pages
+
+
+@pytest.mark.parametrize("of_one", [False, True])
+def test_a_day_is_found_behind_any_number_of_newer_payments(
+    short_world: World, of_one: bool
+) -> None:
+    """Nor are all that are older looked through."""
+    world, made = short_world, []
+    for _ in range(30):
+        made.append(world.payment().payment)
+        world.system.advance(1)
+    account_id = world.merchant.id if of_one else None
+    for first, last in ((0, 3), (8, 12), (24, 29), (29, 29)):
+        wanted = [payment.id for payment in made[first : last + 1]][::-1]
+        since, until = made[first].created_at, made[last].created_at
+        for where in (
+            (Where("created_at", ">=", since), Where("created_at", "<=", until)),
+            (Where("created_at", ">", since - 1), Where("created_at", "<", until + 1)),
+        ):
+            pages = walk(world, *where, account_id=account_id)
+            assert [id for page in pages for id in page] == wanted
+            assert all(pages[:-1])  # each but the last has one
+
+
+def test_what_was_made_at_one_instant_is_within_it_or_not(short_world: World) -> None:
+    world = short_world
+    made = sorted((world.payment().payment for _ in range(9)), key=lambda one: one.id)
+    at = made[0].created_at
+    for operator, value in (("<", at + 1), ("<=", at), (">", at - 1), (">=", at)):
+        pages = walk(world, Where("created_at", operator, value))  # type: ignore[arg-type]
+        assert [id for page in pages for id in page] == [one.id for one in reversed(made)]
+    for operator in ("<", ">"):
+        assert walk(world, Where("created_at", operator, at)) == [[]]  # type: ignore[arg-type]
+
+
 def test_a_reference_goes_with_the_other_filters(world: World) -> None:
     shared = [world.payment(reference="order-1").payment for _ in range(3)]
     world.payment(reference="order-2")

@@ -1,0 +1,58 @@
+"""Pages of lists that have the newest first, which begin and end where comparisons of time do."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from payments_core.storage.port import Page, Position, Snapshot, Where
+from payments_core.storage.records import R, Value
+
+
+def find_newest(
+    snapshot: Snapshot,
+    kind: type[R],
+    index: str,
+    key: Sequence[Value] = (),
+    *,
+    where: Sequence[Where] = (),
+    after: Position | None = None,
+    limit: int,
+) -> Page[R]:
+    """A page of an index that has `created_at` for its order, descending.
+
+    As `Snapshot.find` with `skip_damaged`; but what is newer than `where` allows is not walked
+    through to reach the first that is not, and the list ends at the first that is older.
+    """
+    page = snapshot.find(
+        kind, index, key, where=where, after=_start(where, after), limit=limit, skip_damaged=True
+    )
+    if page.next is not None and _is_older(page.next[0], where):
+        return Page(page.records, None)
+    return page
+
+
+def _start(where: Sequence[Where], after: Position | None) -> Position | None:
+    """The oldest of the positions from which nothing that is wanted is missed.
+
+    No id comes before the empty one, which so has all of its instant before it.
+    """
+    positions = [] if after is None else [after]
+    for item in where:
+        if item.column == "created_at" and isinstance(item.value, int):
+            if item.operator == "<":
+                positions.append((item.value, ""))
+            elif item.operator == "<=":
+                positions.append((item.value + 1, ""))
+    return min(positions, default=None)
+
+
+def _is_older(created_at: Value, where: Sequence[Where]) -> bool:
+    """Whether nothing at this instant or before it is wanted any more."""
+    assert isinstance(created_at, int)
+    for item in where:
+        if item.column == "created_at" and isinstance(item.value, int):
+            if item.operator == ">" and created_at <= item.value:
+                return True
+            if item.operator == ">=" and created_at < item.value:
+                return True
+    return False
