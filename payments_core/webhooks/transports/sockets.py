@@ -11,6 +11,7 @@ from __future__ import annotations
 import socket
 import ssl
 from collections.abc import Sequence
+from functools import cached_property
 
 from payments_core.http.connection_pool import IDLE_TIMEOUT_S, ConnectionKey, ConnectionPool
 from payments_core.http.deadline import require_time_left
@@ -35,9 +36,10 @@ class SocketTransport:
 
         `idle_s`: how long a connection waits for its next request before it is closed.
         """
-        self._tls = ssl.create_default_context() if tls is None else tls
-        if not self._tls.check_hostname or self._tls.verify_mode != ssl.CERT_REQUIRED:
-            raise ValueError("the TLS context must verify certificates and names")
+        if tls is not None:
+            if not tls.check_hostname or tls.verify_mode != ssl.CERT_REQUIRED:
+                raise ValueError("the TLS context must verify certificates and names")
+            self._tls = tls
         self._idle: ConnectionPool[socket.socket] = ConnectionPool(idle_s)
 
     def send(
@@ -65,6 +67,11 @@ class SocketTransport:
     def close(self) -> None:
         """Close the connections that wait; those in use end with their request."""
         self._idle.close()
+
+    @cached_property
+    def _tls(self) -> ssl.SSLContext:
+        # Reading the system's authorities takes longer than all else that a service does to start.
+        return ssl.create_default_context()
 
     def _send_and_receive(
         self, key: ConnectionKey, connection: socket.socket, data: bytes, deadline: Deadline
