@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import logging
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from payments_core_http.routing import Credential, Route
 
 UNAVAILABLE_RETRY_MS = 1 * SECOND
+
+_MAX_KEPT = 10_000
 
 APP_CREDENTIALS: frozenset[Credential] = frozenset(
     {"server_key", "bearer_key", "client_token", "session_token"}
@@ -89,6 +91,7 @@ class Throttle:
         self._trusted = trusted_proxies
         self._clock = clock or SystemClock()
         self._is_broken = False
+        self._kept_checks: dict[Hashable, list[PolicyCheck]] = {}
 
     def check_address(self, rate_context: RateLimitContext, environ: Mapping[str, Any]) -> None:
         """Count the request for its address. Raises RateLimited, also where that is blocked."""
@@ -99,16 +102,29 @@ class Throttle:
         policy_states = self._check_policies(
             rate_context,
             [*policies, *[None] * len(client)],
-            [
-                *(self._policy_check(PER_ADDRESS, one.name, one.multiple) for one in client),
-                *(self._abuse_check(one, cost=0) for one in client),
-            ],
+            self._kept_checks.get(client[0].name) or self._keep_address_checks(client),
         )
         blocked = [state for state in policy_states[len(client) :] if not state.admitted]
         if blocked:
             longest = max(blocked, key=lambda state: state.reset_at)
             raise self._refusal(rate_context, None, longest, "abuse_blocked")
         self._require_admitted(rate_context, policies)
+
+    def _keep_address_checks(self, client: tuple[CountedNetwork, ...]) -> list[PolicyCheck]:
+        return self._keep(
+            client[0].name,  # which the networks around it follow from
+            [
+                *(self._policy_check(PER_ADDRESS, one.name, one.multiple) for one in client),
+                *(self._abuse_check(one, cost=0) for one in client),
+            ],
+        )
+
+    def _keep(self, key: Hashable, policy_checks: list[PolicyCheck]) -> list[PolicyCheck]:
+        """Keep what is counted for nearly every request: to make it takes longer than to count."""
+        if len(self._kept_checks) >= _MAX_KEPT:
+            self._kept_checks.clear()
+        self._kept_checks[key] = policy_checks
+        return policy_checks
 
     def count_unknown_path(
         self, rate_context: RateLimitContext, environ: Mapping[str, Any]
@@ -192,11 +208,18 @@ class Throttle:
         if self._limiter is None or route.credential not in APP_CREDENTIALS:
             return
         policies = list_app_policies(route.method, route.path)
-        subject = {"environment": environment.id, "app": environment.app_id}
-        policy_checks = [
-            self._policy_check(policy, subject[policy.subject], own=environment.rate_limits)
-            for policy in policies
-        ]
+        # Its own limits change with its version.
+        key = (environment.id, environment.version, route.method, route.path)
+        policy_checks = self._kept_checks.get(key)
+        if policy_checks is None:
+            subject = {"environment": environment.id, "app": environment.app_id}
+            policy_checks = self._keep(
+                key,
+                [
+                    self._policy_check(policy, subject[policy.subject], own=environment.rate_limits)
+                    for policy in policies
+                ],
+            )
         self._check_policies(rate_context, policies, policy_checks)
         self._require_admitted(rate_context, policies)
 

@@ -66,7 +66,9 @@ class Metrics:
             if not metric.at_scrape
         }
         self._children: dict[tuple[str, ...], Any] = {}
-        self._in_flight = self._families["payments_http_requests_in_flight"]
+        self._in_flight: set[ObservedRequest] = set()
+        in_flight = self._families["payments_http_requests_in_flight"]
+        in_flight.set_function(lambda: len(self._in_flight))
         self._alarms = _AlarmHandler(self)
         self._watched: list[Any] = []
         for metric in METRICS:
@@ -110,11 +112,11 @@ class Metrics:
     def observe_request(
         self, request: ObservedRequest, environ: Mapping[str, Any]
     ) -> AbstractContextManager[object]:
-        self._in_flight.inc()
+        self._in_flight.add(request)
         return _Timer(lambda took_s, failure: self._record_request(request, took_s))
 
     def _record_request(self, request: ObservedRequest, took_s: float) -> None:
-        self._in_flight.dec()
+        self._in_flight.discard(request)
         route, method = request.route, request.method
         status_class = f"{request.status // 100}xx"
         self._child("payments_http_requests_total", route, method, status_class).inc()

@@ -26,7 +26,7 @@ OTHER_METHOD = "_OTHER"
 _log = logging.getLogger("payments_core_http.access")
 
 
-@attrs.define
+@attrs.define(eq=False)
 class ObservedRequest:
     """One request, of which more is known as it goes on; `status` is set when it has ended.
 

@@ -274,3 +274,16 @@ def test_a_fault_in_letting_in_does_not_end_the_listening(
         with socket.create_connection(("127.0.0.1", server.port), timeout=10):
             assert tried.wait(10)
     assert ask(server, "GET", "/healthz")[0].status == 200
+
+
+def test_an_answer_without_a_body_does_not_end_its_connection(
+    served: tuple[Door, Server],
+) -> None:
+    _, server = served
+    with socket.create_connection(("127.0.0.1", server.port), timeout=10) as client:
+        client.sendall(b"OPTIONS /v2/partners/config HTTP/1.1\r\nHost: h\r\n\r\n")
+        head = client.recv(65_536).decode("latin-1").lower()
+        assert head.startswith("http/1.1 204") and head.endswith("\r\n\r\n")
+        assert not any(name in head for name in ("connection:", "content-length:", "transfer-"))
+        client.sendall(b"GET /healthz HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n")
+        assert client.recv(65_536).startswith(b"HTTP/1.1 200")
