@@ -247,6 +247,7 @@ storm: $(READY) ## Let hostile clients at the server, 20 s for each attack; STOR
 
 .PHONY: bench
 bench: $(READY) ## Measure the pipeline, storages, servers, webhooks, limiters, an EVM chain and Citus; half an hour
+	@$(PY) -m benchmarks.reach
 	@$(PY) -m benchmarks.pipeline $(ARGS)
 	@$(PY) -m benchmarks.sqlite_group_commit
 	@$(PY) -m benchmarks.serve_postgres

@@ -307,7 +307,7 @@ def deliveries(meter: Meter, cluster: Cluster, runs: int) -> None:
 def served(meter: Meter, cluster: Cluster, seconds: float) -> None:
     """Creates through `payments serve` in mode production: processor time, WAL, and rate."""
     with tempfile.TemporaryDirectory() as folder:
-        deployment = serve_postgres.Deployment(Path(folder), cluster)
+        deployment = serve_postgres.Deployment(Path(folder), cluster.url())
         with deployment.serving(1) as ports:
             deployment.prepare(ports[0])
         for processes in (1, 2):

@@ -202,34 +202,49 @@ class Rows:
         ]
 
 
-def bare(schema_of: Path, template: Template, runs: int) -> float:
-    """Seconds for `runs` transactions of the template's rows, with fresh ids, durably."""
-    with tempfile.TemporaryDirectory() as folder:
-        connection = sqlite3.connect(Path(folder) / "bare.db", isolation_level=None)
-        connection.execute("PRAGMA journal_mode=WAL")
-        connection.execute("PRAGMA synchronous=FULL")
+class BareWriter:
+    """Writes a template's rows into a fresh file, in one durable transaction each time."""
+
+    def __init__(self, path: Path, schema_of: Path, template: Template) -> None:
+        self._template = template
+        self._connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+        self._connection.execute("PRAGMA journal_mode=WAL")
+        self._connection.execute("PRAGMA synchronous=FULL")
         for (statement,) in sqlite3.connect(schema_of).execute(
             "SELECT sql FROM sqlite_master WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite_%'"
         ):
-            connection.execute(statement)
-        statements = {
+            self._connection.execute(statement)
+        self._statements = {
             table: f"INSERT OR REPLACE INTO {table} VALUES ({', '.join('?' * len(row))})"
             for table, row in template
         }
+
+    def write(self, n: int) -> None:
+        """Write them with the ids of number `n`; by one thread at a time."""
+        mark = f"{n:08d}"
+        self._connection.execute("BEGIN IMMEDIATE")
+        for table, row in self._template:
+            # Unique columns get fresh values, as in the pipeline; bodies stay as they are.
+            fresh = tuple(
+                mark + value if isinstance(value, str) and 8 < len(value) < 300 else value
+                for value in row[1:]
+            )
+            self._connection.execute(self._statements[table], (row[0], *fresh))
+        self._connection.execute("COMMIT")
+
+    def close(self) -> None:
+        self._connection.close()
+
+
+def bare(schema_of: Path, template: Template, runs: int) -> float:
+    """Seconds for `runs` transactions of the template's rows, with fresh ids, durably."""
+    with tempfile.TemporaryDirectory() as folder:
+        writer = BareWriter(Path(folder) / "bare.db", schema_of, template)
         started = time.perf_counter()
         for n in range(runs):
-            mark = f"{n:08d}"
-            connection.execute("BEGIN IMMEDIATE")
-            for table, row in template:
-                # Unique columns get fresh values, as in the pipeline; bodies stay as they are.
-                fresh = tuple(
-                    mark + value if isinstance(value, str) and 8 < len(value) < 300 else value
-                    for value in row[1:]
-                )
-                connection.execute(statements[table], (row[0], *fresh))
-            connection.execute("COMMIT")
+            writer.write(n)
         seconds = time.perf_counter() - started
-        connection.close()
+        writer.close()
     return seconds
 
 

@@ -46,8 +46,8 @@ Template = Sequence[tuple[str, tuple[str, ...], tuple[Any, ...]]]
 class Deployment:
     """Settings in a folder, an app with a key, and an account that is paid."""
 
-    def __init__(self, folder: Path, cluster: Cluster) -> None:
-        self.cluster = cluster
+    def __init__(self, folder: Path, storage_url: str) -> None:
+        self.storage_url = storage_url
         self.config = folder / "payments.toml"
         (folder / "ring").write_text(KeyRing.generate())
         (folder / "ring").chmod(0o600)
@@ -60,7 +60,7 @@ public_url = "https://pay.example.com"
 [keys]
 ring_file = "{folder}/ring"
 [storage]
-url = "{cluster.url()}"
+url = "{storage_url}"
 [limiter]
 url = "memory:"
 [limits]
@@ -129,15 +129,28 @@ level = "error"
             f"Content-Length: {len(body)}\r\n\r\n{body}"
         )
 
+    def make(self, port: int, key: str) -> str:
+        """Make a Payment; its id."""
+        client = ApiClient(f"http://127.0.0.1:{port}")
+        made = client.call(
+            "POST", "/v2/payments", self.payment, authorization=self.credential, key=key
+        )
+        assert made.status == 201, made.body
+        id: str = made.document["id"]
+        return id
+
+    def read_request(self, id: str) -> str:
+        """A read of that Payment."""
+        return (
+            f"GET /v2/payments/{id} HTTP/1.1\r\nHost: bench\r\n"
+            f"Authorization: {self.credential}\r\n\r\n"
+        )
+
     def written(self, port: int) -> Template:
-        """The rows that one create inserts."""
-        with psycopg.connect(self.cluster.url()) as connection:
+        """The rows that one create inserts into PostgreSQL."""
+        with psycopg.connect(self.storage_url) as connection:
             before = read_rows(connection)
-            client = ApiClient(f"http://127.0.0.1:{port}")
-            made = client.call(
-                "POST", "/v2/payments", self.payment, authorization=self.credential, key="template"
-            )
-            assert made.status == 201, made.body
+            self.make(port, "template")
             connection.rollback()
             after = read_rows(connection)
         return [
@@ -213,7 +226,7 @@ def main() -> None:
         tempfile.TemporaryDirectory() as folder,
         Cluster(settings={"shared_buffers": "256MB"}) as cluster,
     ):
-        deployment = Deployment(Path(folder), cluster)
+        deployment = Deployment(Path(folder), cluster.url())
         with deployment.serving(2) as (first, second):
             deployment.prepare(first)
             request = deployment.request()

@@ -167,7 +167,7 @@ def serving(name: str, facts: Path, port: int | None = None) -> Iterator[Running
         start_new_session=True,  # a group of its own, so that no child is left
     )
     try:
-        _wait_for(process, port)
+        wait_until(process, lambda: is_answering(port))
         yield Running(name, process, port)
     finally:
         kill_group(process)
@@ -199,9 +199,10 @@ def is_answering(port: int) -> bool:
         return False
 
 
-def _wait_for(process: subprocess.Popen[bytes], port: int) -> None:
+def wait_until(process: subprocess.Popen[bytes], is_ready: Callable[[], bool]) -> None:
+    """Wait for a process that was just started. Raises RuntimeError where it ends, or is late."""
     deadline = time.monotonic() + START_S
-    while not is_answering(port):
+    while not is_ready():
         if process.poll() is not None or time.monotonic() > deadline:
             raise RuntimeError(f"{process.args!r} does not answer")
         time.sleep(0.05)

@@ -1,0 +1,250 @@
+"""How far the service is from what it is to reach, in one table.
+
+    python -m benchmarks.reach [--seconds 2] [--rounds 5]
+
+Beside it stand `stripe-stateful-mock` (Node.js, in memory, nothing durable, nothing checked), which
+npm installs into a temporary folder; a bare script that writes the rows of a create behind the same
+server; and bare psycopg. `payments serve` runs in mode production, with credential, limits (out of
+the way), idempotency, validation, durable commits and events. Rounds are interleaved; what is told
+are medians, and medians of the ratios in a round. Everything shares this machine's cores.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from benchmarks import pipeline, serve_postgres, stripe_mock
+from payments_core_http.cli.child_processes import ChildProcess
+from tests.servers.cluster import Cluster
+
+CONNECTIONS = 32
+STARTS = 5
+
+
+@attrs.frozen
+class Target:
+    """What is asked, again and again."""
+
+    port: int
+    request: str
+    status: str
+
+
+@attrs.frozen
+class Line:
+    """One line of the table."""
+
+    what: str
+    at_least: str
+    aim: str
+    measured: str
+
+    def __str__(self) -> str:
+        return f"| {self.what} | {self.at_least} | {self.aim} | {self.measured} |"
+
+
+def rate(target: Target, seconds: float) -> float:
+    """Answers a second over all connections."""
+    told = _ask("benchmarks.serving_clients", target, seconds=seconds)
+    per_second: float = told["answers"] / told["seconds"]
+    return per_second
+
+
+def p99_ms(target: Target, per_second: float, seconds: float) -> float:
+    """Of the answers' times, at that pace."""
+    told = _ask("benchmarks.paced_clients", target, rate=per_second, seconds=seconds)
+    longest: float = told["p99_ms"]
+    return longest
+
+
+def _ask(module: str, target: Target, **more: Any) -> Mapping[str, Any]:
+    asked = {**attrs.asdict(target), "connections": CONNECTIONS, **more}
+    done = subprocess.run(
+        [sys.executable, "-m", module, json.dumps(asked)], stdout=subprocess.PIPE, check=True
+    )
+    told: Mapping[str, Any] = json.loads(done.stdout)
+    return told
+
+
+def interleave(targets: Mapping[str, Target], rounds: int, seconds: float) -> Mapping[str, Any]:
+    """The rates of each target, round by round."""
+    rates: dict[str, list[float]] = {name: [] for name in targets}
+    for _ in range(rounds):
+        for name, target in targets.items():
+            rates[name].append(rate(target, seconds))
+    for name, found in rates.items():
+        spread = f"{min(found):.0f} to {max(found):.0f}"
+        print(f"{name:28} {statistics.median(found):8.0f}/s   {spread}", flush=True)
+    return rates
+
+
+def ratio(rates: Mapping[str, list[float]], ours: str, theirs: str) -> str:
+    """The median of the rounds' ratios."""
+    pairs = zip(rates[ours], rates[theirs], strict=True)
+    return f"{statistics.median(one / other for one, other in pairs):.2f} ×"
+
+
+@contextmanager
+def sqlite_targets(stack: ExitStack) -> Iterator[dict[str, Target]]:
+    """`payments serve` on an SQLite file, and the bare script behind the same server."""
+    folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+    path = folder / "payments.db"
+    deployment = serve_postgres.Deployment(folder, f"sqlite:///{path}")
+    [port] = stack.enter_context(deployment.serving(1))
+    deployment.prepare(port)
+    made: list[str] = []
+    rows = pipeline.Rows(path)
+    deployment.make(port, "first")  # what only the first one writes is not counted
+    template = rows.changed(lambda: made.append(deployment.make(port, "template")))
+    facts = folder / "bare.json"
+    answer = "x" * 1_800  # as long as a Payment
+    facts.write_text(json.dumps({"schema_of": str(path), "template": template, "answer": answer}))
+    bare = ChildProcess("bare script", "benchmarks.bare_sqlite", [str(facts)])
+    stack.callback(bare.end)
+    print(f"A create on SQLite writes {len(template)} rows.")
+    yield {
+        "read": Target(port, deployment.read_request(made[0]), "200"),
+        "create": Target(port, deployment.request(), "201"),
+        "bare create": Target(int(bare.wait_until_ready()["port"]), deployment.request(), "201"),
+    }
+
+
+def over_sqlite(rounds: int, seconds: float) -> list[Line]:
+    """Reads and creates, beside the mock and the bare script, and p99 at half the peak."""
+    with ExitStack() as stack, sqlite_targets(stack) as targets:
+        mock = False
+        try:
+            folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+            port, read = stack.enter_context(stripe_mock.stripe_mock(folder))
+            targets["mock, read"] = Target(port, read, "200")
+            targets["mock, create"] = Target(port, stripe_mock.CREATE, "200")
+            mock = True
+        except stripe_mock.NoMock as reason:
+            print(f"Without the mock: {reason}")
+        rates = interleave(targets, rounds, seconds)
+        paced = {
+            name: p99_ms(targets[name], statistics.median(rates[name]) / 2, rounds * seconds)
+            for name in ("read", "create")
+        }
+    beside_mock = [
+        Line("read, beside the mock", "1.0 ×", "1.5 ×", ratio(rates, "read", "mock, read")),
+        Line("create on SQLite, beside the mock in memory", "0.4 ×", "1.0 ×",
+             ratio(rates, "create", "mock, create")),
+    ]  # fmt: skip
+    return [
+        *(beside_mock if mock else ()),
+        Line("create on SQLite, beside the bare script behind the same server", "0.5 ×", "0.8 ×",
+             ratio(rates, "create", "bare create")),
+        *(
+            Line(f"p99 at half the peak, {name} on SQLite", "25 ms", "10 ms", f"{found:.0f} ms")
+            for name, found in paced.items()
+        ),
+    ]  # fmt: skip
+
+
+def authorize(rounds: int, runs: int = 200) -> Line:
+    """Authorizations through WSGI beside the bare script, in one thread."""
+    with tempfile.TemporaryDirectory() as folder:
+        bench = pipeline.Bench(Path(folder))
+        prepared = bench.option()
+        template = pipeline.Rows(bench.path).changed(lambda: bench.authorize(prepared))
+        ratios = []
+        for _ in range(rounds):
+            ready = iter([bench.option() for _ in range(runs)])
+            ours = pipeline.timed(lambda: bench.authorize(next(ready)), runs)  # noqa: B023
+            ratios.append(ours / (runs / pipeline.bare(bench.path, template, runs)))
+        bench.close()
+    return Line("authorize on SQLite (WSGI), beside its bare script", "0.35 ×", "0.6 ×",
+                f"{statistics.median(ratios):.2f} ×")  # fmt: skip
+
+
+def over_postgres(rounds: int, seconds: float) -> Line:
+    """Creates of one `payments serve`, beside bare psycopg in one process of eight threads."""
+    ratios = []
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        Cluster(settings={"shared_buffers": "256MB"}) as cluster,
+    ):
+        deployment = serve_postgres.Deployment(Path(folder), cluster.url())
+        with deployment.serving(1) as ports:
+            deployment.prepare(ports[0])
+            request = deployment.request()
+            serve_postgres.served(ports, request, seconds)
+            template = deployment.written(ports[0])
+            for _ in range(rounds):
+                ours, _ = serve_postgres.served(ports, request, seconds)
+                ratios.append(ours / serve_postgres.bare(cluster.url(), template, 1, seconds))
+    return Line("create on PostgreSQL, beside bare psycopg", "0.5 ×", "0.7 ×",
+                f"{statistics.median(ratios):.2f} ×")  # fmt: skip
+
+
+def at_rest() -> list[Line]:
+    """The sandbox: until it is ready, and its memory then; `--help`, and the import."""
+    ready_s, resident = [], []
+    for _ in range(STARTS):
+        with tempfile.TemporaryDirectory() as folder:
+            arguments = ["sandbox", "--port", "0", "--data", folder, "--json"]
+            began = time.perf_counter()
+            sandbox = ChildProcess("sandbox", "payments_core_http.cli", arguments)
+            try:
+                sandbox.wait_until_ready()
+                ready_s.append(time.perf_counter() - began)
+                status = Path(f"/proc/{sandbox.pid}/status").read_text()
+                resident.append(int(status.partition("VmRSS:")[2].split()[0]) / 1024)
+            finally:
+                sandbox.end()
+    helped = _time_of("-m", "payments_core_http.cli", "--help")
+    imported = _time_of("-c", "import payments_core") - _time_of("-c", "pass")
+    return [
+        Line("resident memory of `payments sandbox` at rest", "120 MB", "80 MB",
+             f"{statistics.median(resident):.0f} MB"),
+        Line("`payments sandbox` is ready", "1.3 s", "", f"{statistics.median(ready_s):.2f} s"),
+        Line("`payments --help`", "150 ms", "", f"{helped * 1000:.0f} ms"),
+        Line("`import payments_core`", "", "", f"{imported * 1000:.0f} ms"),
+    ]  # fmt: skip
+
+
+def _time_of(*arguments: str) -> float:
+    """The median seconds of a Python with these arguments."""
+
+    def once() -> float:
+        began = time.perf_counter()
+        subprocess.run([sys.executable, *arguments], stdout=subprocess.DEVNULL, check=True)
+        return time.perf_counter() - began
+
+    return statistics.median(once() for _ in range(STARTS))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--seconds", type=float, default=2.0)
+    options = parser.parse_args()
+    parts: list[Callable[[], list[Line]]] = [
+        lambda: over_sqlite(options.rounds, options.seconds),
+        lambda: [authorize(options.rounds)],
+        lambda: [over_postgres(options.rounds, options.seconds)],
+        at_rest,
+    ]
+    lines = [line for part in parts for line in part()]
+    load = ", ".join(f"{one:.1f}" for one in os.getloadavg())
+    print(f"\n{os.cpu_count()} cores, load averages at the end {load}\n")
+    print("| What | At least | Aim | Measured |\n| - | - | - | - |")
+    print(*lines, sep="\n")
+
+
+if __name__ == "__main__":
+    main()
