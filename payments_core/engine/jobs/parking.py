@@ -100,14 +100,18 @@ class ParkingPolicy:
         until = self._clock.now() + min(doubled, MAX_BACK_OFF_MS)
         self._rewrite(claimed, _delay_until(queue, job, until))
 
-    def release_unstarted(self, claimed: Iterable[ClaimedJob]) -> None:
+    def release_unstarted(
+        self, claimed: Iterable[ClaimedJob], *, until: Instant | None = None
+    ) -> None:
         """Claimed jobs were not begun: they are due again at once, as if not claimed.
 
-        One commit for each partition.
+        Or when `until` comes. One commit for each partition.
         """
         by_partition: dict[str, list[tuple[ClaimedJob, Job]]] = defaultdict(list)
         for item in claimed:
             released = attrs.evolve(item.job, lease_until=0, claims=item.job.claims - 1, holder="")
+            if until is not None:
+                released = attrs.evolve(released, due_at=until)
             by_partition[item.partition].append((item, released))
         for partition, changes in by_partition.items():
             self._rewrite_all(partition, changes)
