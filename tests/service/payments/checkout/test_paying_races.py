@@ -88,3 +88,29 @@ def test_one_hint_sent_by_many_is_looked_at_once_and_the_cap_holds(world: World)
     world.finish()
     assert payer.status(option) == ("succeeded", None, FULL)
     assert payer.paid().received == FULL
+
+
+def test_dust_that_is_seen_while_the_choice_changes_is_counted_once(world: World) -> None:
+    other_process = world.restarted()
+    for _ in range(4):
+        payer = Payer(world)
+        option, other = payer.select(payer.option()), payer.another()
+        payer.submit(option, payer.pay("0.000001"))
+        outcomes = at_once(
+            [
+                lambda: other_process.worker("sandbox").run_until_idle(),
+                lambda payer=payer, other=other: payer.select(other),
+                lambda payer=payer: world.option(payer.payment),
+            ]
+        )
+        assert set(kinds(outcomes)) <= {
+            "int",
+            "DirectOptionDetails",
+            "OptionDetails",
+            "OptionLocked",
+        }
+        world.finish()
+        payer.select(other)  # nothing locks any more, however they met
+        found = payer.paid()
+        assert (found.received, found.counted, found.sighted) == (1, 1, ())
+        assert [payer.status(one)[2] for one in (option, other)] == [1, 0]
