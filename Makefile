@@ -92,6 +92,11 @@ types: $(READY) ## Check the types of both packages, and of the scripts
 		examples/custom_bank.py examples/custom_chain.py examples/flask_shop.py examples/marketplace.py examples/mobile_backend.py \
 		examples/subscription.py examples/webhook_receiver.py examples/fastapi_bridge.py
 
+# Not in `check`: it needs Node.js, and tests/test_public_interface.py holds what it has found so far.
+.PHONY: public-types
+public-types: $(READY) ## Hold the types of the public API complete, by pyright; needs Node.js; a minute
+	@$(PY) -m tests.public_types
+
 .PHONY: tidy
 tidy: $(READY) ## Check import directions, names, sizes and words
 	@$(PY) -m pytest -q tests/test_tidy.py

@@ -20,7 +20,7 @@ class UnknownAdapter(ValueError):
             f"no {what} for {scheme!r}; installed: {', '.join(installed) or 'none'}{hint}"
         )
         self.scheme = scheme
-        self.installed = tuple(installed)
+        self.installed: tuple[str, ...] = tuple(installed)
 
 
 def scheme_of(url: str) -> str:

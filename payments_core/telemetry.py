@@ -13,6 +13,8 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Literal, Protocol
 
+import attrs
+
 AttemptOutcome = Literal[
     "delivered", "refused", "failing", "no_answer", "unresolved", "forbidden", "postponed"
 ]
@@ -53,6 +55,7 @@ class Telemetry(Protocol):
         """A chain could not be scanned."""
 
 
+@attrs.frozen
 class NoopTelemetry:
     """Listens to nothing."""
 

@@ -39,7 +39,7 @@ LEGACY_PREFIX = "/sdk/v1/"
 
 RateLimitReason = Literal["rate_limit_exceeded", "rate_limiter_unavailable", "abuse_blocked"]
 
-logger = logging.getLogger("payments_core_http")
+logger: logging.Logger = logging.getLogger("payments_core_http")
 
 
 @attrs.frozen

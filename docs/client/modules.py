@@ -82,7 +82,7 @@ def _resources(methods: list[Method], *, asynchronous: bool) -> str:
     parts = []
     for (_, resource), rows in groupby(methods, lambda one: (one.client, one.resource)):
         lines = [
-            f"    {row.name} = {kind[row.function in paged]}(operations.{row.function})"
+            f"    {row.name}: Final = {kind[row.function in paged]}(operations.{row.function})"
             for row in rows
         ]
         name = class_name(resource)
@@ -106,7 +106,7 @@ def _resources(methods: list[Method], *, asynchronous: bool) -> str:
         )
     return (
         f'"""The resources of the {"asynchronous " if asynchronous else ""}clients."""\n\n'
-        f"{_FUTURE}"
+        f"{_FUTURE}from typing import Final\n\n"
         "from payments_core_http.client import operations\n"
         f"from payments_core_http.client.{module} import "
         f"{prefix}Connection, {prefix}Resource, listing, sending\n\n\n"

@@ -47,7 +47,7 @@ class RemoteCalls:
         self._limits = (limit, max(1, limit - 1), max(1, limit - 2))
         self._changed = threading.Condition()
         self._running: dict[object, tuple[tuple[_Key, ...], float]] = {}
-        self.waiting = 0
+        self.waiting: int = 0
         """How many requests wait for a turn."""
 
     @contextmanager

@@ -44,9 +44,9 @@ class StateMachine:
         actions: Mapping[str, str] | None = None,
     ):
         self.name = name
-        self.actions = actions or {}
-        self.transitions = tuple(transitions)
-        self.terminal = frozenset(terminal)
+        self.actions: Mapping[str, str] = actions or {}
+        self.transitions: tuple[Transition, ...] = tuple(transitions)
+        self.terminal: frozenset[str] = frozenset(terminal)
         self._table = {(row.source, row.trigger): row for row in self.transitions}
         if len(self._table) != len(self.transitions):
             raise ValueError(f"{name}: two rows share a source and a trigger")

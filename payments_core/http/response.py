@@ -68,8 +68,8 @@ class ResponseReader:
     def __init__(self, connection: socket.socket, deadline: Deadline) -> None:
         self._connection = connection
         self._deadline = deadline
-        self.buffer = bytearray()
-        self.begun = False
+        self.buffer: bytearray = bytearray()
+        self.begun: bool = False
 
     def receive(self) -> bool:
         """Wait for bytes; False where the connection ends. Raises OSError, TimeoutError too."""

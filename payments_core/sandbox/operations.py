@@ -101,7 +101,7 @@ class Sandbox:
         self._worker = worker
         self._payouts = SandboxPayouts(ports, bank)
         self._wake = wake
-        self.bank_deposits = BankDeposits(
+        self.bank_deposits: BankDeposits = BankDeposits(
             ports,
             funding_bank,
             wake_notices,

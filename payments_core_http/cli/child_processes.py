@@ -147,8 +147,8 @@ class SandboxChild:
             "payments_core_http.cli",
             ["sandbox", "--json", "--port", str(port), "--data", str(data), *options],
         )
-        self.facts = self._child.wait_until_ready()
-        self.ready_s = time.monotonic() - started
+        self.facts: Mapping[str, Any] = self._child.wait_until_ready()
+        self.ready_s: float = time.monotonic() - started
         """How long it took to become ready."""
 
     @property
@@ -185,7 +185,7 @@ class ReceiverChild:
     def __init__(self) -> None:
         """Start it and wait until it listens. Raises ChildFailed."""
         self._child = ChildProcess("webhook receiver", "payments_core_http.cli.receiver")
-        self.url = f"http://127.0.0.1:{self._child.wait_until_ready()['port']}"
+        self.url: str = f"http://127.0.0.1:{self._child.wait_until_ready()['port']}"
 
     @property
     def pid(self) -> int:

@@ -117,8 +117,8 @@ class ForwardingServer(ThreadingHTTPServer):
         self.target = target
         self.tell = tell
         self.secret = ""
-        self.path = f"/{secrets.token_hex(12)}"
-        self.url = f"http://127.0.0.1:{self.server_port}{self.path}"
+        self.path: str = f"/{secrets.token_hex(12)}"
+        self.url: str = f"http://127.0.0.1:{self.server_port}{self.path}"
 
     def serve(self) -> None:
         """Serve until a signal ends it."""

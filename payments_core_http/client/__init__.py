@@ -8,10 +8,10 @@ from __future__ import annotations
 
 try:
     import httpx as _httpx  # noqa: F401
-except ImportError as error:  # pragma: no cover
+except ImportError as _error:  # pragma: no cover
     raise ImportError(
         "payments_core_http.client needs httpx: pip install 'payments-core[client]'"
-    ) from error
+    ) from _error
 
 from payments_core.webhooks.receiver import ReceivedEvent, WebhookRefused
 from payments_core.webhooks.receiver import verify as verify_webhook

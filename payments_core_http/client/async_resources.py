@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from payments_core_http.client import operations
 from payments_core_http.client.async_connection import (
     AsyncConnection,
@@ -15,142 +17,142 @@ from payments_core_http.client.async_connection import (
 class AsyncPartner(AsyncResource):
     """Operations on partner."""
 
-    read_config = sending(operations.partner_read_config)
+    read_config: Final = sending(operations.partner_read_config)
 
 
 class AsyncPaymentSettings(AsyncResource):
     """Operations on payment settings."""
 
-    read = sending(operations.payment_settings_read)
-    replace = sending(operations.payment_settings_replace)
+    read: Final = sending(operations.payment_settings_read)
+    replace: Final = sending(operations.payment_settings_replace)
 
 
 class AsyncClientSessions(AsyncResource):
     """Operations on client sessions."""
 
-    create = sending(operations.client_sessions_create)
-    revoke = sending(operations.client_sessions_revoke)
+    create: Final = sending(operations.client_sessions_create)
+    revoke: Final = sending(operations.client_sessions_revoke)
 
 
 class AsyncAccounts(AsyncResource):
     """Operations on accounts."""
 
-    create = sending(operations.accounts_create)
-    list = listing(operations.accounts_list)
-    read = sending(operations.accounts_read)
-    change = sending(operations.accounts_change)
-    read_balances = sending(operations.accounts_read_balances)
-    read_capabilities = sending(operations.accounts_read_capabilities)
-    set_handle = sending(operations.accounts_set_handle)
-    set_settlement = sending(operations.accounts_set_settlement)
+    create: Final = sending(operations.accounts_create)
+    list: Final = listing(operations.accounts_list)
+    read: Final = sending(operations.accounts_read)
+    change: Final = sending(operations.accounts_change)
+    read_balances: Final = sending(operations.accounts_read_balances)
+    read_capabilities: Final = sending(operations.accounts_read_capabilities)
+    set_handle: Final = sending(operations.accounts_set_handle)
+    set_settlement: Final = sending(operations.accounts_set_settlement)
 
 
 class AsyncWallets(AsyncResource):
     """Operations on wallets."""
 
-    add = sending(operations.wallets_add)
-    list = listing(operations.wallets_list)
-    create_challenge = sending(operations.wallets_create_challenge)
-    remove = sending(operations.wallets_remove)
+    add: Final = sending(operations.wallets_add)
+    list: Final = listing(operations.wallets_list)
+    create_challenge: Final = sending(operations.wallets_create_challenge)
+    remove: Final = sending(operations.wallets_remove)
 
 
 class AsyncVerifications(AsyncResource):
     """Operations on verifications."""
 
-    start = sending(operations.verifications_start)
-    list = listing(operations.verifications_list)
+    start: Final = sending(operations.verifications_start)
+    list: Final = listing(operations.verifications_list)
 
 
 class AsyncBankAccounts(AsyncResource):
     """Operations on bank accounts."""
 
-    activate = sending(operations.bank_accounts_activate)
-    read_requirements = sending(operations.bank_accounts_read_requirements)
-    add = sending(operations.bank_accounts_add)
-    list = listing(operations.bank_accounts_list)
+    activate: Final = sending(operations.bank_accounts_activate)
+    read_requirements: Final = sending(operations.bank_accounts_read_requirements)
+    add: Final = sending(operations.bank_accounts_add)
+    list: Final = listing(operations.bank_accounts_list)
 
 
 class AsyncOnramps(AsyncResource):
     """Operations on onramps."""
 
-    read_requirements = sending(operations.onramps_read_requirements)
-    add = sending(operations.onramps_add)
-    list = listing(operations.onramps_list)
-    read_instructions = sending(operations.onramps_read_instructions)
-    list_transactions = listing(operations.onramps_list_transactions)
+    read_requirements: Final = sending(operations.onramps_read_requirements)
+    add: Final = sending(operations.onramps_add)
+    list: Final = listing(operations.onramps_list)
+    read_instructions: Final = sending(operations.onramps_read_instructions)
+    list_transactions: Final = listing(operations.onramps_list_transactions)
 
 
 class AsyncVaults(AsyncResource):
     """Operations on vaults."""
 
-    list = listing(operations.vaults_list)
-    provision = sending(operations.vaults_provision)
-    read_policy = sending(operations.vaults_read_policy)
-    replace_policy = sending(operations.vaults_replace_policy)
-    read_yield_settings = sending(operations.vaults_read_yield_settings)
-    replace_yield_settings = sending(operations.vaults_replace_yield_settings)
+    list: Final = listing(operations.vaults_list)
+    provision: Final = sending(operations.vaults_provision)
+    read_policy: Final = sending(operations.vaults_read_policy)
+    replace_policy: Final = sending(operations.vaults_replace_policy)
+    read_yield_settings: Final = sending(operations.vaults_read_yield_settings)
+    replace_yield_settings: Final = sending(operations.vaults_replace_yield_settings)
 
 
 class AsyncMandates(AsyncResource):
     """Operations on mandates."""
 
-    create = sending(operations.mandates_create)
-    list = listing(operations.mandates_list)
-    revoke = sending(operations.mandates_revoke)
+    create: Final = sending(operations.mandates_create)
+    list: Final = listing(operations.mandates_list)
+    revoke: Final = sending(operations.mandates_revoke)
 
 
 class AsyncDeposits(AsyncResource):
     """Operations on deposits."""
 
-    issue_address = sending(operations.deposits_issue_address)
-    list_addresses = listing(operations.deposits_list_addresses)
-    check = sending(operations.deposits_check)
-    list = listing(operations.deposits_list)
+    issue_address: Final = sending(operations.deposits_issue_address)
+    list_addresses: Final = listing(operations.deposits_list_addresses)
+    check: Final = sending(operations.deposits_check)
+    list: Final = listing(operations.deposits_list)
 
 
 class AsyncPayments(AsyncResource):
     """Operations on payments."""
 
-    receive = sending(operations.payments_receive)
-    send = sending(operations.payments_send)
-    collect = sending(operations.payments_collect)
-    list = listing(operations.payments_list)
-    read = sending(operations.payments_read)
-    cancel = sending(operations.payments_cancel)
-    list_receipts = listing(operations.payments_list_receipts)
-    reconcile = sending(operations.payments_reconcile)
-    refund = sending(operations.payments_refund)
-    list_refunds = listing(operations.payments_list_refunds)
+    receive: Final = sending(operations.payments_receive)
+    send: Final = sending(operations.payments_send)
+    collect: Final = sending(operations.payments_collect)
+    list: Final = listing(operations.payments_list)
+    read: Final = sending(operations.payments_read)
+    cancel: Final = sending(operations.payments_cancel)
+    list_receipts: Final = listing(operations.payments_list_receipts)
+    reconcile: Final = sending(operations.payments_reconcile)
+    refund: Final = sending(operations.payments_refund)
+    list_refunds: Final = listing(operations.payments_list_refunds)
 
 
 class AsyncSessions(AsyncResource):
     """Operations on sessions."""
 
-    read = sending(operations.sessions_read)
-    flag_dispute = sending(operations.sessions_flag_dispute)
-    resolve_dispute = sending(operations.sessions_resolve_dispute)
+    read: Final = sending(operations.sessions_read)
+    flag_dispute: Final = sending(operations.sessions_flag_dispute)
+    resolve_dispute: Final = sending(operations.sessions_resolve_dispute)
 
 
 class AsyncWebhooks(AsyncResource):
     """Operations on webhooks."""
 
-    create = sending(operations.webhooks_create)
-    list = listing(operations.webhooks_list)
-    read = sending(operations.webhooks_read)
-    change = sending(operations.webhooks_change)
-    rotate_secret = sending(operations.webhooks_rotate_secret)
-    test = sending(operations.webhooks_test)
-    recover = sending(operations.webhooks_recover)
-    list_deliveries = listing(operations.webhooks_list_deliveries)
-    retry_delivery = sending(operations.webhooks_retry_delivery)
+    create: Final = sending(operations.webhooks_create)
+    list: Final = listing(operations.webhooks_list)
+    read: Final = sending(operations.webhooks_read)
+    change: Final = sending(operations.webhooks_change)
+    rotate_secret: Final = sending(operations.webhooks_rotate_secret)
+    test: Final = sending(operations.webhooks_test)
+    recover: Final = sending(operations.webhooks_recover)
+    list_deliveries: Final = listing(operations.webhooks_list_deliveries)
+    retry_delivery: Final = sending(operations.webhooks_retry_delivery)
 
 
 class AsyncEvents(AsyncResource):
     """Operations on events."""
 
-    list = listing(operations.events_list)
-    read = sending(operations.events_read)
-    resend = sending(operations.events_resend)
+    list: Final = listing(operations.events_list)
+    read: Final = sending(operations.events_read)
+    resend: Final = sending(operations.events_resend)
 
 
 class AsyncRequests(AsyncResource):
@@ -162,114 +164,114 @@ class AsyncRequests(AsyncResource):
 class AsyncSandbox(AsyncResource):
     """Operations on sandbox."""
 
-    read = sending(operations.sandbox_read)
-    fund = sending(operations.sandbox_fund)
-    decide_kyc = sending(operations.sandbox_decide_kyc)
-    deposit_at_bank = sending(operations.sandbox_deposit_at_bank)
-    mine_blocks = sending(operations.sandbox_mine_blocks)
-    advance_clock = sending(operations.sandbox_advance_clock)
-    trigger_event = sending(operations.sandbox_trigger_event)
-    fail_dependency = sending(operations.sandbox_fail_dependency)
-    decide_payout = sending(operations.sandbox_decide_payout)
-    reorg_chain = sending(operations.sandbox_reorg_chain)
-    run = sending(operations.sandbox_run)
-    transfer = sending(operations.sandbox_transfer)
+    read: Final = sending(operations.sandbox_read)
+    fund: Final = sending(operations.sandbox_fund)
+    decide_kyc: Final = sending(operations.sandbox_decide_kyc)
+    deposit_at_bank: Final = sending(operations.sandbox_deposit_at_bank)
+    mine_blocks: Final = sending(operations.sandbox_mine_blocks)
+    advance_clock: Final = sending(operations.sandbox_advance_clock)
+    trigger_event: Final = sending(operations.sandbox_trigger_event)
+    fail_dependency: Final = sending(operations.sandbox_fail_dependency)
+    decide_payout: Final = sending(operations.sandbox_decide_payout)
+    reorg_chain: Final = sending(operations.sandbox_reorg_chain)
+    run: Final = sending(operations.sandbox_run)
+    transfer: Final = sending(operations.sandbox_transfer)
 
 
 class AsyncHealth(AsyncResource):
     """Operations on health."""
 
-    check = sending(operations.health_check)
-    check_readiness = sending(operations.health_check_readiness)
+    check: Final = sending(operations.health_check)
+    check_readiness: Final = sending(operations.health_check_readiness)
 
 
 class AsyncLegacy(AsyncResource):
     """Operations on legacy."""
 
-    register = sending(operations.legacy_register)
-    get_user = sending(operations.legacy_get_user)
-    get_user_by_address = sending(operations.legacy_get_user_by_address)
-    add_address = sending(operations.legacy_add_address)
-    check_username = sending(operations.legacy_check_username)
-    update_username = sending(operations.legacy_update_username)
-    update_preferences = sending(operations.legacy_update_preferences)
-    resolve = sending(operations.legacy_resolve)
-    is_kyc_done = sending(operations.legacy_is_kyc_done)
-    generate = sending(operations.legacy_generate)
-    get_deposit_address = sending(operations.legacy_get_deposit_address)
-    quote = sending(operations.legacy_quote)
-    read_transfer = sending(operations.legacy_read_transfer)
-    verify_transfer = sending(operations.legacy_verify_transfer)
-    settle = sending(operations.legacy_settle)
-    supported_chains = sending(operations.legacy_supported_chains)
-    get_balance = sending(operations.legacy_get_balance)
-    get_balances = sending(operations.legacy_get_balances)
-    get_transaction = sending(operations.legacy_get_transaction)
-    get_transactions = sending(operations.legacy_get_transactions)
-    deploy_role_module = sending(operations.legacy_deploy_role_module)
+    register: Final = sending(operations.legacy_register)
+    get_user: Final = sending(operations.legacy_get_user)
+    get_user_by_address: Final = sending(operations.legacy_get_user_by_address)
+    add_address: Final = sending(operations.legacy_add_address)
+    check_username: Final = sending(operations.legacy_check_username)
+    update_username: Final = sending(operations.legacy_update_username)
+    update_preferences: Final = sending(operations.legacy_update_preferences)
+    resolve: Final = sending(operations.legacy_resolve)
+    is_kyc_done: Final = sending(operations.legacy_is_kyc_done)
+    generate: Final = sending(operations.legacy_generate)
+    get_deposit_address: Final = sending(operations.legacy_get_deposit_address)
+    quote: Final = sending(operations.legacy_quote)
+    read_transfer: Final = sending(operations.legacy_read_transfer)
+    verify_transfer: Final = sending(operations.legacy_verify_transfer)
+    settle: Final = sending(operations.legacy_settle)
+    supported_chains: Final = sending(operations.legacy_supported_chains)
+    get_balance: Final = sending(operations.legacy_get_balance)
+    get_balances: Final = sending(operations.legacy_get_balances)
+    get_transaction: Final = sending(operations.legacy_get_transaction)
+    get_transactions: Final = sending(operations.legacy_get_transactions)
+    deploy_role_module: Final = sending(operations.legacy_deploy_role_module)
 
 
 class AsyncOwnAccount(AsyncResource):
     """Operations on own account."""
 
-    read = sending(operations.own_account_read)
+    read: Final = sending(operations.own_account_read)
 
 
 class AsyncOwnDeposits(AsyncResource):
     """Operations on own deposits."""
 
-    issue_address = sending(operations.own_deposits_issue_address)
-    list_addresses = listing(operations.own_deposits_list_addresses)
+    issue_address: Final = sending(operations.own_deposits_issue_address)
+    list_addresses: Final = listing(operations.own_deposits_list_addresses)
 
 
 class AsyncOwnPayments(AsyncResource):
     """Operations on own payments."""
 
-    create = sending(operations.own_payments_create)
-    list = listing(operations.own_payments_list)
-    read = sending(operations.own_payments_read)
-    read_as_payer = sending(operations.own_payments_read_as_payer)
+    create: Final = sending(operations.own_payments_create)
+    list: Final = listing(operations.own_payments_list)
+    read: Final = sending(operations.own_payments_read)
+    read_as_payer: Final = sending(operations.own_payments_read_as_payer)
 
 
 class AsyncOwnOptions(AsyncResource):
     """Operations on own options."""
 
-    create = sending(operations.own_options_create)
-    list = listing(operations.own_options_list)
-    read = sending(operations.own_options_read)
-    authorize = sending(operations.own_options_authorize)
-    refresh = sending(operations.own_options_refresh)
+    create: Final = sending(operations.own_options_create)
+    list: Final = listing(operations.own_options_list)
+    read: Final = sending(operations.own_options_read)
+    authorize: Final = sending(operations.own_options_authorize)
+    refresh: Final = sending(operations.own_options_refresh)
 
 
 class AsyncPublicSessions(AsyncResource):
     """Operations on public sessions."""
 
-    exchange = sending(operations.public_sessions_exchange)
+    exchange: Final = sending(operations.public_sessions_exchange)
 
 
 class AsyncPublicLinks(AsyncResource):
     """Operations on public links."""
 
-    exchange = sending(operations.public_links_exchange)
+    exchange: Final = sending(operations.public_links_exchange)
 
 
 class AsyncPublicPayments(AsyncResource):
     """Operations on public payments."""
 
-    create = sending(operations.public_payments_create)
-    read = sending(operations.public_payments_read)
-    read_state = sending(operations.public_payments_read_state)
-    list_methods = sending(operations.public_payments_list_methods)
+    create: Final = sending(operations.public_payments_create)
+    read: Final = sending(operations.public_payments_read)
+    read_state: Final = sending(operations.public_payments_read_state)
+    list_methods: Final = sending(operations.public_payments_list_methods)
 
 
 class AsyncPublicOptions(AsyncResource):
     """Operations on public options."""
 
-    create = sending(operations.public_options_create)
-    read = sending(operations.public_options_read)
-    select = sending(operations.public_options_select)
-    refresh = sending(operations.public_options_refresh)
-    submit_transaction = sending(operations.public_options_submit_transaction)
+    create: Final = sending(operations.public_options_create)
+    read: Final = sending(operations.public_options_read)
+    select: Final = sending(operations.public_options_select)
+    refresh: Final = sending(operations.public_options_refresh)
+    submit_transaction: Final = sending(operations.public_options_submit_transaction)
 
 
 class AsyncPartnerResources:

@@ -77,7 +77,7 @@ class ApiError(ClientError):
         self.details = details
         self.retry_after_s = retry_after_s
         self.request_id: str | None = details.get("requestId")
-        self.fields = tuple(
+        self.fields: tuple[FieldError, ...] = tuple(
             FieldError(str(one.get("path")), str(one.get("message")))
             for one in details.get("fields") or ()
             if isinstance(one, Mapping)

@@ -7,7 +7,7 @@ for, which docs/reference/settings.md prints. `reading` reads them from a file a
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import attrs
 import msgspec
@@ -41,7 +41,7 @@ class KeysSettings:
     ring_file: Text | None = setting(
         "A file that contains them, which only its owner can read.", None
     )
-    exactly_one_of = (("ring_file", "ring"),)
+    exactly_one_of: ClassVar[tuple[tuple[str, ...], ...]] = (("ring_file", "ring"),)
 
 
 @attrs.frozen(kw_only=True)

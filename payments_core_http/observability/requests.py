@@ -58,6 +58,7 @@ class RequestObserver(Protocol):
         """
 
 
+@attrs.frozen
 class NoopObserver:
     """Observes nothing."""
 

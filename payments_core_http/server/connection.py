@@ -65,7 +65,7 @@ class Connection(HTTPChannel):  # type: ignore[misc]
     request: Any
 
     def __init__(self, *args: Any, **more: Any) -> None:
-        self.waits_since = time.monotonic()
+        self.waits_since: float = time.monotonic()
         """When it became the client's turn; slow bytes do not postpone it."""
         self._began: float | None = None
         """When the first byte of an incomplete request arrived."""
@@ -278,7 +278,7 @@ class ConnectionServer(TcpWSGIServer):  # type: ignore[misc]
         self._looks_at = self._accepts_at = self._warns_at = 0.0
         self.is_stopping = False
         """Whether the server is stopping: every response then closes its connection."""
-        self.poll = SocketSelector()
+        self.poll: SocketSelector = SocketSelector()
         self.interest = 0
         self.unsent: set[Connection] = set()
         """Connections whose clients have not read all of their responses."""

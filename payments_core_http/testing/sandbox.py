@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from payments_core import KeyRing, PaymentsService, open_storage
 from payments_core.assets import DEFAULT_CHAIN_ID, DEFAULT_SYMBOL
@@ -15,6 +15,9 @@ from payments_core_http import create_app
 from payments_core_http.client import AccountClient, AccountDestination, Client, PublicClient
 from payments_core_http.client.answers import Account, Payment
 from payments_core_http.testing.events import ENDPOINT_URL, CapturedEvents
+
+if TYPE_CHECKING:
+    from wsgiref.types import WSGIApplication
 
 MODE = "sandbox"
 _FUNDS = "1000000.00"
@@ -83,16 +86,18 @@ class PaymentsSandbox:
     def __init__(self, service: PaymentsService, events: CapturedEvents) -> None:
         tenants = service.tenants
         row = tenants.create_app("Sandbox", MODE)
-        self.service, self.events = service, events
+        self.service = service
+        self.events = events
         self.app_id: str = row.id
         self.environment_id: str = row.environments[MODE]
-        _, self.app_secret = tenants.create_key(self.environment_id, "standard", "tests")
-        self.app = create_app(service, mode=MODE)
-        self.client = Client.in_process(self.app, self.app_id, self.app_secret)
-        self.public = PublicClient.in_process(self.app)
-        self.clock = SandboxTime(service, self.client)
-        self.merchant = self.make_account("merchant")
-        self.payer = self.make_account("payer", funds=_FUNDS)
+        _, secret = tenants.create_key(self.environment_id, "standard", "tests")
+        self.app_secret: str = secret
+        self.app: WSGIApplication = create_app(service, mode=MODE)
+        self.client: Client = Client.in_process(self.app, self.app_id, self.app_secret)
+        self.public: PublicClient = PublicClient.in_process(self.app)
+        self.clock: SandboxTime = SandboxTime(service, self.client)
+        self.merchant: Account = self.make_account("merchant")
+        self.payer: Account = self.make_account("payer", funds=_FUNDS)
         self._worker = service.worker(MODE)
         self.run()  # what has happened so far is no event of a test
         made = self.client.webhooks.create(self.app_id, self.environment_id, url=ENDPOINT_URL)

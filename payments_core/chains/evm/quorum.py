@@ -123,7 +123,7 @@ class NodeQuorum:
         if len(set(urls)) != len(urls):
             raise ValueError("the URLs of the nodes must differ")
         self.chain_id = chain_id
-        self.enough = majority_of(len(urls)) if agreement is None else agreement
+        self.enough: int = majority_of(len(urls)) if agreement is None else agreement
         if not 1 <= self.enough <= len(urls):
             raise ValueError(f"{self.enough} of {len(urls)} nodes cannot agree")
         self._ask_s = ask_s

@@ -51,12 +51,12 @@ class JobExecutor:
         self._storage = storage
         self._clock = clock
         self._mode = mode
-        self.handlers = dict(handlers)
-        self.batch_handlers = dict(batch_handlers)
+        self.handlers: Mapping[str, Handler] = dict(handlers)
+        self.batch_handlers: Mapping[str, BatchHandler] = dict(batch_handlers)
         self._refresh = refresh
         kinds = ChainMap[str, Any](self.handlers, self.batch_handlers)
-        self.parking = ParkingPolicy(storage, clock, kinds, telemetry)
-        self.leases = LeaseKeeper(storage, clock, refresh)
+        self.parking: ParkingPolicy = ParkingPolicy(storage, clock, kinds, telemetry)
+        self.leases: LeaseKeeper = LeaseKeeper(storage, clock, refresh)
 
     def claim(self, queue: Queue, now: Instant | None, limit: int) -> Sequence[ClaimedJob]:
         """Lease due jobs of a queue; `now` is the clock's unless given."""

@@ -23,8 +23,8 @@ from typing import Protocol
 from payments_core.clock import SECOND, Clock, Instant
 from payments_core.engine.jobs.batches import MAX_BATCH, MAX_BATCH_WAIT_S, Batches
 from payments_core.engine.jobs.execution import BatchHandler, Handler, JobExecutor
-from payments_core.engine.jobs.leases import CHECKS_PER_LEASE
-from payments_core.engine.jobs.parking import Queue, describe_error
+from payments_core.engine.jobs.leases import CHECKS_PER_LEASE, LeaseKeeper
+from payments_core.engine.jobs.parking import ParkingPolicy, Queue, describe_error
 from payments_core.errors import Unavailable
 from payments_core.storage.jobs import NEVER
 from payments_core.storage.port import ClaimedJob, Storage, StorageError
@@ -83,8 +83,8 @@ class Worker:
         self._executor = JobExecutor(
             storage, clock, mode, handlers, batch_handlers, refresh, telemetry
         )
-        self.parking = self._executor.parking
-        self.leases = self._executor.leases
+        self.parking: ParkingPolicy = self._executor.parking
+        self.leases: LeaseKeeper = self._executor.leases
         self._companions: list[JobRunner] = []
         self._queues = tuple(queues)
         if len({queue.name for queue in self._queues}) != len(self._queues):

@@ -85,8 +85,8 @@ class ModuleStepOwner:
         self._chains = chains
         self._status = status
         self.purpose: TransferPurpose = PURPOSE[status]
-        self.send_kind = SEND[status]
-        self.watch_kind = WATCH[status]
+        self.send_kind: str = SEND[status]
+        self.watch_kind: str = WATCH[status]
 
     def find_to_send(self, record: RoleModuleInstallation) -> TransferToSend | None:
         """While the installation is at this step. Nothing withdraws one."""

@@ -56,10 +56,11 @@ class PipelinedConnection:
         self.connection = connection
         self.permit: Any = None
         """What the pool counts it by while it is taken."""
-        self.is_unanswered = False
+        self.is_unanswered: bool = False
         """Whether it was closed because the server said nothing."""
         self._response_timeout_ms = response_timeout_ms
-        self.made_at = self.used_at = time.monotonic()
+        self.made_at: float = time.monotonic()
+        self.used_at: float = self.made_at
         self._pgconn = connection.pgconn
         self._prepares = prepares
         self._names: dict[str, bytes] = {}

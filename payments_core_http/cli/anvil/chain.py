@@ -59,7 +59,7 @@ class AnvilChain(EvmChain):
     """One chain of a sandbox, on a node of its own."""
 
     max_scan_interval_ms = 2 * SECOND
-    heads_shared_for_s = 0.0
+    heads_shared_for_s: float = 0.0
     """Whoever mines a block here and reads a balance next means that block."""
 
     faucet = _ZERO_ADDRESS

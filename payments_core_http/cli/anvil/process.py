@@ -66,7 +66,7 @@ class AnvilProcess:
         program: Path | None = None,
     ) -> None:
         self.chain_id = chain_id
-        self.port = port
+        self.port: int = port
         self.pid: int | None = None
         self._program = program
         self._state = state

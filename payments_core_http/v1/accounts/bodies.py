@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 import attrs
 from msgspec import Meta
@@ -107,7 +107,7 @@ class GenerateAddress:
 class NamedUser:
     """An account by its id or its username."""
 
-    exactly_one_of = (("userId", "username"),)
+    exactly_one_of: ClassVar[tuple[tuple[str, ...], ...]] = (("userId", "username"),)
 
     userId: AccountId | None = None
     username: Username | None = None
@@ -117,7 +117,9 @@ class NamedUser:
 class AnyNameOfUser:
     """An account by its id, its username or its payment address."""
 
-    exactly_one_of = (("userId", "username", "paymentAddress"),)
+    exactly_one_of: ClassVar[tuple[tuple[str, ...], ...]] = (
+        ("userId", "username", "paymentAddress"),
+    )
 
     userId: AccountId | None = None
     username: Username | None = None

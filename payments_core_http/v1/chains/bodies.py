@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from decimal import Decimal
-from typing import Literal
+from typing import ClassVar, Literal
 
 import attrs
 
@@ -14,7 +14,9 @@ from payments_core.validation.fields import AccountId, Address, PaymentAddress
 class ReadBalance:
     """Whose balance: an account's vault, or any address. It is of USDC; on EVM, of Polygon's."""
 
-    exactly_one_of = (("userId", "paymentAddress", "address"),)
+    exactly_one_of: ClassVar[tuple[tuple[str, ...], ...]] = (
+        ("userId", "paymentAddress", "address"),
+    )
 
     userId: AccountId | None = None
     paymentAddress: PaymentAddress | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from typing import ClassVar
 
 import attrs
 
@@ -26,7 +27,7 @@ class AskQuote:
     Without a chain or token it is the preference of the payer or recipient, else USDC on Base.
     """
 
-    exactly_one_of = (
+    exactly_one_of: ClassVar[tuple[tuple[str, ...], ...]] = (
         ("userId", "sourceAddress"),
         ("destinationUserId", "destinationPaymentAddress", "destinationWalletAddress"),
     )
@@ -73,7 +74,7 @@ class AskDepositAddress:
 class VerifyTransfer:
     """Which transfer: of a quote, or to a deposit address."""
 
-    exactly_one_of = (("quoteId", "depositAddress"),)
+    exactly_one_of: ClassVar[tuple[tuple[str, ...], ...]] = (("quoteId", "depositAddress"),)
 
     quoteId: Id | None = None
     depositAddress: Address | None = None

@@ -14,7 +14,7 @@ from payments_core.validation.fields import AccountId, ExternalUserId
 class CreateClientSession:
     """Access for a browser or mobile app to one existing account."""
 
-    exactly_one_of: ClassVar = (("externalUserId", "accountId"),)
+    exactly_one_of: ClassVar[tuple[tuple[str, ...], ...]] = (("externalUserId", "accountId"),)
 
     externalUserId: ExternalUserId | None = None
     accountId: AccountId | None = None

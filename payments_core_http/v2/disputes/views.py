@@ -16,7 +16,7 @@ from payments_core.payments.disputes.record import Dispute, DisputeStatus, Resol
 class FlaggedDisputeView:
     """A dispute as its flagging answers it, with these fields and no others."""
 
-    closed: ClassVar = True
+    closed: ClassVar[bool] = True
 
     status: DisputeStatus
     reason: str
@@ -28,7 +28,7 @@ class FlaggedDisputeView:
 class FlaggedSessionView:
     """A session as the flagging of its dispute answers it, with these fields and no others."""
 
-    closed: ClassVar = True
+    closed: ClassVar[bool] = True
 
     object: Literal["session"] = "session"
     id: str

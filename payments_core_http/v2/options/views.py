@@ -55,7 +55,7 @@ class TokenAmount:
 class VaultExecution:
     """What the payer can do now: authorize this transfer, once, with this action."""
 
-    closed: ClassVar = True
+    closed: ClassVar[bool] = True
 
     type: Literal["vault_authorization"] = "vault_authorization"
     actionId: str = attrs.field(repr=False)
@@ -90,7 +90,7 @@ class ReceiptView(msgspec.Struct, kw_only=True, frozen=True, rename={"from_": "f
 class OptionView:
     """A Vault option (interface "Payment option")."""
 
-    closed: ClassVar = True
+    closed: ClassVar[bool] = True
 
     id: str
     providerCode: Literal["vault"] = "vault"
@@ -125,7 +125,7 @@ class OptionView:
 class FundingOperationView:
     """A funding operation (interface "Vault funding operation")."""
 
-    closed: ClassVar = True
+    closed: ClassVar[bool] = True
 
     id: str
     status: FundingStatus

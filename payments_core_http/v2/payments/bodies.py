@@ -39,7 +39,7 @@ Methods = Annotated[tuple[PaymentMethod, ...], Meta(min_length=1, max_length=4)]
 class AccountDestination:
     """Pay an account."""
 
-    exactly_one_of: ClassVar = (("accountId", "externalUserId"),)
+    exactly_one_of: ClassVar[tuple[tuple[str, ...], ...]] = (("accountId", "externalUserId"),)
 
     type: Literal["account"]
     accountId: AccountId | None = None
