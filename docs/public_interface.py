@@ -27,6 +27,7 @@ MODULES = {
     "payments_core_http": "The WSGI application.",
     "payments_core_http.client": "The typed client.",
     "payments_core_http.client.codes": "The client's class of error for each code.",
+    "payments_core_http.client.events": "The client's struct for each event.",
     "payments_core_http.testing": "What your own tests use; the pytest plugin has it as fixtures.",
     "payments_core.storage.port": "What a storage promises.",
     "payments_core.limiters.port": "What a limiter promises.",

@@ -13,7 +13,14 @@ from collections.abc import Callable, Iterable
 from contextlib import closing
 from typing import Any
 
-from payments_core_http.client import Client, WebhookRefused, verify_webhook
+from payments_core_http.client import Client, WebhookRefused, parse_event, verify_webhook
+from payments_core_http.client.events import (
+    DisputePayload,
+    PaymentPayload,
+    PaymentReconciledPayload,
+    RefundPayload,
+    VaultFundingPayload,
+)
 from payments_core_http.testing import open_sandbox
 
 MAX_BODY_BYTES = 1_000_000
@@ -47,14 +54,25 @@ class Receiver:
             return "413 Content Too Large"
         body = environ["wsgi.input"].read(length)  # the raw bytes: the signature is over them
         try:
-            event = verify_webhook(body, environ, self._secret)
+            event = parse_event(verify_webhook(body, environ, self._secret))
         except WebhookRefused:
             return "400 Bad Request"
         seen = self._database.execute("SELECT 1 FROM events WHERE id = ?", [event.id]).fetchone()
-        if seen or "paymentId" not in event.payload:
+        if seen:
             return "204 No Content"
+        match event.payload:
+            case (
+                PaymentPayload()
+                | PaymentReconciledPayload()
+                | RefundPayload()
+                | VaultFundingPayload()
+                | DisputePayload()
+            ) as told:
+                payment_id = told.payment_id
+            case _:  # of an account, or of a later service: none of our business
+                return "204 No Content"
         # The resource says how things stand; the event only that it is worth reading.
-        payment = self._client.payments.read(event.payload["paymentId"])
+        payment = self._client.payments.read(payment_id)
         row = {"id": payment.id, "status": payment.status, "version": payment.status_version}
         with self._database:  # one transaction: the event is noted if and only if it is applied
             self._database.execute(

@@ -69,5 +69,5 @@ def _untyped_attributes(kind: ast.ClassDef) -> Iterator[str]:
 def _own_attributes(targets: list[ast.expr]) -> Iterator[str]:
     for target in targets:
         for one in target.elts if isinstance(target, ast.Tuple) else (target,):
-            if isinstance(one, ast.Attribute) and ast.unparse(one.value) == "self":
+            if isinstance(one, ast.Attribute) and getattr(one.value, "id", "") == "self":
                 yield one.attr

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from itertools import groupby
 from pathlib import Path
 
+from docs.client.events import write_events
 from docs.client.names import ATTRIBUTE_PREFIXES, RESOURCES
 from docs.client.operations import Method, OperationWriter, list_methods
 from docs.client.schemas import Types, class_name, docstring, python_name
@@ -53,6 +54,7 @@ def build_modules() -> Mapping[str, str]:
         "resources.py": _resources(methods, asynchronous=False),
         "async_resources.py": _resources(methods, asynchronous=True),
         "codes.py": _codes(document),
+        "events.py": write_events(document),
     }
     return {name: _format(name, _NOTE + source) for name, source in modules.items()}
 

@@ -30,7 +30,9 @@ from payments_core_http.client.bodies import (
 )
 from payments_core_http.client.clients import AccountClient, Client, PublicClient
 from payments_core_http.client.errors import AnswerMalformed, ApiError, ClientError, NoAnswer
+from payments_core_http.client.events import Event, UnknownEvent
 from payments_core_http.client.retries import Retries
+from payments_core_http.client.webhooks import EventMalformed, parse_event
 
 __all__ = [
     "Client",
@@ -53,4 +55,8 @@ __all__ = [
     "verify_webhook",
     "ReceivedEvent",
     "WebhookRefused",
+    "parse_event",
+    "Event",
+    "UnknownEvent",
+    "EventMalformed",
 ]

@@ -158,7 +158,7 @@ class AsyncEvents(AsyncResource):
 class AsyncRequests(AsyncResource):
     """Operations on requests."""
 
-    list = listing(operations.requests_list)
+    list: Final = listing(operations.requests_list)
 
 
 class AsyncSandbox(AsyncResource):

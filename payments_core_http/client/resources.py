@@ -153,7 +153,7 @@ class Events(Resource):
 class Requests(Resource):
     """Operations on requests."""
 
-    list = listing(operations.requests_list)
+    list: Final = listing(operations.requests_list)
 
 
 class Sandbox(Resource):

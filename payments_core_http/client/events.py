@@ -1,0 +1,665 @@
+# Printed from the OpenAPI document by docs/client: run `make client`.
+"""What the service tells by webhooks: a struct for each event, with what it is about."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, Literal, TypeAlias
+
+from payments_core_http.client.structs import Answer, Known
+
+
+class Envelope(Answer, frozen=True, kw_only=True):
+    """What every event has."""
+
+    id: str
+    """The event's id, which is the same in every delivery."""
+    name: str
+    """The event's name."""
+    api_version: str
+    """The dated contract that the event has for ever."""
+    created_at: datetime
+    """When what it tells of was committed."""
+
+
+class PaymentPayload(Answer, frozen=True, kw_only=True):
+    """Payment payload."""
+
+    payment_id: str
+    """The Payment's id."""
+    account_id: str | None
+    """The recipient's account; null where a wallet or a bank account is paid."""
+    status: Known[
+        Literal[
+            "accepted",
+            "action_required",
+            "awaiting_payment",
+            "cancelled",
+            "executing",
+            "expired",
+            "failed",
+            "partially_refunded",
+            "processing",
+            "refunded",
+            "succeeded",
+        ]
+    ]
+    """Its state, as the table of state machines has it."""
+    status_version: int
+    """Rises by one at each change of `status`: the higher one is the newer."""
+    labels: list[
+        Known[
+            Literal[
+                "duplicate",
+                "execution_failed",
+                "late",
+                "overpaid",
+                "reorged",
+                "returned",
+                "underpaid",
+            ]
+        ]
+    ]
+    """What was out of the ordinary; labels add up and are never lost."""
+    asset_symbol: str
+    """The asset's symbol, such as `USDC`."""
+    chain_id: int
+    """The number of the chain, such as 8453 for Base."""
+    amount_atomic: str
+    """What the Payment is for, in the asset's smallest unit."""
+    received_amount_atomic: str
+    """The sum of verified receipts, in the smallest unit."""
+    excess_amount_atomic: str
+    """What was received beyond the amount and has not gone back, in the smallest unit."""
+    settled_amount_atomic: str
+    """What the recipient has got, after the fee, in the smallest unit."""
+    refunded_amount_atomic: str
+    """What has finally gone back, in the smallest unit."""
+    created_by: Known[Literal["server", "client", "public"]] | None
+    """Who created it: your backend, a client token, or public checkout. Null for Payments
+that are older than the field.
+"""
+    returned_amount_atomic: str
+    """What whoever was paid from a vault has sent back, in the smallest unit."""
+
+
+class PaymentReconciledPayload(Answer, frozen=True, kw_only=True):
+    """Payment reconciled payload."""
+
+    payment_id: str
+    """The Payment's id."""
+    account_id: str | None
+    """The recipient's account; null where a wallet or a bank account is paid."""
+    status: Known[
+        Literal[
+            "accepted",
+            "action_required",
+            "awaiting_payment",
+            "cancelled",
+            "executing",
+            "expired",
+            "failed",
+            "partially_refunded",
+            "processing",
+            "refunded",
+            "succeeded",
+        ]
+    ]
+    """Its state, as the table of state machines has it."""
+    status_version: int
+    """Rises by one at each change of `status`: the higher one is the newer."""
+    labels: list[
+        Known[
+            Literal[
+                "duplicate",
+                "execution_failed",
+                "late",
+                "overpaid",
+                "reorged",
+                "returned",
+                "underpaid",
+            ]
+        ]
+    ]
+    """What was out of the ordinary; labels add up and are never lost."""
+    asset_symbol: str
+    """The asset's symbol, such as `USDC`."""
+    chain_id: int
+    """The number of the chain, such as 8453 for Base."""
+    amount_atomic: str
+    """What the Payment is for, in the asset's smallest unit."""
+    received_amount_atomic: str
+    """The sum of verified receipts, in the smallest unit."""
+    excess_amount_atomic: str
+    """What was received beyond the amount and has not gone back, in the smallest unit."""
+    settled_amount_atomic: str
+    """What the recipient has got, after the fee, in the smallest unit."""
+    refunded_amount_atomic: str
+    """What has finally gone back, in the smallest unit."""
+    created_by: Known[Literal["server", "client", "public"]] | None
+    """Who created it: your backend, a client token, or public checkout. Null for Payments
+that are older than the field.
+"""
+    returned_amount_atomic: str
+    """What whoever was paid from a vault has sent back, in the smallest unit."""
+    note: str | None
+    """The note of the last decision; null without one."""
+
+
+class RefundPayload(Answer, frozen=True, kw_only=True):
+    """Refund payload."""
+
+    payment_id: str
+    """The Payment's id."""
+    refund_id: str
+    """The refund's id."""
+    status: Known[Literal["created", "failed", "submitted", "succeeded"]]
+    """Its state."""
+    status_version: int
+    """Rises by one at each change of `status`: the higher one is the newer."""
+    amount_atomic: str
+    """The amount in the asset's smallest unit, as a digit string."""
+
+
+class VaultFundingPayload(Answer, frozen=True, kw_only=True):
+    """Vault funding payload."""
+
+    payment_id: str
+    """The Payment's id."""
+    option_id: str
+    """The option's id; null where it belongs to none."""
+    funding_operation_id: str
+    """The id of the transfer from the payer's vault."""
+    status: Known[
+        Literal[
+            "authorized",
+            "awaiting_authorization",
+            "broadcast",
+            "cancelled",
+            "confirmed",
+            "expired",
+            "failed",
+            "unknown",
+        ]
+    ]
+    """Its state."""
+    status_version: int
+    """Rises by one at each change of `status`: the higher one is the newer."""
+    amount_atomic: str
+    """The amount in the asset's smallest unit, as a digit string."""
+
+
+class DepositPayload(Answer, frozen=True, kw_only=True):
+    """Deposit payload."""
+
+    account_id: str | None
+    """The account's id."""
+    deposit_id: str
+    """The deposit's id."""
+    status: Known[Literal["confirmed", "detected", "failed", "settled"]]
+    """Its state."""
+    status_version: int
+    """Rises by one at each change of `status`: the higher one is the newer."""
+    chain_id: int
+    """The number of the chain, such as 8453 for Base."""
+    asset_symbol: str
+    """The asset's symbol, such as `USDC`."""
+    amount_atomic: str
+    """The amount in the asset's smallest unit, as a digit string."""
+    transaction_hash: str
+    """The hash of the transaction on the chain; null until there is one."""
+
+
+class AccountPayload(Answer, frozen=True, kw_only=True):
+    """Account payload."""
+
+    account_id: str | None
+    """The account's id."""
+    external_user_id: str
+    """Your own id of the account's user."""
+    status: Known[Literal["active", "suspended", "closed"]]
+    """The account's state."""
+
+
+class AccountCapabilityUpdatedPayload(Answer, frozen=True, kw_only=True):
+    """Account capability updated payload."""
+
+    account_id: str | None
+    """The account's id."""
+    capability: Known[Literal["us_bank_payout", "us_bank_funding"]]
+    """The capability's name."""
+    status: str
+    """The capability's new state."""
+
+
+class BankAccountPayload(Answer, frozen=True, kw_only=True):
+    """Bank account payload."""
+
+    account_id: str | None
+    """The account's id."""
+    bank_account_id: str
+    """The id of the bank account; null where there is none."""
+    status: str
+    """Its state."""
+
+
+class BankFundingPayload(Answer, frozen=True, kw_only=True):
+    """Bank funding payload."""
+
+    account_id: str | None
+    """The account's id."""
+    onramp_bank_account_id: str
+    """The id of the on-ramp bank account."""
+    transaction_id: str
+    """The id of the bank transaction."""
+    status: Known[
+        Literal["failed", "in_review", "received", "refunded", "scheduled", "settled", "submitted"]
+    ]
+    """Its state."""
+    status_version: int
+    """Rises by one at each change of `status`: the higher one is the newer."""
+    amount: str
+    """The amount in dollars, as a decimal string."""
+
+
+class DisputePayload(Answer, frozen=True, kw_only=True):
+    """Dispute payload."""
+
+    session_id: str
+    """The session's id."""
+    payment_id: str
+    """The Payment's id."""
+    status: Known[Literal["flagged", "resolved"]]
+    """Its state."""
+
+
+class WebhookPayload(Answer, frozen=True, kw_only=True):
+    """Webhook payload."""
+
+    webhook_id: str
+    """The endpoint that the test goes to."""
+
+
+class PaymentCreated(Envelope, frozen=True, kw_only=True):
+    """A Payment was created and waits for funds."""
+
+    name: Literal["payment.created"]
+    payload: PaymentPayload
+
+
+class PaymentProcessing(Envelope, frozen=True, kw_only=True):
+    """Funds are on their way and not yet proven."""
+
+    name: Literal["payment.processing"]
+    payload: PaymentPayload
+
+
+class PaymentUnderpaid(Envelope, frozen=True, kw_only=True):
+    """Proven funds are short of the amount."""
+
+    name: Literal["payment.underpaid"]
+    payload: PaymentPayload
+
+
+class PaymentAccepted(Envelope, frozen=True, kw_only=True):
+    """Proven funds cover the amount."""
+
+    name: Literal["payment.accepted"]
+    payload: PaymentPayload
+
+
+class PaymentExecuting(Envelope, frozen=True, kw_only=True):
+    """The release to the recipient was sent."""
+
+    name: Literal["payment.executing"]
+    payload: PaymentPayload
+
+
+class PaymentSucceeded(Envelope, frozen=True, kw_only=True):
+    """The recipient has the funds, finally."""
+
+    name: Literal["payment.succeeded"]
+    payload: PaymentPayload
+
+
+class PaymentActionRequired(Envelope, frozen=True, kw_only=True):
+    """The Payment waits for a decision of yours."""
+
+    name: Literal["payment.action_required"]
+    payload: PaymentPayload
+
+
+class PaymentOverpaid(Envelope, frozen=True, kw_only=True):
+    """Proven funds pass the amount; the rest is held."""
+
+    name: Literal["payment.overpaid"]
+    payload: PaymentPayload
+
+
+class PaymentExpired(Envelope, frozen=True, kw_only=True):
+    """The Payment expired with nothing received."""
+
+    name: Literal["payment.expired"]
+    payload: PaymentPayload
+
+
+class PaymentCancelled(Envelope, frozen=True, kw_only=True):
+    """The Payment was cancelled before funds moved."""
+
+    name: Literal["payment.cancelled"]
+    payload: PaymentPayload
+
+
+class PaymentLate(Envelope, frozen=True, kw_only=True):
+    """Funds were proven after the Payment's end or release."""
+
+    name: Literal["payment.late"]
+    payload: PaymentPayload
+
+
+class PaymentReorged(Envelope, frozen=True, kw_only=True):
+    """A proven receipt was undone by the chain, or is back."""
+
+    name: Literal["payment.reorged"]
+    payload: PaymentPayload
+
+
+class PaymentReconciled(Envelope, frozen=True, kw_only=True):
+    """A decision of yours was carried out."""
+
+    name: Literal["payment.reconciled"]
+    payload: PaymentReconciledPayload
+
+
+class PaymentRefunded(Envelope, frozen=True, kw_only=True):
+    """A refund is final."""
+
+    name: Literal["payment.refunded"]
+    payload: PaymentPayload
+
+
+class PaymentFailed(Envelope, frozen=True, kw_only=True):
+    """The Payment was given up."""
+
+    name: Literal["payment.failed"]
+    payload: PaymentPayload
+
+
+class RefundCreated(Envelope, frozen=True, kw_only=True):
+    """A refund was asked for."""
+
+    name: Literal["refund.created"]
+    payload: RefundPayload
+
+
+class RefundSucceeded(Envelope, frozen=True, kw_only=True):
+    """A refund is final on chain."""
+
+    name: Literal["refund.succeeded"]
+    payload: RefundPayload
+
+
+class RefundFailed(Envelope, frozen=True, kw_only=True):
+    """A refund failed permanently; it can be requested again."""
+
+    name: Literal["refund.failed"]
+    payload: RefundPayload
+
+
+class VaultFundingAuthorized(Envelope, frozen=True, kw_only=True):
+    """A payer's vault authorized the transfer."""
+
+    name: Literal["vault_funding.authorized"]
+    payload: VaultFundingPayload
+
+
+class VaultFundingBroadcast(Envelope, frozen=True, kw_only=True):
+    """The transfer was sent to the chain."""
+
+    name: Literal["vault_funding.broadcast"]
+    payload: VaultFundingPayload
+
+
+class VaultFundingConfirmed(Envelope, frozen=True, kw_only=True):
+    """The transfer is proven and final."""
+
+    name: Literal["vault_funding.confirmed"]
+    payload: VaultFundingPayload
+
+
+class VaultFundingFailed(Envelope, frozen=True, kw_only=True):
+    """The transfer will not happen."""
+
+    name: Literal["vault_funding.failed"]
+    payload: VaultFundingPayload
+
+
+class DepositDetected(Envelope, frozen=True, kw_only=True):
+    """Funds were seen at a deposit address."""
+
+    name: Literal["deposit.detected"]
+    payload: DepositPayload
+
+
+class DepositConfirmed(Envelope, frozen=True, kw_only=True):
+    """The deposit is final on chain."""
+
+    name: Literal["deposit.confirmed"]
+    payload: DepositPayload
+
+
+class DepositSettled(Envelope, frozen=True, kw_only=True):
+    """The deposit is in the account's vault."""
+
+    name: Literal["deposit.settled"]
+    payload: DepositPayload
+
+
+class DepositFailed(Envelope, frozen=True, kw_only=True):
+    """The chain undid the deposit, or its sweep failed."""
+
+    name: Literal["deposit.failed"]
+    payload: DepositPayload
+
+
+class AccountCreated(Envelope, frozen=True, kw_only=True):
+    """An account was created."""
+
+    name: Literal["account.created"]
+    payload: AccountPayload
+
+
+class AccountUpdated(Envelope, frozen=True, kw_only=True):
+    """An account's data or status changed."""
+
+    name: Literal["account.updated"]
+    payload: AccountPayload
+
+
+class AccountCapabilityUpdated(Envelope, frozen=True, kw_only=True):
+    """A capability of an account changed."""
+
+    name: Literal["account.capability_updated"]
+    payload: AccountCapabilityUpdatedPayload
+
+
+class BankAccountCreated(Envelope, frozen=True, kw_only=True):
+    """A bank account was added."""
+
+    name: Literal["bank_account.created"]
+    payload: BankAccountPayload
+
+
+class BankAccountUpdated(Envelope, frozen=True, kw_only=True):
+    """The bank decided of a bank account."""
+
+    name: Literal["bank_account.updated"]
+    payload: BankAccountPayload
+
+
+class BankFundingScheduled(Envelope, frozen=True, kw_only=True):
+    """A bank transfer is on its way."""
+
+    name: Literal["bank_funding.scheduled"]
+    payload: BankFundingPayload
+
+
+class BankFundingReceived(Envelope, frozen=True, kw_only=True):
+    """A bank transfer has arrived."""
+
+    name: Literal["bank_funding.received"]
+    payload: BankFundingPayload
+
+
+class BankFundingInReview(Envelope, frozen=True, kw_only=True):
+    """A bank transfer is held: by the bank, for its account, or for its credit."""
+
+    name: Literal["bank_funding.in_review"]
+    payload: BankFundingPayload
+
+
+class BankFundingSubmitted(Envelope, frozen=True, kw_only=True):
+    """The stablecoins for it were sent."""
+
+    name: Literal["bank_funding.submitted"]
+    payload: BankFundingPayload
+
+
+class BankFundingSettled(Envelope, frozen=True, kw_only=True):
+    """The stablecoins have arrived."""
+
+    name: Literal["bank_funding.settled"]
+    payload: BankFundingPayload
+
+
+class BankFundingRefunded(Envelope, frozen=True, kw_only=True):
+    """The bank transfer was sent back."""
+
+    name: Literal["bank_funding.refunded"]
+    payload: BankFundingPayload
+
+
+class BankFundingFailed(Envelope, frozen=True, kw_only=True):
+    """The bank transfer never arrived."""
+
+    name: Literal["bank_funding.failed"]
+    payload: BankFundingPayload
+
+
+class DisputeFlagged(Envelope, frozen=True, kw_only=True):
+    """A dispute was flagged."""
+
+    name: Literal["dispute.flagged"]
+    payload: DisputePayload
+
+
+class DisputeResolved(Envelope, frozen=True, kw_only=True):
+    """A dispute was resolved."""
+
+    name: Literal["dispute.resolved"]
+    payload: DisputePayload
+
+
+class WebhookTest(Envelope, frozen=True, kw_only=True):
+    """A test that you asked for, for one endpoint."""
+
+    name: Literal["webhook.test"]
+    payload: WebhookPayload
+
+
+class UnknownEvent(Envelope, frozen=True, kw_only=True):
+    """An event that a later service sends, and that this release does not know."""
+
+    payload: Mapping[str, Any]
+
+
+Event: TypeAlias = (
+    PaymentCreated
+    | PaymentProcessing
+    | PaymentUnderpaid
+    | PaymentAccepted
+    | PaymentExecuting
+    | PaymentSucceeded
+    | PaymentActionRequired
+    | PaymentOverpaid
+    | PaymentExpired
+    | PaymentCancelled
+    | PaymentLate
+    | PaymentReorged
+    | PaymentReconciled
+    | PaymentRefunded
+    | PaymentFailed
+    | RefundCreated
+    | RefundSucceeded
+    | RefundFailed
+    | VaultFundingAuthorized
+    | VaultFundingBroadcast
+    | VaultFundingConfirmed
+    | VaultFundingFailed
+    | DepositDetected
+    | DepositConfirmed
+    | DepositSettled
+    | DepositFailed
+    | AccountCreated
+    | AccountUpdated
+    | AccountCapabilityUpdated
+    | BankAccountCreated
+    | BankAccountUpdated
+    | BankFundingScheduled
+    | BankFundingReceived
+    | BankFundingInReview
+    | BankFundingSubmitted
+    | BankFundingSettled
+    | BankFundingRefunded
+    | BankFundingFailed
+    | DisputeFlagged
+    | DisputeResolved
+    | WebhookTest
+    | UnknownEvent
+)
+"""Any event, told apart by its class: `match event: case PaymentSucceeded(): ...`."""
+
+BY_NAME: Mapping[str, type[Event]] = {
+    "payment.created": PaymentCreated,
+    "payment.processing": PaymentProcessing,
+    "payment.underpaid": PaymentUnderpaid,
+    "payment.accepted": PaymentAccepted,
+    "payment.executing": PaymentExecuting,
+    "payment.succeeded": PaymentSucceeded,
+    "payment.action_required": PaymentActionRequired,
+    "payment.overpaid": PaymentOverpaid,
+    "payment.expired": PaymentExpired,
+    "payment.cancelled": PaymentCancelled,
+    "payment.late": PaymentLate,
+    "payment.reorged": PaymentReorged,
+    "payment.reconciled": PaymentReconciled,
+    "payment.refunded": PaymentRefunded,
+    "payment.failed": PaymentFailed,
+    "refund.created": RefundCreated,
+    "refund.succeeded": RefundSucceeded,
+    "refund.failed": RefundFailed,
+    "vault_funding.authorized": VaultFundingAuthorized,
+    "vault_funding.broadcast": VaultFundingBroadcast,
+    "vault_funding.confirmed": VaultFundingConfirmed,
+    "vault_funding.failed": VaultFundingFailed,
+    "deposit.detected": DepositDetected,
+    "deposit.confirmed": DepositConfirmed,
+    "deposit.settled": DepositSettled,
+    "deposit.failed": DepositFailed,
+    "account.created": AccountCreated,
+    "account.updated": AccountUpdated,
+    "account.capability_updated": AccountCapabilityUpdated,
+    "bank_account.created": BankAccountCreated,
+    "bank_account.updated": BankAccountUpdated,
+    "bank_funding.scheduled": BankFundingScheduled,
+    "bank_funding.received": BankFundingReceived,
+    "bank_funding.in_review": BankFundingInReview,
+    "bank_funding.submitted": BankFundingSubmitted,
+    "bank_funding.settled": BankFundingSettled,
+    "bank_funding.refunded": BankFundingRefunded,
+    "bank_funding.failed": BankFundingFailed,
+    "dispute.flagged": DisputeFlagged,
+    "dispute.resolved": DisputeResolved,
+    "webhook.test": WebhookTest,
+}
