@@ -177,6 +177,7 @@ LONGER: dict[str, str] = {
     "payments_core/errors.py": "a table: one small class per error code",
     "payments_core/payments/receipts/observation.py": "a quarter of it explains the rest",
     "payments_core_http/client/answers.py": "printed from the OpenAPI document",
+    "payments_core_http/client/events.py": "printed from the OpenAPI document",
     "payments_core_http/client/codes.py": "printed from the OpenAPI document",
     "payments_core_http/client/operations.py: payment_settings_replace": "printed from the same",
     "payments_core_http/client/operations.py": "printed from the OpenAPI document",
