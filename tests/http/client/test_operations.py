@@ -148,7 +148,9 @@ def with_news(value: Any, key_of_value: str = "") -> Any:
         return changed if key_of_value in MAPS else {**changed, "addedLater": {"by": ["a release"]}}
     if isinstance(value, list):
         return [with_news(one) for one in value]
-    return "added_later" if key_of_value in ("status", "intent", "type", "providerCode") else value
+    if isinstance(value, str) and key_of_value in ("status", "intent", "type", "providerCode"):
+        return "added_later"
+    return value
 
 
 def test_both_kinds_of_resources_have_every_operation() -> None:
