@@ -92,7 +92,7 @@ def test_one_hint_sent_by_many_is_looked_at_once_and_the_cap_holds(world: World)
 
 def test_dust_that_is_seen_while_the_choice_changes_is_counted_once(world: World) -> None:
     other_process = world.restarted()
-    for _ in range(4):
+    for _ in range(2):
         payer = Payer(world)
         option, other = payer.select(payer.option()), payer.another()
         payer.submit(option, payer.pay("0.000001"))
