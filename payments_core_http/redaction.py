@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 from math import isfinite
 from typing import Any
 
@@ -171,6 +172,8 @@ _LINK_CODE_LENGTH = 48
 _SECRET_NAME = re.compile(
     rf"(?:\w{{1,40}}[_-])?(?:{_SECRET_WORDS}|authorization|cookie)", re.IGNORECASE
 )
+_MAX_NAME_CHARACTERS = 100
+"""No longer name is in `_SECRET_NAME`."""
 _PATTERN_BY_MARK = tuple((mark, shape) for shape in SECRET_PATTERNS for mark in shape.marks)
 
 _MIN_SECRET_CHARACTERS = 8
@@ -200,7 +203,9 @@ def redact(text: str) -> str:
     if len(seen) >= _LINK_CODE_LENGTH:
         spans += (found.span() for found in _LINK_CODE.finditer(seen))
     for secret in _known_secrets:
-        spans += (found.span() for found in re.finditer(whole_word_pattern(secret), seen))
+        if secret in seen:
+            pattern = whole_word_pattern(secret)
+            spans += (found.span() for found in re.finditer(pattern, seen))
     told = seen[:MAX_LOGGED_CHARACTERS]
     if spans:
         told = "".join(_mask_ranges(told, sorted(spans)))
@@ -243,6 +248,11 @@ def redact_value(value: Any, depth: int = 0) -> Any:
 
 def redact_named_value(name: str, value: Any, depth: int = 0) -> Any:
     """The same for a value under a name, which may itself say that it is secret."""
-    if value is not None and _SECRET_NAME.fullmatch(name):
+    if value is not None and _is_secret_name(name[:_MAX_NAME_CHARACTERS]):
         return REDACTED
     return redact_value(value, depth)
+
+
+@lru_cache(maxsize=1_000)
+def _is_secret_name(name: str) -> bool:
+    return _SECRET_NAME.fullmatch(name) is not None
