@@ -69,7 +69,7 @@ class HttpSettings:
 
     host: Text = setting("The address to listen on.", "127.0.0.1")
     port: Port = setting("The port to listen on; 0 picks a free one.", 8080)
-    threads: Count = setting("How many requests a process processes at the same time.", 8)
+    threads: Count = setting("How many requests a process processes at the same time, at most.", 8)
     processes: Annotated[int, msgspec.Meta(ge=1, le=64)] = setting(
         "How many processes serve the port; threads, connections and pools are of each.", 1
     )
