@@ -11,9 +11,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from jsonschema import Draft202012Validator
-from referencing import Registry, Resource
-from referencing.jsonschema import DRAFT202012
+from jsonschema_rs import Draft202012Validator, Registry, ValidationError
 
 from payments_core_http.errors import LEGACY_PREFIX
 from payments_core_http.openapi.document import build_document
@@ -29,8 +27,7 @@ class Agreement:
 
     def __init__(self, routes: Sequence[Route]) -> None:
         self.document = closed(build_document(routes=routes))
-        resource = Resource.from_contents(self.document, default_specification=DRAFT202012)
-        self._registry: Registry[Any] = Registry().with_resource(URI, resource)
+        self._registry = Registry([(URI, self.document)])
         self._paths = [(re.compile(shape(path)), path) for path in self.document["paths"]]
         self._validators: dict[str, Draft202012Validator] = {}
         self.seen: set[tuple[str, str, str]] = set()
@@ -91,8 +88,10 @@ class Agreement:
             self._validators[pointer] = Draft202012Validator(
                 {"$ref": f"{URI}#{pointer}"}, registry=self._registry
             )
-        faults = [told(error) for error in self._validators[pointer].iter_errors(value)]
-        assert not faults, f"{where}: {faults} in {value}"
+        validator = self._validators[pointer]
+        if not validator.is_valid(value):
+            faults = [told(error) for error in validator.iter_errors(value)]
+            raise AssertionError(f"{where}: {faults} in {value}")
 
     def _path(self, asked: str) -> str:
         matching = (path for pattern, path in self._paths if pattern.fullmatch(asked))
@@ -106,10 +105,10 @@ def code_of(answered: Any) -> str:
     return str(error["code"] if isinstance(error, dict) else answered["code"])
 
 
-def told(error: Any) -> str:
-    """A fault with its place; of several forms, those of the one that fits best."""
-    inner = [told(one) for one in error.context]
-    return f"{'/'.join(map(str, error.absolute_path))}: {error.message[:300]} {inner or ''}"
+def told(error: ValidationError) -> str:
+    """A fault with its place; of several forms, those of each."""
+    inner = [told(one) for form in getattr(error.kind, "context", ()) for one in form]
+    return f"{'/'.join(map(str, error.instance_path))}: {error.message[:300]} {inner or ''}"
 
 
 def shape(path: str) -> str:

@@ -22,8 +22,13 @@ class ShopOnFile(Checkout):
     def rows(self) -> list[str]:
         """Everything that is stored, of every tenant and of the simulated chains."""
         connection = sqlite3.connect(self._file)
+        tables = "SELECT name FROM sqlite_schema WHERE type = 'table'"
         try:
-            return list(connection.iterdump())
+            return [
+                f"{name}: {row}"
+                for (name,) in connection.execute(tables).fetchall()
+                for row in connection.execute(f'SELECT * FROM "{name}"')
+            ]
         finally:
             connection.close()
 
