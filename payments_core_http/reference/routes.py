@@ -61,21 +61,7 @@ def build_routes(routes: Sequence[Route]) -> tuple[Route, ...]:
             _HTML,
             "The reference of this API, for people.",
         ),
-        _make_route(
-            "/docs/errors", _render_error_list, _HTML, "The errors of this API, for people."
-        ),
-        *(
-            _make_route(
-                f"/docs/errors/{code}", _make_error_renderer(code), _HTML, "One error, for people."
-            )
-            for code in ADVICE
-        ),
-        *(
-            _make_route(
-                f"/docs/{name}", _make_file_renderer(name), media_type, "A part of the reference."
-            )
-            for name, media_type in _STATIC.items()
-        ),
+        *_FIXED_ROUTES,
     )
 
 
@@ -116,3 +102,21 @@ def _make_file_renderer(name: str) -> RenderPage:
         return (files(__package__) / "static" / name).read_bytes()
 
     return read_file
+
+
+_FIXED_ROUTES = (
+    _make_route("/docs/errors", _render_error_list, _HTML, "The errors of this API, for people."),
+    *(
+        _make_route(
+            f"/docs/errors/{code}", _make_error_renderer(code), _HTML, "One error, for people."
+        )
+        for code in ADVICE
+    ),
+    *(
+        _make_route(
+            f"/docs/{name}", _make_file_renderer(name), media_type, "A part of the reference."
+        )
+        for name, media_type in _STATIC.items()
+    ),
+)
+"""Those that are the same whatever routes there are."""
