@@ -87,4 +87,9 @@ EXAMPLES: Mapping[str, Mapping[str, Any]] = {
         "status": "flagged",
     },
     "webhook.test": {"webhookId": "webhook_..."},
+    "webhook.failing": {
+        "webhookId": "webhook_...",
+        "deliveryId": "delivery_...",
+        "failureReason": "The endpoint answered 500.",
+    },
 }

@@ -76,8 +76,13 @@ _BANK_FUNDING = (
     "amount",
 )
 
+_ENDPOINT = ("webhookId", "deliveryId", "failureReason")
+
 TEST = "webhook.test"
 """It goes to the endpoint that its payload names, whatever that one subscribed to."""
+
+FAILING, RECOVERED = "webhook.failing", "webhook.recovered"
+"""They go to the other endpoints than the one that their payload names."""
 
 CATALOGUE: tuple[EventType, ...] = (
     EventType("payment.created", "A Payment was created and waits for funds.", _PAYMENT),
@@ -129,6 +134,10 @@ CATALOGUE: tuple[EventType, ...] = (
     EventType("dispute.flagged", "A dispute was flagged.", _DISPUTE),
     EventType("dispute.resolved", "A dispute was resolved.", _DISPUTE),
     EventType(TEST, "A test that you asked for, for one endpoint.", ("webhookId",)),
+    EventType(
+        FAILING, "Another endpoint fails; told once an hour at most while it does.", _ENDPOINT
+    ),
+    EventType(RECOVERED, "Another endpoint, which had failed, works again.", _ENDPOINT),
 )
 
 MAX_PAYLOAD_BYTES = 32_000

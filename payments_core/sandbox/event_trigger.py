@@ -14,7 +14,7 @@ import attrs
 from payments_core.accounts.record import Account
 from payments_core.assets import DEFAULT_CHAIN_ID, DEFAULT_SYMBOL
 from payments_core.engine.decision import Decision
-from payments_core.engine.events import BY_NAME, NewEvent
+from payments_core.engine.events import BY_NAME, FAILING, NewEvent
 from payments_core.engine.idempotency.record import IdempotencyKey
 from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
@@ -175,9 +175,11 @@ _SAMPLES: Mapping[str, Callable[[_EventContext], Any]] = {
     "capability": lambda it: "us_bank_payout",
     "chainId": lambda it: it.payment.chain_id if it.payment else DEFAULT_CHAIN_ID,
     "createdBy": lambda it: it.payment.created_by if it.payment else "server",
+    "deliveryId": lambda it: it.id_sequence.issue("delivery"),
     "depositId": lambda it: it.id_sequence.issue("deposit"),
     "excessAmountAtomic": lambda it: it.amount(it.payment_state.excess),
     "externalUserId": lambda it: it.account.external_user_id if it.account else "user-1",
+    "failureReason": lambda it: "The endpoint answered 500." if it.name == FAILING else None,
     "fundingOperationId": lambda it: (
         it.option.funding_operation_id if it.option else it.id_sequence.issue("pay_funding")
     ),

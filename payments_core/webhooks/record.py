@@ -36,6 +36,7 @@ class Endpoint(Record):
     something, so that what was made before can be told from what was asked for since; and
     `closed_revision` is what it was when it last closed. The secret
     is sealed to the id. `older_secrets` sign beside it until their ends, newest first.
+    `failing_since` and `failing_told_at` are of the news that it fails, as `health.py` has them.
     """
 
     collection: ClassVar[Collection] = Collection(
@@ -46,6 +47,9 @@ class Endpoint(Record):
             Index("by_status", key=("status",), order=("created_at",)),
         ),
         uniques=(Unique(ACTIVE_URL, ("active_url",)),),
+        schema=2,
+        upgrades={1: dict},
+        oldest_reader=1,
     )
 
     url: str
@@ -57,6 +61,8 @@ class Endpoint(Record):
     older_secrets: tuple[OlderSecret, ...] = ()
     revision: int = 1
     closed_revision: int = 0
+    failing_since: Instant | None = None
+    failing_told_at: Instant | None = None
     created_at: Instant
     updated_at: Instant
 

@@ -26,6 +26,7 @@ from payments_core.tenants.idempotency import once_per_key
 from payments_core.validation.fields import Id
 from payments_core.validation.inputs import validate_arguments
 from payments_core.webhooks.dispatch.job_handlers import encode_envelope
+from payments_core.webhooks.health import tells_of
 from payments_core.webhooks.lifecycle import (
     RECOVER,
     TASK_QUEUE_NAME,
@@ -307,9 +308,12 @@ def decide_resend(
 def require_recipient(event: Event, endpoint: Endpoint) -> None:
     """Raise Conflicting unless the endpoint is active and the event is for it.
 
-    A test is for the endpoint that it names, and for those that asked for tests by name.
+    A test is for the endpoint that it names, and for those that asked for tests by name; the news
+    how an endpoint does is for the others.
     """
     require_active_subscriber(endpoint, event.name)
+    if tells_of(event, endpoint):
+        raise ResourceConflict("The event tells of this webhook endpoint: it is for the others.")
     if event.name != TEST or event.payload["webhookId"] == endpoint.id:
         return
     if TEST not in endpoint.subscribed_events:

@@ -281,6 +281,28 @@ class WebhookPayload(Answer, frozen=True, kw_only=True):
     """The endpoint that the test goes to."""
 
 
+class WebhookFailingPayload(Answer, frozen=True, kw_only=True):
+    """Webhook failing payload."""
+
+    webhook_id: str
+    """The endpoint that the event is about, which does not get it."""
+    delivery_id: str
+    """The delivery that failed."""
+    failure_reason: str | None
+    """Why it fails, in a sentence; null where it works again."""
+
+
+class WebhookRecoveredPayload(Answer, frozen=True, kw_only=True):
+    """Webhook recovered payload."""
+
+    webhook_id: str
+    """The endpoint that the event is about, which does not get it."""
+    delivery_id: str
+    """The delivery that was taken."""
+    failure_reason: str | None
+    """Why it fails, in a sentence; null where it works again."""
+
+
 class PaymentCreated(Envelope, frozen=True, kw_only=True):
     """A Payment was created and waits for funds."""
 
@@ -568,6 +590,20 @@ class WebhookTest(Envelope, frozen=True, kw_only=True):
     payload: WebhookPayload
 
 
+class WebhookFailing(Envelope, frozen=True, kw_only=True):
+    """Another endpoint fails; told once an hour at most while it does."""
+
+    name: Literal["webhook.failing"]
+    payload: WebhookFailingPayload
+
+
+class WebhookRecovered(Envelope, frozen=True, kw_only=True):
+    """Another endpoint, which had failed, works again."""
+
+    name: Literal["webhook.recovered"]
+    payload: WebhookRecoveredPayload
+
+
 class UnknownEvent(Envelope, frozen=True, kw_only=True):
     """An event that a later service sends, and that this release does not know."""
 
@@ -616,6 +652,8 @@ Event: TypeAlias = (
     | DisputeFlagged
     | DisputeResolved
     | WebhookTest
+    | WebhookFailing
+    | WebhookRecovered
     | UnknownEvent
 )
 """Any event, told apart by its class: `match event: case PaymentSucceeded(): ...`."""
@@ -662,4 +700,6 @@ BY_NAME: Mapping[str, type[Event]] = {
     "dispute.flagged": DisputeFlagged,
     "dispute.resolved": DisputeResolved,
     "webhook.test": WebhookTest,
+    "webhook.failing": WebhookFailing,
+    "webhook.recovered": WebhookRecovered,
 }

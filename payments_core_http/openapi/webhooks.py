@@ -43,6 +43,7 @@ _SCHEMA_BY_FIELD: Mapping[str, Schema] = {
     "chainId": {"type": "integer"},
     "createdBy": {"type": ["string", "null"], "enum": [*get_args(CreatedBy), None]},
     "externalUserId": {"type": "string"},
+    "failureReason": {"type": ["string", "null"]},
     "note": {"type": ["string", "null"]},
     "onrampBankAccountId": {"type": "string"},
     "statusVersion": {"type": "integer"},

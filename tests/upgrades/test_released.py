@@ -231,6 +231,9 @@ MENDED = (("counterfactual", "deployed"),)
 MAY_GROW = ".fields"
 """The names of an event's payload fields, to which a release may add."""
 
+MAY_GAIN_ENTRIES = ".eventCatalog"
+"""What a release may append to."""
+
 MAY_BECOME_OTHERS = (
     ".us_bank_payout.requirements.missing",
     ".us_bank_funding.requirements.missing",
@@ -256,6 +259,8 @@ def lost(before: Any, now: Any, at: str = "") -> list[str]:
         return []
     if at.endswith(MAY_GROW) and isinstance(before, list) and set(before) <= set(now):
         return []
+    if isinstance(before, list) and isinstance(now, list) and at.endswith(MAY_GAIN_ENTRIES):
+        now = now[: len(before)]
     if isinstance(before, list) and isinstance(now, list) and len(before) == len(now):
         return [
             place

@@ -7,7 +7,7 @@ repeat nothing, and a second attempt repeats the same delivery id, event id and 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -29,6 +29,7 @@ from payments_core.storage.records import R
 from payments_core.tenants.record import Environment
 from payments_core.webhooks.dispatch.attempt import AttemptRunner, PreparedDelivery
 from payments_core.webhooks.dispatch.fan_out_limits import MAX_DELIVERIES_PER_COMMIT
+from payments_core.webhooks.health import decide_to_tell, find_news, tells_of
 from payments_core.webhooks.lifecycle import (
     ABANDON,
     DELIVER,
@@ -103,7 +104,7 @@ class WebhookJobHandlers:
                     (event, endpoint)
                     for event in events.values()
                     for endpoint in endpoints
-                    if endpoint.subscribes(event.name)
+                    if endpoint.subscribes(event.name) and not tells_of(event, endpoint)
                 ]
                 while len(pairs) > MAX_DELIVERIES_PER_COMMIT:
                     now, pairs = (
@@ -187,15 +188,15 @@ class WebhookJobHandlers:
         by_job = {item.job.id: (prepared, attempt) for item, prepared, attempt in made}
         ids = {prepared.endpoint.id for _, prepared, _ in made}
         claimed = [item for item, _, _ in made]
-        after = self._storage.read(
-            claimed[0].partition, lambda snapshot: get_many(snapshot, Endpoint, ids)
-        )
+        partition = claimed[0].partition
+        after = self._storage.read(partition, lambda snapshot: get_many(snapshot, Endpoint, ids))
 
         def decide(
             tx: Transaction, id_sequence: IdSequence, ours: Sequence[ClaimedJob]
         ) -> dict[str, Decision[Any]]:
             current = lock_many(tx, Delivery, [item.job.subject for item in ours])
-            decisions = {}
+            decisions: dict[str, Decision[Any]] = {}
+            attempted: dict[str, dict[str, Delivery]] = {}  # by endpoint, and by job
             for item in ours:
                 prepared, attempt = by_job[item.job.id]
                 decisions[item.job.id] = self._attempts.decide_outcome(
@@ -204,9 +205,35 @@ class WebhookJobHandlers:
                     attempt,
                     after.get(prepared.endpoint.id),
                 )
+                delivery = decisions[item.job.id].result
+                if delivery is not None and prepared.abandon_reason is None:
+                    attempted.setdefault(prepared.endpoint.id, {})[item.job.id] = delivery
+            for id, by_job_id in attempted.items():
+                told = self._tell_health(tx, partition, after.get(id), by_job_id.values())
+                if told is not None:
+                    first = next(iter(by_job_id))
+                    decisions[first] = decisions[first].merge(told)
             return decisions
 
         self._committer.finish_all(WorkerAuthority.of(claimed[0]), claimed, decide)
+
+    def _tell_health(
+        self,
+        tx: Transaction,
+        partition: str,
+        seen: Endpoint | None,
+        attempted: Collection[Delivery],
+    ) -> Decision[None] | None:
+        """The news that attempts make of an endpoint; it is locked only where there is some."""
+        now = self._clock.now()
+        if seen is None or find_news(seen, attempted, now) is None:
+            return None
+        endpoint = tx.get(Endpoint, seen.id, for_update=True)
+        environment = tx.get(Environment, partition)
+        if endpoint is None or environment is None:
+            return None
+        news = find_news(endpoint, attempted, now)
+        return news and decide_to_tell(endpoint, news, environment.api_version, now=now)
 
     # What an endpoint no longer wants.
 

@@ -27,6 +27,10 @@ _REFUND: Mapping[str, str] = {
     "destination": "The address that gets it.",
     "source": "Whether it comes from the escrow or from the recipient's vault.",
 }
+_HEALTH: Mapping[str, str] = {
+    "failureReason": "Why it fails, in a sentence; null where it works again.",
+    "webhookId": "The endpoint that the event is about, which does not get it.",
+}
 BY_OWNER: Mapping[str, Mapping[str, str]] = {
     "CreatedPayment": _PAYMENT,
     "Payment": _PAYMENT,
@@ -289,6 +293,8 @@ BY_OWNER: Mapping[str, Mapping[str, str]] = {
     "Vault": {"address": "The vault's address.", "status": "Whether its contract is deployed."},
     "VaultDetails": {"address": "The vault's address.", "status": "Whether it is deployed."},
     "VaultExecution": {"expiresAt": "When the action expires."},
+    "WebhookFailingPayload": {"deliveryId": "The delivery that failed.", **_HEALTH},
+    "WebhookRecoveredPayload": {"deliveryId": "The delivery that was taken.", **_HEALTH},
     "WebhookPayload": {"webhookId": "The endpoint that the test goes to."},
     "YieldSettings": {"enabled": "Whether idle funds earn."},
 }

@@ -1,0 +1,81 @@
+"""An endpoint that fails, and that works again, as events for the environment's other endpoints.
+
+The endpoint keeps since when it fails and when that was last told, so that it is told at most once
+an hour, in the commit of the attempt that shows it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Literal
+
+import attrs
+
+from payments_core.clock import HOUR, Instant
+from payments_core.engine.decision import Decision
+from payments_core.engine.events import FAILING, RECOVERED, Event, NewEvent
+from payments_core.webhooks.record import Delivery, Endpoint
+
+MIN_FAILED_ATTEMPTS = 2
+"""So many attempts of a delivery have failed before that is told: the first may have met a restart
+of the receiver. A delivery that is given up is told at once."""
+
+TOLD_AGAIN_MS = HOUR
+_OWN_FAMILY = "webhook."
+
+
+def find_outcome(delivery: Delivery) -> Literal["works", "fails"] | None:
+    """What an attempt that was just made says of the endpoint.
+
+    Deliveries of `webhook.*` never say that it fails: the news of one failure would make another.
+    """
+    if delivery.status == "delivered":
+        return "works"
+    if delivery.event_name.startswith(_OWN_FAMILY):
+        return None
+    if delivery.status == "failed" and delivery.attempts < MIN_FAILED_ATTEMPTS:
+        return None
+    return "fails"
+
+
+def find_news(
+    endpoint: Endpoint, attempted: Iterable[Delivery], now: Instant
+) -> tuple[str, Delivery] | None:
+    """The event that attempts at the endpoint are to be told by, and the delivery that shows it.
+
+    A failure comes before a success of the same moment.
+    """
+    if endpoint.status != "active":
+        return None
+    by_outcome = {find_outcome(delivery): delivery for delivery in attempted}
+    if (failed := by_outcome.get("fails")) is not None:
+        told_at = endpoint.failing_told_at
+        is_due = told_at is None or told_at <= now - TOLD_AGAIN_MS
+        return (FAILING, failed) if is_due else None
+    if (worked := by_outcome.get("works")) is not None and endpoint.failing_since is not None:
+        return RECOVERED, worked
+    return None
+
+
+def decide_to_tell(
+    endpoint: Endpoint, news: tuple[str, Delivery], api_version: str, *, now: Instant
+) -> Decision[None]:
+    """The event, and the endpoint that keeps when it was told."""
+    name, delivery = news
+    if name == FAILING:
+        since = endpoint.failing_since or now
+        changed = attrs.evolve(endpoint, failing_since=since, failing_told_at=now)
+    else:
+        changed = attrs.evolve(endpoint, failing_since=None)
+    payload = {
+        "webhookId": endpoint.id,
+        "deliveryId": delivery.id,
+        "failureReason": delivery.failure,
+    }
+    return Decision(None, replaces=(changed,), events=(NewEvent(name, payload, api_version),))
+
+
+def tells_of(event: Event, endpoint: Endpoint) -> bool:
+    """Whether the event tells how that very endpoint does, which is for the others to hear."""
+    is_news = event.name in (FAILING, RECOVERED)
+    return is_news and event.payload["webhookId"] == endpoint.id
