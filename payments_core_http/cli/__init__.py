@@ -9,6 +9,7 @@ from collections.abc import Mapping
 
 import click
 
+from payments_core_http.cli.colors import with_color_option
 from payments_core_http.cli.lazy_group import LazyGroup
 
 COMMANDS: Mapping[str, str] = {
@@ -36,6 +37,7 @@ COMMANDS: Mapping[str, str] = {
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 @click.version_option(package_name="payments-core", prog_name="payments")
+@with_color_option
 def payments() -> None:
     """Stablecoin Payments and accounts.
 

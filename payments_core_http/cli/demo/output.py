@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
@@ -11,6 +10,7 @@ import attrs
 import click
 
 from payments_core_http.cli.api_client import HttpExchange
+from payments_core_http.cli.colors import has_color
 from payments_core_http.cli.demo.scenario import DemoStep
 
 PrintStyled = Callable[[str, str], None]
@@ -97,12 +97,12 @@ class TextOutput:
 
 
 def make_text_output() -> TextOutput:
-    """Through rich on a terminal, else plain."""
-    if not sys.stdout.isatty():
+    """Through rich where there may be colors, else plain."""
+    if not has_color():
         return TextOutput(lambda text, style: click.echo(text))
     from rich.console import Console  # an eighth of a second, spent only where it is seen
 
-    console = Console(soft_wrap=True)
+    console = Console(soft_wrap=True, force_terminal=True, no_color=False)
     return TextOutput(
         lambda text, style: console.print(text, style=style or None, markup=False, emoji=False)
     )

@@ -1,0 +1,42 @@
+"""Whether the output of a command has colors: `--color`, NO_COLOR, and else what it is sent to."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+CHOICES = {"auto": None, "always": True, "never": False}
+
+
+def with_color_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The option of the whole command line; the commands below inherit what it says."""
+    return click.option(
+        "--color",
+        type=click.Choice(list(CHOICES)),
+        default="auto",
+        show_default=True,
+        expose_value=False,
+        is_eager=True,
+        callback=_choose,
+        help="Color the output. `auto` colors a terminal, unless NO_COLOR is set.",
+    )(command)
+
+
+def has_color() -> bool:
+    """Whether what is printed now may have colors and styles."""
+    context = click.get_current_context(silent=True)
+    color = _default() if context is None else context.color
+    return sys.stdout.isatty() if color is None else color
+
+
+def _choose(context: click.Context, _: click.Parameter, choice: str) -> None:
+    context.color = _default() if choice == "auto" else CHOICES[choice]
+
+
+def _default() -> bool | None:
+    """No color where NO_COLOR is set to anything (https://no-color.org), else what click does."""
+    return False if os.environ.get("NO_COLOR") else None
