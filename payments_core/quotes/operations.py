@@ -18,6 +18,7 @@ from payments_core.assets import chain_entry
 from payments_core.chains.port import AddressSpec
 from payments_core.deposits.record import Deposit, DepositAddress
 from payments_core.engine.decision import Decision
+from payments_core.engine.idempotency.record import IdempotencyKey, require_request
 from payments_core.engine.ports import Ports
 from payments_core.engine.remote_calls import RemoteCalls
 from payments_core.errors import (
@@ -36,6 +37,7 @@ from payments_core.payment_settings.record import (
 )
 from payments_core.payments.creation import Payee
 from payments_core.payments.destinations import Destinations
+from payments_core.payments.details import PaymentDetails
 from payments_core.payments.disputes.lifecycle import PAYMENT_SESSION_STATUSES
 from payments_core.payments.operations import NewPayment, Payments
 from payments_core.payments.record import Payment, PaymentRoute
@@ -57,6 +59,7 @@ from payments_core.quotes.terms import (
 from payments_core.routers.port import RouteOrder, Router, RouteRefused, RouterUnavailable
 from payments_core.storage.port import Snapshot, Transaction, Where
 from payments_core.tenants.authorization import Authority
+from payments_core.tenants.idempotency import once_per_key
 from payments_core.validation.inputs import validate_input
 
 
@@ -104,13 +107,19 @@ class Quotes:
         self._routers = routers
         self._calls = calls
 
-    def create(self, authority: Authority, new: NewQuote) -> QuoteDetails:
+    @once_per_key
+    def create(
+        self, authority: Authority, new: NewQuote, *, idempotency_key: IdempotencyKey = None
+    ) -> QuoteDetails:
         """A quote, good for 15 minutes, with a Payment that waits for its funds.
 
         Prices and the router are asked before anything is stored: a crash leaves at most an order
-        at the router that nobody pays. Raises ValidationFailed, NotFound, DestinationNotAllowed,
-        UnsupportedChain, UnsupportedAsset, AmountOutOfRange, CapabilityNotActive without prices or
-        a router, DependencyFailed.
+        at the router that nobody pays. A key that was used gives the quote that it made, without
+        asking either, also once that has expired.
+
+        Raises ValidationFailed, NotFound, DestinationNotAllowed, UnsupportedChain,
+        UnsupportedAsset, AmountOutOfRange, CapabilityNotActive without prices or a router,
+        DependencyFailed, and IdempotencyConflict.
         """
         new = validate_input(new)
         require_one_payer_and_amount(new)
@@ -122,7 +131,8 @@ class Quotes:
         )
         quote_id = id_sequence.issue("quote")
         route = self._open_route(authority, new, exchange, offer.terms, quote_id, escrow)
-        made: list[QuoteDetails] = []
+        made: list[Quote] = []
+        request = require_request(idempotency_key)
 
         def resolve_payee(tx: Transaction, settings: PaymentTerms) -> Payee:
             recipient_id = exchange.recipient.id if exchange.recipient else None
@@ -135,10 +145,16 @@ class Quotes:
         def complete(draft: Payment) -> Decision[Payment]:
             quoted = attrs.evolve(draft, fee_bps=exchange.fee_bps, route=route, quote_id=quote_id)
             quote = _make_quote(quote_id, quoted, exchange, offer)
-            made[:] = [QuoteDetails(quote, quoted)]
+            made[:] = [quote]
             return Decision(quoted, inserts=(quote,))
 
-        self._payments.create_receive_payment(
+        def describe(created: PaymentDetails) -> QuoteDetails:
+            return QuoteDetails(made[0], created.payment)
+
+        if request is not None:
+            render = request.render
+            request = attrs.evolve(request, render=lambda created: render(describe(created)))
+        created = self._payments.create_receive_payment(
             authority,
             NewPayment(
                 amount=format_amount(exchange.amount, exchange.source.decimals),
@@ -149,8 +165,9 @@ class Quotes:
             resolve_payee,
             complete=complete,
             id_sequence=id_sequence,
+            idempotency_key=request,
         )
-        return made[0]
+        return describe(created)
 
     def get(self, authority: Authority, quote_id: str) -> QuoteDetails:
         """A quote, with the Payment that carries it out. Raises NotFound."""

@@ -31,14 +31,18 @@ class QuoteShop:
     def service(self) -> Any:
         return self.world.service
 
-    def quote(self, amount: str = "25.00", **more: Any) -> QuoteDetails:
+    def quote(
+        self, amount: str = "25.00", *, idempotency_key: str | None = None, **more: Any
+    ) -> QuoteDetails:
         """A quote of a wallet's for the merchant, on Base alone unless told otherwise."""
         more.setdefault("destination", ToAccount(account_id=self.world.merchant.id))
         if "user_id" not in more:
             more.setdefault("source_address", WALLET)
         if "raw_amount" not in more:
             more["amount"] = amount
-        return self.service.quotes.create(self.world.server, NewQuote(**more))  # type: ignore[no-any-return]
+        return self.service.quotes.create(  # type: ignore[no-any-return]
+            self.world.server, NewQuote(**more), idempotency_key=idempotency_key
+        )
 
     def routed(self, amount: str = "25.00", **more: Any) -> QuoteDetails:
         """A quote that goes in on Base, and comes out on Polygon."""

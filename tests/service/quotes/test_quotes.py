@@ -11,6 +11,7 @@ from payments_core.errors import (
     CapabilityNotActive,
     DependencyFailed,
     DestinationNotAllowed,
+    IdempotencyConflict,
     NotFound,
     UnsupportedAsset,
     UnsupportedChain,
@@ -189,6 +190,21 @@ def test_what_cannot_be_quoted_is_refused(
     given = {"amount": "1.00", "source_address": WALLET, "destination": to, **changes}
     with pytest.raises(error):
         memory_shop.service.quotes.create(memory_shop.world.server, NewQuote(**given))
+
+
+def test_a_key_makes_one_quote_and_asks_nobody_again(shop: QuoteShop) -> None:
+    made = shop.routed(idempotency_key="order-1")
+    assert made.payment is not None
+    assert (made.payment.status, made.is_done) == ("awaiting_payment", False)
+    shop.fail("any")
+    assert shop.routed(idempotency_key="order-1") == made
+    with pytest.raises(DependencyFailed):  # the failure is still to come: nobody was asked
+        shop.routed(idempotency_key="order-2")
+    assert shop.payment(made).quote_id == made.quote.id
+    with pytest.raises(IdempotencyConflict):
+        shop.routed("26.00", idempotency_key="order-1")
+    again = shop.routed(idempotency_key="order-2")  # what failed has used no key
+    assert again.quote.deposit_address != made.quote.deposit_address
 
 
 def test_nobody_is_paid_at_an_address_of_the_service(memory_shop: QuoteShop) -> None:
