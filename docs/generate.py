@@ -21,6 +21,7 @@ from docs import (
     error_guide,
     limit_examples,
     operators_metrics,
+    other_limits,
     public_interface,
     python_reference,
     rooms,
@@ -210,7 +211,7 @@ def route_row(route: Route) -> tuple[str, ...]:
         + (", or that and the Payment's secret" * route.may_have_payment_secret),
         needs(route),
         route.idempotency if route.idempotency == "required" else "",
-        str(route.success),
+        f"{route.success} {wire_answers.links_of(route)}".rstrip(),
         ", ".join(code(error.code) for error in route.errors),
     )
 
@@ -350,7 +351,8 @@ def limits() -> str:
             [
                 "# Limits",
                 "The rate policies with their defaults; a deployment and an environment may have"
-                " limits of their own ([Limit requests](../how-to/limit-requests.md)).\n"
+                " limits of their own ([Limit requests](../how-to/limit-requests.md));"
+                " sizes, lengths and lifetimes are [other limits](other-limits.md).\n"
                 "Every request counts against every policy that applies to it, refused ones and"
                 " replays too;"
                 f" {code(PUBLIC_CREATION_MINUTE.rule)} counts only what was created.",
@@ -400,6 +402,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "state-machines.md": state_machines,
     "events.md": events,
     "limits.md": limits,
+    "other-limits.md": other_limits.page,
     "chains.md": chains_reference.page,
     "settings.md": deployment_settings.page,
     "metrics.md": operators_metrics.page,

@@ -138,6 +138,8 @@ def page() -> str:
             "3. A major release removes it. A dated contract ends no earlier than twelve months"
             " after the next one.",
             "Before 1.0 a minor release may remove what the one before it deprecated.\n"
+            "`SECURITY.md` says which releases get fixes: from 1.0 on the minor release before the"
+            " newest for six months, the least time for which something deprecated works.\n"
             "What would be unsafe to keep, such as a hole in security, may end at once; the"
             " changelog then says why.",
         ]

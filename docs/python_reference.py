@@ -79,7 +79,8 @@ def _parts() -> Iterator[str]:
         " percent.\n"
         '- Amounts that callers give are decimal text, such as `"25.00"`. Amounts in records are'
         " `Atomic` or end in `_atomic`: integers that count the asset's smallest unit.\n"
-        "- Every operation raises `Unavailable` while the storage is out of reach, and"
+        "- While the storage is out of reach, operations that write raise `Unavailable`, and those"
+        " that read `StorageUnavailable`. An operation raises"
         " `InsufficientPermissions` or `EntitlementRequired` where the authority does not suffice."
         " What else it raises is in its description.\n"
         "- An `authority` says in whose name an operation runs."
@@ -108,6 +109,9 @@ def _described(name: str, value: Any) -> Iterator[str]:
         return
     if issubclass(value, PaymentsError):
         yield from _error_facts(value)
+    elif issubclass(value, Exception):
+        yield "Not a [`PaymentsError`](#paymentserror): no request is to blame."
+        return
     elif not attrs.has(value):
         yield _block(name, value)
     if value is PaymentsError or not issubclass(value, PaymentsError) or "code" in vars(value):

@@ -9,6 +9,7 @@ from typing import Any
 from docs.markdown import code, table
 from payments_core_http.openapi.document import build_document
 from payments_core_http.reference.pages import FieldRow, make_schema_entry
+from payments_core_http.routing import Route
 
 HEAD = ("Field", "Type", "What it is")
 _COMPONENTS = "#/components/schemas/"
@@ -22,7 +23,7 @@ def page() -> str:
         "# Answers",
         "What comes back, field by field; the reference at `/docs` of every deployment has the"
         " same, with examples.\n"
-        "Each [route](routes.md) names its answer there; payloads of events are on the page about"
+        "Each [route](routes.md) names its answer; payloads of events are on the page about"
         " [events](events.md), and errors on that about [errors](errors.md).",
         "Ids are opaque, times are ISO 8601 in UTC with milliseconds, and amounts are strings.\n"
         "Contracts gain fields in time: ignore those that you do not know.",
@@ -42,6 +43,19 @@ def rows_of_payload(event_name: str) -> Iterator[tuple[str, ...]]:
     envelope = post["requestBody"]["content"]["application/json"]["schema"]
     name = envelope["properties"]["payload"]["$ref"].removeprefix(_COMPONENTS)
     return map(_row, make_schema_entry(name, document["components"]["schemas"][name]).rows)
+
+
+def links_of(route: Route) -> str:
+    """The objects that a route's success answers, each with a link to its fields."""
+    operations = _document()["paths"].get(route.path, {})
+    responses = operations.get(route.method.lower(), {}).get("responses", {})
+    found = [
+        name
+        for status, response in responses.items()
+        if status.startswith("2")
+        for name in _names_in(response.get("content", {}).get("application/json", {}).get("schema"))
+    ]
+    return " or ".join(f"[{name}](answers.md#{name.lower()})" for name in dict.fromkeys(found))
 
 
 @cache

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from payments_core.accounts.wallet_signatures import MessageSignature
     from payments_core.assets import Asset
     from payments_core.banks.port import PostalAddress
-    from payments_core.credentials.keyring import KeyRing
+    from payments_core.credentials.keyring import KeyRing, WeakKeyRing
     from payments_core.credentials.tokens import Claims
     from payments_core.deposits.operations import DepositCheck, IssuedAddress
     from payments_core.deposits.record import Deposit, DepositAddress
@@ -148,11 +148,13 @@ if TYPE_CHECKING:
     from payments_core.quotes.record import Quote
     from payments_core.quotes.request import NewQuote
     from payments_core.service import PaymentsService, Settings
-    from payments_core.storage.port import Page, Where
+    from payments_core.storage.documents import UnreadableDocument
+    from payments_core.storage.port import Page, StorageUnavailable, Where
     from payments_core.storage_loader import open_storage
     from payments_core.tenants.authorization import Authority, Requirement
     from payments_core.tenants.client_sessions.operations import CreatedSession, ExchangedSession
     from payments_core.tenants.client_sessions.record import ClientSession
+    from payments_core.tenants.master_keys import UnknownKeyRing
     from payments_core.tenants.operator_sessions import BegunSession
     from payments_core.tenants.operators import NewPassword
     from payments_core.tenants.record import App, Environment, Key, Operator, OperatorSession
@@ -207,7 +209,8 @@ __all__ = [
     "OptionExpired", "ActionExpired", "ActionInvalid", "AmountOutOfRange", "UnsupportedChain",
     "UnsupportedAsset", "DestinationNotAllowed", "ReconciliationActionNotAllowed",
     "CapabilityNotActive", "WebhookUrlNotAllowed", "DependencyFailed",
-    "PaymentOptionLimitReached", "Unavailable", "FieldError",
+    "PaymentOptionLimitReached", "Unavailable", "FieldError", "StorageUnavailable",
+    "UnknownKeyRing", "UnreadableDocument", "WeakKeyRing",
 ]  # fmt: skip
 
 # The module of each name, which is loaded when the name is first used: a receiver that only
@@ -235,7 +238,7 @@ _MODULES = {
     "payments_core.accounts.verification.record": "Verification",
     "payments_core.assets": "Asset",
     "payments_core.banks.port": "PostalAddress",
-    "payments_core.credentials.keyring": "KeyRing",
+    "payments_core.credentials.keyring": "KeyRing WeakKeyRing",
     "payments_core.credentials.tokens": "Claims",
     "payments_core.deposits.operations": "DepositCheck IssuedAddress",
     "payments_core.deposits.record": "Deposit DepositAddress",
@@ -286,11 +289,13 @@ _MODULES = {
     "payments_core.quotes.record": "Quote",
     "payments_core.quotes.request": "NewQuote",
     "payments_core.service": "PaymentsService Settings",
-    "payments_core.storage.port": "Page Where",
+    "payments_core.storage.documents": "UnreadableDocument",
+    "payments_core.storage.port": "Page StorageUnavailable Where",
     "payments_core.storage_loader": "open_storage",
     "payments_core.tenants.authorization": "Authority Requirement",
     "payments_core.tenants.client_sessions.operations": "CreatedSession ExchangedSession",
     "payments_core.tenants.client_sessions.record": "ClientSession",
+    "payments_core.tenants.master_keys": "UnknownKeyRing",
     "payments_core.tenants.operator_sessions": "BegunSession",
     "payments_core.tenants.operators": "NewPassword",
     "payments_core.tenants.record": "App Environment Key Operator OperatorSession",

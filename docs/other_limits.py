@@ -1,0 +1,158 @@
+"""Prints the limits that are not rates, from the constants that hold them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, get_args, get_type_hints
+
+import msgspec
+
+from docs.markdown import table
+from payments_core.accounts.record import MAX_ONRAMPS, MAX_WALLETS
+from payments_core.clock import DAY, HOUR, MINUTE, SECOND
+from payments_core.engine.events import MAX_PAYLOAD_BYTES
+from payments_core.engine.idempotency.record import PUBLIC_RETENTION_MS, RETENTION_MS
+from payments_core.payment_settings import validation as settings
+from payments_core.payments.options.direct_lifecycle import MAX_SUBMISSIONS
+from payments_core.payments.options.lifecycle import ACTION_TTL_MS
+from payments_core.payments.options.operations import MAX_OPTIONS, MAX_OPTIONS_OF_ALL
+from payments_core.payments.refunds.lifecycle import MAX_LEGS
+from payments_core.payments.refunds.operations import MAX_PENDING_REFUNDS
+from payments_core.quotes.record import QUOTE_LIFETIME_MS
+from payments_core.tenants.client_sessions.operations import EXCHANGE_WITHIN_MS, SessionExpiry
+from payments_core.tenants.operations import MAX_KEYS, REVOKED_KEY_RETENTION_MS
+from payments_core.tenants.request_log import MAX_PAGES, PAGE_REQUESTS
+from payments_core.validation import fields, metadata
+from payments_core.webhooks.health import TOLD_AGAIN_MS
+from payments_core.webhooks.lifecycle import MAX_OLDER_SECRETS, EndpointDescription, EventNames
+from payments_core.webhooks.operations import MAX_OVERLAP_S, WebhookUrl
+from payments_core.webhooks.replay import MAX_RECOVERY_DAYS, MAX_RESEND_ENDPOINTS
+from payments_core.webhooks.retry_schedule import MAX_RETRY_DELAY_MS
+from payments_core.webhooks.settings import WebhookSettings
+from payments_core.webhooks.transports.port import MAX_RESPONSE_BODY_BYTES
+from payments_core_http.v2.sandbox import bodies as sandbox
+from payments_core_http.wire.json_text import MAX_DEPTH
+from payments_core_http.wire.query import DEFAULT_LIMIT, PageQuery
+from payments_core_http.wire.request_body import MAX_BODY_BYTES
+
+_HEAD = ("What", "Limit")
+_UNITS = ((DAY, "days"), (HOUR, "hours"), (MINUTE, "minutes"), (SECOND, "seconds"))
+
+
+def page() -> str:
+    """A table for each topic."""
+    parts = [
+        "# Other limits",
+        "How much and how long, where it is not a matter of [rates](limits.md).\n"
+        "What goes beyond is refused with `validation_error`, which names the field, or with the"
+        " code that stands beside it.\n"
+        "[Bodies](bodies.md) have the rule of every field.",
+    ]
+    for title, rows in _tables().items():
+        parts += [f"## {title}", table(_HEAD, rows.items())]
+    return "\n\n".join(parts)
+
+
+def _tables() -> Mapping[str, Mapping[str, str]]:
+    return {
+        "Requests": {
+            "A body": f"{_count(MAX_BODY_BYTES)} bytes, {MAX_DEPTH} levels deep",
+            "A page of a list": f"{_span(_type(PageQuery, 'limit'))} entries;"
+            f" {DEFAULT_LIMIT} unless `limit` says otherwise",
+            "An `Idempotency-Key`": "1 to 256 printable ASCII characters; its answer is kept for"
+            f" {_time(RETENTION_MS)}, of public creation for {_time(PUBLIC_RETENTION_MS)}",
+            "Requests in the log": f"the newest {PAGE_REQUESTS * MAX_PAGES} of an environment",
+        },
+        "Payments": {
+            "`amount`": _field(fields.Amount),
+            "`expiresInSeconds`": f"{_span(fields.ExpiryInSeconds)} seconds; the settings' unless"
+            " it is given",
+            "`monitoringSeconds` of the settings": f"{_range(settings.MONITORING_RANGE_S)} seconds",
+            "`underpaymentToleranceBps` of the settings": f"at most {settings.MAX_TOLERANCE_BPS}",
+            "`reference`, `description`": f"{_field(fields.Reference)}; {_field(fields.Sentence)}",
+            "`metadata`": f"{_count(metadata.MAX_BYTES)} bytes as JSON, {metadata.MAX_KEYS} keys,"
+            f" {metadata.MAX_DEPTH} levels, texts of {metadata.MAX_CHARACTERS} characters, lists of"
+            f" {metadata.MAX_ITEMS} items",
+            "Options that one payer creates": f"{MAX_OPTIONS}, and {MAX_OPTIONS_OF_ALL} of all"
+            " payers: `payment_option_limit_reached`",
+            "An action to authorize": f"valid for {_time(ACTION_TTL_MS)}: `action_expired`",
+            "Transactions submitted for an option": str(MAX_SUBMISSIONS),
+            "Refunds in progress": f"{MAX_PENDING_REFUNDS} of a Payment; one goes to {MAX_LEGS}"
+            " senders at once",
+            "A quote": f"valid for {_time(QUOTE_LIFETIME_MS)}",
+        },
+        "Accounts and keys": {
+            "`externalUserId`": _field(fields.ExternalUserId),
+            "`username`": _field(fields.Username),
+            "Wallets of an account": str(MAX_WALLETS),
+            "On-ramps of an account": str(MAX_ONRAMPS),
+            "Keys of an environment": f"{MAX_KEYS}; a revoked one counts for"
+            f" {_time(REVOKED_KEY_RETENTION_MS)} more",
+            "A client session": f"{_span(SessionExpiry)} seconds; its token is exchanged within"
+            f" {_time(EXCHANGE_WITHIN_MS)}",
+        },
+        "Webhooks": {
+            "Active endpoints of an environment": f"{WebhookSettings().max_active_endpoints};"
+            " the deployment may [say otherwise](settings.md): `webhook_limit_reached`",
+            "`url`, `description` of an endpoint": f"{_field(WebhookUrl)};"
+            f" {_field(EndpointDescription)}",
+            "`subscribedEvents`": f"{_meta(EventNames).max_length} names",
+            "An attempt": f"{WebhookSettings().attempt_s} seconds;"
+            f" {WebhookSettings().max_attempts} attempts,"
+            f" at most {_time(MAX_RETRY_DELAY_MS)} apart",
+            "A payload": f"{_count(MAX_PAYLOAD_BYTES)} bytes",
+            "What is kept of an answer": f"{_count(MAX_RESPONSE_BODY_BYTES)} bytes",
+            "Overlap of two signing secrets": f"{_time(MAX_OVERLAP_S * SECOND)}, with"
+            f" {MAX_OLDER_SECRETS} older secrets at the most: `conflict`",
+            "`since` of a recovery": f"{MAX_RECOVERY_DAYS} days ago",
+            "Endpoints that an event is resent to": f"{MAX_RESEND_ENDPOINTS} at once: `conflict`",
+            "News that an endpoint fails": f"once in {_time(TOLD_AGAIN_MS)}",
+        },
+        "A sandbox": {
+            f"`{name}`": _span(_type(kind, name))
+            for kind, name in (
+                (sandbox.Mine, "count"),
+                (sandbox.Advance, "advanceSeconds"),
+                (sandbox.Reorg, "depth"),
+                (sandbox.Fail, "times"),
+            )
+        },
+    }
+
+
+def _type(owner: type, field: str) -> Any:
+    return get_type_hints(owner, include_extras=True)[field]
+
+
+def _meta(kind: Any) -> msgspec.Meta:
+    """The rule of an annotated type, or of one that may be null."""
+    found = next((one for one in get_args(kind) if isinstance(one, msgspec.Meta)), None)
+    return found or next(_meta(one) for one in get_args(kind) if get_args(one))
+
+
+def _field(kind: Any) -> str:
+    """What a text must be."""
+    meta = _meta(kind)
+    words = [f"{meta.max_length} characters"] if meta.max_length else []
+    return ", ".join([*([meta.extra["rule"]] if meta.extra else []), *words])
+
+
+def _span(kind: Any) -> str:
+    meta = _meta(kind)
+    return _range((int(meta.ge or 0), int(meta.le or 0)))
+
+
+def _range(ends: tuple[int, int]) -> str:
+    return f"{_count(ends[0])} to {_count(ends[1])}"
+
+
+def _count(number: int) -> str:
+    return f"{number:,}"
+
+
+def _time(ms: int) -> str:
+    """A duration in the largest unit that it is a whole number of, unless that is one."""
+    if ms == HOUR:
+        return "an hour"
+    unit, name = next((unit, name) for unit, name in _UNITS if ms % unit == 0 and ms > unit)
+    return f"{ms // unit} {name}"
