@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -77,6 +79,25 @@ class NothingOutlivesTheHandle(SqliteStorage):
                 connection.execute(f"DELETE FROM {table}")
 
 
+class OneHandle(SqliteStorage):
+    """Sound, but for one handle at a time, as embedded databases are."""
+
+    def __init__(self, path: Any, record_types: Kinds) -> None:
+        super().__init__(path, record_types)
+        self.lock: int | None = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT)
+        try:
+            fcntl.flock(self.lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(self.lock)
+            raise OSError(f"the lock on {path} is held") from None
+
+    def close(self) -> None:
+        super().close()
+        if self.lock is not None:
+            os.close(self.lock)
+            self.lock = None
+
+
 class OthersJobsAreNotFound(SqliteStorage):
     """Claims look where this handle has written, and nowhere else."""
 
@@ -92,6 +113,10 @@ class OthersJobsAreNotFound(SqliteStorage):
 
 def open_commit_forgotten(url: str, record_types: Kinds) -> CommitForgotten:
     return CommitForgotten(url, record_types)
+
+
+def open_one_handle(url: str, record_types: Kinds) -> OneHandle:
+    return OneHandle(url, record_types)
 
 
 def open_every_statement_commits(url: str, record_types: Kinds) -> EveryStatementCommits:

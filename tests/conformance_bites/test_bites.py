@@ -169,6 +169,11 @@ ON_FILE: dict[type[SqliteStorage], str] = {
     broken_files.NothingOutlivesTheHandle: "what_was_committed_is_there_after_closing",
 }
 
+OPENERS = {
+    broken_files.CommitForgotten: "open_commit_forgotten",
+    broken_files.OneHandle: "open_one_handle",
+}
+
 
 @pytest.fixture(autouse=True)
 def _no_patience(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -200,10 +205,7 @@ class OnFile(StorageConformance):
         return self.adapter(self.path, record_types)
 
     def location(self) -> AdapterLocation:
-        if self.adapter is broken_files.CommitForgotten:
-            opener = "open_commit_forgotten"
-        else:
-            opener = "open_every_statement_commits"
+        opener = OPENERS.get(self.adapter, "open_every_statement_commits")
         return AdapterLocation(f"{broken_files.__name__}:{opener}", str(self.path))
 
 
@@ -221,6 +223,27 @@ def test_a_broken_file_fails_its_check(adapter: type[SqliteStorage], tmp_path: P
     suite.adapter, suite.path = adapter, tmp_path / "data.db"
     check = ON_FILE[adapter]
     assert list(failures(suite, check)), f"{check} passes on {adapter.__name__}"
+
+
+@pytest.mark.parametrize(
+    ("check", "who"),
+    [
+        ("what_was_not_committed_is_gone_after_a_crash", "another process"),
+        ("a_killed_process_loses_nothing_that_was_answered", "another process"),
+        ("two_processes_lose_no_update", "another process"),
+        ("processes_migrate_at_once", "another process"),
+        ("a_unique_key_is_taken_once_by_two_handles", "another handle"),
+        ("the_release_before_still_reads_after_a_migration", "another handle"),
+    ],
+)
+def test_a_database_of_one_process_is_told_what_to_declare(
+    check: str, who: str, tmp_path: Path
+) -> None:
+    suite = OnFile()
+    suite.adapter, suite.path = broken_files.OneHandle, tmp_path / "data.db"
+    [error] = failures(suite, check)
+    assert str(error).startswith(f"{who} could not open the data: OSError: the lock on")
+    assert "declares neither `persistent` nor `multi_process`" in str(error)
 
 
 @pytest.mark.parametrize("adapter", [broken.Wrapped, broken.Interleaved, broken.Losing])

@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 
 import attrs
 
-from payments_core.conformance.storage.harness import PARTITION, lock_existing
+from payments_core.conformance.storage.harness import OPENED, PARTITION, lock_existing
 from payments_core.conformance.storage.records import (
     RECORD_TYPES,
     RECORD_TYPES_AFTER_MIGRATION,
@@ -98,10 +98,17 @@ MODES: dict[str, tuple[Callable[..., None], Sequence[type[Record]]]] = {
 
 
 def main(opener: str, url: str, mode: str, *arguments: str) -> None:
-    """Open the storage and do as the mode says."""
+    """Open the storage, say so or why not, and do as the mode says."""
     module, _, function = opener.partition(":")
     run, record_types = MODES[mode]
-    storage: Storage = getattr(importlib.import_module(module), function)(url, record_types)
+    try:
+        storage: Storage = getattr(importlib.import_module(module), function)(url, record_types)
+        if record_types is RECORD_TYPES:  # else the tables may still have to be made
+            storage.read(PARTITION, lambda snapshot: snapshot.get(Mark, "none"))
+    except Exception as error:
+        _print_line(" ".join(f"{type(error).__name__}: {error}".split()))
+        raise
+    _print_line(OPENED)
     run(storage, *arguments)
     storage.close()
 

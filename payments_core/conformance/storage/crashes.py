@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from subprocess import Popen
@@ -48,7 +49,8 @@ class CrashChecks(Harness):
         storage = self.open_handle()
         self.insert(storage, Note(id="n"))
         with _kill_on_exit(self.run_child("die_inside")) as child:
-            assert child.wait(HANG_TIMEOUT_S) != 0
+            code = child.wait(HANG_TIMEOUT_S)
+        assert code == -signal.SIGKILL, "the other process failed before it could be killed"
         for handle in (storage, self.open_handle()):
             assert fetch(handle, Mark, "uncommitted") is None
             assert fetch(handle, Note, "uncommitted") is None
@@ -66,6 +68,7 @@ class CrashChecks(Harness):
             child.kill()
             answered += child.stdout.readlines()
             child.wait(HANG_TIMEOUT_S)
+        assert all(answered), "the other process ended by itself; its error stands above"
         for handle in (storage, self.open_handle()):
             self._require_consistent(handle, {line.strip() for line in answered})
         self.insert(storage, Mark(id="a write after the crash must succeed"))

@@ -31,6 +31,14 @@ PARTITION = "env_here"
 OTHER_PARTITION = "env_there"
 HANG_TIMEOUT_S = 30.0
 
+OPENED = "opened"
+"""What another process says once it has read the data."""
+
+ONE_PROCESS = (
+    "{who} could not open the data: {why}. A database that only one process or one handle can open"
+    " declares neither `persistent` nor `multi_process`, and passes without both."
+)
+
 
 @attrs.frozen
 class AdapterLocation:
@@ -89,9 +97,16 @@ class Harness:
 
     def open_handle(self, record_types: Sequence[type[Record]] = RECORD_TYPES) -> Storage:
         """A handle with its schema up to date, closed after the check."""
-        storage = self.open(record_types)
-        self._opened.append(storage)
-        storage.migrate()
+        is_further = bool(self._opened)
+        try:
+            storage = self.open(record_types)
+            self._opened.append(storage)
+            storage.migrate()
+        except Exception as error:
+            if not is_further:
+                raise
+            why = f"{type(error).__name__}: {error}"
+            raise AssertionError(ONE_PROCESS.format(who="another handle", why=why)) from error
         return storage
 
     def require_capability(self, capability: str) -> None:
@@ -143,16 +158,31 @@ class Harness:
         raise AssertionError(f"{error.__name__} was not raised")
 
     def run_child(self, mode: str, *arguments: str) -> subprocess.Popen[str]:
-        """Another process on the same data; see `child.py` for the modes."""
+        """Another process that has opened the same data; see `child.py` for the modes."""
         address = self.location()
         module = "payments_core.conformance.storage.child"
-        return subprocess.Popen(
+        child = subprocess.Popen(
             [sys.executable, "-m", module, address.opener, address.url, mode, *arguments],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
             env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
         )
+        told = _read_first_line(child)
+        if told != OPENED:
+            child.communicate(timeout=HANG_TIMEOUT_S)
+            why = told or f"it ended with {child.returncode}, and its error stands above"
+            raise AssertionError(ONE_PROCESS.format(who="another process", why=why))
+        return child
+
+
+def _read_first_line(child: subprocess.Popen[str]) -> str:
+    """A byte at a time: what comes after it is for the check, which may read by other means."""
+    assert child.stdout is not None
+    line = b""
+    while not line.endswith(b"\n") and (byte := os.read(child.stdout.fileno(), 1)):
+        line += byte
+    return line.decode().strip()
 
 
 def fetch(storage: Storage, kind: type[R], id: str, partition: str = PARTITION) -> R | None:
