@@ -46,17 +46,23 @@ def authority(service: PaymentsService, environment_id: str) -> Authority:
     )
 
 
+def revive(folder: Path) -> PaymentsService:
+    """The service in its next life: what the one before had leased when it was killed is due
+    again, which it would be a minute later."""
+    service = service_over(folder)
+    clock = service.ports.clock
+    assert isinstance(clock, SandboxClock)
+    clock.refresh()
+    clock.advance_to(clock.now() + LEASES_END_MS)
+    return service
+
+
 def main() -> None:
     """Live until it is killed, or ended."""
     folder, wanted = Path(sys.argv[1]), int(sys.argv[2])
     over = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: over.set())
-    service = service_over(folder)
-    # What the life before had leased when it was killed is due again a minute later.
-    clock = service.ports.clock
-    assert isinstance(clock, SandboxClock)
-    clock.refresh()
-    clock.advance_to(clock.now() + LEASES_END_MS)
+    service = revive(folder)
     worker = service.worker("sandbox")
     worker.start()
     print(json.dumps({"ready": True}), flush=True)
