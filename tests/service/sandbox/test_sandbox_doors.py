@@ -148,6 +148,18 @@ class TestWaking:
         sandbox.trigger(world.server, "webhook.test")
         assert len(woken) == 4
 
+    def test_triggered_news_of_an_endpoint_reaches_the_only_one(self, world: World) -> None:
+        service = world.service
+        endpoint, _ = service.webhooks.create(world.server, url="https://shop.example/hooks")
+        for name in ("webhook.failing", "webhook.test"):
+            service.sandbox().trigger(world.server, name)
+        world.run()
+        _, page = service.webhooks.list_deliveries(world.server, endpoint.id)
+        told = {one.event_name: one.event_id for one in page.records}
+        assert {"webhook.failing", "webhook.test"} <= set(told)
+        event = service.webhook_events.get(world.server, told["webhook.failing"])
+        assert event.payload["webhookId"] != endpoint.id
+
 
 class TestFailures:
     def test_an_ordered_failure_is_shown_until_it_has_happened(self, world: World) -> None:
