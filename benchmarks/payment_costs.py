@@ -1,10 +1,11 @@
 """What a whole Payment costs with one webhook endpoint, from its creation to `succeeded` and after.
 
-    python -m benchmarks.payment_costs [--runs 100] [--jobs]
+    python -m benchmarks.payment_costs [--runs 100] [--jobs] [--statements]
 
 The simulation is left out: its chains and the sandbox's clock live in memory here, and the time
 that they take is taken off, as real chains ask their nodes instead. A worker runs the jobs in one
-thread, in the batches that it claims while it is busy. `--jobs` tells which job costs what.
+thread, in the batches that it claims while it is busy. `--jobs` tells which job costs what, and
+`--statements` which statements each of them sends.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from payments_core.conformance.transport.certificates import NAME
 from payments_core.payments.record import Payment
 from payments_core.record_types import RECORD_TYPES
 from payments_core.service import Settings
+from payments_core.storage.bulk import Get, fetch
 from payments_core.storage.memory.adapter import MemoryStorage
 from payments_core.storage.port import SIMULATED, Storage
 from payments_core.storage.postgres.pipeline import EncodedParams, PipelinedConnection, ResultRow
@@ -42,6 +44,8 @@ STEP_S = 2
 """The clock's step: so long a busy worker's backlog is."""
 SETTLED_AFTER_S = 40
 EXPIRED_AFTER_S = 1_200
+TEXT_SHOWN = 160
+"""So much of a statement is printed."""
 
 RECORDED = {"trips": 297.1, "statements": 728.4, "commits": 55.0, "ms": 95.1, "PG ms": 77.5}
 """Before jobs were done together; the times under a load of 35 on two cores."""
@@ -65,6 +69,9 @@ class SimulationInMemory:
     def read(self, partition: str, work: Callable[[Any], T]) -> T:
         return self._route(partition, lambda storage: storage.read(partition, work))
 
+    def fetch(self, partition: str, questions: Sequence[Get]) -> Sequence[Any]:
+        return self._route(partition, lambda storage: fetch(storage, partition, *questions))
+
     def _route(self, partition: str, call: Callable[[Storage], T]) -> T:
         if partition != SIMULATED:
             return call(self._storage)
@@ -81,6 +88,7 @@ class StatementCounts:
 
     label: str = ""
     by_label: dict[str, Counter[str]] = attrs.field(factory=dict)
+    by_text: dict[str, Counter[str]] = attrs.field(factory=dict)
 
     @contextmanager
     def counting(self) -> Iterator[None]:
@@ -94,6 +102,7 @@ class StatementCounts:
             counts["trips"] += 1
             counts["statements"] += len(statements)
             counts["commits"] += sum(sql.startswith("COMMIT") for sql, _ in statements)
+            self.by_text.setdefault(self.label, Counter()).update(sql for sql, _ in statements)
             return inner(wire, statements)
 
         PipelinedConnection.run = run  # type: ignore[method-assign]
@@ -203,10 +212,14 @@ def measure(url: str | None, runs: int, *, postgres_s: Callable[[], float]) -> d
             label: {name: count / runs for name, count in found.items()}
             for label, found in counts.by_label.items()
         },
+        "by_text": {
+            label: {sql: count / runs for sql, count in found.most_common()}
+            for label, found in counts.by_text.items()
+        },
     }
 
 
-def report(runs: int, *, jobs: bool = False) -> None:
+def report(runs: int, *, jobs: bool = False, statements: bool = False) -> None:
     """Measure on PostgreSQL and on SQLite, and print it beside the target and the baseline."""
     with Cluster(settings={"full_page_writes": "off"}) as cluster:
         pid = cluster.pid
@@ -224,14 +237,19 @@ def report(runs: int, *, jobs: bool = False) -> None:
         for label, row in sorted(found["by_label"].items()):
             names = ("calls", "trips", "statements", "commits")
             print(f"{label:34}", *(f"{row.get(name, 0):10.2f}" for name in names))
+    for label, texts in sorted(found["by_text"].items()) if statements else ():
+        print(f"\n{label or 'by no job'}")
+        for sql, count in texts.items():
+            print(f"{count:10.2f}  {' '.join(sql.split())[:TEXT_SHOWN]}")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=100)
     parser.add_argument("--jobs", action="store_true")
+    parser.add_argument("--statements", action="store_true")
     options = parser.parse_args()
-    report(options.runs, jobs=options.jobs)
+    report(options.runs, jobs=options.jobs, statements=options.statements)
 
 
 if __name__ == "__main__":
