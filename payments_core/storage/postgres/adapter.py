@@ -59,11 +59,11 @@ from payments_core.storage.postgres.lock_retry import DISABLE_TIMEOUTS
 from payments_core.storage.postgres.pending_transaction import (
     BEGIN_SNAPSHOT,
     BEGIN_WRITE,
-    SINGLE_STATEMENT,
+    WITHOUT_BEGIN,
     PendingTransaction,
 )
 from payments_core.storage.postgres.pool import ConnectionPool, to_driver_connection
-from payments_core.storage.postgres.snapshot import PostgresSnapshot, locate
+from payments_core.storage.postgres.snapshot import TOGETHER, PostgresSnapshot, locate
 from payments_core.storage.postgres.transaction import PostgresTransaction
 from payments_core.storage.postgres.url import ConnectionSettings, parse_url
 from payments_core.storage.records import R, Record, Value
@@ -91,7 +91,7 @@ class PostgresStorage:
         self._pool = ConnectionPool(self._address)
         self._distributed: bool | None = None
         self._claims = DuePartitions(
-            partial(self._run_read, awaits_nodes=False),
+            partial(self._run_read, begin=WITHOUT_BEGIN, awaits_nodes=False),
             partial(self._run_write, awaits_nodes=False),
         )
 
@@ -118,7 +118,7 @@ class PostgresStorage:
         return self._run_read(lambda transaction: work(PostgresSnapshot(transaction, partition)))
 
     def fetch(self, partition: str, questions: Sequence[Get]) -> Sequence[Record | None]:
-        """As `FetchesRecords` in bulk.py says: for one record no transaction begins."""
+        """As `FetchesRecords` in bulk.py says: for one statement no transaction begins."""
 
         def load(transaction: PendingTransaction) -> Sequence[Record | None]:
             snapshot = PostgresSnapshot(transaction, partition)
@@ -126,7 +126,7 @@ class PostgresStorage:
             return [snapshot.get(question.kind, question.id) for question in questions]
 
         return self._run_read(
-            load, begin=SINGLE_STATEMENT if len(questions) == 1 else BEGIN_SNAPSHOT
+            load, begin=WITHOUT_BEGIN if len(questions) <= TOGETHER else BEGIN_SNAPSHOT
         )
 
     def locate(
@@ -175,7 +175,9 @@ class PostgresStorage:
         return postgres_leases.end_leases(self._run_read, self.transact, queue, holder, now)
 
     def next_due(self, queue: str, after: Instant | None = None) -> Instant | None:
-        return self._run_read(lambda transaction: next_due(transaction, queue, after))
+        return self._run_read(
+            lambda transaction: next_due(transaction, queue, after), begin=WITHOUT_BEGIN
+        )
 
     def migrate(self) -> None:
         with self._open_snapshot() as connection:
@@ -213,7 +215,9 @@ class PostgresStorage:
     def server_time(self) -> Instant:
         """The server's present instant. Nothing that is stored depends on it."""
         sql = "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint"
-        ((now,),) = self._run_read(lambda transaction: transaction.query(sql, ()))
+        ((now,),) = self._run_read(
+            lambda transaction: transaction.query(sql, ()), begin=WITHOUT_BEGIN
+        )
         return int(now or 0)
 
     def config_errors(self) -> Sequence[str]:
@@ -272,7 +276,8 @@ class PostgresStorage:
         begin: str = BEGIN_SNAPSHOT,
         awaits_nodes: bool = True,
     ) -> T:
-        """Run in a snapshot; nothing is committed, so no answer to COMMIT can be lost."""
+        """Run in a snapshot, or as `begin` says; as nothing is committed, no answer to COMMIT can
+        be lost."""
 
         def attempt() -> T:
             with self._open_transaction(begin) as transaction:

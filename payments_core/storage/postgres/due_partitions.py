@@ -115,6 +115,7 @@ class DuePartitions:
     """The claims of one handle."""
 
     def __init__(self, look_in: RunInTransaction, write_in: RunInTransaction) -> None:
+        """Looks need no snapshot: what they find may be stale."""
         self._look_in = look_in
         self._write_in = write_in
         self._lock = threading.Lock()

@@ -34,8 +34,8 @@ ErrorTranslator = Callable[[psycopg.Error], StorageError]
 
 BEGIN_WRITE = "BEGIN ISOLATION LEVEL READ COMMITTED"
 BEGIN_SNAPSHOT = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
-SINGLE_STATEMENT = ""
-"""No BEGIN: the one statement is a transaction of its own, and sees one moment."""
+WITHOUT_BEGIN = ""
+"""What is sent together is a transaction of its own, and each statement sees a moment."""
 
 
 class PendingTransaction:
@@ -112,7 +112,7 @@ class PendingTransaction:
 
     def _run(self) -> list[list[ResultRow]]:
         queue, translate = self._take_queue()
-        if not self._begun and self._begin != SINGLE_STATEMENT:
+        if not self._begun and self._begin != WITHOUT_BEGIN:
             queue, translate = [(self._begin, ()), *queue], [storage_error, *translate]
         self._begun = True
         try:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection as Ids
 from collections.abc import Mapping, Sequence
 from functools import lru_cache, partial
-from itertools import count
+from itertools import chain, count
 from re import compile, sub
 
 from payments_core.storage import documents
-from payments_core.storage.bulk import Get, Lock, Question
+from payments_core.storage.bulk import Find, Get, Lock, Question
 from payments_core.storage.damaged_records import AlarmLimit, decode_located, decode_row
 from payments_core.storage.port import SCAN_LIMIT, LocatedRecord, OnDamaged, Page, Position, Where
 from payments_core.storage.postgres.pending_transaction import PendingTransaction
@@ -20,6 +20,9 @@ from payments_core.storage.records import Collection, Index, Lookup, R, Value
 
 Query = tuple[str, tuple[Param, ...]]
 """A statement and its values."""
+
+TOGETHER = 12
+"""So many records are asked for by one statement."""
 
 _LOCKS: dict[Lock, str] = {"none": "", "shared": " FOR SHARE", "exclusive": " FOR UPDATE"}
 _CONSTRAINT = compile(r'unique constraint "([^"]*)"')
@@ -66,16 +69,35 @@ class PostgresSnapshot:
         return documents.decode(kind, rows[0][0] or b"") if rows else None
 
     def read_ahead(self, questions: Sequence[Question]) -> None:
-        asked = (self._query_of(question) for question in questions if is_possible(question))
-        queries = [query for query in asked if query not in self._answers]
-        if queries:
-            answers = self._transaction.query_many(*queries)
-            self._answers.update(zip(queries, answers, strict=True))
+        possible = [question for question in questions if is_possible(question)]
+        records = {self._record_query(one): one for one in possible if isinstance(one, Get)}
+        pages = [self._find_query(one) for one in possible if isinstance(one, Find)]
+        unknown = [query for query in records if query not in self._answers]
+        together = split_questions([records[query] for query in unknown])
+        pages = [query for query in pages if query not in self._answers]
+        queries = [*(self._together_query(several, locked=False) for several in together), *pages]
+        if not queries:
+            return
+        answers = self._transaction.query_many(*queries)
+        found = chain.from_iterable(split_together(rows) for rows in answers[: len(together)])
+        self._answers.update(zip(unknown, found, strict=True))
+        self._answers.update(zip(pages, answers[len(together) :], strict=True))
 
-    def _query_of(self, question: Question) -> Query:
-        """The one that the call asks which the question foretells."""
-        if isinstance(question, Get):
-            return self._get_query(question.kind.collection.name, question.id, "none")
+    def _record_query(self, question: Get) -> Query:
+        """The one that `get` asks where the question foretells it."""
+        return self._get_query(question.kind.collection.name, question.id, "none")
+
+    def _together_query(self, questions: Sequence[Get], *, locked: bool) -> Query:
+        """The one for several records, whose answer `split_together` takes apart."""
+        asked = tuple(
+            (question.kind.collection.name, question.lock if locked else "none")
+            for question in questions
+        )
+        ids = (question.id for question in questions)
+        return select_together_statement(asked), (self._partition, *ids)
+
+    def _find_query(self, question: Find) -> Query:
+        """The one that `find` asks where the question foretells it."""
         collection = question.kind.collection
         sql = page_statement(
             collection.name,
@@ -206,6 +228,30 @@ def is_possible(question: Question) -> bool:
 def select_statement(table: str, lock: Lock) -> str:
     """SELECT one row."""
     return f'SELECT body FROM "{table}" WHERE partition = $1 AND id = $2{_LOCKS[lock]}'
+
+
+@lru_cache(maxsize=512)
+def select_together_statement(asked: tuple[tuple[str, Lock], ...]) -> str:
+    """SELECT the bodies of some rows into one row, by their tables and locks.
+
+    The server locks them in their order. A row that comes while it waits for another's lock is
+    absent, since a statement sees one moment; what it locks is as it is then.
+    """
+    bodies = (
+        f'(SELECT body FROM "{table}" WHERE partition = $1 AND id = ${place}{_LOCKS[lock]})'
+        for place, (table, lock) in enumerate(asked, start=2)
+    )
+    return f"SELECT {', '.join(bodies)}"
+
+
+def split_questions(questions: Sequence[Get]) -> list[Sequence[Get]]:
+    """As many as one statement asks for: of long lists there would be a text for each length."""
+    return [questions[at : at + TOGETHER] for at in range(0, len(questions), TOGETHER)]
+
+
+def split_together(rows: Sequence[ResultRow]) -> list[list[ResultRow]]:
+    """The rows that a SELECT for each of the questions would have."""
+    return [[] if body is None else [(body,)] for body in rows[0]]
 
 
 @lru_cache(maxsize=512)

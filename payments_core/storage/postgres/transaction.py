@@ -25,7 +25,13 @@ from payments_core.storage.port import Conflict, StorageError, UniqueConflict, V
 from payments_core.storage.postgres.errors import DIVISION_BY_ZERO, UNIQUE_VIOLATION, storage_error
 from payments_core.storage.postgres.hints import FOREVER, QueueKey, move_earlier
 from payments_core.storage.postgres.pending_transaction import PendingTransaction
-from payments_core.storage.postgres.snapshot import PostgresSnapshot, is_possible, unique_key_of
+from payments_core.storage.postgres.snapshot import (
+    PostgresSnapshot,
+    is_possible,
+    split_questions,
+    split_together,
+    unique_key_of,
+)
 from payments_core.storage.postgres.statements import split_inserts, statements_of
 from payments_core.storage.records import Collection, R, Record, group_by_collection
 
@@ -80,18 +86,20 @@ class PostgresTransaction(PostgresSnapshot):
 
         What is absent where a lock was wanted is looked for twice, as in `get`.
         """
-        wanted = [
-            question
-            for question in questions
-            if isinstance(question, Get) and is_possible(question)
-            for _ in range(1 + (question.is_optional and question.lock != "none"))
-        ]
-        if not wanted:
+        wanted = [one for one in questions if isinstance(one, Get) and is_possible(one)]
+        locked = [one for one in wanted if one.lock != "none"]
+        again = [one for one in locked if one.is_optional]
+        # What is only read comes last: it must not be older than the locks.
+        read = [one for one in wanted if one.lock == "none"]
+        together = [*split_questions(locked), *split_questions(again), *split_questions(read)]
+        if not together:
             return
-        queries = [self._get_query(one.kind.collection.name, one.id, one.lock) for one in wanted]
-        for question, rows in zip(wanted, self._transaction.query_many(*queries), strict=True):
-            body = rows[0][0] or b"" if rows else None
-            self._ahead[question.kind.collection.name, question.id] = _Answer(question, body)
+        queries = [self._together_query(several, locked=True) for several in together]
+        answers = self._transaction.query_many(*queries)
+        for several, rows in zip(together, answers, strict=True):
+            for question, [*found] in zip(several, split_together(rows), strict=True):
+                body = found[0][0] if found else None
+                self._ahead[question.kind.collection.name, question.id] = _Answer(question, body)
 
     def get_many(
         self, kind: type[R], ids: Ids[str], *, for_update: bool = False

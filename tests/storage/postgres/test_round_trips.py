@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import attrs
@@ -11,9 +13,11 @@ import pytest
 
 from payments_core.conformance.storage.harness import (
     PARTITION,
+    Rendezvous,
     fetch,
     fetch_existing,
     lock_existing,
+    run_concurrently,
 )
 from payments_core.conformance.storage.jobs import claim, job
 from payments_core.conformance.storage.records import (
@@ -35,6 +39,7 @@ from payments_core.storage.port import (
 from payments_core.storage.postgres.adapter import PostgresStorage
 from payments_core.storage.postgres.pipeline import PipelinedConnection, StatementFailed
 from payments_core.storage.postgres.pool import to_driver_connection
+from payments_core.storage.postgres.snapshot import TOGETHER
 
 pytestmark = pytest.mark.postgres
 
@@ -93,7 +98,7 @@ def test_a_read_waits_once_for_each_question(trips: Trips, through: PostgresStor
     assert trips(look) == 2
 
 
-def test_a_record_is_fetched_by_one_statement_and_more_in_one_snapshot(
+def test_records_are_fetched_by_one_statement_and_very_many_in_one_snapshot(
     through: PostgresStorage, sent: list[list[str]]
 ) -> None:
     sent.clear()
@@ -103,7 +108,74 @@ def test_a_record_is_fetched_by_one_statement_and_more_in_one_snapshot(
         through.read(PARTITION, lambda snapshot: snapshot.get(Counter, "c2"))
         two = bulk.fetch(through, PARTITION, bulk.Get(Counter, "c3"), bulk.Get(Counter, f"{n}"))
         assert [record and record.id for record in two] == ["c3", None]
-    assert sent == [["SELECT"], ["BEGIN", "SELECT"], ["BEGIN", "SELECT", "SELECT"]] * 3
+        many = [bulk.Get(Counter, f"c{n % 5}") for n in range(TOGETHER)]
+        last = [bulk.Get(Counter, "c3"), bulk.Get(Counter, f"none {n}")]
+        found = bulk.fetch(through, PARTITION, *many, *last)
+        assert [record and record.id for record in found] == [
+            *(one.id for one in many), "c3", None
+        ]  # fmt: skip
+        news = [bulk.Get(Counter, f"none {n}") for n in range(TOGETHER + 1)]
+        assert set(bulk.fetch(through, PARTITION, *news)) == {None}
+    each = [["SELECT"], ["BEGIN", "SELECT"], ["SELECT"], ["BEGIN", "SELECT"]]
+    assert sent == [*each, ["BEGIN", "SELECT", "SELECT"]] * 3
+
+
+def test_what_a_work_is_going_to_lock_is_asked_for_by_one_statement(
+    through: PostgresStorage, sent: list[list[str]]
+) -> None:
+    questions = [
+        bulk.Get(Counter, "c0"),
+        bulk.Get(Counter, "c1", "exclusive"),
+        bulk.Get(Counter, "c2", "shared"),
+        bulk.Get(Note, "absent", "exclusive", is_optional=True),
+    ]
+
+    def work(tx: Transaction) -> None:
+        bulk.read_ahead(tx, *questions)
+        bulk.read_ahead(tx, bulk.Get(Note, "no\0ne"), bulk.Get(Note, "no\0ne", "shared"))
+        kept = tx.get(Counter, "c0")
+        assert kept is not None
+        held = tx.get(Counter, "c2")
+        assert held is not None
+        tx.hold(held)
+        assert tx.get(Note, "absent", for_update=True) is None
+        tx.replace(attrs.evolve(lock_existing(tx, Counter, "c1"), total=7))
+
+    sent.clear()
+    through.transact(PARTITION, work)
+    # The absent one is looked for twice; what is only read comes behind the locks.
+    assert sent == [["BEGIN", "SELECT", "SELECT", "SELECT"], ["UPDATE", "COMMIT"]]
+    assert fetch_existing(through, Counter, "c1").total == 7
+
+
+def test_what_another_changes_while_its_lock_is_waited_for_is_read_as_it_is_then(
+    through: PostgresStorage, storage: PostgresStorage
+) -> None:
+    ids, has_locks = ("c0", "c1", "c2"), threading.Event()
+
+    def change() -> None:
+        def work(tx: Transaction) -> None:
+            records = [lock_existing(tx, Counter, id) for id in ids]
+            has_locks.set()
+            Rendezvous(timeout_s=0.2).wait()  # meanwhile the other comes to wait for the first
+            for record in records:
+                tx.replace(attrs.evolve(record, total=5))
+
+        storage.transact(PARTITION, work)
+
+    def look() -> list[int]:
+        has_locks.wait()
+
+        def work(tx: Transaction) -> list[int]:
+            locks: tuple[bulk.Lock, ...] = ("exclusive", "shared", "none")
+            bulk.read_ahead(tx, *map(partial(bulk.Get, Counter), ids, locks))
+            assert tx.get(Counter, "c1") is not None
+            found = [lock_existing(tx, Counter, "c0"), tx.get(Counter, "c1"), tx.get(Counter, "c2")]
+            return [one.total for one in found if one is not None]
+
+        return through.transact(PARTITION, work)
+
+    assert run_concurrently(change, look) == [None, [5, 5, 5]]
 
 
 def test_writes_and_the_commit_wait_once_together(trips: Trips, through: PostgresStorage) -> None:
