@@ -48,10 +48,10 @@ Question = Get | Find
 # What an adapter offers is asked for by name: `isinstance` of a protocol takes some microseconds.
 ReadAhead = Callable[[Sequence[Question]], None]
 Fetch = Callable[[str, Sequence[Get]], Sequence[Record | None]]
+ReadMany = Callable[..., Mapping[str, Any]]
 Write = Callable[[Sequence[Record], Sequence[Record], Sequence[Record]], None]
 
 
-@runtime_checkable
 class ReadsMany(Protocol):
     """Rows that can be read by many ids in one go."""
 
@@ -134,8 +134,9 @@ def fetch(storage: Storage, partition: str, *questions: Get) -> Sequence[Any]:
 
 def get_many(snapshot: Snapshot, kind: type[R], ids: Collection[str]) -> Mapping[str, R]:
     """The records of those ids that there are."""
-    if isinstance(snapshot, ReadsMany):
-        return snapshot.get_many(kind, ids)
+    offered: ReadMany | None = getattr(snapshot, "get_many", None)
+    if offered is not None:
+        return offered(kind, ids)
     found = ((id, snapshot.get(kind, id)) for id in ids)
     return {id: record for id, record in found if record is not None}
 
@@ -162,8 +163,9 @@ def count(
 
 def lock_many(tx: Transaction, kind: type[R], ids: Collection[str]) -> Mapping[str, R]:
     """The same, locked until the end and certainly current; always in one order."""
-    if isinstance(tx, ReadsMany):
-        return tx.get_many(kind, ids, for_update=True)
+    offered: ReadMany | None = getattr(tx, "get_many", None)
+    if offered is not None:
+        return offered(kind, ids, for_update=True)
     found = ((id, tx.get(kind, id, for_update=True)) for id in sorted(ids))
     return {id: record for id, record in found if record is not None}
 

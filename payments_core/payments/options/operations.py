@@ -105,7 +105,10 @@ class VaultOptions:
                 replaces=(offer.payment,),
             ).merge(offer.superseded)
 
-        reads = (Get(Payment, payment_id, "exclusive"),)
+        reads = (
+            Get(Payment, payment_id, "exclusive"),
+            Get(Account, authority.account_id, "shared"),
+        )
         return self._committer.commit(authority, decide, idempotent=idempotency_key, reads=reads)
 
     def get(self, authority: Authority, payment_id: str, option_id: str) -> OptionDetails:
@@ -162,7 +165,10 @@ class VaultOptions:
             details = OptionDetails(payment, refreshed.record, moving)
             return refreshed.as_decision(details).merge(Decision(None, replaces=(moving,)))
 
-        reads = (Get(Payment, payment_id, "exclusive"),)
+        reads = (
+            Get(Payment, payment_id, "exclusive"),
+            Get(Account, authority.account_id, "shared"),
+        )
         return self._committer.commit(authority, decide, idempotent=idempotency_key, reads=reads)
 
     def _get_own(self, authority: Authority, payment_id: str, option_id: str) -> OptionDetails:
