@@ -34,7 +34,7 @@ from payments_core.engine.identifiers import Identifiers, IdSequence
 from payments_core.engine.rows import build_event, build_job, reschedule_job
 from payments_core.errors import IdempotencyInProgress, PaymentsError, Unavailable
 from payments_core.storage import bulk, documents
-from payments_core.storage.bulk import Get
+from payments_core.storage.bulk import Get, Question
 from payments_core.storage.jobs import Job
 from payments_core.storage.port import (
     ClaimedJob,
@@ -112,7 +112,7 @@ class Committer:
         idempotent: IdempotencyKey = None,
         claimed: ClaimedJob | None = None,
         id_sequence: IdSequence | None = None,
-        reads: Sequence[Get] = (),
+        reads: Sequence[Question] = (),
     ) -> T:
         """Run `decide` in a transaction and write what it decides; return its result.
 
@@ -141,7 +141,7 @@ class Committer:
         idempotent: IdempotentRequest | None,
         claimed: ClaimedJob | None,
         id_sequence: IdSequence,
-        reads: Sequence[Get],
+        reads: Sequence[Question],
     ) -> T:
         outcome: _Attempt[T] = _Attempt()
         foretold = (
@@ -201,7 +201,7 @@ class Committer:
         claimed: Sequence[ClaimedJob],
         decide: DecideAll,
         *,
-        reads: Sequence[Get] = (),
+        reads: Sequence[Question] = (),
     ) -> None:
         """End claimed jobs of one partition in one commit.
 

@@ -85,6 +85,7 @@ IN_MEMORY: dict[type[broken.Wrapped], str] = {
     ),
     broken_bulk.ReadsManyMissesSome: "many_are_read_like_one_by_one",
     broken_bulk.ReadsAheadForGood: "what_a_work_writes_counts_over_what_it_read_ahead",
+    broken_bulk.ReadsPagesAheadForGood: "what_a_work_writes_counts_over_what_it_read_ahead",
     broken_bulk.ReadsAheadInTheWrongOrder: "what_is_read_ahead_changes_no_answer",
     broken_bulk.HoldsWhatItRead: "what_is_held_after_a_change_of_its_own_is_refused",
     broken_bulk.CountsFromTheStart: "as_many_are_counted_as_are_found",

@@ -25,7 +25,6 @@ from collections.abc import Sequence
 
 import attrs
 
-from payments_core.chains.outbox.nonces import load_senders
 from payments_core.chains.outbox.record import (
     LostBlocks,
     OutboundTransfer,
@@ -70,13 +69,14 @@ class LostTransactions:
         chain: Chain,
         outgoing: OutboundTransfer,
         sender: Sender,
+        former: Sequence[Sender],
     ) -> OutboundTransfer:
         """The transfer with a nonce that may be signed, or with the transaction that has moved it.
 
-        It has a nonce of `sender` reserved. Raises ChainUnavailable while it cannot be told.
+        It has a nonce of `sender` reserved, and `former` are the environment's senders on the chain
+        with other keys, as they were then. Raises ChainUnavailable while it cannot be told.
         """
         assert outgoing.slot is not None
-        former = self._load_former(authority, outgoing)
         if outgoing.previous_id is None:
             former = [self._compare_former(authority, chain, one) for one in former]
         used = chain.pending_nonce(sender.address)
@@ -272,15 +272,6 @@ class LostTransactions:
         sender = self._storage.read(authority.partition, lambda snapshot: snapshot.get(Sender, id))
         assert sender is not None, f"no sender {id}"
         return sender
-
-    def _load_former(
-        self, authority: WorkerAuthority, outgoing: OutboundTransfer
-    ) -> Sequence[Sender]:
-        """The environment's senders with other keys than the transfer's."""
-        found = self._storage.read(
-            authority.partition, lambda snapshot: load_senders(snapshot, outgoing.chain_id)
-        )
-        return [one for one in found if one.id != outgoing.sender_id]
 
 
 def find_moved(

@@ -13,7 +13,7 @@ import attrs
 from payments_core.chains.outbox.record import OutboundTransfer, Sender, lock_transfer
 from payments_core.chains.port import AddressSpec, Chain
 from payments_core.engine.decision import Decision, WorkerAuthority
-from payments_core.storage.bulk import Get
+from payments_core.storage.bulk import Find, Get, Question
 from payments_core.storage.port import Snapshot, Transaction
 from payments_core.storage.records import Record
 
@@ -42,14 +42,20 @@ def load_senders(snapshot: Snapshot, chain_id: int) -> Sequence[Sender]:
 
 @attrs.frozen
 class ReservedNonce:
-    """A transfer with its slot, if it needs one, and the sender, as they are now."""
+    """A transfer with its slot, if it needs one, and the sender, as they are now.
+
+    `former` are the environment's senders on the chain with other keys.
+    """
 
     outgoing: OutboundTransfer
     sender: Sender | None
+    former: Sequence[Sender]
 
 
-def nonce_locks(sender_id: str, known: OutboundTransfer, sender: Sender | None) -> Sequence[Get]:
-    """What `reserve_nonce` locks, by what was read of the transfer and its sender before."""
+def nonce_reads(
+    sender_id: str, known: OutboundTransfer, sender: Sender | None
+) -> Sequence[Question]:
+    """What `reserve_nonce` locks and reads, by what was read of the transfer and sender before."""
     former_id = known.sender_id if known.sender_id != sender_id else None
     last_id = sender.last_outgoing_id if sender is not None else None
     return (
@@ -62,6 +68,7 @@ def nonce_locks(sender_id: str, known: OutboundTransfer, sender: Sender | None) 
             for id in dict.fromkeys((known.id, last_id))
             if id is not None
         ),
+        Find(Sender, "of_chain", (known.chain_id,), MAX_SENDERS),
     )
 
 
@@ -91,8 +98,9 @@ def reserve_nonce(
     outgoing = lock_transfer(tx, known.id)
     if outgoing.sender_id not in (sender_id, known.sender_id):
         raise SignerKeyChanged
+    former = [one for one in load_senders(tx, chain_id) if one.id != sender_id]
     if not _needs_nonce(outgoing, sender_id):
-        return Decision(ReservedNonce(outgoing, locked[sender_id]))
+        return Decision(ReservedNonce(outgoing, locked[sender_id], former))
     if outgoing.status == "reserved" and not takes_over:
         raise NonceContested
     sender, returned = locked[sender_id], Decision(None)
@@ -117,7 +125,7 @@ def reserve_nonce(
     if former_id is not None:
         replaces += (_return_nonce(locked[former_id], outgoing),)
     made = Decision(
-        ReservedNonce(reserved, taken),
+        ReservedNonce(reserved, taken, former),
         inserts=(taken,) if sender is None else (),
         replaces=replaces,
     )

@@ -39,7 +39,7 @@ from payments_core.chains.outbox.nonces import (
     SignerKeyChanged,
     get_sender_id,
     load_senders,
-    nonce_locks,
+    nonce_reads,
     reserve_nonce,
 )
 from payments_core.chains.outbox.rebroadcast import Rebroadcaster, broadcast
@@ -271,7 +271,7 @@ class Outbox:
             if outgoing.raw is None:
                 assert reserved.sender is not None
                 outgoing = self._lost.compare(
-                    authority, self._chains[chain_id], outgoing, reserved.sender
+                    authority, self._chains[chain_id], outgoing, reserved.sender, reserved.former
                 )
             if outgoing.status == "reserved":
                 outgoing = self._sign(authority, outgoing)
@@ -304,7 +304,7 @@ class Outbox:
             lambda tx, id_sequence: reserve_nonce(
                 tx, known.chain_id, sender_id, known, takes_over=takes_over
             ),
-            reads=nonce_locks(sender_id, known, sender),
+            reads=nonce_reads(sender_id, known, sender),
         )
 
     def _sign(self, authority: WorkerAuthority, outgoing: OutboundTransfer) -> OutboundTransfer:

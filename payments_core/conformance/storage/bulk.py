@@ -68,7 +68,14 @@ class BulkChecks(Harness):
         def work(tx: Transaction) -> None:
             locked = (bulk.Get(Note, f"n{n}", "exclusive") for n in range(3))
             absent = bulk.Get(Note, "new", "exclusive", is_optional=True)
-            bulk.read_ahead(tx, bulk.Get(Counter, "c", "shared"), *locked, absent)
+            page = bulk.Find(Note, "newest", ("one",), 9)
+            bulk.read_ahead(tx, bulk.Get(Counter, "c", "shared"), *locked, absent, page)
+
+            def find() -> list[str]:
+                found = tx.find(Note, "newest", ("one",), limit=9).records
+                return sorted(f"{note.id}{note.text}" for note in found)
+
+            assert find() == find() == ["n0", "n1", "n2"]
             counter = tx.get(Counter, "c")
             assert counter is not None
             tx.hold(counter)
@@ -79,6 +86,7 @@ class BulkChecks(Harness):
             assert lock_existing(tx, Note, "n0").text == "x"
             assert lock_existing(tx, Note, "n1").text == "y"
             assert tx.get(Note, "n2") is None
+            assert find() == ["n0x", "n1y", "new"]
             assert lock_existing(tx, Note, "new").version == 1
             tx.replace(attrs.evolve(lock_existing(tx, Note, "n0"), text="z"))
             tx.replace(attrs.evolve(lock_existing(tx, Counter, "c"), total=1))

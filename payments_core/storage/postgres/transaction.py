@@ -19,7 +19,7 @@ import psycopg
 
 from payments_core.clock import Instant
 from payments_core.storage import documents
-from payments_core.storage.bulk import Get, Question
+from payments_core.storage.bulk import Find, Get, Question
 from payments_core.storage.jobs import Job
 from payments_core.storage.port import Conflict, StorageError, UniqueConflict, VersionConflict
 from payments_core.storage.postgres.errors import DIVISION_BY_ZERO, UNIQUE_VIOLATION, storage_error
@@ -81,8 +81,7 @@ class PostgresTransaction(PostgresSnapshot):
         return record
 
     def read_ahead(self, questions: Sequence[Question]) -> None:
-        """As `ReadsAhead` in bulk.py says for records; pages are asked for later, since writes may
-        change them.
+        """As `ReadsAhead` in bulk.py says; pages are kept until the transaction writes.
 
         What is absent where a lock was wanted is looked for twice, as in `get`.
         """
@@ -92,11 +91,15 @@ class PostgresTransaction(PostgresSnapshot):
         # What is only read comes last: it must not be older than the locks.
         read = [one for one in wanted if one.lock == "none"]
         together = [*split_questions(locked), *split_questions(again), *split_questions(read)]
-        if not together:
-            return
+        pages = [
+            self._find_query(one) for one in questions if isinstance(one, Find) and is_possible(one)
+        ]
         queries = [self._together_query(several, locked=True) for several in together]
-        answers = self._transaction.query_many(*queries)
-        for several, rows in zip(together, answers, strict=True):
+        if not queries and not pages:
+            return
+        answers = self._transaction.query_many(*queries, *pages)
+        self._answers.update(zip(pages, answers[len(queries) :], strict=True))
+        for several, rows in zip(together, answers, strict=False):
             for question, [*found] in zip(several, split_together(rows), strict=True):
                 body = found[0][0] if found else None
                 self._ahead[question.kind.collection.name, question.id] = _Answer(question, body)
@@ -222,6 +225,7 @@ class PostgresTransaction(PostgresSnapshot):
         self._locked[_record_key(record)] = version
         self._read.pop(_record_key(record), None)
         self._ahead.pop(_record_key(record), None)
+        self._answers.clear()
 
     def _lock(self, record: Record) -> None:
         """See to it that the row is at the record's version, and this transaction's alone."""
