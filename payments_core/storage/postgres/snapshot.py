@@ -245,8 +245,11 @@ def select_together_statement(asked: tuple[tuple[str, Lock], ...]) -> str:
 
 
 def split_questions(questions: Sequence[Get]) -> list[Sequence[Get]]:
-    """As many as one statement asks for: of long lists there would be a text for each length."""
-    return [questions[at : at + TOGETHER] for at in range(0, len(questions), TOGETHER)]
+    """All for one statement, or each for its own: long lists, such as those of batches, would
+    need a text for each, and a connection prepares only so many."""
+    if len(questions) > TOGETHER:
+        return [[question] for question in questions]
+    return [questions] if questions else []
 
 
 def split_together(rows: Sequence[ResultRow]) -> list[list[ResultRow]]:

@@ -98,7 +98,7 @@ def test_a_read_waits_once_for_each_question(trips: Trips, through: PostgresStor
     assert trips(look) == 2
 
 
-def test_records_are_fetched_by_one_statement_and_very_many_in_one_snapshot(
+def test_records_are_fetched_by_one_statement_and_many_in_one_snapshot(
     through: PostgresStorage, sent: list[list[str]]
 ) -> None:
     sent.clear()
@@ -117,7 +117,7 @@ def test_records_are_fetched_by_one_statement_and_very_many_in_one_snapshot(
         news = [bulk.Get(Counter, f"none {n}") for n in range(TOGETHER + 1)]
         assert set(bulk.fetch(through, PARTITION, *news)) == {None}
     each = [["SELECT"], ["BEGIN", "SELECT"], ["SELECT"], ["BEGIN", "SELECT"]]
-    assert sent == [*each, ["BEGIN", "SELECT", "SELECT"]] * 3
+    assert sent == [*each, ["BEGIN", *["SELECT"] * (TOGETHER + 1)]] * 3
 
 
 def test_what_a_work_is_going_to_lock_is_asked_for_by_one_statement(
@@ -146,6 +146,38 @@ def test_what_a_work_is_going_to_lock_is_asked_for_by_one_statement(
     # The absent one is looked for twice; what is only read comes behind the locks.
     assert sent == [["BEGIN", "SELECT", "SELECT", "SELECT"], ["UPDATE", "COMMIT"]]
     assert fetch_existing(through, Counter, "c1").total == 7
+
+
+@pytest.mark.parametrize("ids", [("c0", "c1", "c2"), ("c2", "c0", "c1")])
+def test_locks_of_one_statement_are_taken_in_their_order(
+    through: PostgresStorage, storage: PostgresStorage, ids: tuple[str, ...]
+) -> None:
+    """In any other order the two would meet in a deadlock, and one run again."""
+    has_lock, runs = threading.Event(), []
+
+    def lock_all_one_by_one() -> None:
+        def work(tx: Transaction) -> None:
+            runs.append("one by one")
+            lock_existing(tx, Counter, ids[0])
+            has_lock.set()
+            Rendezvous(timeout_s=0.2).wait()  # meanwhile the other comes to wait for it
+            for id in ids[1:]:
+                lock_existing(tx, Counter, id)
+
+        storage.transact(PARTITION, work)
+
+    def lock_all_at_once() -> None:
+        has_lock.wait()
+
+        def work(tx: Transaction) -> None:
+            runs.append("at once")
+            bulk.read_ahead(tx, *(bulk.Get(Counter, id, "exclusive") for id in ids))
+            assert [lock_existing(tx, Counter, id).id for id in ids] == list(ids)
+
+        through.transact(PARTITION, work)
+
+    assert run_concurrently(lock_all_one_by_one, lock_all_at_once) == [None, None]
+    assert runs == ["one by one", "at once"]
 
 
 def test_what_another_changes_while_its_lock_is_waited_for_is_read_as_it_is_then(
