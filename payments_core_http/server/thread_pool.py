@@ -15,16 +15,21 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
+from math import ceil
 from typing import Protocol
 
 LOOK_S = 0.005
 """How often that is looked at, while requests run together or wait for a thread."""
-BUSY_SHARE = 0.7
+BUSY_SHARE = 0.6
 """A process that took so much of a processor since the last look was working. One interpreter lock
 makes it one processor; what is missing to that went for handing it over."""
 STEP_DOWN = 0.25
 """A look at work takes away so much of a thread, and one at waiting gives a whole one: a request
 that waits behind others that wait loses more than a few hand-overs cost."""
+LEAST_STEP_DOWN = 0.005
+STEP_GROWTH = 1.02
+"""Where a thread that was taken away is missed, so that nothing is begun, as beside requests that
+wait for a chain, the step is halved; each look at work makes it longer again."""
 STALLED_S = 0.02
 """Where nothing was begun for so long, one more may begin, whatever the processor does."""
 
@@ -89,7 +94,8 @@ class Workers:
         self._most = threads
         self._processor_s = processor_s
         self._allowed = float(threads)
-        """So many may run, in quarters."""
+        """So many may run, and one more for a part of one."""
+        self._step_down = STEP_DOWN
         self._running = 0
         self._tasks: deque[Task] = deque()
         self._began_at = time.monotonic()
@@ -148,7 +154,7 @@ class Workers:
 
     def _count_start(self) -> bool:
         """Count one more thread as running, where one may; the lock is held."""
-        if self._running >= int(self._allowed):
+        if self._running >= ceil(self._allowed):
             return False
         self._running += 1
         return True
@@ -164,7 +170,7 @@ class Workers:
     def _take(self) -> Task | None:
         """The next task. None where the thread is to rest: another one that runs goes on."""
         with self._lock:
-            if self._tasks and self._running <= int(self._allowed):
+            if self._tasks and self._running <= ceil(self._allowed):
                 self._began_at = time.monotonic()
                 return self._tasks.popleft()
             self._running -= 1
@@ -178,19 +184,24 @@ class Workers:
                 time.sleep(LOOK_S)
                 now = time.monotonic()
                 is_working = self._processor_s() - spent > BUSY_SHARE * (now - began)
-                looks = self._adjust(is_working, now)
+                looks = self._adjust(is_working, began, now)
 
-    def _adjust(self, is_working: bool, now: float) -> bool:
-        """Allow more or fewer threads to run; whether there is reason to look again."""
+    def _adjust(self, is_working: bool, began: float, now: float) -> bool:
+        """Allow more or fewer threads to run, after a look from `began` to `now`; whether there is
+        reason to look again."""
         with self._lock:
             if self._running < 2 and not self._tasks:
                 self._is_watched = False
                 return False
             is_stalled = bool(self._tasks) and now - self._began_at > STALLED_S
             if self._tasks and (is_stalled or not is_working):
-                self._allowed = min(self._allowed + 1, float(self._most))
+                self._allowed = min(ceil(self._allowed) + 1.0, float(self._most))
+                if self._began_at < began:
+                    self._step_down = max(self._step_down / 2, LEAST_STEP_DOWN)
             elif is_working:
-                self._allowed = max(min(self._allowed, self._running) - STEP_DOWN, 1.0)
+                together = min(self._allowed, self._running)
+                self._allowed = max(together - self._step_down, 1.0)
+                self._step_down = min(self._step_down * STEP_GROWTH, STEP_DOWN)
             starts = bool(self._tasks) and self._count_start()
         if starts:
             self._starts.put(True)
