@@ -29,16 +29,21 @@ demo: $(READY) ## See one Payment go from start to end over real HTTP
 	@.venv/bin/payments demo $(ARGS)
 
 .PHONY: test
-test: $(READY) ## Run the tests: of one ROOM= in half a minute, those that ARGS names, or all
+test: $(READY) ## Run what proves the product, in 5 minutes; or the tests of a ROOM=, or ARGS
 ifneq ($(strip $(ROOM)),)
 	@$(PY) -m tests.run_room $(ROOM) $(ARGS)
 else ifeq ($(strip $(ARGS)),)
-	@echo 'Some suites at a time, each shown when it ends: a quarter of an hour on two cores.'
+	@echo 'Some suites at a time, each shown when it ends: five minutes on two cores.'
 	@$(MAKE) --no-print-directory --keep-going --jobs=$(SUITES_AT_A_TIME) --output-sync=target \
-		$(SUITES) MEASURED=
+		$(PROOF)
 else
 	@$(PY) -m pytest $(ARGS)
 endif
+
+.PHONY: test-all
+test-all: $(READY) ## Run every test, without coverage and the other checks
+	@$(MAKE) --no-print-directory --keep-going --jobs=$(SUITES_AT_A_TIME) --output-sync=target \
+		$(SUITES) MEASURED=
 
 .PHONY: test-postgres
 test-postgres: $(READY) ## Run all tests of PostgreSQL on one version of it; PG=18
@@ -108,6 +113,10 @@ tidy: $(READY) ## Check import directions, names, sizes and words
 SUITES := suite-http suite-doors suite-measured suite-chains suite-storages suite-rest \
 	suite-deployed suite-fuzz suite-sqlite suite-citus suite-weak
 # Suites wait for processes and clocks a good part of their time, so three keep two cores busy.
+# What a newcomer runs: the laws, every operation on the weak storage and on SQLite, every route over
+# WSGI, the promises of the storages that need no server, and the examples. No browser, no server's
+# program and no storm.
+PROOF := proof-http proof-core suite-sqlite proof-service proof-doors
 SUITES_AT_A_TIME ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 BESIDE ?=
 MEASURED := coverage run -m
@@ -118,7 +127,7 @@ GATED := tests/service/accounts tests/service/deposits tests/service/legacy \
 	tests/service/test_damaged_rows.py
 APART := tests/core tests/storage tests/service tests/chains tests/http tests/cli \
 	tests/conformance_bites tests/limiters tests/fuzz $(DEPLOYED)
-.PHONY: coverage $(SUITES)
+.PHONY: coverage $(SUITES) $(PROOF)
 coverage: $(READY) ## Run the tests, and hold the branch coverage that was promised
 	@$(PY) -m coverage erase
 	@$(MAKE) --no-print-directory --keep-going --jobs=$(SUITES_AT_A_TIME) --output-sync=target \
@@ -127,6 +136,15 @@ coverage: $(READY) ## Run the tests, and hold the branch coverage that was promi
 	@$(PY) -m coverage json --quiet
 	@$(PY) tests/coverage_gate.py build/coverage.json
 
+proof-core:
+	@$(PY) -m pytest tests/core tests/storage -m "not postgres and not slow" --ignore tests/storage/citus
+proof-http:
+	@$(PY) -m pytest tests/http -m "not postgres and not slow" -k "not chromium" --ignore tests/http/hostile
+proof-service:
+	@$(PY) -m pytest tests/service -m "not slow" -k weak
+proof-doors:
+	@$(PY) -m pytest tests/webhooks tests/examples tests/testing tests/limiters \
+		-m "not postgres and not slow" $(LIFECYCLES:%=--ignore %)
 suite-measured:
 	@$(PY) -m $(MEASURED) pytest tests/core tests/storage --ignore tests/storage/citus $(LIFECYCLES)
 	@$(PY) -m $(MEASURED) pytest $(GATED) -k weak
