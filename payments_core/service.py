@@ -30,7 +30,7 @@ from payments_core.clock import Clock, SystemClock
 from payments_core.credentials.keyring import KeyRing
 from payments_core.credentials.secrets import MODES
 from payments_core.deposits.operations import Deposits
-from payments_core.engine.clock_guard import ClockGuard
+from payments_core.engine.clock_guard import ClockGuard, GuardedClock
 from payments_core.engine.events import EventName
 from payments_core.engine.idempotency.record import RETENTION_MS
 from payments_core.engine.jobs.worker import Worker
@@ -169,6 +169,7 @@ class PaymentsService:
             entropy=entropy,
             telemetry=telemetry,
             answer_retention_ms=self.settings.idempotency_retention_ms,
+            committing_clock=GuardedClock(clock, self._clock_guard),
         )
         self._sandbox_chains: Mapping[int, SandboxChain] = {}
         if chains is None:

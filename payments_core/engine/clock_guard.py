@@ -11,7 +11,7 @@ import logging
 import time
 from collections.abc import Callable
 
-from payments_core.clock import SECOND, Clock, HasServerTime, measure_clock_skew_ms
+from payments_core.clock import SECOND, Clock, HasServerTime, Instant, measure_clock_skew_ms
 from payments_core.storage.port import Storage, StorageUnavailable
 
 MAX_UNNOTICED_JUMP_MS = 1 * SECOND
@@ -64,3 +64,24 @@ class ClockGuard:
         if self._is_wrong:
             _log.warning("this machine's clock is right again")
         self._offset, self._is_wrong = offset, False
+
+
+class GuardedClock:
+    """A clock that tells no time while this machine's is wrong.
+
+    Whoever writes asks it last: what was decided by a clock that jumped meanwhile is not written.
+    """
+
+    def __init__(self, clock: Clock, guard: ClockGuard) -> None:
+        self._clock = clock
+        self._guard = guard
+
+    def now(self) -> Instant:
+        """As the clock. Raises StorageUnavailable."""
+        self._guard.require_right()
+        return self._clock.now()
+
+    def real_now(self) -> Instant:
+        """As the clock. Raises StorageUnavailable."""
+        self._guard.require_right()
+        return self._clock.real_now()

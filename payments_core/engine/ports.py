@@ -44,13 +44,19 @@ class Ports:
         entropy: Entropy = system_entropy,
         telemetry: Telemetry = NOOP_TELEMETRY,
         answer_retention_ms: int = RETENTION_MS,
+        committing_clock: Clock | None = None,
     ) -> Ports:
-        """The ports over a storage, with a committer of their own."""
+        """The ports over a storage, with a committer of their own, which may have its own clock."""
         identifiers = Identifiers(clock, entropy)
         return cls(
             storage=storage,
             committer=Committer(
-                storage, clock, identifiers, key_ring, telemetry, answer_retention_ms
+                storage,
+                committing_clock or clock,
+                identifiers,
+                key_ring,
+                telemetry,
+                answer_retention_ms,
             ),
             clock=clock,
             identifiers=identifiers,

@@ -55,7 +55,7 @@ class JobExecutor:
         self.batch_handlers: Mapping[str, BatchHandler] = dict(batch_handlers)
         self._refresh = refresh
         kinds = ChainMap[str, Any](self.handlers, self.batch_handlers)
-        self.parking: ParkingPolicy = ParkingPolicy(storage, clock, kinds, telemetry)
+        self.parking: ParkingPolicy = ParkingPolicy(storage, clock, kinds, telemetry, refresh)
         self.leases: LeaseKeeper = LeaseKeeper(storage, clock, refresh)
 
     def claim(self, queue: Queue, now: Instant | None, limit: int) -> Sequence[ClaimedJob]:

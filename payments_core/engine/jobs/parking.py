@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import traceback
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 
 import attrs
 
@@ -61,11 +61,16 @@ class ParkingPolicy:
         clock: Clock,
         kinds: Collection[str],
         telemetry: Telemetry = NOOP_TELEMETRY,
+        refresh: Callable[[], None] = lambda: None,
     ) -> None:
-        """`kinds` are those that this release has handlers for."""
+        """`kinds` are those that this release has handlers for.
+
+        `refresh` is called before a row is written: by a clock that has jumped no job is put off.
+        """
         self._storage = storage
         self._clock = clock
         self._kinds = kinds
+        self._refresh = refresh
         self.telemetry = telemetry
 
     def should_run(self, queue: Queue, claimed: ClaimedJob) -> bool:
@@ -141,6 +146,7 @@ class ParkingPolicy:
             write(tx, (), ours)
 
         try:
+            self._refresh()
             self._storage.transact(partition, work)
         except Exception as error:  # whatever it is, those who run jobs must go on
             _log.warning(

@@ -11,8 +11,12 @@ from payments_core import PaymentsService
 from payments_core.clock import HOUR, SECOND, FixedClock, Instant
 from payments_core.credentials.keyring import KeyRing
 from payments_core.engine.clock_guard import ClockGuard
+from payments_core.engine.decision import Decision, NewJob, WorkerAuthority
+from payments_core.engine.identifiers import IdSequence
+from payments_core.errors import Unavailable
+from payments_core.storage.jobs import Job
 from payments_core.storage.memory.adapter import MemoryStorage
-from payments_core.storage.port import StorageUnavailable
+from payments_core.storage.port import StorageUnavailable, Transaction
 from tests.service.world import RING
 
 _true_time_ns = time.time_ns
@@ -94,3 +98,33 @@ def test_a_storage_without_a_clock_is_asked_nothing() -> None:
     guard = ClockGuard(MemoryStorage(), clock, 2 * SECOND, monotonic_ms=lambda: 0)
     clock.advance(3_600)
     guard.require_right()
+
+
+def test_what_a_jump_overtakes_is_not_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A look that began before it would expire a Payment that lives."""
+    storage = OnServer()
+    service = PaymentsService(storage, KeyRing.parse(RING))
+    partition = service.tenants.create_app("Acme", "acme").environments["sandbox"]
+    service.refresh()
+
+    def decide(tx: Transaction, id_sequence: IdSequence, jump_ms: int) -> Decision[None]:
+        monkeypatch.setattr(time, "time_ns", lambda: _true_time_ns() + jump_ms * 1_000_000)
+        due_at = service.ports.clock.now()
+        return Decision(None, jobs=(NewJob("chain", "none.such", "lane", due_at, "a", id="job_a"),))
+
+    def commit(jump_ms: int) -> None:
+        service.ports.committer.commit(
+            WorkerAuthority(partition, "sandbox"),
+            lambda tx, id_sequence: decide(tx, id_sequence, jump_ms),
+        )
+
+    def stored() -> Job | None:
+        return storage.read(partition, lambda snapshot: snapshot.get(Job, "job_a"))
+
+    for jump_ms in (HOUR, -HOUR):
+        with pytest.raises(Unavailable):
+            commit(jump_ms)
+        assert stored() is None
+        monkeypatch.setattr(time, "time_ns", _true_time_ns)
+    commit(0)
+    assert stored() is not None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from contextlib import suppress
 
 import pytest
 
@@ -15,7 +16,7 @@ from payments_core.engine.jobs.parking import (
     describe_error,
 )
 from payments_core.engine.jobs.worker import Worker
-from payments_core.errors import NotFound
+from payments_core.errors import NotFound, Unavailable
 from payments_core.storage.jobs import NEVER
 from payments_core.storage.memory.adapter import MemoryStorage, Weakness
 from payments_core.storage.port import ClaimedJob, StorageUnavailable
@@ -69,6 +70,30 @@ def test_a_clock_that_another_process_moves_is_looked_at_before_each_claim() -> 
         refresh=lambda: bench.clock.advance(3600) and None,
     )  # fmt: skip
     assert worker.run_until_idle() == 1
+
+
+def test_by_a_clock_that_jumps_while_a_job_runs_it_is_not_put_off() -> None:
+    bench = Bench()
+    bench.add("a")
+    began, jumped = bench.clock.now(), []
+
+    def overtaken(claimed: ClaimedJob) -> None:
+        bench.clock.advance(3600)
+        jumped.append(claimed)
+        raise Unavailable()
+
+    def refresh() -> None:
+        if jumped:
+            raise StorageUnavailable("this machine's clock differs")
+
+    worker = Worker(
+        bench.storage, bench.clock, "sandbox", {"note": overtaken}, (STOPPING,), refresh=refresh
+    )
+    with suppress(StorageUnavailable):  # nor is anything claimed after it
+        worker.run_until_idle()
+    job = bench.jobs()["a"]
+    assert (len(jumped), job.claims) == (1, 1)
+    assert max(job.due_at, job.lease_until) <= began + STOPPING.lease_ms  # it is due again then
 
 
 @pytest.mark.parametrize("seed", range(20))
