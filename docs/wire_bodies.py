@@ -1,12 +1,13 @@
-"""Prints the wire classes of bodies and queries: each field with its type and its rule."""
+"""Prints the wire classes of bodies and queries: each field with its sentence, type and rule."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
+from functools import cache
 from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, NoReturn, Union, get_args, get_origin
 
 import attrs
 import msgspec
@@ -19,12 +20,15 @@ from payments_core.validation.metadata import (
     MAX_KEYS,
     Metadata,
 )
+from payments_core_http.openapi.schemas import Schemas
+from payments_core_http.openapi.sentences import describe_field, describe_query
+from payments_core_http.routes import ROUTES
 from payments_core_http.routing import Nothing, Route
 from payments_core_http.wire.query import PageQuery
 
-Row = tuple[str, str, str, str]
+Row = tuple[str, str, str, str, str]
 
-HEAD = ("Field", "Type", "Required or default", "Rule")
+HEAD = ("Field", "What it is", "Type", "Required or default", "Rule")
 METADATA = (
     f"at most {MAX_BYTES} bytes as JSON, {MAX_DEPTH} levels, {MAX_KEYS} keys per object,"
     f" {MAX_ITEMS} items per array and {MAX_CHARACTERS} characters per text"
@@ -79,7 +83,8 @@ def rows_of(kind: Any, above: str = "", only: str = "") -> Iterator[Row]:
         kinds = objects_in(unwrapped(get_args(inner)[0])[0] if listed else inner)
         words += [text.rstrip(".").lower() for below in kinds for text in refusal(below)]
         rule = "; ".join(filter(None, [only, *words]))
-        yield f"`{path}`", type_of(inner), needed(field.default, group), rule
+        sentence = sentence_of(kind, field.name)
+        yield f"`{path}`", sentence, type_of(inner), needed(field.default, group), rule
         for below in kinds:
             prefix = f"{path}[]." if listed else f"{path}."
             with_tag = "with `{}` {}".format(*told_by(below, kinds)) if len(kinds) > 1 else ""
@@ -87,6 +92,23 @@ def rows_of(kind: Any, above: str = "", only: str = "") -> Iterator[Row]:
                 # The tag's own row would come once for each class; the type of the object names it.
                 if not (len(kinds) > 1 and row[0] == f"`{prefix}{told_by(below, kinds)[0]}`"):
                     yield row
+
+
+def sentence_of(kind: Any, name: str) -> str:
+    """What a field is, in the words of the OpenAPI document."""
+    owner = _body_names().get(kind)
+    return (describe_query(name) if owner is None else describe_field(owner, name)) or ""
+
+
+@cache
+def _body_names() -> Mapping[Any, str]:
+    schemas = Schemas()
+    for route in ROUTES:
+        if route.answers is not NoReturn:
+            schemas.reference_to(route.answers, "answer")
+        if route.body is not Nothing:
+            schemas.reference_to(route.body, "body")
+    return schemas.body_names()
 
 
 def unwrapped(kind: Any) -> tuple[Any, list[str]]:

@@ -83,6 +83,12 @@ class Schemas:
         """The schema of a single parameter, with its default."""
         return {**self._make_schema(field.type, "body"), **_default_keyword(field)}
 
+    def body_names(self) -> dict[Any, str]:
+        """The name of every body's class that was asked for."""
+        names = self._assign_names()
+        bodies = [named for named in self._found if named.side == "body"]
+        return {one.kind: names[one.placeholder].removeprefix(COMPONENTS) for one in bodies}
+
     def resolve_names(self, document: Schema) -> Schema:
         """The document with the gathered schemas in it and real names in place of marks."""
         names = self._assign_names()

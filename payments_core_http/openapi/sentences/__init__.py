@@ -28,6 +28,11 @@ def describe_field(owner: str, name: str) -> str | None:
     return BY_NAME.get(name)
 
 
+def describe_query(name: str) -> str | None:
+    """The sentence for a field of a query string."""
+    return conventions.OF_QUERIES.get(name) or BY_NAME.get(name)
+
+
 def _tables_of_errors(owner: str) -> Mapping[str, str]:
     return conventions.OF_ERRORS if owner.endswith("Error") else {}
 

@@ -57,6 +57,21 @@ BY_NAME: Mapping[str, str] = {
     "success": "Whether the request did what it was for.",
 }
 
+OF_QUERIES: Mapping[str, str] = {
+    "amount": "Only balances above so many whole tokens.",
+    "before": "The id of a transaction: the list begins behind it.",
+    "createdAfter": "Only what was created later than that.",
+    "createdBefore": "Only what was created earlier than that.",
+    "name": "Only events of that name.",
+    "paymentAddress": "The payment address, `<username>@<partner id>`.",
+    "reference": "Only those with that reference.",
+    "status": "Only those with that status.",
+    "type": "Only those of that kind.",
+    "userAddress": "The address whose balances are asked for.",
+    "username": "The name in the payment address.",
+}
+"""Fields of query strings whose name means nothing else, or something else, in bodies."""
+
 OF_ERRORS: Mapping[str, str] = {
     "action": "The action that was asked for.",
     "apiVersion": "The version that the credential is bound to.",

@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 
+from docs import wire_bodies
 from payments_core_http.openapi import sentences
 from payments_core_http.openapi.document import build_document
+from payments_core_http.routes import ROUTES
 
 WHOLE = build_document()
 SCHEMAS = WHOLE["components"]["schemas"]
@@ -55,6 +57,17 @@ def test_each_sentence_has_a_field() -> None:
         if not (owner.endswith("Error") and name in sentences.conventions.OF_ERRORS)
     }
     assert sentences.BY_NAME.keys() - rest == set()
+
+
+def test_each_field_of_a_body_or_query_has_its_sentence_on_the_page() -> None:
+    rows = [
+        (route.name, field, sentence)
+        for route in ROUTES
+        for _, fields in wire_bodies.forms(route)
+        for field, sentence, *_ in fields
+    ]
+    assert len(rows) > 200
+    assert [row for row in rows if not row[2].endswith(".")] == []
 
 
 def test_no_name_is_described_twice() -> None:
