@@ -126,6 +126,9 @@ def page() -> str:
             "These commands, their options, their exit codes and what they print with `--json`;"
             " what they print for people may change.",
             ", ".join(commands) + ".",
+            "Each command ends with 0 when it did what it was asked; with 1 when it was refused or"
+            " failed, or when what it prints needs somebody's attention, as of `payments doctor`;"
+            " and with 2 when its arguments cannot be read.",
             "[Settings](settings.md) and their variables stay, and so do the names of"
             " [metrics](metrics.md).",
             "## Stored data",

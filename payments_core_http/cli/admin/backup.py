@@ -12,6 +12,7 @@ from payments_core.record_types import RECORD_TYPES
 from payments_core.storage.sqlite.backups import Backup, BackupFailed, backup, restore
 from payments_core_http.cli.admin.service_command import CommandResult, print_result
 from payments_core_http.cli.config_option import with_configuration
+from payments_core_http.cli.progress import show_progress
 from payments_core_http.deployment.configuration import Configuration
 
 _file = click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
@@ -34,7 +35,8 @@ def command() -> None:
 def make_(configuration: Configuration, file: Path, overwrite: bool) -> CommandResult:
     """Copy the database to FILE and check the copy. The service may run."""
     database = _find_database(configuration)
-    return _render_backup(lambda: backup(database, file, RECORD_TYPES, overwrite=overwrite))
+    with show_progress("Copying the database and checking the copy"):
+        return _render_backup(lambda: backup(database, file, RECORD_TYPES, overwrite=overwrite))
 
 
 @command.command(name="restore")
@@ -56,9 +58,12 @@ def restore_(
     docs/how-to/back-up-and-restore.md before you start the service again.
     """
     database = _find_database(configuration)
-    return _render_backup(
-        lambda: restore(file, database, RECORD_TYPES, overwrite=overwrite, retired_too=retired_too)
-    )
+
+    def replace() -> Backup:
+        return restore(file, database, RECORD_TYPES, overwrite=overwrite, retired_too=retired_too)
+
+    with show_progress("Copying the backup and checking the copy"):
+        return _render_backup(replace)
 
 
 def _find_database(configuration: Configuration) -> Path:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Iterator
 from typing import Any
 
 import attrs
@@ -15,6 +16,7 @@ from payments_core.maintenance.storage_copy import (
     CopyResult,
     CopyWrittenTo,
     Differences,
+    Progress,
     SourceRetired,
     TargetInUse,
     copy,
@@ -26,6 +28,7 @@ from payments_core.storage.sqlite.backups import BackupFailed, require_unused
 from payments_core.storage_loader import open_storage
 from payments_core_http.cli.admin.service_command import CommandResult, FailingResult, print_result
 from payments_core_http.cli.config_option import with_configuration
+from payments_core_http.cli.progress import show_progress
 from payments_core_http.deployment import build as assembling
 from payments_core_http.deployment.configuration import Configuration
 
@@ -69,13 +72,14 @@ def run_(configuration: Configuration, to: str, not_retired: bool) -> CommandRes
         source.migrate()
         target.migrate()
         try:
-            done = copy(
-                source,
-                target,
-                RECORD_TYPES,
-                retire=None if not_retired else "moved to another storage",
-                progress=_print_progress,
-            )
+            with _show_steps() as progress:
+                done = copy(
+                    source,
+                    target,
+                    RECORD_TYPES,
+                    retire=None if not_retired else "moved to another storage",
+                    progress=progress,
+                )
         except CannotRetire as failure:
             raise click.ClickException(f"{failure}; see --not-retired") from failure
         except (SourceRetired, TargetInUse, CopyDiffers) as failure:
@@ -95,8 +99,8 @@ def verify_(configuration: Configuration, to: str) -> CommandResult | FailingRes
     """
     _require_other_storage(configuration, to)
     source, target = assembling.build_storage(configuration), _open_target(to)
-    with contextlib.closing(source), contextlib.closing(target):
-        found = verify(source, target, RECORD_TYPES, progress=_print_progress)
+    with contextlib.closing(source), contextlib.closing(target), _show_steps() as progress:
+        found = verify(source, target, RECORD_TYPES, progress=progress)
     document = _render_differences(found)
     return FailingResult(document) if found.count else document
 
@@ -131,7 +135,8 @@ def reinstate_(configuration: Configuration, to: str | None, force: bool) -> Com
         if to is not None and not force:
             made = stack.enter_context(contextlib.closing(_open_target(to)))
         try:
-            return {"reinstated": reinstate(source, made, RECORD_TYPES, progress=_print_progress)}
+            progress = stack.enter_context(_show_steps())
+            return {"reinstated": reinstate(source, made, RECORD_TYPES, progress=progress)}
         except CopyWrittenTo as failure:
             raise click.ClickException(str(failure)) from failure
 
@@ -162,9 +167,10 @@ def _open_target(url: str) -> Any:
         raise click.BadParameter(str(error), param_hint="--to") from error
 
 
-def _print_progress(doing: str, collection: str, rows: int) -> None:
-    if rows and rows % 100_000 == 0:
-        click.echo(f"{doing} {collection}: {rows}", err=True)
+@contextlib.contextmanager
+def _show_steps() -> Iterator[Progress]:
+    with show_progress("Moving") as show:
+        yield lambda step, collection, rows: show(f"{step} {collection}", rows)
 
 
 def _render_copy(done: CopyResult) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from payments_core_http.cli.admin.service_command import (
     print_result,
     with_service,
 )
+from payments_core_http.cli.progress import show_progress
 
 
 @click.group()
@@ -43,7 +44,7 @@ def show(service: PaymentsService, mode: str) -> CommandResult | FailingResult:
 
     The exit code is 1 if no key of the ring opens some sealed data.
     """
-    seals = _make_resealing(service).report(progress=_print_progress)
+    seals = _scan_seals(service)
     return _fail_if_broken(seals, _render_key_usage(seals))
 
 
@@ -55,7 +56,8 @@ def reseal(service: PaymentsService, mode: str) -> CommandResult | FailingResult
     You can interrupt it and run it again; the service may run meanwhile. The exit code is 1 if no
     key of the ring opens some sealed data.
     """
-    done = _make_resealing(service).run(progress=_print_progress)
+    with show_progress("Resealing") as progress:
+        done = Resealer(service.ports).run(progress=progress)
     return _fail_if_broken(
         done.usage, {"resealed": dict(done.changed), **_render_key_usage(done.usage)}
     )
@@ -76,7 +78,7 @@ def forget(service: PaymentsService, mode: str, name: str, force: bool) -> Comma
     """
     if name in service.ports.key_ring.names:
         raise click.ClickException(f"{name} is in the key ring: remove it first.")
-    if not force and _make_resealing(service).report(progress=_print_progress).is_needed(name):
+    if not force and _scan_seals(service).is_needed(name):
         raise click.ClickException(
             f"Data is still sealed with {name}: restore the key; see payments admin key-ring show. "
             "--force abandons that data."
@@ -90,13 +92,9 @@ def _fail_if_broken(
     return FailingResult(document) if seals.broken_count else document
 
 
-def _make_resealing(service: PaymentsService) -> Resealer:
-    return Resealer(service.ports)
-
-
-def _print_progress(collection: str, count: int) -> None:
-    if count and count % 10_000 == 0:
-        click.echo(f"{collection}: {count}", err=True)
+def _scan_seals(service: PaymentsService) -> MasterKeyUsage:
+    with show_progress("Looking at sealed data") as progress:
+        return Resealer(service.ports).report(progress=progress)
 
 
 def _render_key_usage(seals: MasterKeyUsage) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from payments_core.clock import DAY
 from payments_core.maintenance.retention import Retention, RetentionPurge
 from payments_core.service import PaymentsService
 from payments_core_http.cli.admin.service_command import CommandResult, with_service
+from payments_core_http.cli.progress import show_progress
 from payments_core_http.deployment import build as assembling
 
 _EVENTS = click.IntRange(31, 3_650)
@@ -71,5 +72,6 @@ def command(
         challenges_ms=challenges_days * DAY,
         payments_ms=expired_payments_days * DAY,
     )
-    purging = RetentionPurge(service.ports)
-    return dict(purging.run(retention, dry_run=dry_run).records)
+    with show_progress("Purging") as progress:
+        purged = RetentionPurge(service.ports).run(retention, dry_run=dry_run, progress=progress)
+    return dict(purged.records)

@@ -20,16 +20,13 @@ from payments_core.storage.jobs import Job
 from payments_core.storage.port import StorageError
 from payments_core.tenants.record import Environment
 from payments_core_http.cli.config_option import report_refusals, with_configuration
+from payments_core_http.cli.documents import print_document
 from payments_core_http.deployment import build as assembling
 from payments_core_http.deployment.configuration import Configuration
 
 CommandResult = Mapping[str, Any] | Sequence[Mapping[str, Any]]
 
 environment_argument = click.argument("environment")
-
-
-_MAX_ROWS = 60
-"""Of what is told within a document."""
 
 
 @attrs.frozen
@@ -48,7 +45,10 @@ def print_result(command: Callable[..., CommandResult | FailingResult]) -> Calla
         with report_refusals(), report_errors():
             result = command(*arguments, **options)
         document = result.document if isinstance(result, FailingResult) else result
-        click.echo(json.dumps(document, ensure_ascii=False) if as_json else format_result(document))
+        if as_json:
+            click.echo(json.dumps(document, ensure_ascii=False))
+        else:
+            print_document(document)
         if isinstance(result, FailingResult):
             raise click.exceptions.Exit(1)
 
@@ -134,44 +134,6 @@ def render_job(partition: str, job: Job) -> dict[str, Any]:
         "lane": job.lane,
         "claims": job.claims,
     }
-
-
-def format_result(document: CommandResult) -> str:
-    """A document for people: a line for each field, or a table."""
-    if not document:
-        return "No results."
-    if not isinstance(document, Mapping):
-        return "\n".join(_format_table(document))
-    width = max(len(name) for name in document)
-    lines = []
-    for name, value in document.items():
-        if isinstance(value, list) and value and all(isinstance(item, dict) for item in value):
-            lines.append(f"{name:<{width}}  {len(value)}")
-            lines += [f"  {line}" for line in _format_table(value[:_MAX_ROWS])]
-            if len(value) > _MAX_ROWS:
-                lines.append("  … and more; --json shows all")
-        else:
-            lines.append(f"{name:<{width}}  {_format_cell(value)}")
-    return "\n".join(lines)
-
-
-def _format_table(items: Sequence[Mapping[str, Any]]) -> list[str]:
-    rows = [list(items[0]), *([_format_cell(value) for value in item.values()] for item in items)]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = ("  ".join(f"{cell:<{w}}" for cell, w in zip(row, widths, strict=True)) for row in rows)
-    return [line.rstrip() for line in lines]
-
-
-def _format_cell(value: Any) -> str:
-    if value is None:
-        return "–"
-    if isinstance(value, str):  # a name may hold what a terminal obeys
-        return "".join(sign if sign.isprintable() else "\ufffd" for sign in value)
-    if isinstance(value, list) and all(isinstance(item, str) for item in value):
-        return ", ".join(value) or "–"
-    if isinstance(value, dict):
-        return ", ".join(f"{name}: {_format_cell(item)}" for name, item in value.items()) or "–"
-    return json.dumps(value, ensure_ascii=False)
 
 
 format_time = format_iso_or_none
