@@ -77,11 +77,19 @@ def test_it_runs_and_shows_this(
 @pytest.mark.postgres
 @pytest.mark.timeout(240)
 def test_django_embeds_the_service_on_its_own_postgresql() -> None:
+    """With the worker's command as a process, which ends at SIGTERM."""
     url = fresh_schema(postgres_or_skip())
     done = subprocess.run(
-        [sys.executable, str(ROOT / "examples" / "django_shop.py"), url],
+        [sys.executable, str(ROOT / "examples" / "django_shop" / "play.py"), url],
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     drop_schema(url)
     assert done.returncode == 0, done.stderr
-    assert done.stdout == "order-1 awaiting_payment\norder-1 succeeded\n"
+    assert (
+        done.stdout
+        == """\
+order 1042 awaiting_payment
+order 1042 succeeded and shipped
+the worker ended with 0
+"""
+    )

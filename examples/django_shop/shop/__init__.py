@@ -1,0 +1,1 @@
+"""A shop on Django, which has the service in its own processes."""

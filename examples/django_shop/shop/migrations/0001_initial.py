@@ -1,0 +1,20 @@
+from django.db import migrations, models
+
+
+class Migration(migrations.Migration):
+    initial = True
+    dependencies = ()
+    operations = (
+        migrations.CreateModel(
+            name="Order",
+            fields=[
+                (
+                    "number",
+                    models.CharField(max_length=100, primary_key=True, serialize=False),
+                ),
+                ("amount", models.CharField(max_length=40)),
+                ("payment_id", models.CharField(max_length=100, null=True, unique=True)),
+                ("shipped_at", models.DateTimeField(null=True)),
+            ],
+        ),
+    )
