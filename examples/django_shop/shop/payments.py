@@ -103,6 +103,7 @@ def run_worker(stop: SimpleQueue[None]) -> None:
     try:
         while True:
             pay_orders()
+            connection.close()  # it would be idle, and perhaps broken, until the next look
             try:
                 return stop.get(timeout=SECONDS_BETWEEN_LOOKS)
             except Empty:
