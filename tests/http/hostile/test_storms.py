@@ -12,13 +12,16 @@ from tests.http.hostile.quick_client import measured, under
 from tests.http.hostile.target import Target
 
 STORM_S = 0.6
+REQUESTS = 150
+"""At least: the p99 of fewer than a hundred is the longest, such as the one that meets the start of
+the attack."""
 P99_S = 1.0
 
 
 @pytest.mark.parametrize("attack", ATTACKS.values(), ids=ATTACKS)
 def test_quick_clients_are_answered_during(target: Target, attack: Attack) -> None:
     with under(target, attack):
-        waits = measured(target, STORM_S)
+        waits = measured(target, STORM_S, REQUESTS)
         held = target.figures()
     assert waits.p99_s < P99_S, str(waits)
     assert held.threads <= target.at_rest.threads + 1  # that asks whether the storage answers
