@@ -356,14 +356,11 @@ class _OpenSnapshot(AbstractContextManager["sqlite3.Connection"]):
         self._begins = begins
 
     def __enter__(self) -> sqlite3.Connection:
-        self._connection = connection = self._storage._take_reader()
+        self._connection = self._storage._take_reader()
         if self._begins:
-            try:
-                connection.execute("BEGIN")
-            except sqlite3.Error as error:
-                self._storage._give_back_reader(connection)
-                raise storage_error(error) from error
-        return connection
+            with _translate_errors():  # a connection that cannot begin is not used again
+                self._connection.execute("BEGIN")
+        return self._connection
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: object
