@@ -116,7 +116,7 @@ SUITES := suite-http suite-doors suite-measured suite-chains suite-storages suit
 # What a newcomer runs: the laws, every operation on the weak storage and on SQLite, every route over
 # WSGI, the promises of the storages that need no server, and the examples. No browser, no server's
 # program and no storm.
-PROOF := proof-http proof-core suite-sqlite proof-service proof-doors
+PROOF := proof-doors proof-http proof-core suite-sqlite proof-service
 SUITES_AT_A_TIME ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 BESIDE ?=
 MEASURED := coverage run -m
