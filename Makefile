@@ -113,10 +113,10 @@ tidy: $(READY) ## Check import directions, names, sizes and words
 SUITES := suite-http suite-doors suite-measured suite-chains suite-storages suite-rest \
 	suite-deployed suite-fuzz suite-sqlite suite-citus suite-weak
 # Suites wait for processes and clocks a good part of their time, so three keep two cores busy.
-# What a newcomer runs: the laws, every operation on the weak storage and on SQLite, every route over
-# WSGI, the promises of the storages that need no server, and the examples. No browser, no server's
+# What a newcomer runs: the laws, every operation on the weak storage, every route over WSGI, the
+# promises of the storages that need no server, webhooks, and the examples. No browser, no server's
 # program and no storm.
-PROOF := proof-doors proof-http proof-core suite-sqlite proof-service
+PROOF := proof-doors proof-http proof-service proof-core
 SUITES_AT_A_TIME ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 BESIDE ?=
 MEASURED := coverage run -m
