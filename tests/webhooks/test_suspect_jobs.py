@@ -5,14 +5,11 @@ from __future__ import annotations
 from payments_core.clock import HOUR, SECOND
 from payments_core.engine.jobs.leases import LeaseKeeper
 from payments_core.engine.jobs.parking import CLAIMS_BEFORE_PARKING
+from payments_core.engine.jobs.suspects import ALONE_PAUSE_MS, CLAIMS_BEFORE_ALONE
 from payments_core.storage.jobs import NEVER, Job
 from payments_core.storage.port import ClaimedJob, Transaction
 from payments_core.webhooks.dispatch.job_handlers import DELIVERY_QUEUE, FAN_OUT_QUEUE
-from payments_core.webhooks.dispatch.jobs_in_hand import (
-    ALONE_PAUSE_MS,
-    CLAIMS_BEFORE_ALONE,
-    JobsInHand,
-)
+from payments_core.webhooks.dispatch.jobs_in_hand import JobsInHand
 from payments_core.webhooks.record import Endpoint
 from tests.webhooks.webhook_bench import HOOK, Bench
 

@@ -6,6 +6,7 @@ are run together; where that fails each is run by itself, for the others' sake.
 
 from __future__ import annotations
 
+import threading
 from collections import ChainMap
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -16,6 +17,11 @@ from payments_core.clock import Clock, Instant
 from payments_core.engine.decision import Decision
 from payments_core.engine.jobs.leases import LeaseKeeper
 from payments_core.engine.jobs.parking import LEASE_MS, ParkingPolicy, Queue
+from payments_core.engine.jobs.suspects import (
+    ALONE_PAUSE_MS,
+    find_suspects_to_wait,
+    is_suspect,
+)
 from payments_core.storage import documents
 from payments_core.storage.jobs import Job
 from payments_core.storage.port import ClaimedJob, Storage, Transaction
@@ -57,9 +63,13 @@ class JobExecutor:
         kinds = ChainMap[str, Any](self.handlers, self.batch_handlers)
         self.parking: ParkingPolicy = ParkingPolicy(storage, clock, kinds, telemetry, refresh)
         self.leases: LeaseKeeper = LeaseKeeper(storage, clock, refresh)
+        self._claiming = threading.Lock()
 
     def claim(self, queue: Queue, now: Instant | None, limit: int) -> Sequence[ClaimedJob]:
-        """Lease due jobs of a queue; `now` is the clock's unless given."""
+        """Lease due jobs of a queue; `now` is the clock's unless given.
+
+        Of those that may have ended their process it is one at most, while no other one is run.
+        """
         self._refresh()
         claimed = self._storage.claim(
             queue.full_name(self._mode),
@@ -69,7 +79,15 @@ class JobExecutor:
             lane_concurrency=queue.lane_concurrency,
             holder=self.leases.holder,
         )
-        self.leases.add(queue, claimed)
+        with self._claiming:
+            is_one_under_way = self.leases.has(is_suspect)
+            waiting = find_suspects_to_wait(claimed, is_one_under_way=is_one_under_way)
+            claimed = [item for item in claimed if item not in waiting]
+            self.leases.add(queue, claimed)
+        if is_one_under_way:
+            self.parking.postpone(queue, waiting, self._clock.now() + ALONE_PAUSE_MS)
+        else:  # they are the next ones, as soon as that one is over
+            self.parking.release_unstarted(waiting)
         return claimed
 
     def split_together(

@@ -61,6 +61,11 @@ class LeaseKeeper:
                 until = item.job.lease_until
                 self._held[_key_of(item)] = _HeldLease(item, queue, until, give_up_at)
 
+    def has(self, holds: Callable[[ClaimedJob], bool]) -> bool:
+        """Whether one of the jobs is such."""
+        with self._lock:
+            return any(holds(held.claimed) for held in self._held.values())
+
     def remove(self, claimed: Iterable[ClaimedJob]) -> None:
         """These have ended, or were given back."""
         with self._lock:

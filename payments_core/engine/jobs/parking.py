@@ -105,21 +105,18 @@ class ParkingPolicy:
         until = self._clock.now() + min(doubled, MAX_BACK_OFF_MS)
         self._rewrite(claimed, _delay_until(queue, job, until))
 
-    def release_unstarted(
-        self, claimed: Iterable[ClaimedJob], *, until: Instant | None = None
-    ) -> None:
+    def release_unstarted(self, claimed: Iterable[ClaimedJob]) -> None:
         """Claimed jobs were not begun: they are due again at once, as if not claimed.
 
-        Or when `until` comes. One commit for each partition.
+        One commit for each partition.
         """
-        by_partition: dict[str, list[tuple[ClaimedJob, Job]]] = defaultdict(list)
-        for item in claimed:
-            released = attrs.evolve(item.job, lease_until=0, claims=item.job.claims - 1, holder="")
-            if until is not None:
-                released = attrs.evolve(released, due_at=until)
-            by_partition[item.partition].append((item, released))
-        for partition, changes in by_partition.items():
-            self._rewrite_all(partition, changes)
+        self._rewrite_by_partition((item, _unclaim(item.job)) for item in claimed)
+
+    def postpone(self, queue: Queue, claimed: Iterable[ClaimedJob], until: Instant) -> None:
+        """The same for jobs that wait until then, and hold up their lanes as the queue says."""
+        self._rewrite_by_partition(
+            (item, _delay_until(queue, _unclaim(item.job), until)) for item in claimed
+        )
 
     def _park(self, queue: Queue, claimed: ClaimedJob) -> None:
         job = claimed.job
@@ -134,6 +131,13 @@ class ParkingPolicy:
     def _rewrite(self, claimed: ClaimedJob, changed: Job) -> None:
         """Write the job's row, if it is still ours; if that fails, its lease runs out."""
         self._rewrite_all(claimed.partition, [(claimed, changed)])
+
+    def _rewrite_by_partition(self, changes: Iterable[tuple[ClaimedJob, Job]]) -> None:
+        by_partition: dict[str, list[tuple[ClaimedJob, Job]]] = defaultdict(list)
+        for item, changed in changes:
+            by_partition[item.partition].append((item, changed))
+        for partition, of_partition in by_partition.items():
+            self._rewrite_all(partition, of_partition)
 
     def _rewrite_all(self, partition: str, changes: Sequence[tuple[ClaimedJob, Job]]) -> None:
         def work(tx: Transaction) -> None:
@@ -155,6 +159,11 @@ class ParkingPolicy:
                 changes[0][1].id,
                 describe_error(error),
             )
+
+
+def _unclaim(job: Job) -> Job:
+    """A job as it was before its claim, which did not begin it."""
+    return attrs.evolve(job, lease_until=0, claims=job.claims - 1, holder="")
 
 
 def _delay_until(queue: Queue, job: Job, until: Instant) -> Job:

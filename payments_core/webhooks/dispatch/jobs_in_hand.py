@@ -5,18 +5,15 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
-from payments_core.clock import SECOND, Clock
+from payments_core.clock import Clock
 from payments_core.engine.jobs.leases import LeaseKeeper
 from payments_core.engine.jobs.parking import ParkingPolicy, Queue
+from payments_core.engine.jobs.suspects import (
+    ALONE_PAUSE_MS,
+    find_suspects_to_wait,
+    is_suspect,
+)
 from payments_core.storage.port import ClaimedJob, Storage
-
-CLAIMS_BEFORE_ALONE = 3
-"""A job that was claimed more often and came to no outcome may have ended its process each time, as
-a handler of events can. Such jobs run one at a time, or all that run beside it would park with it.
-"""
-
-ALONE_PAUSE_MS = 1 * SECOND
-"""How long the others of them wait."""
 
 
 class JobsInHand:
@@ -38,7 +35,7 @@ class JobsInHand:
         """Claim jobs of the queue that may be run; they come by their partition.
 
         One that is in hand already may come again: its lease ended meanwhile. Of those that may
-        have ended their process it is one at most, the least suspect.
+        have ended their process, as a handler of events can, it is one at most, the least suspect.
         """
         claimed = self._storage.claim(
             queue.full_name(self._mode),
@@ -51,23 +48,23 @@ class JobsInHand:
         )
         runnable = [item for item in claimed if self._parking.should_run(queue, item)]
         by_partition: dict[str, list[ClaimedJob]] = defaultdict(list)
-        for item in self._leave_out_suspects(runnable):
+        for item in self._leave_out_suspects(queue, runnable):
             by_partition[item.partition].append(item)
             self._leases.add(queue, [item])
         return by_partition
 
-    def _leave_out_suspects(self, claimed: Sequence[ClaimedJob]) -> Sequence[ClaimedJob]:
+    def _leave_out_suspects(
+        self, queue: Queue, claimed: Sequence[ClaimedJob]
+    ) -> Sequence[ClaimedJob]:
         """The jobs without those that must wait until another suspect one is over."""
-        suspects = sorted(
-            (item for item in claimed if _is_suspect(item) and item.job.id not in self._newest),
-            key=lambda item: item.job.claims,
+        waiting = find_suspects_to_wait(
+            [item for item in claimed if item.job.id not in self._newest],
+            is_one_under_way=any(map(is_suspect, self._newest.values())),
         )
-        if not any(map(_is_suspect, self._newest.values())):
-            del suspects[:1]
-        if not suspects:
+        if not waiting:
             return claimed
-        self._parking.release_unstarted(suspects, until=self._clock.now() + ALONE_PAUSE_MS)
-        left_out = {item.job.id for item in suspects}
+        self._parking.postpone(queue, waiting, self._clock.now() + ALONE_PAUSE_MS)
+        left_out = {item.job.id for item in waiting}
         return [item for item in claimed if item.job.id not in left_out]
 
     def keep(self, claimed: Iterable[ClaimedJob]) -> list[ClaimedJob]:
@@ -91,7 +88,3 @@ class JobsInHand:
         newest = [self._newest.pop(item.job.id, item) for item in claimed]
         self._leases.remove(newest)
         return newest
-
-
-def _is_suspect(claimed: ClaimedJob) -> bool:
-    return claimed.job.claims > CLAIMS_BEFORE_ALONE

@@ -1,0 +1,72 @@
+"""Jobs that end their process each time, and those that are claimed beside them."""
+
+from __future__ import annotations
+
+from payments_core.clock import SECOND
+from payments_core.engine.jobs.parking import CLAIMS_BEFORE_PARKING, LEASE_MS
+from payments_core.engine.jobs.suspects import ALONE_PAUSE_MS, CLAIMS_BEFORE_ALONE
+from payments_core.engine.jobs.worker import Worker
+from payments_core.storage.jobs import NEVER
+from payments_core.storage.port import ClaimedJob
+from tests.core.engine.jobs.bench import PASSING, STOPPING, Bench
+
+
+class Died(BaseException):
+    """The process ends here."""
+
+
+class Lives:
+    """Processes that come one after the other, with a job in lane `a` that ends each of them."""
+
+    def __init__(self) -> None:
+        self.bench = Bench()
+        self.deaths = 0
+
+    def run(self, worker: Worker) -> None:
+        """What a process does; a dead one's leases end before the next begins."""
+        try:
+            worker.run_due()
+        except Died:
+            self.deaths += 1
+        self.bench.clock.advance(LEASE_MS / SECOND)
+
+    def die(self, claimed: ClaimedJob) -> None:
+        raise Died
+
+
+def test_a_job_that_ends_its_process_parks_alone() -> None:
+    lives = Lives()
+    lives.bench.add("poison", "die", lane="a")
+    for name in ("b", "shared"):
+        lives.bench.add(name)
+    for _ in range(2 * CLAIMS_BEFORE_PARKING):
+        lives.run(lives.bench.worker(die=lives.die))
+    assert lives.bench.ran == ["b", "shared"]
+    [left] = lives.bench.jobs().values()
+    assert (left.subject, left.lease_until) == ("poison", NEVER)
+    assert lives.deaths == CLAIMS_BEFORE_PARKING
+
+
+def test_a_suspect_job_waits_in_its_lane_while_another_one_is_under_way() -> None:
+    lives, bench = Lives(), Bench()
+    lives.bench = bench
+    bench.add("first", "die", lane="a")
+    bench.add("second", lane="b")
+    bench.add("behind it", lane="b", delay_ms=1)
+    for _ in range(CLAIMS_BEFORE_ALONE):
+        lives.run(bench.worker(STOPPING, die=lives.die))
+    assert bench.ran == []
+    bench.add("other", queue=PASSING, lane="shared")
+    seen: list[list[str]] = []
+
+    def look(claimed: ClaimedJob) -> None:
+        worker.run_due()  # as another thread of the process would
+        seen.append(list(bench.ran))
+        bench.end(claimed)
+
+    worker = bench.worker(STOPPING, PASSING, die=look)
+    worker.run_due()
+    assert seen == [["other"]]
+    bench.clock.advance(ALONE_PAUSE_MS / SECOND)
+    worker.run_due()
+    assert bench.ran == ["other", "second", "behind it"]
