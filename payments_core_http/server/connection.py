@@ -211,6 +211,11 @@ class Connection(HTTPChannel):  # type: ignore[misc]
         return None if request.error else request.path
 
     @property
+    def caller(self) -> str:
+        """Who makes the request to answer."""
+        return self.requests[0].name_caller(self.addr[0])  # type: ignore[no-any-return]
+
+    @property
     def is_clients_turn(self) -> bool:
         """Whether the server waits for the client: to send a request, or to read a response."""
         return not self.requests and not (self._unread and not self.total_outbufs_len)
@@ -223,10 +228,7 @@ class Connection(HTTPChannel):  # type: ignore[misc]
             if now - self._began > limits.request_s:
                 self._refuse_timed_out()
             return
-        if self._lingers:
-            allowed_s = limits.linger_s
-        else:
-            allowed_s = limits.answer_s if self.total_outbufs_len else limits.idle_s
+        allowed_s = limits.choose_wait_s(is_ending=self._lingers, unsent=self.total_outbufs_len)
         if now - self.waits_since > allowed_s:
             self.abort()
 

@@ -30,6 +30,12 @@ class ServerLimits:
     shutdown_grace_s: float = 0.5
     """When the server ends, for a request that is on its way on a connection that is open."""
 
+    def choose_wait_s(self, *, is_ending: bool, unsent: int) -> float:
+        """How long a connection may wait outside of a request, with so many `unsent` bytes."""
+        if is_ending:
+            return self.linger_s
+        return self.answer_s if unsent else self.idle_s
+
 
 def pick_longest_waiting(connections: Sequence[Connection]) -> list[Connection]:
     """Those whose clients are waited for: of the address with most, the longest, first."""

@@ -13,10 +13,11 @@ import logging
 import queue
 import threading
 import time
-from collections import deque
 from collections.abc import Callable
 from math import ceil
 from typing import Protocol
+
+from payments_core_http.server.turns import Turns
 
 LOOK_S = 0.005
 """How often that is looked at, while requests run together or wait for a thread."""
@@ -45,6 +46,10 @@ class Task(Protocol):
     def path(self) -> str | None:
         """The path of the request; None where it is no valid request."""
 
+    @property
+    def caller(self) -> str:
+        """Whose it is: callers take turns."""
+
     def service(self) -> None:
         """Answer it."""
 
@@ -53,7 +58,7 @@ class Task(Protocol):
 
 
 class ThreadPool:
-    """Answers tasks in the order they came, at most so many at a time.
+    """Answers tasks, each caller's in the order they came, at most so many at a time.
 
     Requests for `reserved_paths` have one thread more, to themselves: a liveness check must be
     answered while all others are busy.
@@ -97,7 +102,7 @@ class Workers:
         """So many may run, and one more for a part of one."""
         self._step_down = STEP_DOWN
         self._running = 0
-        self._tasks: deque[Task] = deque()
+        self._tasks: Turns[Task] = Turns()
         self._began_at = time.monotonic()
         """When a thread last took a task."""
         self._is_watched = False
@@ -120,8 +125,9 @@ class Workers:
 
     def add(self, task: Task) -> None:
         """Have a thread answer it, as soon as one may."""
+        caller = task.caller
         with self._lock:
-            self._tasks.append(task)
+            self._tasks.append(caller, task)
             starts = self._count_start()
             is_contended = self._running > 1 or not starts
             looks = is_contended and not self._is_watched and self._most > 1
@@ -147,8 +153,7 @@ class Workers:
         for thread in self._threads:
             thread.join(max(0.0, deadline - time.monotonic()))
         with self._lock:
-            left = list(self._tasks)
-            self._tasks.clear()
+            left = self._tasks.take_all()
         for task in left:
             task.cancel()
 
@@ -172,7 +177,7 @@ class Workers:
         with self._lock:
             if self._tasks and self._running <= ceil(self._allowed):
                 self._began_at = time.monotonic()
-                return self._tasks.popleft()
+                return self._tasks.take()
             self._running -= 1
             return None
 

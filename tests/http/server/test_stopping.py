@@ -125,6 +125,8 @@ def test_a_server_that_has_ended_may_be_told_to_run_and_to_stop_again() -> None:
 class Work:
     """A task of the pool: it waits to be let go, or is cancelled."""
 
+    caller = ""
+
     def __init__(self) -> None:
         self.begun, self.go, self.cancelled = (threading.Event() for _ in range(3))
 

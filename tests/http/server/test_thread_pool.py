@@ -19,8 +19,9 @@ class Work:
 
     path = "/"
 
-    def __init__(self, do: Callable[[], object]) -> None:
+    def __init__(self, do: Callable[[], object], caller: str = "") -> None:
         self.do = do
+        self.caller = caller
         self.done = threading.Event()
 
     def service(self) -> None:
@@ -110,6 +111,21 @@ def test_requests_that_wait_hold_up_no_other_while_the_processor_works() -> None
         answer_all(pool, [Work(lambda: None)])
         assert not any(work.done.is_set() for work in waiting)
         go.set()
+
+
+def test_who_sends_much_at_once_waits_for_his_own() -> None:
+    order: list[str] = []
+    with pool_of(1, Processor()) as pool:
+        begun, go = threading.Event(), threading.Event()
+        pool.add_task(Work(lambda: begun.set() or go.wait(WAIT_S), "greedy"))
+        assert begun.wait(WAIT_S)
+        works = [Work(partial(order.append, f"greedy {n}"), "greedy") for n in range(20)]
+        works += [Work(partial(order.append, f"other {n}"), "other") for n in range(2)]
+        for work in works:
+            pool.add_task(work)
+        go.set()
+        assert all(work.done.wait(WAIT_S) for work in works)
+    assert order[:5] == ["greedy 0", "other 0", "greedy 1", "other 1", "greedy 2"]
 
 
 def test_no_task_is_lost_however_many_come_from_however_many_threads() -> None:
