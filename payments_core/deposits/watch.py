@@ -12,7 +12,7 @@ from collections.abc import Mapping
 import attrs
 
 from payments_core.chains.backoff import POLL_MS, REORG_RECHECK_MS, back_off
-from payments_core.chains.outbox.record import OutboundTransfer, send_job, withdraw
+from payments_core.chains.outbox.record import OutboundTransfer, send_job, withdraw_unsigned
 from payments_core.chains.port import Chain, ChainUnavailable
 from payments_core.chains.scanner import get_scanned_height
 from payments_core.clock import Instant
@@ -168,12 +168,12 @@ def _note_return(deposit: Deposit, amount: int, now: Instant) -> Decision[None]:
 
 
 def _withdraw_sweep(tx: Transaction, deposit: Deposit) -> OutboundTransfer | None:
-    """The sweep of a confirmed deposit, withdrawn; None where it has none or it is too late."""
+    """The sweep of a confirmed deposit, withdrawn; None where it has none, or a node may have it."""
     if deposit.status != "confirmed" or deposit.sweep_id is None:
         return None
     outgoing = tx.get(OutboundTransfer, deposit.sweep_id, for_update=True)
     assert outgoing is not None
-    return withdraw(outgoing)
+    return withdraw_unsigned(outgoing)
 
 
 def _stop_watching(deposit: Deposit) -> Decision[bool]:

@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 
+from payments_core.chains.outbox.nonces import get_sender_id, reserve_nonce
 from payments_core.chains.outbox.record import OutboundTransfer
 from payments_core.chains.simulated.failures import Failures
 from payments_core.deposits.record import REORGED
+from payments_core.engine.decision import WorkerAuthority
 from payments_core.errors import (
     DependencyFailed,
 )
@@ -86,6 +88,26 @@ class TestReorgs:
         assert outgoing.status == "withdrawn"
         till.world.advance(60)
         assert till.world.sent() == 0
+        till.send("5.00", name="late")
+        till.finish()
+        assert till.told[3:] == STORY
+        assert till.available == before + atomic("5")
+
+    def test_one_whose_sweep_has_a_nonce_and_no_bytes_is_taken_back(self, till: Till) -> None:
+        before, world = till.available, till.world
+        till.send("5.00", name="late")
+        sweep_id = str(till.until_confirmed().sweep_id)
+        worker = WorkerAuthority(world.environment_id, "sandbox")
+        sender_id, known = get_sender_id(worker, world.chain), world.get(OutboundTransfer, sweep_id)
+        world.service.ports.committer.commit(
+            worker, lambda tx, ids: reserve_nonce(tx, BASE, sender_id, known)
+        )  # and the signer does not answer
+        till.hold_sweeps(30)
+        world.chain.reorg(20)
+        till.finish()
+        assert till.story == [("failed", REORGED)]
+        assert world.get(OutboundTransfer, sweep_id).status == "withdrawn"
+        assert world.sent() == 0
         till.send("5.00", name="late")
         till.finish()
         assert till.told[3:] == STORY
