@@ -168,7 +168,7 @@ def _note_return(deposit: Deposit, amount: int, now: Instant) -> Decision[None]:
 
 
 def _withdraw_sweep(tx: Transaction, deposit: Deposit) -> OutboundTransfer | None:
-    """The sweep of a confirmed deposit, withdrawn; None where it has none, or a node may have it."""
+    """The sweep of a confirmed deposit, withdrawn; None where there is none, or it is signed."""
     if deposit.status != "confirmed" or deposit.sweep_id is None:
         return None
     outgoing = tx.get(OutboundTransfer, deposit.sweep_id, for_update=True)

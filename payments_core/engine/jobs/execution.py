@@ -69,6 +69,7 @@ class JobExecutor:
         """Lease due jobs of a queue; `now` is the clock's unless given.
 
         Of those that may have ended their process it is one at most, while no other one is run.
+        What hangs in a thread of this process is left to others: it would take every thread here.
         """
         self._refresh()
         claimed = self._storage.claim(
@@ -79,11 +80,14 @@ class JobExecutor:
             lane_concurrency=queue.lane_concurrency,
             holder=self.leases.holder,
         )
+        hung = [item for item in claimed if self.leases.is_hung(item)]
+        claimed = [item for item in claimed if item not in hung]
         with self._claiming:
             is_one_under_way = self.leases.has(is_suspect)
             waiting = find_suspects_to_wait(claimed, is_one_under_way=is_one_under_way)
             claimed = [item for item in claimed if item not in waiting]
             self.leases.add(queue, claimed)
+        self.parking.postpone(queue, hung, self._clock.now() + queue.lease_ms)
         if is_one_under_way:
             self.parking.postpone(queue, waiting, self._clock.now() + ALONE_PAUSE_MS)
         else:  # they are the next ones, as soon as that one is over

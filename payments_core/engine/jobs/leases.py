@@ -50,6 +50,7 @@ class LeaseKeeper:
         self._refresh = refresh
         self._lock = threading.Lock()
         self._held: dict[_Key, _HeldLease] = {}
+        self._hung: set[_Key] = set()
         self.holder = ""
         """The name under which jobs are claimed; it outlives the process, where there is one."""
 
@@ -66,11 +67,19 @@ class LeaseKeeper:
         with self._lock:
             return any(holds(held.claimed) for held in self._held.values())
 
+    def is_hung(self, claimed: ClaimedJob) -> bool:
+        """Whether a thread of this process still has an earlier claim of the job, which was let go
+        because it took too long."""
+        partition, id, _ = _key_of(claimed)
+        with self._lock:
+            return any(key[:2] == (partition, id) for key in self._hung)
+
     def remove(self, claimed: Iterable[ClaimedJob]) -> None:
         """These have ended, or were given back."""
         with self._lock:
             for item in claimed:
                 self._held.pop(_key_of(item), None)
+                self._hung.discard(_key_of(item))
 
     def lease_end(self, claimed: ClaimedJob) -> Instant:
         """Until when a claimed job is ours, as far as this process knows."""
@@ -98,6 +107,7 @@ class LeaseKeeper:
             for key, held in list(self._held.items()):
                 if monotonic >= held.give_up_at:
                     del self._held[key]
+                    self._hung.add(key)
                     job, limit_s = held.claimed.job, held.queue.run_limit_ms / SECOND
                     _log.warning(
                         "job %s (%s of %s) has not ended after %.1f s; another worker may take it",

@@ -1,9 +1,9 @@
-"""Jobs that end their process each time, and those that are claimed beside them."""
+"""Jobs that end their process each time or hang in it, and those that are claimed beside them."""
 
 from __future__ import annotations
 
 from payments_core.clock import SECOND
-from payments_core.engine.jobs.parking import CLAIMS_BEFORE_PARKING, LEASE_MS
+from payments_core.engine.jobs.parking import CLAIMS_BEFORE_PARKING, LEASE_MS, Queue
 from payments_core.engine.jobs.suspects import ALONE_PAUSE_MS, CLAIMS_BEFORE_ALONE
 from payments_core.engine.jobs.worker import Worker
 from payments_core.storage.jobs import NEVER
@@ -70,3 +70,25 @@ def test_a_suspect_job_waits_in_its_lane_while_another_one_is_under_way() -> Non
     bench.clock.advance(ALONE_PAUSE_MS / SECOND)
     worker.run_due()
     assert bench.ran == ["other", "second", "behind it"]
+
+
+def test_a_job_that_hangs_takes_one_thread_of_a_process() -> None:
+    bench, queue = Bench(), Queue("payments", run_limit_ms=0)
+    entered: list[int] = []
+
+    def hang(claimed: ClaimedJob) -> None:
+        entered.append(claimed.job.claims)
+        assert len(entered) == 1, "another thread has begun what hangs here"
+        for _ in range(3):
+            worker.leases.renew()  # it has taken too long by now, and is let go
+            bench.clock.advance(LEASE_MS / SECOND)
+            worker.run_due()  # as another thread of the process would
+
+    worker = bench.worker(queue, hang=hang)
+    bench.add("hangs", "hang", queue=queue, lane="a")
+    bench.add("other", queue=queue, lane="b")
+    worker.run_due(1)
+    assert (entered, bench.ran) == ([1], ["other"])
+    bench.clock.advance(LEASE_MS / SECOND)
+    bench.worker(queue, hang=bench.note).run_due()  # another process may have it
+    assert bench.ran == ["other", "hangs"]
