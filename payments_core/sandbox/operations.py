@@ -17,7 +17,7 @@ from payments_core.chains.port import AddressSpec, ChainUnavailable, Heads, Tran
 from payments_core.chains.simulated.failure_records import ArmedFailure, Dependency
 from payments_core.chains.simulated.failures import Failures
 from payments_core.chains.simulated.reorgs import MAX_REORG_DEPTH
-from payments_core.clock import SECOND, Instant
+from payments_core.clock import Instant
 from payments_core.engine.decision import Decision
 from payments_core.engine.idempotency.record import IdempotencyKey, require_request
 from payments_core.engine.jobs.worker import Worker
@@ -32,9 +32,9 @@ from payments_core.errors import (
 from payments_core.payments.record import Payment
 from payments_core.sandbox.bank_deposits import BankDeposits
 from payments_core.sandbox.chains import SandboxChain, validate_addresses
-from payments_core.sandbox.clock import SandboxClock
 from payments_core.sandbox.event_trigger import EventTrigger, TriggeredEvent
 from payments_core.sandbox.payouts import PayoutOutcome, SandboxPayouts
+from payments_core.sandbox.runner import SandboxRunner
 from payments_core.storage.port import DIRECTORY
 from payments_core.tenants.authorization import Authority
 from payments_core.tenants.idempotency import once_per_key
@@ -42,7 +42,6 @@ from payments_core.tenants.record import App
 
 T = TypeVar("T")
 
-MAX_ADVANCE_S = 366 * 86_400
 MAX_MINED_BLOCKS = 100_000
 MAX_SANDBOX_REORG_DEPTH = MAX_REORG_DEPTH
 
@@ -98,7 +97,6 @@ class Sandbox:
         self._committer = ports.committer
         self._chains = chains
         self._clock = ports.clock
-        self._worker = worker
         self._payouts = SandboxPayouts(ports, bank)
         self._wake = wake
         self.bank_deposits: BankDeposits = BankDeposits(
@@ -108,6 +106,7 @@ class Sandbox:
             require_new_key=self._require_new_key,
             operation_id=self._operation_id,
         )
+        self.runner: SandboxRunner = SandboxRunner(ports.clock, chains, worker)
         self._failures = Failures(ports)
         self._events = EventTrigger(ports)
 
@@ -326,9 +325,7 @@ class Sandbox:
     def run(self, authority: Authority, *, idempotency_key: IdempotencyKey = None) -> int:
         """Do all work that is due now; returns how many jobs ran."""
         self._require_new_key(authority, idempotency_key)
-        with self._worker.pause_exclusively():
-            ran = self._worker.run_until_idle()
-        return self._store_result(authority, ran, idempotency_key)
+        return self._store_result(authority, self.runner.run(), idempotency_key)
 
     @once_per_key
     def advance(
@@ -340,27 +337,9 @@ class Sandbox:
         CapabilityNotActive where the clock is not the sandbox's.
         """
         self._require_new_key(authority, idempotency_key)
-        clock = self._clock
-        if not isinstance(clock, SandboxClock):
-            raise CapabilityNotActive("the sandbox clock")
-        if not 1 <= seconds <= MAX_ADVANCE_S:
-            raise ValidationFailed.at("advanceSeconds", f"must be 1 to {MAX_ADVANCE_S}")
-        with self._worker.pause_exclusively(), _translate_chain_errors():
-            until = clock.now() + seconds * SECOND
-            ran = self._worker.run_through(until, self._clock_mover(clock))
-            done = clock.now(), ran
+        with _translate_chain_errors():
+            done = self.runner.advance(seconds)
         return self._store_result(authority, done, idempotency_key)
-
-    def _clock_mover(self, clock: SandboxClock) -> Callable[[Instant], None]:
-        """Moves the clock, and lets the chains know how much time has passed."""
-
-        def move(instant: Instant) -> None:
-            before = clock.now()
-            clock.advance_to(instant)
-            for chain in self._chains.values():
-                chain.advance_time((clock.now() - before) / SECOND)
-
-        return move
 
     def require_single_app(self) -> None:
         """Raise NotFound unless one app has the deployment to itself: clock and chains are

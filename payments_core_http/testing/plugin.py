@@ -44,6 +44,8 @@ def payments_sandbox(
 
 
 @pytest.fixture
-def payments_clock(payments_sandbox: PaymentsSandbox) -> SandboxTime:
+def payments_clock(payments_service: PaymentsService) -> SandboxTime:
     """The sandbox's time: it stands still, and `advance` moves it."""
-    return payments_sandbox.clock
+    from payments_core_http.testing import SandboxTime
+
+    return SandboxTime(payments_service)

@@ -11,6 +11,7 @@ from payments_core import KeyRing, PaymentsService, open_storage
 from payments_core.assets import DEFAULT_CHAIN_ID, DEFAULT_SYMBOL
 from payments_core.clock import SECOND, FixedClock, Instant, SystemClock
 from payments_core.sandbox.clock import SandboxClock
+from payments_core.tenants.queries import iterate_apps
 from payments_core_http import create_app
 from payments_core_http.client import AccountClient, AccountDestination, Client, PublicClient
 from payments_core_http.client.answers import Account, Payment
@@ -62,8 +63,8 @@ def open_sandbox() -> Iterator[PaymentsSandbox]:
 class SandboxTime:
     """The sandbox's time. It stands still until `advance` moves it."""
 
-    def __init__(self, service: PaymentsService, client: Client) -> None:
-        self._service, self._client = service, client
+    def __init__(self, service: PaymentsService) -> None:
+        self._service = service
 
     def now(self) -> datetime:
         """The present, in UTC."""
@@ -72,7 +73,7 @@ class SandboxTime:
     def advance(self, by: timedelta | float) -> None:
         """Move forward, in seconds unless it is a timedelta, and run what falls due meanwhile."""
         seconds = by.total_seconds() if isinstance(by, timedelta) else by
-        self._client.sandbox.advance_clock(advance_seconds=int(seconds))
+        self._service.sandbox().runner.advance(int(seconds))
 
 
 class PaymentsSandbox:
@@ -80,12 +81,13 @@ class PaymentsSandbox:
 
     `app` is the WSGI application, `client` a client with a standard key, `app_id` and
     `app_secret` what your own code is configured with. `merchant` and `payer` are accounts; the
-    payer's vault has test funds.
+    payer's vault has test funds. Where the service has an app already, which code that embeds it
+    has made, it is that one.
     """
 
     def __init__(self, service: PaymentsService, events: CapturedEvents) -> None:
         tenants = service.tenants
-        row = tenants.create_app("Sandbox", MODE)
+        row = next(iterate_apps(service.ports.storage), None) or tenants.create_app("Sandbox", MODE)
         self.service = service
         self.events = events
         self.app_id: str = row.id
@@ -95,7 +97,7 @@ class PaymentsSandbox:
         self.app: WSGIApplication = create_app(service, mode=MODE)
         self.client: Client = Client.in_process(self.app, self.app_id, self.app_secret)
         self.public: PublicClient = PublicClient.in_process(self.app)
-        self.clock: SandboxTime = SandboxTime(service, self.client)
+        self.clock: SandboxTime = SandboxTime(service)
         self.merchant: Account = self.make_account("merchant")
         self.payer: Account = self.make_account("payer", funds=_FUNDS)
         self._worker = service.worker(MODE)
@@ -126,7 +128,7 @@ class PaymentsSandbox:
 
     def run(self) -> None:
         """Run all work that is due now: jobs, scans, deliveries. The clock does not move."""
-        self.client.sandbox.run()
+        self.service.sandbox().runner.run()
 
     def settle(self) -> None:
         """Move the clock until all that was under way has come to its end: a minute."""

@@ -78,6 +78,8 @@ def test_an_application_gets_the_deliveries_and_a_failure_is_retried(
 def test_the_clock_stands_until_it_is_moved(
     payments_clock: SandboxTime, payments_service: PaymentsService
 ) -> None:
+    for partner in ("one", "two"):  # of several apps over HTTP none may move it
+        payments_service.tenants.create_app(partner, partner)
     before = payments_clock.now()
     assert payments_clock.now() == before
     payments_clock.advance(90)

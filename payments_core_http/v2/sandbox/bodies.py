@@ -9,11 +9,8 @@ from msgspec import Meta
 
 from payments_core.chains.simulated.failures import ANY, MAX_TIMES
 from payments_core.engine.events import EventName
-from payments_core.sandbox.operations import (
-    MAX_ADVANCE_S,
-    MAX_MINED_BLOCKS,
-    MAX_SANDBOX_REORG_DEPTH,
-)
+from payments_core.sandbox.operations import MAX_MINED_BLOCKS, MAX_SANDBOX_REORG_DEPTH
+from payments_core.sandbox.runner import MAX_ADVANCE_S
 from payments_core.validation.fields import AccountId, Address, Amount, AssetSymbol, ChainId, Id
 
 

@@ -1,0 +1,50 @@
+"""A sandbox's work and time, moved at once rather than awaited."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from payments_core.clock import SECOND, Clock, Instant
+from payments_core.engine.jobs.worker import Worker
+from payments_core.errors import CapabilityNotActive, ValidationFailed
+from payments_core.sandbox.chains import SandboxChain
+from payments_core.sandbox.clock import SandboxClock
+
+MAX_ADVANCE_S = 366 * 86_400
+
+
+class SandboxRunner:
+    """Runs what is due, and moves the clock, for all apps of the deployment.
+
+    It asks for no authority: `Sandbox` does, and a program's own tests have the whole deployment.
+    """
+
+    def __init__(self, clock: Clock, chains: Mapping[int, SandboxChain], worker: Worker) -> None:
+        self._clock, self._chains, self._worker = clock, chains, worker
+
+    def run(self) -> int:
+        """Do all work that is due now; returns how many jobs ran. Raises Unavailable."""
+        with self._worker.pause_exclusively():
+            return self._worker.run_until_idle()
+
+    def advance(self, seconds: int) -> tuple[Instant, int]:
+        """Move the clock, and do what falls due on the way, in order.
+
+        Returns the new instant and how many jobs ran. Raises ValidationFailed, Unavailable,
+        ChainUnavailable, and CapabilityNotActive where the clock is not the sandbox's.
+        """
+        clock = self._clock
+        if not isinstance(clock, SandboxClock):
+            raise CapabilityNotActive("the sandbox clock")
+        if not 1 <= seconds <= MAX_ADVANCE_S:
+            raise ValidationFailed.at("advanceSeconds", f"must be 1 to {MAX_ADVANCE_S}")
+
+        def move(instant: Instant) -> None:  # and let the chains know how much time has passed
+            before = clock.now()
+            clock.advance_to(instant)
+            for chain in self._chains.values():
+                chain.advance_time((clock.now() - before) / SECOND)
+
+        with self._worker.pause_exclusively():
+            ran = self._worker.run_through(clock.now() + seconds * SECOND, move)
+            return clock.now(), ran
