@@ -12,10 +12,11 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import django
 from django.core.management import call_command
@@ -31,19 +32,31 @@ def main() -> None:
     """One order through Django's view, paid over the API, shipped by the worker's process."""
     django.setup()
     call_command("migrate", verbosity=0)
+    print("an order of", Browser().post("/orders/1040", {"amount": "much"}).json()["amount"])
+    Browser().post("/orders/1041", {"amount": "3.00"})  # the service is not there yet
+    print("order 1041", read("1041")["status"])
     call_command("set_up_payments")
     with a_worker():
+        print("order 1041", wait("1041", lambda order: order["status"] != "placed")["status"])
         Browser().post("/orders/1042", {"amount": "25.00"})
-        order = Browser().get("/orders/1042").json()
-        print("order 1042", order["status"])
+        print("order 1042", read("1042")["status"])
         pay("1042")
-        deadline = time.monotonic() + WITHIN_S
-        while not order["shipped"]:
-            if time.monotonic() > deadline:
-                raise TimeoutError(f"the order was not shipped: {order}")
-            time.sleep(0.2)
-            order = Browser().get("/orders/1042").json()
-        print("order 1042", order["status"], "and shipped")
+        print("order 1042", wait("1042", lambda order: order["shipped"])["status"], "and shipped")
+
+
+def read(number: str) -> Any:
+    """What the shop says of an order."""
+    return Browser().get(f"/orders/{number}").json()
+
+
+def wait(number: str, is_done: Callable[[Any], bool]) -> Any:
+    """The order once it is so, by the work of the worker's process."""
+    deadline = time.monotonic() + WITHIN_S
+    while not is_done(order := read(number)):
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"the worker did nothing: {order}")
+        time.sleep(0.2)
+    return order
 
 
 @contextmanager

@@ -88,6 +88,9 @@ def test_django_embeds_the_service_on_its_own_postgresql() -> None:
     assert (
         done.stdout
         == """\
+an order of ['Enter a number.']
+order 1041 placed
+order 1041 awaiting_payment
 order 1042 awaiting_payment
 order 1042 succeeded and shipped
 the worker ended with 0

@@ -1,4 +1,4 @@
-"""One WSGI application: the API under /v2 and the checkout under /pay, all else is the shop."""
+"""One WSGI application: API, checkout and the reference of both; all else is the shop."""
 
 from __future__ import annotations
 
@@ -25,6 +25,6 @@ def api() -> Any:
 
 def application(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
     """What `gunicorn shop.wsgi` serves."""
-    is_api = environ["PATH_INFO"].startswith(("/v2/", "/pay/"))
+    is_api = environ["PATH_INFO"].startswith(("/v2/", "/pay/", "/docs"))
     answer: Iterable[bytes] = (api() if is_api else site)(environ, start_response)
     return answer
