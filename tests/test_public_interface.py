@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import ast
 import importlib
+import re
 from collections.abc import Iterator
 from pathlib import Path
+
+import pytest
 
 from docs import public_interface
 from tests.public_types import NOT_PUBLIC, PACKAGES
@@ -71,3 +74,18 @@ def _own_attributes(targets: list[ast.expr]) -> Iterator[str]:
         for one in target.elts if isinstance(target, ast.Tuple) else (target,):
             if isinstance(one, ast.Attribute) and getattr(one.value, "id", "") == "self":
                 yield one.attr
+
+
+@pytest.mark.parametrize(
+    "name", [path for path in public_interface.MODULES if ".conformance." in path]
+)
+def test_the_class_that_a_suite_shows_has_hooks_of_the_suite(name: str) -> None:
+    suite = importlib.import_module(name)
+    shown = re.search(r"^    class \w+\((\w+)\):\n((?: {8}.*\n|\n)+)", suite.__doc__ or "", re.M)
+    assert shown is not None
+    hooks = set(re.findall(r"^ {8}(?:def )?(\w+)(?:\(| = )", shown[2], re.M)) - {"_place"}
+    kind = getattr(suite, shown[1])
+    declared = set(dir(kind)).union(
+        *(vars(each).get("__annotations__", {}) for each in kind.__mro__)
+    )
+    assert hooks and hooks <= declared

@@ -7,8 +7,9 @@ serializable, and durable before `transact` returns. A plain `get` or a `find` i
 may be stale and decides nothing; hold what you rely on. `read` sees one consistent snapshot that
 is never older than a commit already answered.
 
-Rooms that an adapter may use: `documents` (records as bodies), `matching` (what a question means),
-`fingerprints` (what a schema was made from) and `bulk` (many records at once, if it can).
+Modules that help an adapter: `documents` (records as bodies), `query_semantics` (what a question
+means), `damaged_records` (rows that cannot be read), `schema_fingerprint` (what a schema was made
+from) and `bulk` (many records at once, if it can).
 docs/how-to/write-a-storage-adapter.md leads to a whole adapter.
 """
 
@@ -131,7 +132,8 @@ class Snapshot(Protocol):
         passed over with an alarm (`damaged_records.decode_row`), and the page may be short: that
         is for lists that people read, and never for what decides about money.
 
-        Raises ValueError for a question that does not fit the index (`matching.validate_query`).
+        Raises ValueError for a question that does not fit the index, as
+        `query_semantics.validate_query` does.
         """
 
 

@@ -4,7 +4,7 @@ With pytest, a few lines make it run::
 
     class TestMyChain(ChainConformance):
         token = "0x..."
-        final_after = 9
+        finality_blocks = 9
 
         @pytest.fixture(autouse=True)
         def _place(self, my_node):
@@ -13,10 +13,16 @@ With pytest, a few lines make it run::
         def open(self):
             return MyChain(self.node.url)
 
-        def give(self, token, recipient, amount):
-            return self.node.transfer(token, recipient, amount)
+        def new_address(self):
+            return self.node.make_wallet()
 
-        def grow(self, count):
+        def send_external_transfer(self, token, recipient, amount_atomic):
+            return self.node.transfer(token, recipient, amount_atomic)
+
+        def send_failed_transaction(self, token, recipient):
+            return self.node.transfer(token, recipient, self.node.more_than_it_has)
+
+        def mine_blocks(self, count):
             self.node.mine(count)
 
 Any other runner calls `setup_method`, a `test_...` method and `teardown_method` on an instance;
