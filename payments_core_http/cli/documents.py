@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import click
@@ -11,6 +11,10 @@ import click
 from payments_core_http.cli.colors import has_color
 
 Rows = Sequence[Mapping[str, Any]]
+Colors = Mapping[str, Callable[[str], str]]
+"""The color of a cell, by the name of its column."""
+
+NO_COLORS: Colors = {}
 
 MAX_INNER_ROWS = 60
 """Of a list within a document."""
@@ -21,13 +25,13 @@ def print_document(document: Mapping[str, Any] | Rows) -> None:
     if not document:
         click.echo("No results.")
     elif not isinstance(document, Mapping):
-        _print_table(document)
+        TablePrinter().print(document)
     else:
         width = max(len(name) for name in document)
         for name, value in document.items():
             if _is_rows(value):
                 click.echo(f"{name:<{width}}  {len(value)}")
-                _print_table(value[:MAX_INNER_ROWS], indent=2)
+                TablePrinter(indent=2).print(value[:MAX_INNER_ROWS])
                 if len(value) > MAX_INNER_ROWS:
                     click.echo("  … and more; --json shows all")
             else:
@@ -38,34 +42,58 @@ def _is_rows(value: Any) -> bool:
     return isinstance(value, list) and bool(value) and all(isinstance(one, dict) for one in value)
 
 
-def _print_table(items: Rows, *, indent: int = 0) -> None:
-    names = list(items[0])
-    rows = [[_format_cell(value) for value in item.values()] for item in items]
-    if has_color():
-        _print_styled(names, rows, indent)
-        return
-    widths = [max(map(len, column)) for column in zip(names, *rows, strict=True)]
-    for row in [names, *rows]:
-        cells = (f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True))
-        click.echo((" " * indent + "  ".join(cells)).rstrip())
+class TablePrinter:
+    """Prints the rows of one table, also some now and others later: in the same columns."""
+
+    def __init__(self, colors: Colors = NO_COLORS, *, indent: int = 0) -> None:
+        self._colors, self._indent = colors, indent
+        self._widths: list[int] | None = None
+
+    def print(self, items: Rows) -> None:
+        """Print some rows, one at least, below the head where they are the first."""
+        names = list(items[0])
+        rows = [[_format_cell(value) for value in item.values()] for item in items]
+        is_first = self._widths is None
+        before = [len(name) for name in names] if self._widths is None else self._widths
+        self._widths = [
+            max(width, *map(len, column))
+            for width, column in zip(before, zip(*rows, strict=True), strict=True)
+        ]
+        if has_color():
+            self._print_styled(names, rows, self._widths, has_head=is_first)
+            return
+        for row in [names, *rows] if is_first else rows:
+            cells = (f"{cell:<{width}}" for cell, width in zip(row, self._widths, strict=True))
+            click.echo((" " * self._indent + "  ".join(cells)).rstrip())
+
+    def _print_styled(
+        self,
+        names: Sequence[str],
+        rows: Sequence[Sequence[str]],
+        widths: Sequence[int],
+        *,
+        has_head: bool,
+    ) -> None:
+        from rich import box  # an eighth of a second, spent only where it is seen
+        from rich.console import Console
+        from rich.padding import Padding
+        from rich.table import Table
+        from rich.text import Text
+
+        table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, show_header=has_head)
+        for name, width in zip(names, widths, strict=True):
+            table.add_column(name, no_wrap=True, overflow="ignore", min_width=width)
+        colors = [self._colors.get(name, _no_color) for name in names]
+        for row in rows:
+            table.add_row(*(Text(cell, of(cell)) for of, cell in zip(colors, row, strict=True)))
+        # An id that is cut off or folded cannot be copied: the terminal wraps whole lines.
+        padded = Padding(table, (0, 0, 0, self._indent), expand=False)
+        width = Console(width=10_000).measure(padded).maximum
+        Console(width=width, force_terminal=True, no_color=False).print(padded, soft_wrap=True)
 
 
-def _print_styled(names: Sequence[str], rows: Sequence[Sequence[str]], indent: int) -> None:
-    from rich import box  # an eighth of a second, spent only where it is seen
-    from rich.console import Console
-    from rich.padding import Padding
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
-    for name in names:
-        table.add_column(name, no_wrap=True, overflow="ignore")
-    for row in rows:
-        table.add_row(*map(Text, row))
-    # An id that is cut off or folded cannot be copied: the terminal wraps whole lines.
-    padded = Padding(table, (0, 0, 0, indent), expand=False)
-    width = Console(width=10_000).measure(padded).maximum
-    Console(width=width, force_terminal=True, no_color=False).print(padded, soft_wrap=True)
+def _no_color(cell: str) -> str:
+    return ""
 
 
 def _format_cell(value: Any) -> str:

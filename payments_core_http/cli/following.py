@@ -1,10 +1,17 @@
-"""Following a list of a sandbox: each entry as it comes, the older first."""
+"""Lists of a sandbox that are read once, or followed: each entry as it comes, the older first."""
 
 from __future__ import annotations
 
+import contextlib
+import json
 import time
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, TypeVar
+
+import attrs
+import click
+
+from payments_core_http.cli.documents import NO_COLORS, Colors, TablePrinter
 
 MAX_LIMIT = 100
 """The most that a page of a list has."""
@@ -14,8 +21,69 @@ POLL_S = 1.0
 
 MAX_KNOWN = 20_000
 
-ListPage = Callable[[str | None], Any]
-"""A page of the list, newest first, from a cursor on."""
+ListPage = Callable[[str | None, int], Any]
+"""A page of the list, newest first: from a cursor on, and so many at the most."""
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def with_list_options(noun: str) -> Callable[[F], F]:
+    """The options of a command that lists entries: how many, and whether to follow them."""
+
+    def add(command: F) -> F:
+        command = click.option(
+            "--follow",
+            "is_followed",
+            is_flag=True,
+            help=f"Print the oldest first, then each new {noun}, until Ctrl-C.",
+        )(command)
+        return click.option(
+            "--limit",
+            type=click.IntRange(1, MAX_LIMIT),
+            default=20,
+            show_default=True,
+            help=f"How many {noun}s to list.",
+        )(command)
+
+    return add
+
+
+@attrs.frozen
+class EntryPrinter:
+    """Prints entries as rows of some of their fields, or whole as one JSON object a line."""
+
+    fields: Sequence[str]
+    as_json: bool
+    colors: Colors = NO_COLORS
+    _table: TablePrinter = attrs.field(init=False)
+
+    @_table.default
+    def _make_table(self) -> TablePrinter:
+        return TablePrinter(self.colors)
+
+    def print(self, entries: Sequence[Any]) -> None:
+        """Print some entries, one at least."""
+        if not self.as_json:
+            self._table.print([{name: entry[name] for name in self.fields} for entry in entries])
+            return
+        for entry in entries:
+            click.echo(json.dumps(entry, ensure_ascii=False))
+
+
+def print_list(
+    list_page: ListPage, printer: EntryPrinter, *, limit: int, is_followed: bool, empty: str
+) -> None:
+    """Print the newest entries, or say that it is `empty`; then follow the list, if asked."""
+    page = list_page(None, MAX_LIMIT if is_followed else limit)
+    newest = page["data"][:limit]
+    if newest:
+        printer.print(newest[::-1] if is_followed else newest)
+    else:
+        click.echo(empty, err=True)
+    if is_followed:
+        with contextlib.suppress(KeyboardInterrupt):
+            for entry in follow(list_page, [entry["id"] for entry in page["data"]]):
+                printer.print([entry])
 
 
 def follow(list_page: ListPage, known: Iterable[str]) -> Iterator[Any]:
@@ -30,7 +98,7 @@ def follow(list_page: ListPage, known: Iterable[str]) -> Iterator[Any]:
         new: list[Any] = []
         cursor = None
         while True:
-            page = list_page(cursor)
+            page = list_page(cursor, MAX_LIMIT)
             found = [entry for entry in page["data"] if entry["id"] not in seen]
             new += found
             cursor = page["nextCursor"]

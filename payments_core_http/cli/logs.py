@@ -2,45 +2,33 @@
 
 from __future__ import annotations
 
-import contextlib
-import json
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
 import click
 
-from payments_core_http.cli.following import MAX_LIMIT, follow
+from payments_core_http.cli.following import EntryPrinter, print_list, with_list_options
 from payments_core_http.cli.sandbox_client import SandboxClient, with_sandbox_options
+
+FIELDS = ("createdAt", "status", "durationMs", "method", "path", "errorCode", "id")
 
 COLORS = {"2": "green", "3": "cyan", "4": "yellow", "5": "red"}
 """By the first digit of the status."""
 
 
 @click.command()
-@click.option(
-    "--limit",
-    type=click.IntRange(1, MAX_LIMIT),
-    default=20,
-    show_default=True,
-    help="How many requests to list.",
-)
+@with_list_options("request")
 @click.option("--status", help="Only requests that were answered so, such as 404 or 4xx.")
-@click.option(
-    "--follow",
-    "is_followed",
-    is_flag=True,
-    help="Print the oldest first, then each new request, until Ctrl-C.",
-)
 @with_sandbox_options
 def command(
     limit: int, status: str | None, is_followed: bool, url: str | None, data: Path, as_json: bool
 ) -> None:
     """List the API requests of a sandbox, newest first. Or follow them.
 
-    Each line is a request: its time, status, duration, method, path, error code and id. The
-    newest 500 are kept, and come here two seconds after their answers. The dashboard shows the
-    bodies too.
+    Each line is a request: its time, status, duration in milliseconds, method, path, error code
+    and id. The newest 500 are kept, and come here two seconds after their answers. The dashboard
+    shows the bodies too.
 
     \b
     Examples:
@@ -49,28 +37,11 @@ def command(
     """
     client = SandboxClient.at(url, data)
 
-    def list_page(cursor: str | None = None, limit: int = MAX_LIMIT) -> Any:
+    def list_page(cursor: str | None, limit: int) -> Any:
         query = {"limit": str(limit), "status": status, "cursor": cursor}
         given = urlencode({key: value for key, value in query.items() if value is not None})
         return client.call("GET", f"/v2/console/requests?{given}")
 
-    page = list_page(limit=MAX_LIMIT if is_followed else limit)
-    newest = page["data"][:limit]
-    if not newest:
-        click.echo("No request yet." if status is None else f"No {status} yet.", err=True)
-    for request in reversed(newest) if is_followed else newest:
-        _print_request(request, as_json)
-    if is_followed:
-        with contextlib.suppress(KeyboardInterrupt):
-            for request in follow(list_page, [request["id"] for request in page["data"]]):
-                _print_request(request, as_json)
-
-
-def _print_request(request: Any, as_json: bool) -> None:
-    if as_json:
-        click.echo(json.dumps(request, ensure_ascii=False))
-        return
-    status = click.style(str(request["status"]), fg=COLORS.get(str(request["status"])[0]))
-    words = (request["method"], request["path"], request["errorCode"], request["id"])
-    told = "  ".join(word for word in words if word is not None)
-    click.echo(f"{request['createdAt']}  {status}  {request['durationMs']:>5} ms  {told}")
+    printer = EntryPrinter(FIELDS, as_json, {"status": lambda cell: COLORS.get(cell[0], "")})
+    empty = "No request yet." if status is None else f"No {status} yet."
+    print_list(list_page, printer, limit=limit, is_followed=is_followed, empty=empty)

@@ -10,6 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from payments_core_http.cli.documents import MAX_INNER_ROWS, print_document
+from payments_core_http.cli.following import EntryPrinter, print_list
 from payments_core_http.cli.progress import LINE_EVERY, show_progress
 
 APPS = [
@@ -60,6 +61,47 @@ def test_a_list_within_an_object_is_a_table_of_some_rows(styled: bool) -> None:
     assert f"row_{MAX_INNER_ROWS}" not in text
     assert "--json shows all" in text
     assert "free  5" in text
+
+
+REQUESTS = [
+    {"status": 200, "path": "/v2/accounts", "id": "req_1", "body": "not shown"},
+    {"status": 404, "path": "/v2", "id": "req_2\x1b[2J", "body": "not shown"},
+]
+
+
+@pytest.mark.parametrize("styled", [False, True])
+def test_entries_that_come_later_stand_in_the_same_columns(
+    styled: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("payments_core_http.cli.following.POLL_S", 0)
+    pages = iter([REQUESTS[:1], REQUESTS])
+
+    def list_page(cursor: str | None, limit: int) -> dict[str, Any]:
+        try:
+            return {"data": next(pages)[::-1], "nextCursor": None}
+        except StopIteration:
+            raise KeyboardInterrupt from None  # as Ctrl-C does
+
+    @click.command()
+    @click.pass_context
+    def command(context: click.Context) -> None:
+        context.color = styled
+        colors = {"status": lambda cell: "green" if cell == "200" else "red"}
+        printer = EntryPrinter(("status", "path", "id"), False, colors)
+        print_list(list_page, printer, limit=5, is_followed=True, empty="None yet.")
+
+    text = CliRunner().invoke(command, color=True, catch_exceptions=False).stdout
+    plain = re.sub(r"\x1b\[[\d;]*m", "", text)
+    assert (text != plain) is styled
+    assert ("\x1b[31m404" in text) is styled
+    lines = [line for line in plain.splitlines() if "─" not in line]
+    assert [line.split() for line in lines] == [
+        ["status", "path", "id"],
+        ["200", "/v2/accounts", "req_1"],
+        ["404", "/v2", "req_2\ufffd[2J"],
+    ]
+    ids = zip(lines, ("id", "req_1", "req_2"), strict=True)
+    assert len({line.index(id) for line, id in ids}) == 1
 
 
 def test_an_empty_result_says_so() -> None:
