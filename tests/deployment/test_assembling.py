@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -182,3 +183,11 @@ def test_a_clock_far_from_the_storages_is_refused(ahead_ms: int) -> None:
     assembling.require_synchronized_clock(MemoryStorage())
     with pytest.raises(ConfigurationRefused, match="synchronize the clocks with NTP"):
         assembling.require_synchronized_clock(Unsafe(ahead_ms))
+
+
+@pytest.mark.parametrize(("threads", "waiting"), [("1", 1), ("8", 4), ("15", 7)])
+def test_at_most_half_of_the_threads_wait_for_others(threads: str, waiting: int) -> None:
+    configuration = configured(SANDBOX, HTTP_THREADS=threads)
+    with closing(assembling.build_storage(configuration)) as storage:
+        service = assembling.build_service(configuration, storage, KEY_RING)
+        assert service.settings.max_remote_calls == waiting

@@ -7,7 +7,7 @@ import json
 from datetime import timedelta
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, get_args
 
 import attrs
 import msgspec
@@ -16,6 +16,7 @@ import pytest
 from docs.event_examples import EXAMPLES
 from payments_core.clock import SECOND
 from payments_core.engine.events import BY_NAME, CATALOGUE
+from payments_core.payments.record import CreatedBy
 from payments_core.storage.memory.adapter import MemoryStorage
 from payments_core.webhooks.record import Endpoint
 from payments_core.webhooks.replay import MAX_RECOVERY_DAYS
@@ -57,6 +58,16 @@ def test_the_page_says_how_long_attempts_go_on() -> None:
     assert f"{NUMBERS[MOST]} times in all" in text
     assert f"nothing within {WebhookSettings().attempt_s} seconds" in text
     assert f"at most {MAX_RECOVERY_DAYS} days ago" in text
+
+
+def test_the_page_says_which_creator_vouches_for_a_reference() -> None:
+    text = RECEIVING.read_text(encoding="utf-8")
+    section = text.partition("## Check a Payment before you deliver")[2].partition("\n## ")[0]
+    [row] = [line for line in section.splitlines() if line.startswith("| `createdBy` |")]
+    vouching, _, others = row.partition(";")
+    assert [who for who in get_args(CreatedBy) if f"`{who}`" in vouching] == ["server"]
+    assert all(f"`{who}`" in others for who in get_args(CreatedBy) if who != "server")
+    assert "`metadata`: in a request with a client token it is refused" in section
 
 
 def test_a_delivery_that_fails_until_its_last_attempt_is_abandoned_when_the_page_says() -> None:

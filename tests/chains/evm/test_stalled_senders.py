@@ -83,6 +83,24 @@ class TestRefusedVersions:
         world.finish()
         assert world.paid(option.payment.id).status == "succeeded"
 
+    def test_a_version_that_was_refused_is_offered_again_beside_an_older_one(
+        self, world: AnvilScene
+    ) -> None:
+        """The node knows the older one, and no higher fees follow that would be offered too."""
+        [option] = send_while_stopped(world, "25.00")
+        world.node.ask("evm_setBlockGasLimit", hex(30_000))  # no block takes it, nor the pool more
+        while len(signed_fees(world, option)) == 1:
+            mine_blocks(world, 1, LOW_BASE_FEE)
+        first, second = signed_fees(world, option)
+        assert world.pooled_fees() == [first]
+        world.node.ask("evm_setBlockGasLimit", hex(30_000_000))
+        wait_without_blocks(world, 4 * PATIENCE_S)
+        assert signed_fees(world, option) == [first, second]
+        assert world.pooled_fees() == [second]
+        mine_blocks(world, 30, LOW_BASE_FEE)
+        world.finish()
+        assert world.paid(option.payment.id).status == "succeeded"
+
     def test_a_dropped_transaction_is_raised_although_nodes_refuse_it(
         self, world: AnvilScene
     ) -> None:

@@ -164,11 +164,16 @@ def test_an_exchange_takes_no_token_in_its_body(door: Door) -> None:
     assert door.exchange(token).status == 200
 
 
-def test_a_revoked_session_opens_nothing(door: Door) -> None:
+def test_a_revoked_session_opens_nothing() -> None:
+    clock = FixedClock()
+    door = Door(clock)
     created = door.session().json
+    clock.advance(60)
+    assert created["updatedAt"] == created["createdAt"]
     path = f"/v2/client-sessions/{created['clientSessionId']}"
     seen = door.call("DELETE", path)
-    assert seen.status == 200
+    assert (seen.status, seen.json["updatedAt"]) == (200, seen.json["revokedAt"])
+    assert seen.json["updatedAt"] == format_iso(clock.now())
     assert seen.json["revokedAt"] is not None and "clientSessionToken" not in seen.json
     assert door.call("DELETE", path).json == seen.json
     assert door.exchange(created["clientSessionToken"]).code == "unauthorized"
