@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,6 +19,8 @@ from tests.http.counting import CountingLimiter
 from tests.http.door import Door
 from tests.http.public_shop import BODY, CORS, ORIGIN, OTHER, SETTINGS, Shop
 from tests.service.world import OTHER_WALLET, STRANGER, WALLET
+
+PAGE = Path(__file__).parents[4] / "docs/how-to/public-checkout.md"
 
 
 @pytest.fixture
@@ -232,6 +235,11 @@ class TestTheKey:
         assert again.headers["idempotent-replayed"] == "true"
         assert "idempotent-replayed" not in first.headers
         assert shop.stored() == (1, 1)
+
+    def test_must_be_random_and_the_page_says_why(self) -> None:
+        text = PAGE.read_text(encoding="utf-8")
+        paragraph = text[text.index("The `Idempotency-Key` must be random") :].partition("\n\n")[0]
+        assert "gets the stored answer, with the payer's `clientSecret`" in paragraph
 
     def test_keeps_the_secret_sealed(self, shop: Shop) -> None:
         secret = shop.create().json["clientSecret"]
