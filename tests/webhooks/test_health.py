@@ -151,6 +151,19 @@ def test_the_news_makes_no_news() -> None:
     assert [event.payload["webhookId"] for event in only.events(FAILING)] == [only.broken.id]
 
 
+def test_endpoints_that_all_fail_do_not_tell_each_other() -> None:
+    names = [f"broken-{n}.example" for n in range(8)]
+    hosts = Hosts(dict.fromkeys(names, DOWN))
+    bench = Bench(MemoryStorage(), wire=hosts)
+    for name in names:
+        bench.endpoint(f"https://{name}/")
+    bench.happen()
+    bench.run_for(29)
+    bench.endpoint(WATCHER)
+    bench.run_for(HOUR_S // 2)
+    assert hosts.news() == [("watcher.example", FAILING)] * len(names)
+
+
 def test_a_closed_endpoint_is_no_news() -> None:
     watched = Watched()
     watched.happen()

@@ -29,7 +29,7 @@ from payments_core.storage.records import R
 from payments_core.tenants.record import Environment
 from payments_core.webhooks.dispatch.attempt import AttemptRunner, PreparedDelivery
 from payments_core.webhooks.dispatch.fan_out_limits import MAX_DELIVERIES_PER_COMMIT
-from payments_core.webhooks.health import decide_to_tell, find_news, tells_of
+from payments_core.webhooks.health import decide_to_tell, find_news, may_hear
 from payments_core.webhooks.lifecycle import (
     ABANDON,
     DELIVER,
@@ -104,7 +104,7 @@ class WebhookJobHandlers:
                     (event, endpoint)
                     for event in events.values()
                     for endpoint in endpoints
-                    if endpoint.subscribes(event.name) and not tells_of(event, endpoint)
+                    if endpoint.subscribes(event.name) and may_hear(event, endpoint)
                 ]
                 while len(pairs) > MAX_DELIVERIES_PER_COMMIT:
                     now, pairs = (
