@@ -4,7 +4,7 @@ Waitress gives a connection time for as long as a byte moves, reads all requests
 together before it answers the first, cannot end a connection whose client does not read, and lets
 nobody in once it is full. Here a connection has one request at a time, every wait for a client has
 an end, and where there are too many, those that wait longest give way. Answers leave from the
-thread that made them; the loop sends what a client does not take at once.
+thread that made them; the loop, the thread that attends (`thread_pool.py`), sends the rest.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ _log = logging.getLogger("payments_core_http")
 
 
 class Connection(HTTPChannel):  # type: ignore[misc]
-    """One client's connection. Everything runs in the server's loop, except `service`."""
+    """One client's connection. Everything runs in the thread that attends, except `service`."""
 
     task_class = ResponseTask
     error_task_class = RefusalTask
@@ -131,7 +131,7 @@ class Connection(HTTPChannel):  # type: ignore[misc]
             self.received(unread)
 
     def received(self, data: bytes) -> bool:
-        """Read the next request, as far as it is here, and hand it to a thread once it is whole."""
+        """Read the next request, as far as it is here, and queue it once it is whole."""
         taken = bool(super().received(data))
         now = time.monotonic()
         if self.request is None:
@@ -151,10 +151,7 @@ class Connection(HTTPChannel):  # type: ignore[misc]
             self.handle_close()
 
     def writable(self) -> bool:
-        """Whether something is to be sent, or the end to be told.
-
-        While a thread answers, the loop sends only what is so much that the thread may wait for it.
-        """
+        """Whether to send, or to end; beside an answer only what its thread may wait for."""
         if not self.connected or (self.requests and self.total_outbufs_len < self.adj.send_bytes):
             return self.connected and bool(self.will_close)
         return bool(super().writable())
@@ -179,9 +176,11 @@ class Connection(HTTPChannel):  # type: ignore[misc]
     def service(self) -> None:
         """Answer the request; in a thread of the pool."""
         _ANSWERING_CONNECTION.set(self)
-        super().service()
+        try:
+            super().service()
+        finally:
+            _ANSWERING_CONNECTION.set(None)
         self.mark_waiting()
-        _ANSWERING_CONNECTION.set(None)
 
     def mark_waiting(self) -> None:
         """Note that it is the client's turn."""

@@ -19,7 +19,7 @@ __all__ = ["SocketSelector", "Waker", "SelectorSocket", "EVENT_READ", "EVENT_WRI
 
 
 class SelectorSocket(Protocol):
-    """What is waited for. All of it but `interest` is called in the loop's thread alone."""
+    """What is waited for. All of it but `interest` is called by the thread that attends, alone."""
 
     interest: int
     """What it is registered for; `SocketSelector` alone changes it."""

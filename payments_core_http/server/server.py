@@ -48,7 +48,6 @@ RESERVED_PATHS = frozenset({"/healthz"})
 _RECEIVE_BYTES = 8 * 1024
 """Of one connection at a time: one that is slow to read must not hold up the rest for long."""
 _SOCKET_BUFFER_BYTES = 128 * 1024
-_LOOP_TIMEOUT_S = 0.5
 _RESERVED_DESCRIPTORS = 128
 """Left to databases, webhooks and files, where the process may not open many."""
 
@@ -95,12 +94,13 @@ class Server:
         # An answer leaves whole, and after its request is over: with waitress's 1 the head left by
         # itself, and the client's next request came while this one was still being put away.
         settings.send_bytes = _SOCKET_BUFFER_BYTES
+        self._pool = ThreadPool(threads, RESERVED_PATHS)
         self._waitress: Any = ConnectionServer(
             app,
             {},
             True,
             listening,
-            dispatcher=ThreadPool(threads, RESERVED_PATHS),
+            dispatcher=self._pool,
             adj=settings,
             bind_socket=False,
             sockinfo=(listening.family, listening.type, listening.proto, listening.getsockname()),
@@ -121,8 +121,7 @@ class Server:
         sys.setswitchinterval(SWITCH_INTERVAL_S)
         # A line for every request that waits for a thread would fill the log under any load.
         logging.getLogger("waitress.queue").setLevel(logging.ERROR)
-        while not self._waitress.is_stopping:
-            self._run_once(_LOOP_TIMEOUT_S)
+        self._pool.attend(self._waitress.run_once)
         self._drain(time.monotonic() + drain_s)
 
     def stop(self) -> None:
@@ -130,6 +129,7 @@ class Server:
         if not self._waitress.is_stopping:
             # At once, not when the loop wakes: an answer in between must tell its client too.
             self._waitress.is_stopping = True
+            self._pool.stop()
             with contextlib.suppress(OSError):  # the loop may have seen the flag, and be closed
                 self._waitress.pull_trigger()
 
@@ -152,9 +152,6 @@ class Server:
         if self._thread is not None:
             self._thread.join()
 
-    def _run_once(self, timeout_s: float) -> None:
-        self._waitress.run_once(timeout_s)
-
     def _drain(self, deadline: float) -> None:
         """Answer who is here, each for the last time, and who waits to be let in.
 
@@ -167,8 +164,8 @@ class Server:
             now = time.monotonic()
             if now >= deadline or (now >= farewell and not self._is_busy()):
                 break
-            self._run_once(0.02)
-        self._waitress.task_dispatcher.shutdown(max(0.0, deadline - time.monotonic()))
+            self._waitress.run_once(0.02)
+        self._pool.shutdown(max(0.0, deadline - time.monotonic()))
         self._waitress.poll.close()
         self._waitress.trigger.close()
         wasyncore.close_all(self._waitress._map, ignore_all=True)

@@ -26,6 +26,6 @@ def test_the_page_has_the_bounds_of_the_code() -> None:
         f"| when the server stops, for a request in transit | {usual.shutdown_grace_s} s",
         f"| connections | {usual.connections:,}, or",
         f"all together | {usual.unsent_bytes // KIB // KIB} MiB",
-        f"| threads | {DEFAULT_THREADS}, and one more for `/healthz`",
+        f"| threads | {DEFAULT_THREADS}, and one more that reads, and answers `/healthz`,",
     ):
         assert row in page, row

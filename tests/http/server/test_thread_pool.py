@@ -1,12 +1,16 @@
-"""How many requests the threads take at once: fewer where they work, more where they wait."""
+"""How many requests the threads take at once, fewer where they work and more where they wait; and
+that one of them attends to the sockets, whatever the others do."""
 
 from __future__ import annotations
 
+import queue
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
+
+import pytest
 
 from payments_core_http.server.thread_pool import ThreadPool
 
@@ -17,11 +21,10 @@ THREADS = 4
 class Work:
     """A task that does something."""
 
-    path = "/"
-
-    def __init__(self, do: Callable[[], object], caller: str = "") -> None:
+    def __init__(self, do: Callable[[], object], caller: str = "", path: str = "/") -> None:
         self.do = do
         self.caller = caller
+        self.path = path
         self.done = threading.Event()
 
     def service(self) -> None:
@@ -60,9 +63,51 @@ class Processor:
         return time.monotonic() if self.is_working else 0.0
 
 
+class Sockets:
+    """Requests that come one by one, each after a turn of the loop."""
+
+    def __init__(self, pool: ThreadPool) -> None:
+        self._pool = pool
+        self._came: queue.SimpleQueue[Work] = queue.SimpleQueue()
+        self._turn = threading.Lock()
+        self.attended_by = 0
+        self.turns = 0
+
+    def send(self, *works: Work) -> None:
+        for work in works:
+            self._came.put(work)
+
+    def attend(self, wait_s: float) -> None:
+        """One turn; no two threads may be at it."""
+        assert self._turn.acquire(blocking=False)
+        self.turns += 1
+        self.attended_by = threading.get_ident()
+        try:
+            work = self._came.get(timeout=min(wait_s, 0.1)) if wait_s else self._came.get_nowait()
+        except queue.Empty:
+            return
+        finally:
+            self._turn.release()
+        self._pool.add_task(work)
+
+
 @contextmanager
-def pool_of(threads: int, processor: Processor) -> Iterator[ThreadPool]:
-    pool = ThreadPool(threads, processor_s=processor)
+def attended(pool: ThreadPool) -> Iterator[Sockets]:
+    """The pool attends to sockets, until they are stopped."""
+    sockets = Sockets(pool)
+    attending = threading.Thread(target=pool.attend, args=(sockets.attend,))
+    attending.start()
+    try:
+        yield sockets
+    finally:
+        pool.stop()
+        attending.join(WAIT_S)
+        assert not attending.is_alive()
+
+
+@contextmanager
+def pool_of(threads: int, processor: Processor, reserved: str = "/alive") -> Iterator[ThreadPool]:
+    pool = ThreadPool(threads, frozenset({reserved}), processor_s=processor)
     try:
         yield pool
     finally:
@@ -144,3 +189,85 @@ def test_no_task_is_lost_however_many_come_from_however_many_threads() -> None:
             sender.join()
         assert all(work.done.wait(WAIT_S) for works in parts for work in works)
     assert len(counted) == 2_000
+
+
+def test_a_quick_request_is_answered_by_the_thread_that_read_it() -> None:
+    with pool_of(THREADS, Processor()) as pool, attended(pool) as sockets:
+        readers: list[bool] = []
+
+        def answer() -> None:
+            readers.append(sockets.attended_by == threading.get_ident())
+
+        for _ in range(50):
+            work = Work(answer)
+            sockets.send(work)
+            assert work.done.wait(WAIT_S)
+    assert any(readers)  # all, unless the machine was so slow that another one took over
+
+
+@pytest.mark.parametrize("is_working", [True, False])
+def test_the_sockets_are_attended_while_an_answer_waits(is_working: bool) -> None:
+    processor = Processor()
+    processor.is_working = is_working
+    with pool_of(THREADS, processor) as pool, attended(pool) as sockets:
+        go = threading.Event()
+        waits, frees = Work(lambda: go.wait(WAIT_S)), Work(go.set)
+        sockets.send(waits, frees)
+        assert frees.done.wait(WAIT_S)
+        assert waits.done.wait(WAIT_S)
+
+
+def test_a_liveness_check_is_answered_while_all_threads_wait() -> None:
+    with pool_of(THREADS, Processor()) as pool, attended(pool) as sockets:
+        go = threading.Event()
+        waiting = [Work(lambda: go.wait(WAIT_S)) for _ in range(THREADS + 1)]
+        sockets.send(*waiting)
+        check = Work(lambda: None, path="/alive")
+        sockets.send(check)
+        assert check.done.wait(WAIT_S)
+        assert not any(work.done.is_set() for work in waiting)
+        go.set()
+        assert all(work.done.wait(WAIT_S) for work in waiting)
+
+
+def test_nobody_attends_any_more_after_a_stop_and_what_came_is_answered() -> None:
+    with pool_of(THREADS, Processor()) as pool:
+        with attended(pool) as sockets:
+            go = threading.Event()
+            waiting = [Work(lambda: go.wait(WAIT_S)) for _ in range(3)]
+            sockets.send(*waiting)
+            while sockets.turns < 3:
+                time.sleep(0.001)
+        turns = sockets.turns
+        late = Work(lambda: None)
+        pool.add_task(late)
+        assert late.done.wait(WAIT_S)
+        go.set()
+        assert sockets.turns == turns
+        pool.attend(sockets.attend)  # which returns at once
+        assert sockets.turns == turns
+
+
+def test_an_error_of_the_sockets_ends_the_attending() -> None:
+    def attend(wait_s: float) -> None:
+        raise OSError("no epoll")
+
+    with pool_of(THREADS, Processor()) as pool, pytest.raises(OSError, match="no epoll"):
+        pool.attend(attend)
+
+
+def test_no_request_is_lost_between_sockets_and_threads() -> None:
+    processor = Processor()
+    counted: list[int] = []
+
+    def answer(number: int) -> None:
+        if number % 50 == 0:
+            time.sleep(0.01)  # another thread attends meanwhile
+            processor.is_working = not processor.is_working
+        counted.append(number)
+
+    with pool_of(THREADS, processor) as pool, attended(pool) as sockets:
+        works = [Work(partial(answer, number)) for number in range(1_000)]
+        sockets.send(*works)
+        assert all(work.done.wait(WAIT_S) for work in works)
+    assert sorted(counted) == list(range(1_000))
