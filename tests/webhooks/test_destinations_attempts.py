@@ -17,11 +17,13 @@ from payments_core.engine.jobs.parking import CLAIMS_BEFORE_PARKING
 from payments_core.errors import ValidationFailed, WebhookUrlNotAllowed
 from payments_core.webhooks.destinations import RefusedPrefix, ResolverOverloaded
 from payments_core.webhooks.dispatch.attempt import POSTPONED_MS
+from payments_core.webhooks.operations import MAX_RESOLVING_REQUESTS
 from payments_core.webhooks.record import Delivery, Endpoint
 from payments_core.webhooks.settings import WebhookSettings
 from payments_core.webhooks.transports.port import TransportResult
 from payments_core.webhooks.transports.resolver import SystemResolver
 from payments_core.webhooks.transports.sockets import SocketTransport
+from payments_core_http.app import DEFAULT_THREADS
 from tests.webhooks.webhook_bench import HOOK, OK, PUBLIC, Bench, Names, Wire
 
 NAME = "partner.example"
@@ -53,6 +55,19 @@ class LikeTheSystem(Names):
             return (str(ip_address(host)),)
         except ValueError:
             return answer
+
+
+@attrs.define
+class Timed(Names):
+    """It keeps for how long each look-up may take."""
+
+    timeouts_s: list[float] = attrs.field(factory=list)
+
+    def resolve(
+        self, host: str, port: int, timeout_s: float, *, environment_id: str
+    ) -> Sequence[str]:
+        self.timeouts_s.append(timeout_s)
+        return Names.resolve(self, host, port, timeout_s, environment_id=environment_id)
 
 
 @attrs.define
@@ -94,6 +109,18 @@ def move(bench: Bench, *addresses: str) -> None:
 
 
 # At creation.
+
+
+def test_a_request_waits_a_second_for_a_name_where_an_attempt_has_ten() -> None:
+    names = Timed()
+    bench = Bench(names=names)
+    bench.endpoint(f"https://{NAME}/")
+    bench.happen()
+    bench.run()
+    [at_creation, at_attempt] = names.timeouts_s
+    assert at_creation == 1.0
+    assert 9.0 < at_attempt <= 10.0
+    assert MAX_RESOLVING_REQUESTS == DEFAULT_THREADS // 4
 
 
 @pytest.mark.parametrize("address", FORBIDDEN)
