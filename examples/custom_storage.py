@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import threading
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -22,15 +21,13 @@ import attrs
 import lmdb
 import msgspec
 
-from payments_core.clock import Instant
-from payments_core.storage import documents, port, query_semantics, schema_fingerprint
+from payments_core.storage import claim_semantics, documents, port, query_semantics, sort_keys
 from payments_core.storage.damaged_records import AlarmLimit, decode_located, decode_row
-from payments_core.storage.jobs import NEVER, Job, require_holder
+from payments_core.storage.jobs import Job, require_holder
 from payments_core.storage.records import Index, R, Record, Value
+from payments_core.storage.schema_fingerprint import compute_fingerprint
 
 Values = Sequence[Value]
-Decode = Callable[..., Any]
-BACKWARDS = bytes(reversed(range(256)))
 SORTED_BYTES, LONGEST_KEY = 479, 511  # LMDB takes no longer key: a digest ends what is longer
 _open, _guard = WeakValueDictionary[str, lmdb.Environment](), threading.Lock()
 ROWS = Index("id", order=("partition", "id"))
@@ -51,32 +48,19 @@ def _paths(kind: type[Record]) -> Mapping[str, Index]:
 def _key(kind: type[Record], path: Index, key: Values, order: Values = ()) -> bytes:
     """A digest of what is asked for, then bytes that sort as the path does, as far as they fit."""
     asked = ascii((kind.collection.name, path.key, path.order, path.descending)).encode()
-    sorting = _sorting(order).translate(BACKWARDS if path.descending else None)
-    whole = sha256(asked + _sorting(key)).digest() + sorting
+    whole = sha256(asked + sort_keys.make_sort_key(key)).digest()
+    whole += sort_keys.make_sort_key(order, descending=path.descending)
     return whole if len(whole) <= LONGEST_KEY else whole[:SORTED_BYTES] + sha256(whole).digest()
-
-
-def _sorting(values: Values) -> bytes:
-    """Bytes that sort as the values: UTF-8 keeps the order of texts, and none holds U+0000."""
-    found = b""
-    for value in values:
-        if isinstance(value, int):  # of 64 bits in a column; in a question it may be any
-            found += (min(max(value, -(2**64)), 2**64) + 2**65).to_bytes(9, "big")
-        elif value is not None:
-            found += b"\4" + value.encode(errors="surrogatepass")
-        found += b"\0"
-    return found
 
 
 class Row(Generic[R]):
     """A record, the keys that lead to it (any release can remove all), and what makes them."""
 
     def __init__(self, partition: str, record: R, entries: Sequence[bytes] = ()) -> None:
-        self.partition, self.record, self.entries = partition, record, entries
-        own = zip(record.collection.columns, record.collection.values(record), strict=True)
-        self.columns = {**dict(own), "partition": partition, "id": record.id}
+        self.partition, self.id, self.record, self.entries = partition, record.id, record, entries
+        self.columns = record.collection.row(record) | {"partition": partition, "id": record.id}
         if isinstance(record, Job):
-            self.ready_at = self.columns["ready_at"] = max(record.due_at, record.lease_until)
+            self.ready_at = self.columns["ready_at"] = claim_semantics.ready_at(self)
 
     def at(self, names: Sequence[str]) -> port.Position:
         return tuple(self.columns[name] for name in names)
@@ -87,7 +71,7 @@ class Rows:
 
     def __init__(self, txn: lmdb.Transaction[bytes], partition: str, skip: bool = False) -> None:
         self.txn, self.partition = txn, partition
-        self.decode: Decode = partial(decode_row, skip_damaged=skip, alarms=AlarmLimit())
+        self.decode: Any = partial(decode_row, skip_damaged=skip, alarms=AlarmLimit())
         self.conflict: port.Conflict | None = None
 
     def get(self, kind: type[R], id: str, *, for_update: bool = False) -> R | None:
@@ -97,26 +81,23 @@ class Rows:
              after: port.Position | None = None, limit: int = 50,
              skip_damaged: bool = False) -> port.Page[R]:  # fmt: skip
         query_semantics.validate_query(kind.collection.index(index), key, after, limit)
-        path, found, last = _paths(kind)[index], list[R](), after
-        rows = Rows(self.txn, self.partition, skip_damaged)
-        for seen, row in enumerate(rows.scan(kind, path, (self.partition, *key), after or ())):
-            if len(found) == limit or seen == port.SCAN_LIMIT:
-                return port.Page(tuple(found), last)
-            last = row.at(path.order)
-            found += [row.record] if query_semantics.matches(row.columns, where) else []
-        return port.Page(tuple(found), None)
+        path, rows = _paths(kind)[index], Rows(self.txn, self.partition, skip_damaged)
+        found, next = query_semantics.take_page(
+            rows.scan(kind, path, (self.partition, *key), after or ()),
+            lambda row: row.at(path.order), lambda row: row.columns, where, limit, port.SCAN_LIMIT,
+        )  # fmt: skip
+        return port.Page(tuple(row.record for row in found), next)
 
     def scan(self, kind: type[R], path: Index, key: Values, after: Values = ()) -> Iterator[Row[R]]:
         """The rows that a key leads to, of any partition, in the path's order, behind `after`."""
         head, first = _key(kind, path, key), _key(kind, path, key, after)[:SORTED_BYTES]
-        cursor, down = self.txn.cursor(), path.descending
+        cursor = self.txn.cursor()
         items = cursor.iternext() if cursor.set_range(first) else iter(())
         ours = takewhile(lambda item: item[0].startswith(head), items)
         for _, alike in groupby(ours, lambda item: item[0][:SORTED_BYTES]):
-            rows = [self._row(kind, item[path is not ROWS]) for item in alike]
-            for row in sorted(filter(None, rows), key=lambda row: row.at(path.order), reverse=down):
-                place = row.at(path.order)
-                if not after or (place < tuple(after) if down else place > tuple(after)):
+            rows = filter(None, (self._row(kind, item[path is not ROWS]) for item in alike))
+            for row in sorted(rows, key=lambda row: row.at(path.order), reverse=path.descending):
+                if query_semantics.is_behind(row.at(path.order), tuple(after), path):
                     yield row
 
     def hold(self, record: Record) -> None:
@@ -174,6 +155,7 @@ class LmdbStorage:
 
     def __init__(self, url: str, record_types: Sequence[type[Record]]) -> None:
         self._kinds, path = record_types, os.path.realpath(url.partition(":///")[2])
+        self._rings = claim_semantics.ClaimRings()
         try:
             with _guard:  # a process may open a file once: handles share it, the last closes it
                 env = _open.get(path) or lmdb.open(path, 1 << 40, subdir=False, max_readers=1024)
@@ -183,11 +165,11 @@ class LmdbStorage:
             raise port.StorageUnavailable(str(error)) from error
 
     def transact(self, partition: str, work: Callable[[port.Transaction], port.T]) -> port.T:
-        with self._begin(partition, write=True) as rows:
+        with self._rows(partition, write=True) as rows:
             return work(rows)
 
     def read(self, partition: str, work: Callable[[port.Snapshot], port.T]) -> port.T:
-        with self._begin(partition) as rows:
+        with self._rows(partition) as rows:
             return work(rows)
 
     def locate(self, kind: type[R], lookup: str, keys: Sequence[Values], *,
@@ -196,47 +178,30 @@ class LmdbStorage:
                ) -> Sequence[port.LocatedRecord[R]]:  # fmt: skip
         own, path = kind.collection, _paths(kind)[lookup]
         wanted = query_semantics.valid_lookup_keys(own, own.lookup(lookup), keys, limit)
-        with self._begin() as rows:
+        with self._rows() as rows:
             rows.decode = partial(decode_located, on_damaged=on_damaged)
             scans = [rows.scan(kind, path, key, after or ()) for key in wanted]
             found = merge(*scans, key=lambda row: row.at(path.order))
             located = (row for row in found if query_semantics.matches(row.columns, where))
             return [port.LocatedRecord(row.partition, row.record) for row in islice(located, limit)]
 
-    def claim(self, queue: str, now: Instant, *, lease_ms: int, limit: int, lane_concurrency: int,
+    def claim(self, queue: str, now: int, *, lease_ms: int, limit: int, lane_concurrency: int,
               lane_overrides: Mapping[str, int] = port.NO_LANE_OVERRIDES, holder: str = ""
               ) -> list[port.ClaimedJob]:  # fmt: skip
-        with self._begin(write=True) as rows:
-            live = Counter((row.partition, row.record.lane)
-                           for row in rows.scan(Job, LEASES, (queue,), (now + 1,)))  # fmt: skip
+        with self._rows(write=True, skip=True) as rows:  # a damaged job stops no queue
+            live = rows.scan(Job, LEASES, (queue,), (now + 1,))
             ready = takewhile(lambda row: row.ready_at <= now, rows.scan(Job, READY, (queue,)))
-            lanes, claimed = dict[tuple[str, str], list[Row[Job]]](), list[port.ClaimedJob]()
-            for row in sorted(ready, key=lambda row: row.at(["due_at", "ordinal", "id"])):
-                lane = row.partition, row.record.lane
-                if live[lane] < lane_overrides.get(lane[1], lane_concurrency):
-                    live[lane] += 1
-                    lanes.setdefault(lane, []).append(row)
-            turn = b"turn" + _key(Job, READY, (queue,))  # of partitions; those of lanes behind it
-            last = (rows.txn.get(turn) or b"").decode()
-            partitions = {partition for partition, _ in lanes}
-            for partition in sorted(partitions, key=lambda name: (name <= last, name)):
-                place = turn + b" " + partition.encode()
-                lane_last = (partition, (rows.txn.get(place) or b"").decode())
-                ring = sorted(lane for lane in lanes if lane[0] == partition)
-                ring.sort(key=lambda lane: lane <= lane_last)
-                room = limit - len(claimed)
-                for row in query_semantics.interleave([lanes[lane] for lane in ring], room):
-                    job = documents.stamp(row.record, row.record.version + 1)
-                    job = attrs.evolve(job, claims=job.claims + 1, holder=holder,
-                                       lease_until=now + lease_ms)  # fmt: skip
-                    Rows(rows.txn, partition).put(job, row.entries)
-                    rows.txn.put(turn, partition.encode())
-                    rows.txn.put(place, job.lane.encode())
-                    claimed.append(port.ClaimedJob(partition, job))
+            jobs = [(row.partition, row) for row in (*live, *ready)]
+            claimed = list[port.ClaimedJob]()
+            chosen = self._rings.choose(queue, jobs, now, limit, lane_concurrency, lane_overrides)
+            for partition, row in chosen:
+                job = claim_semantics.lease(row.record, now + lease_ms, holder)
+                Rows(rows.txn, partition).put(job, row.entries)
+                claimed.append(port.ClaimedJob(partition, job))
             return claimed
 
-    def renew(self, claimed: Sequence[port.ClaimedJob], until: Instant) -> list[port.ClaimedJob]:
-        with self._begin(write=True) as rows:
+    def renew(self, claimed: Sequence[port.ClaimedJob], until: int) -> list[port.ClaimedJob]:
+        with self._rows(write=True) as rows:
             held = list[port.ClaimedJob]()
             for item in claimed:
                 job = (own := Rows(rows.txn, item.partition)).get(Job, item.job.id)
@@ -245,26 +210,24 @@ class LmdbStorage:
                     held.append(item)
             return held
 
-    def end_leases(self, queue: str, holder: str, now: Instant) -> int:
+    def end_leases(self, queue: str, holder: str, now: int) -> int:
         require_holder(holder)
-        with self._begin(write=True) as rows:
-            live = takewhile(lambda row: row.record.lease_until < NEVER,
-                             rows.scan(Job, LEASES, (queue,), (now + 1,)))  # fmt: skip
-            leased = [row for row in live if row.record.holder == holder]
+        with self._rows(write=True) as rows:
+            live = rows.scan(Job, LEASES, (queue,), (now + 1,))
+            leased = [row for row in live if claim_semantics.is_leased_by(holder, row.record, now)]
             for row in leased:
-                free = attrs.evolve(row.record, lease_until=0, holder="")
-                Rows(rows.txn, row.partition).replace(free)
+                Rows(rows.txn, row.partition).replace(claim_semantics.free(row.record))
             return len(leased)
 
-    def next_due(self, queue: str, after: Instant | None = None) -> Instant | None:
-        with self._begin() as rows:
+    def next_due(self, queue: str, after: int | None = None) -> int | None:
+        with self._rows() as rows:
             ready = rows.scan(Job, READY, (queue,), () if after is None else (after + 1,))
             return next((row.ready_at for row in ready), None)
 
     def migrate(self) -> None:
-        with self._begin(write=True) as rows:
+        with self._rows(write=True) as rows:
             for kind in self._kinds:
-                mark = f"migrated {schema_fingerprint.compute_fingerprint([kind], {})}".encode()
+                mark = f"migrated {compute_fingerprint([kind], {})}".encode()
                 if rows.txn.put(mark, b"1", overwrite=False):
                     for row in list(rows.scan(kind, ROWS, ())):  # the release before reads on
                         Rows(rows.txn, row.partition).put(row.record, row.entries, row.entries)
@@ -273,13 +236,13 @@ class LmdbStorage:
         self._env = None
 
     @contextmanager
-    def _begin(self, partition: str = "", *, write: bool = False) -> Iterator[Rows]:
+    def _rows(self, partition: str = "", write: bool = False, skip: bool = False) -> Iterator[Rows]:
         failure: type[port.StorageError] = port.StorageUnavailable
         if (env := self._env) is None:
             raise failure("closed")
         try:
             with env.begin(write=write) as txn:
-                yield (rows := Rows(txn, partition))
+                yield (rows := Rows(txn, partition, skip))
                 if rows.conflict:
                     raise rows.conflict
                 failure = port.CommitUnknown  # nothing but the commit is left to fail

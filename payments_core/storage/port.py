@@ -7,9 +7,10 @@ serializable, and durable before `transact` returns. A plain `get` or a `find` i
 may be stale and decides nothing; hold what you rely on. `read` sees one consistent snapshot that
 is never older than a commit already answered.
 
-Modules that help an adapter: `documents` (records as bodies), `query_semantics` (what a question
-means), `damaged_records` (rows that cannot be read), `schema_fingerprint` (what a schema was made
-from) and `bulk` (many records at once, if it can).
+Modules that help an adapter: `documents` (records as bodies), `query_semantics` and
+`claim_semantics` (what a question and a claim mean), `sort_keys` (bytes that sort as values do),
+`damaged_records` (rows that cannot be read), `schema_fingerprint` (what a schema was made from) and
+`bulk` (many records at once, if it can).
 docs/how-to/write-a-storage-adapter.md leads to a whole adapter.
 """
 

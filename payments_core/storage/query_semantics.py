@@ -48,6 +48,11 @@ def matches(columns: Columns, where: Sequence[Where]) -> bool:
     )
 
 
+def is_behind(position: Position, after: Position | None, index: Index) -> bool:
+    """Whether a row comes behind the end of another page, if there was one."""
+    return not after or (position < after if index.descending else position > after)
+
+
 def select_page(
     index: Index,
     key: Sequence[Value],
@@ -67,16 +72,27 @@ def select_page(
         id for id in rows if all(rows[id][c] == v for c, v in zip(index.key, key, strict=True))
     ]
     inside.sort(key=position, reverse=index.descending)
-    if after is not None:
-        before = operator.lt if index.descending else operator.gt
-        inside = [id for id in inside if before(position(id), after)]
-    chosen: list[str] = []
-    for scanned, id in enumerate(inside, start=1):
-        if matches(rows[id], where):
-            chosen.append(id)
-        more = scanned < len(inside)
+    inside = [id for id in inside if is_behind(position(id), after, index)]
+    return take_page(inside, position, rows.__getitem__, where, limit, scan_limit)
+
+
+def take_page(
+    rows: Iterable[T],
+    position_of: Callable[[T], Position],
+    columns_of: Callable[[T], Columns],
+    where: Sequence[Where],
+    limit: int,
+    scan_limit: int,
+) -> tuple[list[T], Position | None]:
+    """The rows of one page and where the next begins, from the rows that an index leads to."""
+    chosen: list[T] = []
+    last: Position | None = None
+    for scanned, row in enumerate(rows):
         if len(chosen) == limit or scanned == scan_limit:
-            return chosen, position(id) if more else None
+            return chosen, last
+        last = position_of(row)
+        if matches(columns_of(row), where):
+            chosen.append(row)
     return chosen, None
 
 

@@ -154,6 +154,10 @@ class Collection:
             found.append(value if is_plain else self._check_value(column, kind, value))
         return tuple(found)
 
+    def row(self, record: Record) -> dict[str, Value]:
+        """The same by the names of the columns."""
+        return dict(zip(self.columns, self.values(record), strict=True))
+
     def _check_value(self, column: str, kind: type[str | int], value: Value) -> Value:
         if value is None:
             if column in self._ordered:

@@ -328,7 +328,7 @@ class LanesEmptyInTurn(Wrapped):
         def lane_by_lane(lists: Any, limit: int) -> Any:
             return [item for one in lists for item in one][:limit]
 
-        with mock.patch("payments_core.storage.memory.claims.interleave", lane_by_lane):
+        with mock.patch("payments_core.storage.claim_semantics.interleave", lane_by_lane):
             return super().claim(queue, now, **options)
 
 
@@ -341,7 +341,7 @@ class RingStarves(Wrapped):
     """Every claim begins with the first lane."""
 
     def claim(self, queue: str, now: int, **options: Any) -> Any:
-        self._rings.clear()
+        self._rings.lanes.clear()
         return super().claim(queue, now, **options)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
-from payments_core.storage.memory.claims import ready_at
+from payments_core.storage.claim_semantics import ready_at
 from payments_core.storage.memory.transaction import StoredRow
 from payments_core.storage.port import Transaction
 from tests.conformance_bites.broken import Wrapped
@@ -28,7 +28,7 @@ class LanesSpanPartitions(Wrapped):
 
 class FirstPartitionStarvesTheOthers(Wrapped):
     def claim(self, queue: str, now: int, **options: Any) -> Any:
-        self._turns.clear()
+        self._rings.turns.clear()
         return super().claim(queue, now, **options)
 
 
@@ -36,16 +36,16 @@ class FullClaimKeepsTheTurn(Wrapped):
     """A partition has its turn until it has nothing left."""
 
     def claim(self, queue: str, now: int, **options: Any) -> Any:
-        before = dict(self._turns)
+        before = dict(self._rings.turns)
         claimed = super().claim(queue, now, **options)
         if len(claimed) == options["limit"] > 1:
-            self._turns = before
+            self._rings.turns = before
         return claimed
 
 
 class LanesBeginAnewWithEachTurn(Wrapped):
     def claim(self, queue: str, now: int, **options: Any) -> Any:
-        self._rings.clear()
+        self._rings.lanes.clear()
         return super().claim(queue, now, **options)
 
 

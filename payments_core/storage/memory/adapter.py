@@ -20,11 +20,11 @@ import attrs
 
 from payments_core.clock import SECOND, Instant
 from payments_core.storage import documents
+from payments_core.storage.claim_semantics import ClaimRings, free, is_leased_by, lease, ready_at
 from payments_core.storage.damaged_records import decode_located
-from payments_core.storage.jobs import NEVER, Job, require_holder
+from payments_core.storage.jobs import Job, require_holder
 from payments_core.storage.maintenance import BATCH, ExclusiveAccess, RecordRow
 from payments_core.storage.memory import maintenance as memory_wholesale
-from payments_core.storage.memory.claims import choose_jobs, ready_at
 from payments_core.storage.memory.transaction import (
     MemorySnapshot,
     MemoryTransaction,
@@ -86,10 +86,7 @@ class MemoryStorage:
         self._lock = threading.RLock()
         self._tables: Tables = defaultdict(dict)
         self._uniques: dict[UniqueKey, str] = {}
-        self._turns: dict[str, str] = {}
-        """Where the ring of partitions of each queue stands."""
-        self._rings: dict[tuple[str, str], str] = {}
-        """Where the ring of lanes of each queue and partition stands."""
+        self._rings = ClaimRings()
         self._recent: list[tuple[str, str, str, StoredRow | None]] = []
         self._weakness = weakness
         self._random = random.Random(weakness.seed if weakness else 0)
@@ -169,25 +166,11 @@ class MemoryStorage:
                 now += self._weakness.clock_ahead_ms
             if self._weakness and self._should_occur(self._weakness.short_claim):
                 limit = self._random.randrange(limit + 1)
-            found: dict[str, list[StoredRow]] = defaultdict(list)
-            for partition, row in self._iter_jobs(queue):
-                found[partition].append(row)
-            last = self._turns.get(queue, "")
-            claimed: list[ClaimedJob] = []
-            for partition in sorted(found, key=lambda name: (name <= last, name)):
-                lane = self._rings.get((queue, partition), "")
-                rest = limit - len(claimed)
-                for row in choose_jobs(
-                    found[partition],
-                    now,
-                    lane,
-                    lambda lane: lane_overrides.get(lane, lane_concurrency),
-                    rest,
-                ):
-                    claimed.append(self._lease(partition, row, now + lease_ms, holder))
-                    self._turns[queue] = partition
-                    self._rings[queue, partition] = claimed[-1].job.lane
-            return claimed
+            jobs = self._iter_jobs(queue)
+            chosen = self._rings.choose(queue, jobs, now, limit, lane_concurrency, lane_overrides)
+            return [
+                self._lease(partition, row, now + lease_ms, holder) for partition, row in chosen
+            ]
 
     def renew(self, claimed: Sequence[ClaimedJob], until: Instant) -> Sequence[ClaimedJob]:
         with self._lock:
@@ -204,9 +187,8 @@ class MemoryStorage:
             ended = 0
             for partition, row in list(self._iter_jobs(queue)):
                 job = row.read(Job)
-                if job.holder == holder and now < job.lease_until < NEVER:
-                    free = attrs.evolve(job, lease_until=0, holder="")
-                    self._store_job(partition, documents.stamp(free, job.version + 1))
+                if is_leased_by(holder, job, now):
+                    self._store_job(partition, documents.stamp(free(job), job.version + 1))
                     ended += 1
             return ended
 
@@ -329,9 +311,7 @@ class MemoryStorage:
         return row.uniques if row else ()
 
     def _lease(self, partition: str, row: StoredRow, until: Instant, holder: str) -> ClaimedJob:
-        job = row.read(Job)
-        leased = attrs.evolve(job, claims=job.claims + 1, lease_until=until, holder=holder)
-        leased = documents.stamp(leased, job.version + 1)
+        leased = lease(row.read(Job), until, holder)
         self._store_job(partition, leased)
         return ClaimedJob(partition, leased)
 

@@ -49,7 +49,7 @@ StaleTableReader = Callable[[str, str, ReadMethod], Table]
 def to_stored_row(partition: str, record: Record) -> StoredRow:
     """The row of a stamped record. Raises ValueError for one that cannot be stored."""
     collection = type(record).collection
-    columns = dict(zip(collection.columns, collection.values(record), strict=True))
+    columns = collection.row(record)
     uniques: list[UniqueKey] = []
     for unique in collection.uniques:
         values = tuple(columns[column] for column in unique.columns)

@@ -15,6 +15,7 @@ import attrs
 
 from payments_core.clock import Instant
 from payments_core.storage import documents
+from payments_core.storage.claim_semantics import lease
 from payments_core.storage.jobs import NEVER, Job
 from payments_core.storage.port import ClaimedJob
 from payments_core.storage.postgres.due_jobs import ClaimRequest, DueJobs, choose_due_jobs
@@ -80,7 +81,7 @@ def _lease(
     """Write the leases, and the hint where it says anything else."""
     until = request.now + request.lease_ms
     chosen = found.chosen
-    leased = [_stamp_lease(job, request, until) for job in chosen.jobs]
+    leased = [lease(job, until, request.holder) for job in chosen.jobs]
     next_change = min(found.state.next_change, until) if leased else found.state.next_change
     due_at = min(found.state.hint, request.now) if found.left else next_change
     for id in chosen.unreadable:
@@ -104,11 +105,6 @@ def _lease(
         found.walked,
         found.at_end,
     )
-
-
-def _stamp_lease(job: Job, request: ClaimRequest, until: Instant) -> Job:
-    leased = attrs.evolve(job, claims=job.claims + 1, lease_until=until, holder=request.holder)
-    return documents.stamp(leased, job.version + 1)
 
 
 def _columns_of(jobs: Sequence[Job]) -> tuple[Param, ...]:

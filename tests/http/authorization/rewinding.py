@@ -46,15 +46,15 @@ class RewindableStorage(MemoryStorage):
     def mark(self) -> Mark:
         """All that is stored now."""
         rows = {place: dict(table) for place, table in self._tables.items()}
-        return Mark(rows, dict(self._uniques), dict(self._rings), dict(self._turns))
+        return Mark(rows, dict(self._uniques), dict(self._rings.lanes), dict(self._rings.turns))
 
     def rewind(self, mark: Mark) -> None:
         """Store what was stored at the mark, and nothing else."""
         self.meanwhile = None
         self._tables.clear()
         self._tables.update({place: dict(table) for place, table in mark.rows.items()})
-        self._uniques, self._rings = dict(mark.uniques), dict(mark.rings)
-        self._turns = dict(mark.turns)
+        self._uniques, self._rings.lanes = dict(mark.uniques), dict(mark.rings)
+        self._rings.turns = dict(mark.turns)
 
     def changed_since(self, mark: Mark) -> set[str]:
         """What differs from the mark, by collection and id; when keys were used does not count."""

@@ -1,0 +1,121 @@
+"""What `claim` leases, in plain Python: the meaning of the port, over column values.
+
+Adapters without a query language of their own can use it as it is.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Protocol, TypeVar
+
+import attrs
+
+from payments_core.clock import Instant
+from payments_core.storage.documents import stamp
+from payments_core.storage.jobs import NEVER, Job
+from payments_core.storage.port import NO_LANE_OVERRIDES
+from payments_core.storage.query_semantics import Columns, interleave
+
+
+class JobRow(Protocol):
+    """A stored job, at least by its id and its columns."""
+
+    @property
+    def id(self) -> str:
+        """The job's id."""
+
+    @property
+    def columns(self) -> Columns:
+        """The columns that `Job` declares."""
+
+
+J = TypeVar("J", bound=JobRow)
+
+
+class ClaimRings:
+    """Whose turn it is at the next claim of a handle, which calls this under a lock."""
+
+    def __init__(self) -> None:
+        self.turns: dict[str, str] = {}
+        """The partition that gave last, by queue."""
+        self.lanes: dict[tuple[str, str], str] = {}
+        """The lane that gave last, by queue and partition."""
+
+    def choose(
+        self,
+        queue: str,
+        jobs: Iterable[tuple[str, J]],
+        now: Instant,
+        limit: int,
+        lane_concurrency: int,
+        lane_overrides: Mapping[str, int] = NO_LANE_OVERRIDES,
+    ) -> list[tuple[str, J]]:
+        """The jobs to lease, each with its partition, in their order; the rings move on.
+
+        `jobs` are those of the queue that are due or have a live lease, and may be all of it.
+        """
+
+        def slots_of(lane: str) -> int:
+            return lane_overrides.get(lane, lane_concurrency)
+
+        partitions: dict[str, list[J]] = defaultdict(list)
+        for partition, row in jobs:
+            partitions[partition].append(row)
+        last = self.turns.get(queue, "")
+        chosen: list[tuple[str, J]] = []
+        for partition in sorted(partitions, key=lambda name: (name <= last, name)):
+            place = queue, partition
+            offered = _offer(partitions[partition], now, self.lanes.get(place, ""), slots_of)
+            given = interleave(offered, limit - len(chosen))
+            if given:
+                self.turns[queue], self.lanes[place] = partition, str(given[-1].columns["lane"])
+            chosen += [(partition, row) for row in given]
+        return chosen
+
+
+def _offer(
+    rows: Sequence[J], now: Instant, last: str, slots_of: Callable[[str], int]
+) -> list[list[J]]:
+    """What each lane of a partition may give, the one behind `last` in the ring first."""
+    lanes: dict[str, list[J]] = defaultdict(list)
+    for row in rows:
+        lanes[str(row.columns["lane"])].append(row)
+    offered: list[list[J]] = []
+    for lane in sorted(lanes, key=lambda lane: (lane <= last, lane)):
+        live = sum(_int_column(row, "lease_until") > now for row in lanes[lane])
+        room = max(0, slots_of(lane) - live)
+        ready = sorted((row for row in lanes[lane] if ready_at(row) <= now), key=_order_in_lane)
+        offered.append(ready[:room])
+    return offered
+
+
+def ready_at(row: JobRow) -> Instant:
+    """The instant at which a job can be claimed, but for its lane."""
+    return max(_int_column(row, "due_at"), _int_column(row, "lease_until"))
+
+
+def free(job: Job) -> Job:
+    """The job without its lease."""
+    return attrs.evolve(job, lease_until=0, holder="")
+
+
+def lease(job: Job, until: Instant, holder: str) -> Job:
+    """The job as a claim stores it."""
+    leased = attrs.evolve(job, claims=job.claims + 1, lease_until=until, holder=holder)
+    return stamp(leased, job.version + 1)
+
+
+def is_leased_by(holder: str, job: Job, now: Instant) -> bool:
+    """Whether `end_leases` frees the job: it is neither free by itself nor parked."""
+    return job.holder == holder and now < job.lease_until < NEVER
+
+
+def _int_column(row: JobRow, column: str) -> int:
+    value = row.columns[column]
+    assert isinstance(value, int)
+    return value
+
+
+def _order_in_lane(row: JobRow) -> tuple[int, int, str]:
+    return _int_column(row, "due_at"), _int_column(row, "ordinal"), row.id
