@@ -205,12 +205,12 @@ release-check: $(READY) ## Build wheel and sdist, and run both on each Python th
 
 # What a deployment runs: the pinned dependencies of all extras, without those of development.
 .PHONY: sbom
-sbom: $(READY) ## Write the bill of materials (CycloneDX) and the licences into build/
+sbom: $(READY) ## Write the bill of materials (CycloneDX) and the licences into build/, and hold it to what is installed
 	@$(PY) -m uv venv --quiet --clear build/runtime
 	@$(PY) -m uv pip install --quiet --python build/runtime/bin/python --constraint constraints.txt '.[all]'
 	@$(PY) -m cyclonedx_py environment build/runtime --pyproject pyproject.toml --output-reproducible \
 		--output-file build/sbom.json
-	@$(PY) -m tests.licences build/sbom.json > build/licences.md
+	@$(PY) -m tests.licences build/sbom.json build/runtime > build/licences.md
 	@echo "Bill of materials: build/sbom.json; licences: build/licences.md"
 
 # The defaults are in the program: what is not given here is not handed on.

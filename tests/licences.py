@@ -1,13 +1,16 @@
-"""Prints the licence of each component of a bill of materials, and fails where one has none.
+"""Prints the licence of each component of a bill of materials, and fails where one has none, or
+where the bill is not what the environment has installed, name by name and version by version.
 
-python -m tests.licences build/sbom.json
+python -m tests.licences build/sbom.json build/runtime
 """
 
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Iterator, Mapping
+from importlib.metadata import distributions
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +25,9 @@ DECLARED_AS_TEXT = {"protobuf": "BSD-3-Clause", "sqlite-fts4": "Apache-2.0"}
 
 
 def main(arguments: list[str]) -> int:
-    [file] = arguments
-    components = json.loads(Path(file).read_text(encoding="utf-8"))["components"]
+    file, environment = map(Path, arguments)
+    bill = json.loads(file.read_text(encoding="utf-8"))
+    components = bill["components"]
     found = {one["name"]: (one["version"], sorted(set(_licences_of(one)))) for one in components}
     print("# Licences\n")
     rows = ((name, version, ", ".join(words)) for name, (version, words) in sorted(found.items()))
@@ -33,7 +37,22 @@ def main(arguments: list[str]) -> int:
         print(
             f"without a licence, or with one that is refused: {', '.join(faults)}", file=sys.stderr
         )
-    return bool(faults)
+    listed = {_name_of(one) for one in [*components, bill["metadata"]["component"]]}
+    differing = listed ^ set(_find_installed(environment))
+    if differing:
+        print(f"in the bill or installed, and not both: {sorted(differing)}", file=sys.stderr)
+    return bool(faults or differing)
+
+
+def _find_installed(environment: Path) -> Iterator[tuple[str, str]]:
+    """The name and version of each package of an environment, as its files say them."""
+    folders = [str(folder) for folder in environment.glob("lib/python3*/site-packages")]
+    for installed in distributions(path=folders):
+        yield _name_of({"name": installed.metadata["Name"], "version": installed.version})
+
+
+def _name_of(component: Mapping[str, Any]) -> tuple[str, str]:
+    return re.sub("[-_.]+", "-", component["name"]).lower(), component["version"]
 
 
 def _licences_of(component: Mapping[str, Any]) -> Iterator[str]:
