@@ -8,7 +8,7 @@ nothing here is automatic: an operator gives the whole document, or gives the ro
 from __future__ import annotations
 
 import hashlib
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 
 import attrs
@@ -23,6 +23,7 @@ from payments_core.storage.damaged_records import try_decode
 from payments_core.storage.maintenance import (
     BATCH,
     PrimaryKey,
+    Progress,
     RecordRow,
     require_maintenance_access,
 )
@@ -49,7 +50,11 @@ class RowCheck:
 
 
 def check_rows(
-    storage: Storage, kinds: Sequence[type[Record]], *, max_rows: int | None = None
+    storage: Storage,
+    kinds: Sequence[type[Record]],
+    *,
+    max_rows: int | None = None,
+    progress: Progress | None = None,
 ) -> RowCheck:
     """Read the rows of all kinds, a batch of each in turn, up to about `max_rows` in all.
 
@@ -58,19 +63,21 @@ def check_rows(
     """
     access = require_maintenance_access(storage)
     damaged: list[DamagedRow] = []
-    rows_read = 0
+    read: Counter[str] = Counter()
     ahead: deque[tuple[type[Record], PrimaryKey | None]] = deque((kind, None) for kind in kinds)
-    while ahead and (max_rows is None or rows_read < max_rows):
+    while ahead and (max_rows is None or read.total() < max_rows):
         kind, after = ahead.popleft()
         rows = access.read_rows(kind, after=after, limit=BATCH)
-        rows_read += len(rows)
         name = kind.collection.name
+        read[name] += len(rows)
+        if progress is not None:
+            progress(name, read[name])
         damaged += [
             DamagedRow(name, row.partition, row.id) for row in rows if _is_damaged(kind, row)
         ]
         if len(rows) == BATCH:
             ahead.append((kind, rows[-1].primary_key))
-    return RowCheck(tuple(damaged), rows_read, not ahead)
+    return RowCheck(tuple(damaged), read.total(), not ahead)
 
 
 class DamagedRows:

@@ -17,30 +17,30 @@ from payments_core.engine.ports import Ports
 from payments_core.payments.funding.record import FundingOperation
 from payments_core.payments.record import Payment
 from payments_core.payments.refunds.record import Refund
-from payments_core.storage.maintenance import scan_all
+from payments_core.storage.maintenance import Progress, scan_all
 from payments_core.storage.port import Storage, Transaction
 
 
-def mark_paid_vaults(ports: Ports) -> int:
+def mark_paid_vaults(ports: Ports, *, progress: Progress | None = None) -> int:
     """Mark every vault that has paid as `deployed`; how many were not.
 
     It may be repeated, and the service may run. Raises NoMaintenanceAccess, StorageUnavailable.
     """
     return sum(
         _mark(ports, partition, vault_id)
-        for partition, vault_id in sorted(set(_find_paid(ports.storage)))
+        for partition, vault_id in sorted(set(_find_paid(ports.storage, progress)))
     )
 
 
-def _find_paid(storage: Storage) -> Iterator[tuple[str, str]]:
+def _find_paid(storage: Storage, progress: Progress | None) -> Iterator[tuple[str, str]]:
     """The partition and id of each vault that a payment, a refund or a send has come from."""
-    for operation in scan_all(storage, FundingOperation):
+    for operation in scan_all(storage, FundingOperation, progress=progress):
         if operation.record.status == "confirmed":
             yield operation.partition, operation.record.vault_id
-    for refund in scan_all(storage, Refund):
+    for refund in scan_all(storage, Refund, progress=progress):
         if refund.record.status == "succeeded" and refund.record.vault_id is not None:
             yield refund.partition, refund.record.vault_id
-    for payment in scan_all(storage, Payment):
+    for payment in scan_all(storage, Payment, progress=progress):
         if payment.record.succeeded_at is not None and payment.record.source is not None:
             yield payment.partition, payment.record.source.vault_id
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import base64
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Generic
 
 import attrs
@@ -27,7 +27,7 @@ from payments_core.engine.ports import Ports
 from payments_core.onramps.record import ONRAMP_NUMBER_SEAL, OnrampAccount
 from payments_core.payments.checkout.links import LINK_DIGEST, LINK_SEAL
 from payments_core.payments.record import Payment, PaymentLink
-from payments_core.storage.maintenance import scan_all
+from payments_core.storage.maintenance import Progress, scan_all
 from payments_core.storage.port import LocatedRecord, Transaction
 from payments_core.storage.records import R
 from payments_core.tenants.authorization import key_is_live
@@ -36,10 +36,6 @@ from payments_core.webhooks.dispatch.attempt import SECRET_PURPOSE
 from payments_core.webhooks.record import Endpoint
 
 MAX_BROKEN = 100
-PROGRESS_EVERY = 1_000
-
-Progress = Callable[[str, int], None]
-"""Told which collection is being walked through, and how many records it is at."""
 
 
 @attrs.frozen
@@ -170,7 +166,7 @@ class Resealer:
         changed: Counter[str] = Counter()
         for sealed in SEALED_FIELDS:
             name = sealed.kind.collection.name
-            for found in self._scan(sealed.kind, progress):
+            for found in scan_all(self._storage, sealed.kind, progress=progress):
                 if self._is_stale(sealed, found.record) and self._reseal(sealed, found):
                     changed[name] += 1
         return ResealResult(dict(changed), self.report())
@@ -181,7 +177,7 @@ class Resealer:
         broken: list[BrokenSeal] = []
         for sealed in SEALED_FIELDS:
             name = sealed.kind.collection.name
-            for found in self._scan(sealed.kind, progress):
+            for found in scan_all(self._storage, sealed.kind, progress=progress):
                 texts = sealed.texts(found.record)
                 if self._open_texts(sealed, found.record) is None:
                     broken.append(BrokenSeal(name, found.partition, found.record.id))
@@ -194,12 +190,6 @@ class Resealer:
             len(broken),
             tuple(broken[:MAX_BROKEN]),
         )
-
-    def _scan(self, kind: type[R], progress: Progress | None) -> Iterator[LocatedRecord[R]]:
-        for count, found in enumerate(scan_all(self._storage, kind), start=1):
-            yield found
-            if progress is not None and count % PROGRESS_EVERY == 0:
-                progress(kind.collection.name, count)
 
     def _is_stale(self, sealed: SealedField[R], record: R) -> bool:
         current = self._key_ring.current_id

@@ -117,17 +117,27 @@ def require_maintenance_access(storage: Storage) -> MaintenanceAccess:
     return storage
 
 
-def scan_all(storage: Storage, kind: type[R], *, batch: int = BATCH) -> Iterator[LocatedRecord[R]]:
+Progress = Callable[[str, int], None]
+"""Told which collection is being walked through, and how many records it is at."""
+
+
+def scan_all(
+    storage: Storage, kind: type[R], *, batch: int = BATCH, progress: Progress | None = None
+) -> Iterator[LocatedRecord[R]]:
     """All records of a kind, in every partition. Raises NoMaintenanceAccess, StorageUnavailable.
 
     Others go on writing: what changes behind the walk is not seen, what comes before it is. What
-    cannot be read is missing, and told by an alarm each.
+    cannot be read is missing, and told by an alarm each. `progress` is told after each batch.
     """
     whole = require_maintenance_access(storage)
     after: PrimaryKey | None = None
+    count = 0
     while found := whole.scan_page(kind, after=after, limit=batch):
         yield from found
         after = (found[-1].partition, found[-1].record.id)
+        count += len(found)
+        if progress is not None:
+            progress(kind.collection.name, count)
 
 
 def to_record_row(partition: str, record: Record) -> RecordRow:

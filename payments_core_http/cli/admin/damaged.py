@@ -17,6 +17,7 @@ from payments_core.service import PaymentsService
 from payments_core.storage.maintenance import RecordRow
 from payments_core_http.cli.admin.service_command import CommandResult, format_time, print_result
 from payments_core_http.cli.config_option import with_configuration
+from payments_core_http.cli.progress import show_progress
 from payments_core_http.deployment import build as assembling
 from payments_core_http.deployment.configuration import Configuration
 
@@ -47,8 +48,8 @@ def command() -> None:
 @print_result
 def list_(configuration: Configuration) -> CommandResult:
     """Read every row, and list the damaged ones. The service may run meanwhile."""
-    with _open_unverified(configuration) as service:
-        found = check_rows(service.ports.storage, RECORD_TYPES).damaged
+    with _open_unverified(configuration) as service, show_progress("Reading") as progress:
+        found = check_rows(service.ports.storage, RECORD_TYPES, progress=progress).damaged
     return [attrs.asdict(place) for place in found]
 
 

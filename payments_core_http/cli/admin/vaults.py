@@ -7,6 +7,7 @@ import click
 from payments_core.maintenance.paid_vaults import mark_paid_vaults
 from payments_core.service import PaymentsService
 from payments_core_http.cli.admin.service_command import CommandResult, with_service
+from payments_core_http.cli.progress import show_progress
 
 
 @click.group()
@@ -22,4 +23,5 @@ def mark_deployed(service: PaymentsService, mode: str) -> CommandResult:
     Run it once after an upgrade from a release that left such vaults `counterfactual`. It reads
     all payments and refunds, and may be repeated.
     """
-    return {"markedDeployed": mark_paid_vaults(service.ports)}
+    with show_progress("Looking at what vaults have paid") as progress:
+        return {"markedDeployed": mark_paid_vaults(service.ports, progress=progress)}
