@@ -21,6 +21,7 @@ from payments_core.chains.port import Block, Chain, ChainUnavailable, Heads, Sca
 from payments_core.engine.decision import Decision, WorkerAuthority
 from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
+from payments_core.storage.bulk import Get, fetch
 from payments_core.storage.jobs import NEVER, Job
 from payments_core.storage.port import (
     DIRECTORY,
@@ -92,9 +93,7 @@ def get_scanned_height(storage: Storage, mode: str, chain_id: int) -> int:
     Ask before looking at the chain: were it reorganised between the scan and the look, the next
     scan sees it; between the look and the scan, nobody would.
     """
-    cursor = storage.read(
-        DIRECTORY, lambda snapshot: snapshot.get(ScanCursor, _cursor_id(mode, chain_id))
-    )
+    [cursor] = fetch(storage, DIRECTORY, Get(ScanCursor, _cursor_id(mode, chain_id)))
     return -1 if cursor is None else cursor.tip
 
 

@@ -1,20 +1,22 @@
 """Many records at once, for adapters that can do it in fewer statements.
 
 An adapter's rows may offer `get_many`, `count`, `write` and `read_ahead` as declared here, and its
-storage `fetch`; without them each record is read or written by itself, to the same effect. What
-costs is not the statement's work: around each one a thread gives up the interpreter and has to wait
-for it again, and for the network too.
+storage `fetch` and `read_apart`; without them each record is read or written by itself, to the same
+effect. What costs is not the statement's work: around each one a thread gives up the interpreter
+and has to wait for it again, and for the network too.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, TypeVar, runtime_checkable
 
 import attrs
 
 from payments_core.storage.port import Position, Snapshot, Storage, Transaction, Where
 from payments_core.storage.records import R, Record, Value
+
+T = TypeVar("T")
 
 Lock = Literal["none", "shared", "exclusive"]
 
@@ -48,6 +50,7 @@ Question = Get | Find
 # What an adapter offers is asked for by name: `isinstance` of a protocol takes some microseconds.
 ReadAhead = Callable[[Sequence[Question]], None]
 Fetch = Callable[[str, Sequence[Get]], Sequence[Record | None]]
+ReadApart = Callable[[str, Callable[[Snapshot], Any]], Any]
 ReadMany = Callable[..., Mapping[str, Any]]
 Write = Callable[[Sequence[Record], Sequence[Record], Sequence[Record]], None]
 
@@ -108,6 +111,16 @@ class FetchesRecords(Protocol):
         """As `read` with a `get` for each."""
 
 
+class ReadsApart(Protocol):
+    """A storage that answers questions which need not agree, without opening a snapshot."""
+
+    def read_apart(self, partition: str, work: Callable[[Snapshot], T]) -> T:
+        """As `read`, but each question may be answered of a moment of its own.
+
+        None is older than a commit that was answered before it was asked.
+        """
+
+
 def read_ahead(snapshot: Snapshot, *questions: Question) -> None:
     """Say what will be asked, so that an adapter may wait once for all of it.
 
@@ -130,6 +143,15 @@ def fetch(storage: Storage, partition: str, *questions: Get) -> Sequence[Any]:
         return [snapshot.get(question.kind, question.id) for question in questions]
 
     return storage.read(partition, load)
+
+
+def read_apart(storage: Storage, partition: str, work: Callable[[Snapshot], T]) -> T:
+    """Run `work`, which asks one question, or some whose answers need not be of one moment."""
+    offered: ReadApart | None = getattr(storage, "read_apart", None)
+    if offered is None:
+        return storage.read(partition, work)
+    result: T = offered(partition, work)
+    return result
 
 
 def get_many(snapshot: Snapshot, kind: type[R], ids: Collection[str]) -> Mapping[str, R]:

@@ -103,6 +103,26 @@ class ReadsAheadInTheWrongOrder(Wrapped):
             return self.inner.get(kind, id, for_update=for_update)
 
 
+class ReadsApartFromLongAgo(Wrapped):
+    """What was read apart once is taken for what is there, whatever was committed since."""
+
+    def __init__(self, record_types: Any) -> None:
+        super().__init__(record_types)
+        self.known: dict[Any, Any] = {}
+
+    def read_apart(self, partition: str, work: Any) -> Any:
+        return self.read(partition, lambda snapshot: work(_Remembered(snapshot, self.known)))
+
+
+class _Remembered(Through):
+    def __init__(self, inner: Any, known: dict[Any, Any]) -> None:
+        super().__init__(inner)
+        self.known = known
+
+    def get(self, kind: Any, id: str, *, for_update: bool = False) -> Any:
+        return self.known.setdefault((kind, id), self.inner.get(kind, id))
+
+
 class HoldsWhatItRead(Wrapped):
     """A version that was read counts for `hold`, whatever was written since."""
 

@@ -64,7 +64,7 @@ from payments_core.chains.scanner import get_scanned_height
 from payments_core.engine.decision import Decision, WorkerAuthority
 from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
-from payments_core.storage.bulk import Get, fetch, get_many
+from payments_core.storage.bulk import Get, fetch, get_many, read_apart
 from payments_core.storage.port import Snapshot, Transaction
 
 _log = logging.getLogger(__name__)
@@ -130,8 +130,10 @@ class Outbox:
         ChainUnavailable is in the place of what could not be told.
         """
         wanted = {transfer.id for transfer in transfers}
-        known = self._storage.read(
-            authority.partition, lambda snapshot: get_many(snapshot, OutboundTransfer, wanted)
+        known = read_apart(
+            self._storage,
+            authority.partition,
+            lambda snapshot: get_many(snapshot, OutboundTransfer, wanted),
         )
         found: dict[str, TransferOutcome | ChainUnavailable] = {}
         for chain_id in sorted({outgoing.chain_id for outgoing in known.values()}):

@@ -30,7 +30,8 @@ TEXTS = ('"quoted" \\ and {braced}', "naïve ☃ \N{GRINNING FACE}", "", "line\n
 class BulkChecks(Harness):
     """What `payments_core.storage.bulk` reads and writes through the adapter.
 
-    An adapter without `get_many`, `count`, `write`, `read_ahead` and `fetch` passes too: each
+    An adapter without `get_many`, `count`, `write`, `read_ahead`, `fetch` and `read_apart`
+    passes too: each
     record then goes by itself.
     """
 
@@ -57,9 +58,25 @@ class BulkChecks(Harness):
 
         plain = storage.read(PARTITION, look)
         assert storage.read(PARTITION, look_ahead) == plain
+        assert bulk.read_apart(storage, PARTITION, look_ahead) == plain
         assert self.write(storage, look_ahead) == plain
         assert list(bulk.fetch(storage, PARTITION, *questions[:-1])) == plain[0]
         assert bulk.fetch(storage, PARTITION, bulk.Get(Note, "n2"))[0].rank == 2
+
+    def test_what_is_read_apart_is_as_new_as_what_was_committed(self) -> None:
+        storage = self.open_handle()
+        self.insert(storage, Note(id="n"))
+
+        def look(snapshot: Snapshot) -> Any:
+            found = snapshot.get(Note, "n")
+            return found, snapshot.find(Note, "newest", ("one",), limit=9).records
+
+        for rank in range(3):
+            note = fetch_existing(storage, Note, "n")
+            self.write(storage, lambda tx, note=note: tx.replace(attrs.evolve(note, rank=rank)))  # type: ignore[misc]  # noqa: B023
+            found, listed = bulk.read_apart(storage, PARTITION, look)
+            assert found.rank == rank
+            assert listed == (found,)
 
     def test_what_a_work_writes_counts_over_what_it_read_ahead(self) -> None:
         storage = self.open_handle()

@@ -185,7 +185,8 @@ class VaultOptions:
         return self._storage.read(authority.partition, load)
 
     def _load_vaults_by_chain(self, authority: Authority) -> dict[int, Vault]:
-        page = self._storage.read(
+        page = bulk.read_apart(
+            self._storage,
             authority.partition,
             lambda snapshot: snapshot.find(Vault, "by_account", (authority.account_id,), limit=100),
         )

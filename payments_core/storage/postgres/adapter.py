@@ -117,6 +117,12 @@ class PostgresStorage:
     def read(self, partition: str, work: Callable[[Snapshot], T]) -> T:
         return self._run_read(lambda transaction: work(PostgresSnapshot(transaction, partition)))
 
+    def read_apart(self, partition: str, work: Callable[[Snapshot], T]) -> T:
+        """As `ReadsApart` in bulk.py says: no transaction begins."""
+        return self._run_read(
+            lambda transaction: work(PostgresSnapshot(transaction, partition)), begin=WITHOUT_BEGIN
+        )
+
     def fetch(self, partition: str, questions: Sequence[Get]) -> Sequence[Record | None]:
         """As `FetchesRecords` in bulk.py says: for one statement no transaction begins."""
 

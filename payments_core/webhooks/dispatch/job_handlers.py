@@ -22,7 +22,7 @@ from payments_core.engine.jobs.batches import MAX_BATCH
 from payments_core.engine.jobs.execution import BatchHandler, Handler
 from payments_core.engine.jobs.parking import Queue
 from payments_core.engine.ports import Ports
-from payments_core.storage.bulk import get_many, lock_many
+from payments_core.storage.bulk import get_many, lock_many, read_apart
 from payments_core.storage.jobs import Job
 from payments_core.storage.port import ClaimedJob, Position, Transaction
 from payments_core.storage.records import R
@@ -87,7 +87,8 @@ class WebhookJobHandlers:
         of one commit."""
         made, partition = 0, claimed[0].partition
         authority = WorkerAuthority(partition, self._mode)
-        events, environment = self._storage.read(
+        events, environment = read_apart(
+            self._storage,
             partition,
             lambda snapshot: (
                 get_many(
@@ -189,7 +190,9 @@ class WebhookJobHandlers:
         ids = {prepared.endpoint.id for _, prepared, _ in made}
         claimed = [item for item, _, _ in made]
         partition = claimed[0].partition
-        after = self._storage.read(partition, lambda snapshot: get_many(snapshot, Endpoint, ids))
+        after = read_apart(
+            self._storage, partition, lambda snapshot: get_many(snapshot, Endpoint, ids)
+        )
 
         def decide(
             tx: Transaction, id_sequence: IdSequence, ours: Sequence[ClaimedJob]
@@ -288,7 +291,8 @@ class WebhookJobHandlers:
         """
         after: Position | None = None
         while True:
-            page = self._storage.read(
+            page = read_apart(
+                self._storage,
                 partition,
                 lambda snapshot, after=after: snapshot.find(  # type: ignore[misc]
                     kind, index, key, after=after, limit=PAGE_SIZE, skip_damaged=True
