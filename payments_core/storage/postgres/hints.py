@@ -8,7 +8,7 @@ loaded, or that the release before wrote, have none. `due_partitions` sees to wh
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 from payments_core.clock import Instant
 from payments_core.storage.postgres.pending_transaction import PendingTransaction
@@ -27,6 +27,18 @@ _MAKE = f"INSERT INTO {HINTS} VALUES ($1, $2, {FOREVER}, '') ON CONFLICT DO NOTH
 _MOVE_EARLIER = (
     f"UPDATE {HINTS} SET due_at = $3 WHERE partition = $1 AND queue = $2 AND due_at > $3"
 )
+_MOVE_SEVERAL = f"""
+    WITH late AS MATERIALIZED (
+        SELECT hints.queue, ready.due_at
+        FROM unnest($2::text[], $3::bigint[]) AS ready (queue, due_at)
+        JOIN {HINTS} AS hints ON hints.queue = ready.queue
+        WHERE hints.partition = $1 AND hints.queue = ANY ($2::text[])
+        AND hints.due_at > ready.due_at
+        ORDER BY hints.queue FOR UPDATE OF hints
+    )
+    UPDATE {HINTS} AS hints SET due_at = late.due_at FROM late
+    WHERE hints.partition = $1 AND hints.queue = late.queue
+"""
 
 
 def make_hint(transaction: PendingTransaction, key: QueueKey) -> None:
@@ -35,13 +47,23 @@ def make_hint(transaction: PendingTransaction, key: QueueKey) -> None:
 
 
 def move_earlier(
-    transaction: PendingTransaction, key: QueueKey, due_at: Instant, known: Collection[QueueKey]
+    transaction: PendingTransaction,
+    partition: str,
+    due: Mapping[str, Instant],
+    known: Collection[QueueKey],
 ) -> None:
-    """Let the queue be looked at by that instant, in the transaction that writes its job.
+    """Let queues of a partition be looked at by those instants, in the transaction that writes
+    their jobs.
 
-    A row that is not `known` to be there is made. The last thing before COMMIT: the row may be
-    locked, and what waits for it must have all its other locks.
+    A row that is not `known` to be there is made. The last thing before COMMIT: the rows may be
+    locked, and what waits for them must have all its other locks. They are locked by their names.
     """
-    if key not in known:
-        make_hint(transaction, key)
-    transaction.enqueue(_MOVE_EARLIER, (*key, due_at))
+    queues = sorted(due)
+    for queue in queues:
+        if (partition, queue) not in known:
+            make_hint(transaction, (partition, queue))
+    if len(queues) == 1:
+        transaction.enqueue(_MOVE_EARLIER, (partition, queues[0], due[queues[0]]))
+    elif queues:
+        values = (partition, queues, [due[queue] for queue in queues])
+        transaction.enqueue(_MOVE_SEVERAL, values)

@@ -83,14 +83,15 @@ class PostgresTransaction(PostgresSnapshot):
     def read_ahead(self, questions: Sequence[Question]) -> None:
         """As `ReadsAhead` in bulk.py says; pages are kept until the transaction writes.
 
-        What is absent where a lock was wanted is looked for twice, as in `get`.
+        What is absent where a lock was wanted is looked for twice, as in `get`. What is only read
+        must not be older than the locks: it comes with the second look, and is asked for once more
+        where that locked something.
         """
         wanted = [one for one in questions if isinstance(one, Get) and is_possible(one)]
         locked = [one for one in wanted if one.lock != "none"]
         again = [one for one in locked if one.is_optional]
-        # What is only read comes last: it must not be older than the locks.
         read = [one for one in wanted if one.lock == "none"]
-        together = [*split_questions(locked), *split_questions(again), *split_questions(read)]
+        together = [*split_questions(locked), *split_questions([*again, *read])]
         pages = [
             self._find_query(one) for one in questions if isinstance(one, Find) and is_possible(one)
         ]
@@ -99,10 +100,17 @@ class PostgresTransaction(PostgresSnapshot):
             return
         answers = self._transaction.query_many(*queries, *pages)
         self._answers.update(zip(pages, answers[len(queries) :], strict=True))
+        has_appeared = False
         for several, rows in zip(together, answers, strict=False):
             for question, [*found] in zip(several, split_together(rows), strict=True):
                 body = found[0][0] if found else None
-                self._ahead[question.kind.collection.name, question.id] = _Answer(question, body)
+                key = (question.kind.collection.name, question.id)
+                earlier = self._ahead.get(key)
+                has_appeared |= body is not None and earlier is not None and earlier.body is None
+                self._ahead[key] = _Answer(question, body)
+        if has_appeared:
+            for one in read:
+                self._ahead.pop((one.kind.collection.name, one.id), None)
 
     def get_many(
         self, kind: type[R], ids: Ids[str], *, for_update: bool = False
@@ -157,11 +165,9 @@ class PostgresTransaction(PostgresSnapshot):
 
         When each queue that changed may first have a job of those, FOREVER where it lost some.
         """
-        due = {(self._partition, queue): self._due[queue] for queue in sorted(self._due)}
-        for key, at in due.items():
-            if at < FOREVER:
-                move_earlier(self._transaction, key, at, known)
-        return due
+        ready = {queue: at for queue, at in self._due.items() if at < FOREVER}
+        move_earlier(self._transaction, self._partition, ready, known)
+        return {(self._partition, queue): at for queue, at in self._due.items()}
 
     def _insert_rows(self, collection: Collection, records: Sequence[Record]) -> None:
         """Insert as many as there is a statement for."""

@@ -143,8 +143,8 @@ def test_what_a_work_is_going_to_lock_is_asked_for_by_one_statement(
 
     sent.clear()
     through.transact(PARTITION, work)
-    # The absent one is looked for twice; what is only read comes behind the locks.
-    assert sent == [["BEGIN", "SELECT", "SELECT", "SELECT"], ["UPDATE", "COMMIT"]]
+    # The absent one is looked for twice, the second time with what is only read.
+    assert sent == [["BEGIN", "SELECT", "SELECT"], ["UPDATE", "COMMIT"]]
     assert fetch_existing(through, Counter, "c1").total == 7
 
 
@@ -208,6 +208,41 @@ def test_what_another_changes_while_its_lock_is_waited_for_is_read_as_it_is_then
         return through.transact(PARTITION, work)
 
     assert run_concurrently(change, look) == [None, [5, 5, 5]]
+
+
+def test_what_comes_while_a_lock_is_waited_for_is_found_and_what_is_read_is_no_older(
+    through: PostgresStorage, storage: PostgresStorage, sent: list[list[str]]
+) -> None:
+    has_lock = threading.Event()
+
+    def make() -> None:
+        def work(tx: Transaction) -> None:
+            lock_existing(tx, Counter, "c0")
+            counter = lock_existing(tx, Counter, "c1")
+            has_lock.set()
+            Rendezvous(timeout_s=0.2).wait()  # meanwhile the other comes to wait for the first
+            tx.insert(Note(id="new", rank=5))
+            tx.replace(attrs.evolve(counter, total=5))
+
+        storage.transact(PARTITION, work)
+
+    def look() -> list[int]:
+        has_lock.wait()
+
+        def work(tx: Transaction) -> list[int]:
+            bulk.read_ahead(
+                tx,
+                bulk.Get(Counter, "c0", "exclusive"),
+                bulk.Get(Note, "new", "exclusive", is_optional=True),
+                bulk.Get(Counter, "c1"),
+            )
+            found = tx.get(Counter, "c1")
+            assert found is not None
+            return [lock_existing(tx, Note, "new").rank, found.total]
+
+        return through.transact(PARTITION, work)
+
+    assert run_concurrently(make, look) == [None, [5, 5]]
 
 
 def test_writes_and_the_commit_wait_once_together(trips: Trips, through: PostgresStorage) -> None:
