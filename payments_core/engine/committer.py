@@ -20,7 +20,8 @@ from payments_core.engine.decision import (
     LeaseLost,
     WorkerAuthority,
 )
-from payments_core.engine.fan_out import new_fan_out
+from payments_core.engine.events import Event
+from payments_core.engine.fan_out import new_fan_outs
 from payments_core.engine.idempotency.record import (
     RETENTION_MS,
     AlreadyResponded,
@@ -31,7 +32,13 @@ from payments_core.engine.idempotency.record import (
     require_request,
 )
 from payments_core.engine.identifiers import Identifiers, IdSequence
-from payments_core.engine.rows import build_event, build_job, reschedule_job
+from payments_core.engine.rows import (
+    RowChanges,
+    build_event,
+    build_job,
+    reschedule_job,
+    write_rows,
+)
 from payments_core.errors import IdempotencyInProgress, PaymentsError, Unavailable
 from payments_core.storage import bulk, documents
 from payments_core.storage.bulk import Get, Question
@@ -62,15 +69,6 @@ class _Attempt(Generic[T]):
     decision: Decision[T] | None = None
     witness: Record | None = None
     has_issued_id: bool = False
-
-
-@attrs.frozen
-class _RowChanges:
-    """The rows of a decision, in the order in which they are written."""
-
-    inserts: Sequence[Record]
-    replaces: Sequence[Record]
-    deletes: Sequence[Record]
 
 
 CLOCKS_DIFFER_MS = 2_500
@@ -206,8 +204,8 @@ class Committer:
         """End claimed jobs of one partition in one commit.
 
         `decide` is given those that are still ours, and returns a decision for each by the job's
-        id; none may rest on what another writes. `reads` are as for `commit`. Raises what it
-        raises, and Unavailable.
+        id; of a record that several change only one may write (`decide_in_turn`). `reads` are as
+        for `commit`. Raises what it raises, and Unavailable.
         """
         id_sequence = self.id_sequence()
         by_id = {item.job.id: item for item in claimed}
@@ -227,7 +225,7 @@ class Committer:
                 self._row_changes(authority, decision, id_sequence, jobs[id])
                 for id, decision in decisions.items()
             ]
-            _write(tx, decided, written)
+            write_rows(tx, decided, [*written, self._fan_outs(authority, written, id_sequence)])
 
         with self._telemetry.observe_commit():
             for _ in range(MAX_ATTEMPTS):
@@ -293,7 +291,7 @@ class Committer:
         outcome: _Attempt[T],
     ) -> None:
         written = self._row_changes(authority, decision, id_sequence, job)
-        _write(tx, [decision], [written])
+        write_rows(tx, [decision], [written, self._fan_outs(authority, [written], id_sequence)])
         if idempotent is not None:
             answer = idempotent.build_record(decision.result, self._clock.now(), self._key_ring)
             tx.insert(answer)
@@ -308,16 +306,15 @@ class Committer:
         decision: Decision[Any],
         id_sequence: IdSequence,
         job: Job | None,
-    ) -> _RowChanges:
+    ) -> RowChanges:
         """The rows that a decision comes down to."""
         now = self._clock.now()
         events = [
             build_event(new_event, id_sequence.issue("evt"), now) for new_event in decision.events
         ]
-        fan_outs = [new_fan_out(authority.partition, events, now)] if events else []
         jobs = [
             build_job(authority, new_job, new_job.id or id_sequence.issue("job"))
-            for new_job in (*fan_outs, *decision.jobs)
+            for new_job in decision.jobs
         ]
         inserts = (*decision.inserts, *events, *jobs)  # jobs last: they come and go
         replaces, deletes = decision.replaces, decision.deletes
@@ -328,7 +325,16 @@ class Committer:
             replaces, deletes = (
                 (replaces, (*deletes, job)) if after is None else ((*replaces, after), deletes)
             )
-        return _RowChanges(inserts, replaces, deletes)
+        return RowChanges(inserts, replaces, deletes)
+
+    def _fan_outs(
+        self, authority: CommitAuthority, written: Sequence[RowChanges], id_sequence: IdSequence
+    ) -> RowChanges:
+        """The jobs that make the deliveries of all events of a commit."""
+        events = [row for one in written for row in one.inserts if isinstance(row, Event)]
+        fan_outs = new_fan_outs(authority.partition, events, self._clock.now())
+        jobs = [build_job(authority, job, id_sequence.issue("job")) for job in fan_outs]
+        return RowChanges(jobs, (), ())
 
     def _committed_attempt(
         self, authority: CommitAuthority, unanswered: list[_Attempt[T]], claimed: ClaimedJob | None
@@ -390,20 +396,6 @@ def _final_error(outcome: _Attempt[T], error: Exception) -> Exception | None:
         return error
     decision = outcome.decision
     return decision.refusals.get(error.unique) if decision else None
-
-
-def _write(
-    tx: Transaction, decisions: Sequence[Decision[Any]], written: Sequence[_RowChanges]
-) -> None:
-    for decision in decisions:
-        for record in decision.holds:
-            tx.hold(record)
-    bulk.write(
-        tx,
-        [record for one in written for record in one.inserts],
-        [record for one in written for record in one.replaces],
-        [record for one in written for record in one.deletes],
-    )
 
 
 def _adds_work(decision: Decision[Any]) -> bool:

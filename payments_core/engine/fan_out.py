@@ -13,8 +13,17 @@ EVENTS = "events"
 FAN_OUT = "webhooks.fan_out"
 
 
-def new_fan_out(partition: str, events: Sequence[Event], now: Instant) -> NewJob:
-    """One job for all of them; `fanned_out_events` reads it."""
+EVENTS_PER_JOB = 16
+"""So many events of a commit are in one job."""
+
+
+def new_fan_outs(partition: str, events: Sequence[Event], now: Instant) -> Sequence[NewJob]:
+    """One job for all of them, or a few; `fanned_out_events` reads it."""
+    starts = range(0, len(events), EVENTS_PER_JOB)
+    return [_new_fan_out(partition, events[at : at + EVENTS_PER_JOB], now) for at in starts]
+
+
+def _new_fan_out(partition: str, events: Sequence[Event], now: Instant) -> NewJob:
     first, *more = (event.id for event in events)
     arguments = {"events": ",".join(more)} if more else {}
     return NewJob(EVENTS, FAN_OUT, f"events:{partition}", now, first, arguments)

@@ -2,12 +2,42 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import attrs
 
 from payments_core.clock import Instant
-from payments_core.engine.decision import CommitAuthority, NewJob
+from payments_core.engine.decision import CommitAuthority, Decision, NewJob
 from payments_core.engine.events import Event, NewEvent
+from payments_core.storage import bulk
 from payments_core.storage.jobs import NEVER, Job
+from payments_core.storage.port import Transaction
+from payments_core.storage.records import Record
+
+
+@attrs.frozen
+class RowChanges:
+    """The rows of a decision."""
+
+    inserts: Sequence[Record]
+    replaces: Sequence[Record]
+    deletes: Sequence[Record]
+
+
+def write_rows(
+    tx: Transaction, decisions: Sequence[Decision[Any]], written: Sequence[RowChanges]
+) -> None:
+    """Hold what decisions rely on, and write their rows: replaced, deleted, inserted."""
+    for decision in decisions:
+        for record in decision.holds:
+            tx.hold(record)
+    bulk.write(
+        tx,
+        [record for one in written for record in one.inserts],
+        [record for one in written for record in one.replaces],
+        [record for one in written for record in one.deletes],
+    )
 
 
 def build_event(new_event: NewEvent, id: str, now: Instant) -> Event:

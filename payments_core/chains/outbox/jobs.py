@@ -49,7 +49,9 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
+
+import attrs
 
 from payments_core.chains.backoff import back_off, poll_again
 from payments_core.chains.outbox.outbox import Outbox
@@ -69,10 +71,11 @@ from payments_core.chains.outbox.record import (
 from payments_core.chains.port import ChainUnavailable, SignedTransaction
 from payments_core.engine.decision import Decision, StaleView, WorkerAuthority
 from payments_core.engine.identifiers import IdSequence
+from payments_core.engine.in_turn import decide_in_turn
 from payments_core.engine.jobs.execution import BatchHandler, Handler, lease_next
 from payments_core.engine.ports import Ports
 from payments_core.errors import DependencyFailed
-from payments_core.storage.bulk import Find, Get, get_many, read_ahead
+from payments_core.storage.bulk import Find, Get, get_many, read_ahead, read_apart
 from payments_core.storage.jobs import Job
 from payments_core.storage.port import ClaimedJob, Snapshot, Transaction
 from payments_core.storage.records import Record
@@ -83,6 +86,17 @@ F = TypeVar("F")
 
 _NEXT_TWO = 2
 """The job that is run, and the one that follows."""
+
+
+@attrs.frozen
+class _FinalLook(Generic[R, F]):
+    """What a look at a transfer found, whose outcome is final."""
+
+    record: R
+    transfer: TransferToWatch
+    outcome: TransferOutcome
+    facts: F
+
 
 _log = logging.getLogger(__name__)
 
@@ -161,8 +175,10 @@ class TransferJobs:
         """Look at transfers of one environment: not final, final, or failed for good."""
         authority = WorkerAuthority.of(claimed[0])
         subjects = {item.job.subject for item in claimed}
-        records = self._storage.read(
-            authority.partition, lambda snapshot: get_many(snapshot, owner.record_type, subjects)
+        records = read_apart(
+            self._storage,
+            authority.partition,
+            lambda snapshot: get_many(snapshot, owner.record_type, subjects),
         )
         ends: dict[str, Decision[Any]] = {}
         looks: list[tuple[ClaimedJob, R, TransferToWatch]] = []
@@ -174,29 +190,59 @@ class TransferJobs:
             else:
                 looks.append((item, record, transfer))
         outcomes = self._outbox.check_outcomes(authority, [transfer for *_, transfer in looks])
+        final: dict[str, _FinalLook[R, F]] = {}
         for (item, record, transfer), outcome in zip(looks, outcomes, strict=True):
             facts = partial(owner.read_chain, authority.partition, record)
             look = self._finish_look(item, outcome, facts)
             if isinstance(look, Decision):
                 ends[item.job.id] = look
             else:
-                self._commit_final(owner, item, record, transfer, look)
-        self._finish_all(authority, claimed, ends)
+                final[item.job.id] = _FinalLook(record, transfer, *look)
+        self._commit_looks(owner, authority, claimed, ends, final)
 
-    def _finish_all(
+    def _commit_looks(
         self,
+        owner: FollowedOwner[R, L, F],
         authority: WorkerAuthority,
         claimed: Sequence[ClaimedJob],
         ends: Mapping[str, Decision[Any]],
+        final: Mapping[str, _FinalLook[R, F]],
     ) -> None:
-        """Put off, or end, those of the jobs of which nothing else is to be written."""
-        items = [item for item in claimed if item.job.id in ends]
-        if items:
-            self._ledger.finish_all(
-                authority,
-                items,
-                lambda tx, id_sequence, ours: {item.job.id: ends[item.job.id] for item in ours},
-            )
+        """Commit what looks mean together: what is final, and jobs that only end or are put off.
+
+        Their locks are taken in one order: jobs, what the owners lock, the transfers.
+        """
+        looks = sorted(final.values(), key=lambda look: look.record.id)
+        owned = [lock for look in looks for lock in owner.locks(look.record, look.outcome.hash)]
+        transfers = [Get(OutboundTransfer, look.transfer.id, "exclusive") for look in looks]
+        first = [lock for lock in owned if lock.kind is Job]
+        then = [lock for lock in owned if lock.kind is not Job]
+
+        def decide(tx: Transaction, id_sequence: IdSequence, item: ClaimedJob) -> Decision[Any]:
+            look = final.get(item.job.id)
+            if look is None:
+                return ends[item.job.id]
+            try:
+                return self._decide_final(owner, tx, look)
+            except StaleView:  # the chain has moved on meanwhile
+                return poll_again(self._clock.now())
+
+        self._ledger.finish_all(
+            authority,
+            claimed,
+            partial(decide_in_turn, decide=decide),
+            reads=[*dict.fromkeys((*first, *then, *transfers))],
+        )
+
+    def _decide_final(
+        self, owner: FollowedOwner[R, L, F], tx: Transaction, look: _FinalLook[R, F]
+    ) -> Decision[None]:
+        now = self._clock.now()
+        locked = owner.lock(tx, look.record, look.transfer.id)
+        if locked is None:
+            return Decision(None)
+        noted = mark_final(tx, look.transfer.id, look.outcome, now=now)
+        return noted.merge(owner.on_final(tx, locked, look.outcome, look.facts, now=now))
 
     def _finish_look(
         self,
@@ -214,29 +260,6 @@ class TransferJobs:
             return outcome, read_chain(outcome)
         except (ChainUnavailable, DependencyFailed):
             return back_off(claimed.job, now)
-
-    def _commit_final(
-        self,
-        owner: FollowedOwner[R, L, F],
-        claimed: ClaimedJob,
-        record: R,
-        transfer: TransferToWatch,
-        look: tuple[TransferOutcome, F],
-    ) -> None:
-        outcome, facts = look
-
-        def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[None]:
-            now = self._clock.now()
-            locked = owner.lock(tx, record, transfer.id)
-            if locked is None:
-                return Decision(None)
-            noted = mark_final(tx, transfer.id, outcome, now=now)
-            return noted.merge(owner.on_final(tx, locked, outcome, facts, now=now))
-
-        locks = owner.locks(record, outcome.hash)
-        self._commit_outcome(
-            claimed, decide, (*locks, Get(OutboundTransfer, transfer.id, "exclusive"))
-        )
 
     def follow(self, claimed: ClaimedJob) -> None:
         """Look at a transfer whose success had been final, since a reorg may have undone it."""
@@ -279,7 +302,7 @@ class TransferJobs:
             lane = snapshot.find(Job, "by_lane", (job.lane,), limit=_NEXT_TWO).records
             return record, next((one for one in lane if one.id != job.id), None)
 
-        return self._storage.read(claimed.partition, load)
+        return read_apart(self._storage, claimed.partition, load)
 
     def _broadcast(
         self, authority: WorkerAuthority, transfer: TransferToSend

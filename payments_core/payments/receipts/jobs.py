@@ -2,14 +2,14 @@
 
 One job per transaction and Payment looks at the chain, and commits in one step what the look means
 (`observation.py`). Only this moves what a Payment received, and every look may be repeated. The
-jobs that a worker has together ask the chain together; a look that ends a reservation commits by
-itself, since it changes a balance that others change too.
+jobs that a worker has together ask the chain together and commit together, but for a transfer's
+failure, which may give a mandate its amount back.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from functools import partial
 
 import attrs
 
@@ -24,6 +24,7 @@ from payments_core.chains.port import Chain, ChainUnavailable, Heads, Transactio
 from payments_core.chains.scanner import get_scanned_height
 from payments_core.engine.decision import Decision, WorkerAuthority
 from payments_core.engine.identifiers import IdSequence
+from payments_core.engine.in_turn import decide_in_turn
 from payments_core.engine.ports import Ports
 from payments_core.errors import DependencyFailed
 from payments_core.payments.details import lock_option, lock_payment
@@ -103,58 +104,39 @@ class ReceiptJobs:
                 self._committer.finish(case.claimed, back_off(case.claimed.job, self._clock.now()))
             elif isinstance(look, ChainUnavailable):
                 self._wait_or_mark_lost(case.claimed, case.tracked)
-            elif look.reading is not None:
-                self._commit_with_balance(authority, case, look)
             else:
                 news.append((case, look))
-        if news:
-            self._commit_together(authority, news)
+        for together in _split_commits(news):
+            self._commit_together(authority, together)
 
     def _commit_together(
         self, authority: WorkerAuthority, news: Sequence[tuple[_Case, Observation]]
     ) -> None:
-        """Commit what looks mean that end no reservation: each is about a Payment of its own."""
+        """Commit what looks mean, each about a Payment of its own.
+
+        They may end reservations of one vault, whose balance is locked behind all Payments.
+        """
         by_job = {case.claimed.job.id: (case, look) for case, look in news}
 
-        def decide(
-            tx: Transaction, id_sequence: IdSequence, ours: Sequence[ClaimedJob]
-        ) -> dict[str, Decision[Any]]:
-            return {
-                item.job.id: self._apply(tx, id_sequence, authority, *by_job[item.job.id])
-                for item in ours
-            }
+        def decide(tx: Transaction, id_sequence: IdSequence, item: ClaimedJob) -> Decision[None]:
+            now = self._clock.now()
+            try:
+                case, look = by_job[item.job.id]
+                return apply_observation(
+                    tx, id_sequence, authority.partition, case.tracked, look, now=now
+                )
+            except StaleBalance:  # an authorization has asked a newer block meanwhile
+                return poll_again(now)
 
+        balances = [lock for case, look in news if look.reading for lock in case.balance_locks]
         self._committer.finish_all(
             authority,
             [case.claimed for case, _ in news],
-            decide,
-            reads=[lock for case, _ in news for lock in case.locks],
-        )
-
-    def _commit_with_balance(
-        self, authority: WorkerAuthority, case: _Case, look: Observation
-    ) -> None:
-        """Commit the end of a reservation, which changes a balance that others change too."""
-        try:
-            self._committer.commit(
-                authority,
-                lambda tx, id_sequence: self._apply(tx, id_sequence, authority, case, look),
-                claimed=case.claimed,
-                reads=(*case.locks, *case.balance_locks),
-            )
-        except StaleBalance:  # an authorization has asked a newer block meanwhile
-            self._committer.finish(case.claimed, poll_again(self._clock.now()))
-
-    def _apply(
-        self,
-        tx: Transaction,
-        id_sequence: IdSequence,
-        authority: WorkerAuthority,
-        case: _Case,
-        look: Observation,
-    ) -> Decision[None]:
-        return apply_observation(
-            tx, id_sequence, authority.partition, case.tracked, look, now=self._clock.now()
+            partial(decide_in_turn, decide=decide),
+            reads=[
+                *(lock for case, _ in news for lock in case.locks),
+                *sorted(set(balances), key=lambda balance: balance.id),
+            ],
         )
 
     def _load_cases(self, authority: WorkerAuthority, claimed: Sequence[ClaimedJob]) -> list[_Case]:
@@ -272,6 +254,16 @@ class ReceiptJobs:
             return waiting.merge(lost.as_decision())
 
         self._committer.commit(WorkerAuthority.of(claimed), decide, claimed=claimed)
+
+
+def _split_commits(
+    news: Sequence[tuple[_Case, Observation]],
+) -> Sequence[Sequence[tuple[_Case, Observation]]]:
+    """What looks mean, by commits; the Payments of one are locked in the order of their ids."""
+    ordered = sorted(news, key=lambda one: one[0].payment.id)
+    failed = [one for one in ordered if one[1].nonce_was_taken or one[1].observed.has_failed]
+    together = [one for one in ordered if one not in failed]
+    return [*([together] if together else []), *([one] for one in failed)]
 
 
 def _require_reorged(chain: Chain, tracked: TrackedTransaction) -> None:

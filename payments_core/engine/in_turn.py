@@ -1,0 +1,111 @@
+"""Decisions of several jobs for one commit, each resting on what those before it decided.
+
+Jobs of an environment that are done together may change one record in turn: the reservations of
+several Payments are in one vault's balance. So each decision is made on the transaction as those
+before it will leave it, and what is written of a record is what the last one made of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any, cast
+
+import attrs
+
+from payments_core.engine.decision import Decision
+from payments_core.engine.identifiers import IdSequence
+from payments_core.storage.bulk import lock_many
+from payments_core.storage.port import ClaimedJob, Page, Transaction
+from payments_core.storage.records import R, Record
+
+DecideOne = Callable[[Transaction, IdSequence, ClaimedJob], Decision[Any]]
+
+_Key = tuple[type[Record], str]
+
+
+def decide_in_turn(
+    tx: Transaction, id_sequence: IdSequence, ours: Sequence[ClaimedJob], decide: DecideOne
+) -> dict[str, Decision[Any]]:
+    """A decision for each job by its id, for `Committer.finish_all`.
+
+    What `decide` raises comes out, and nothing is committed.
+    """
+    ahead = _TransactionAhead(tx)
+    decisions: dict[str, Decision[Any]] = {}
+    for item in ours:
+        decision = decide(cast(Transaction, ahead), id_sequence, item)
+        decisions[item.job.id] = decision
+        ahead.add(decision)
+    return {id: ahead.keep_last(decision) for id, decision in decisions.items()}
+
+
+class _TransactionAhead:
+    """A transaction as it will be when some decisions are written.
+
+    It answers for what a decision asks: records by their ids. Pages are the storage's, so none may
+    be asked for of a kind that was changed.
+    """
+
+    def __init__(self, tx: Transaction) -> None:
+        self._tx = tx
+        self._changed: dict[_Key, Record | None] = {}
+        self._inserted: set[_Key] = set()
+
+    def get(self, kind: type[R], id: str, *, for_update: bool = False) -> R | None:
+        key = (kind, id)
+        if key in self._changed:
+            return cast("R | None", self._changed[key])
+        return self._tx.get(kind, id, for_update=for_update)
+
+    def get_many(
+        self, kind: type[R], ids: Collection[str], *, for_update: bool = False
+    ) -> Mapping[str, R]:
+        wanted = [id for id in sorted(ids) if (kind, id) not in self._changed]
+        read = self._read_many(kind, wanted, for_update=for_update)
+        known = {id: self._changed[kind, id] for id in ids if (kind, id) in self._changed}
+        return {**read, **{id: cast(R, one) for id, one in known.items() if one is not None}}
+
+    def find(self, kind: type[R], *args: Any, **more: Any) -> Page[R]:
+        if any(changed is kind for changed, _ in self._changed):
+            raise AssertionError(f"a decision looks for {kind.__name__} that another has changed")
+        return self._tx.find(kind, *args, **more)
+
+    def hold(self, record: Record) -> None:
+        if _key_of(record) not in self._changed:  # what is changed is locked
+            self._tx.hold(record)
+
+    def add(self, decision: Decision[Any]) -> None:
+        """The next decisions see this one."""
+        for record in decision.inserts:
+            self._inserted.add(_key_of(record))
+        for record in (*decision.inserts, *decision.replaces):
+            self._changed[_key_of(record)] = record
+        for record in decision.deletes:
+            self._changed[_key_of(record)] = None
+
+    def keep_last(self, decision: Decision[Any]) -> Decision[Any]:
+        """The decision without what another has changed again."""
+        changed, inserted = self._changed, self._inserted
+        return attrs.evolve(
+            decision,
+            holds=tuple(one for one in decision.holds if _key_of(one) not in changed),
+            inserts=tuple(
+                last for one in decision.inserts if (last := changed[_key_of(one)]) is not None
+            ),
+            replaces=tuple(
+                one
+                for one in decision.replaces
+                if changed[_key_of(one)] is one and _key_of(one) not in inserted
+            ),
+            deletes=tuple(one for one in decision.deletes if _key_of(one) not in inserted),
+        )
+
+    def _read_many(self, kind: type[R], ids: Sequence[str], *, for_update: bool) -> Mapping[str, R]:
+        if for_update:
+            return lock_many(self._tx, kind, ids)
+        found = ((id, self._tx.get(kind, id)) for id in ids)
+        return {id: record for id, record in found if record is not None}
+
+
+def _key_of(record: Record) -> _Key:
+    return type(record), record.id
