@@ -13,7 +13,7 @@ from payments_core.storage.port import ClaimedJob
 
 SplitTogether = Callable[[Sequence[ClaimedJob]], tuple[Sequence[ClaimedJob], Sequence[ClaimedJob]]]
 
-MAX_BATCH = 16
+MAX_BATCH = 32
 MAX_BATCH_WAIT_S = 1.0
 """A claimed job that no thread came to for so long is given back, for another process to run."""
 
