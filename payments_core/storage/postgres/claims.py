@@ -23,7 +23,11 @@ from payments_core.storage.postgres.hints import HINTS
 from payments_core.storage.postgres.pending_transaction import PendingTransaction
 from payments_core.storage.postgres.pipeline import Param
 
-_LEASE = """
+# The ring is locked already, so it does not matter which of the two is written first.
+_LEASE = f"""
+    WITH turned AS (
+        UPDATE {HINTS} SET due_at = $8, lane = $9 WHERE partition = $1 AND queue = $7
+    )
     UPDATE jobs SET version = leased.version, claims = leased.claims, lease_until = $2,
         body = leased.body
     FROM unnest($3::text[], $4::bigint[], $5::bigint[], $6::text[])
@@ -86,13 +90,14 @@ def _lease(
     due_at = min(found.state.hint, request.now) if found.left else next_change
     for id in chosen.unreadable:
         transaction.enqueue(_SET_ASIDE, (partition, id, NEVER))
+    turned = (request.queue, due_at, found.ring)
     if leased:
-        transaction.enqueue(_LEASE, (partition, until, *_columns_of(leased)))
+        transaction.enqueue(_LEASE, (partition, until, *_columns_of(leased), *turned))
     elif not chosen.unreadable and due_at != found.state.hint:  # a crash may take a hint back
         transaction.enqueue(_ASYNCHRONOUS, ())
-    if leased or found.walked:
-        transaction.enqueue(_TURN_RING, (partition, request.queue, due_at, found.ring))
-    elif due_at != found.state.hint:
+    if not leased and found.walked:
+        transaction.enqueue(_TURN_RING, (partition, *turned))
+    elif not leased and due_at != found.state.hint:
         transaction.enqueue(_MOVE_HINT, (partition, request.queue, due_at))
     # Where there was no room for more, or some are locked, the next claim may have them.
     waits = found.left and len(leased) < request.limit and not chosen.skipped

@@ -38,18 +38,16 @@ _LOCK = f"SELECT due_at FROM {HINTS} WHERE partition = $1 AND queue = $2 FOR UPD
 _TRY_LOCK = f"{_LOCK} SKIP LOCKED"
 
 _FIRST_DUE = f"FROM jobs WHERE {_OF_QUEUE} AND {READY} <= $3::bigint ORDER BY {READY}"
-_COUNT_DUE = f"""
+_STATE = f"""
     SELECT lane, count(*) FROM (SELECT lane {_FIRST_DUE} LIMIT {MAX_DUE}) AS first GROUP BY lane
-"""
-
-_NEXT_CHANGE = f"""
-    SELECT LEAST(
+    UNION ALL SELECT NULL, LEAST(
         (SELECT {READY} FROM jobs WHERE {_OF_QUEUE} AND {READY} > $3::bigint
          ORDER BY {READY} LIMIT 1),
         (SELECT min(lease_until) FROM jobs WHERE {_LIVE})
     )
 """
-"""When the next job is due, or the next lease ends and its lane may give another."""
+"""The first due jobs by their lanes; and, without a lane, when the next job is due, or the next
+lease ends and its lane may give another."""
 
 _DUE_LANES = f"SELECT DISTINCT lane FROM (SELECT lane {_FIRST_DUE} LIMIT {MAX_DUE}) AS first"
 
@@ -207,17 +205,17 @@ def choose_due_jobs(
     choice = _Choice(transaction, partition, request)
     statements: list[_Statement] = [
         (_LOCK if wait else _TRY_LOCK, choice.at[:2]),
-        (_COUNT_DUE, choice.at),
-        (_NEXT_CHANGE, choice.at),
+        (_STATE, choice.at),
     ]
     if backlog:
         statements.append(choice.walking)
     elif len(request.lane_overrides) <= MAX_OVERRIDES:
         statements.append(choice.among_due(request.lane_overrides))
-    locked, counts, [(change,)], *guessed = transaction.query_many(*statements)
+    locked, rows, *guessed = transaction.query_many(*statements)
     if not locked:
         return None
-    due = {_text(lane): int(count or 0) for lane, count in counts}
+    due = {_text(lane): int(count or 0) for lane, count in rows if lane is not None}
+    [change] = [at for lane, at in rows if lane is None]
     next_change = FOREVER if change is None else int(change)
     state = PartitionState(int(locked[0][0] or 0), next_change, due)
     first = None if backlog or not guessed else guessed[0]

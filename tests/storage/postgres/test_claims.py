@@ -23,10 +23,9 @@ from payments_core.storage.jobs import Job
 from payments_core.storage.port import Transaction
 from payments_core.storage.postgres.adapter import PostgresStorage
 from payments_core.storage.postgres.due_jobs import (
-    _COUNT_DUE,
-    _NEXT_CHANGE,
     _SELECT_DUE,
     _SELECT_OF_LANES,
+    _STATE,
     _WALK,
     MAX_OVERRIDES,
 )
@@ -129,8 +128,7 @@ def test_a_long_queue_behind_one_lane_is_not_read_through(
     here = (OTHER_PARTITION, QUEUE, NOW)
     choice = (*here, 40, 1, [], [], [])
     statements = [
-        _with_values(_COUNT_DUE, here),
-        _with_values(_NEXT_CHANGE, here),
+        _with_values(_STATE, here),
         _with_values(_SELECT_DUE, choice),
         _with_values(_SELECT_OF_LANES, (*choice, lanes)),
         _with_values(_WALK, (*here, 72)),
