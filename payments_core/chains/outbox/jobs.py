@@ -12,7 +12,8 @@ The life of one transfer, and what a crash at each point leaves:
    change that needs it. A crash before leaves nothing, a crash after leaves a job that is due. The
    owner may still withdraw the intent, until a nonce is reserved; then the send job finds nothing
    to send. A release whose receipt was undone is withdrawn until its bytes are stored.
-2. The nonce. `Outbox.ensure_signed` reserves the sender's next nonce in a commit of its own. A
+2. The nonce. `Outbox.ensure_signed` reserves the sender's next nonce in a commit of its own, or
+   with the bytes, where this process has stored the last ones of that sender (`signing.py`). A
    crash leaves a reserved nonce: the job runs again and signs the same intent for the same nonce.
    If another transfer is sent before that, or a release is withdrawn, that one gets the nonce, and
    the job reserves the next. So nothing is signed but in its own turn, to be offered at once.

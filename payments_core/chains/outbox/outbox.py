@@ -1,13 +1,14 @@
 """The outbox: our own transactions, each sent exactly once whatever happens in between.
 
 Insert the intent with the decision that needs it; reserve a nonce of the environment's sender;
-sign; store the signed bytes; only then broadcast those bytes, again and again if need be. A crash
-before the bytes are stored signs the same intent again for the same nonce. An intent can be
-withdrawn until a nonce is reserved, and one whose funds are gone until its bytes are stored; not
-after. Nonce n + 1 is never signed before nonce n has its bytes: a transfer takes the nonce of
-one before it that was never signed. Nothing is signed while the
-chain knows transactions of the sender that the storage does not know (`lost.py`), or while the
-transfer that brought its funds is not final (`OutboundTransfer.funded_by`).
+sign; store the signed bytes; only then broadcast those bytes, again and again if need be. (Of a
+busy sender the nonce is reserved with the bytes: `signing.py`.) A crash before the bytes are stored
+signs the same intent again, for the same nonce if it was reserved. An intent can be withdrawn
+until a nonce is reserved, and one whose funds are gone until its bytes are stored; not after.
+Nonce n + 1 is never signed before nonce n has its bytes: a transfer takes the nonce of one before
+it that was never signed. Nothing is signed while the chain knows transactions of the sender that
+the storage does not know (`lost.py`), or while the transfer that brought its funds is not final
+(`OutboundTransfer.funded_by`).
 
 What is in no block for long is signed again with higher fees, for the same nonce
 (`rebroadcast.py`). Of all versions for a nonce the chain takes one; which one, only the chain can
@@ -26,7 +27,6 @@ from payments_core.chains.judge import ExpectedTransfer, Reason, judge, with_con
 from payments_core.chains.outbox.inclusion import (
     NonceSearch,
     NonceView,
-    encode_signed,
     load_signed_versions,
     look_up_each,
     look_up_versions,
@@ -50,15 +50,13 @@ from payments_core.chains.outbox.record import (
     TransferToWatch,
     load_transfer,
     lock_transfer,
-    new_return_address,
-    to_intent,
 )
+from payments_core.chains.outbox.signing import TransferSigner
 from payments_core.chains.port import (
     Chain,
     ChainUnavailable,
     Heads,
     SignedTransaction,
-    SignerRefused,
 )
 from payments_core.chains.scanner import get_scanned_height
 from payments_core.engine.decision import Decision, WorkerAuthority
@@ -95,6 +93,7 @@ class Outbox:
         self._on_sent = on_sent
         self._rebroadcaster = Rebroadcaster(ports)
         self._lost = LostTransactions(ports)
+        self._signer = TransferSigner(ports, chains)
 
     def broadcast(
         self, authority: WorkerAuthority, outgoing_id: str, known: OutboundTransfer | None = None
@@ -261,6 +260,8 @@ class Outbox:
                 return known
             if known.raw is None and known.funded_by is not None:
                 self._require_final(authority, known.funded_by)
+            elif takes_over and (signed := self._signer.sign_next(authority, known, sender)):
+                return signed
             try:
                 reserved = self._reserve(authority, sender_id, known, sender, takes_over)
             except SignerKeyChanged:
@@ -276,7 +277,7 @@ class Outbox:
                     authority, self._chains[chain_id], outgoing, reserved.sender, reserved.former
                 )
             if outgoing.status == "reserved":
-                outgoing = self._sign(authority, outgoing)
+                outgoing = self._signer.sign(authority, outgoing)
             if outgoing.raw is not None:
                 return outgoing
             takes_over = False
@@ -308,47 +309,6 @@ class Outbox:
             ),
             reads=nonce_reads(sender_id, known, sender),
         )
-
-    def _sign(self, authority: WorkerAuthority, outgoing: OutboundTransfer) -> OutboundTransfer:
-        assert outgoing.slot is not None
-        chain = self._chains[outgoing.chain_id]
-        newest = chain.heads().latest.number
-        intent = to_intent(authority.partition, outgoing)
-        try:
-            signed = chain.prepare(intent, outgoing.slot)
-        except SignerRefused as error:  # its nonce waits for it, and all after it
-            _log.critical(
-                "ALARM: the signer refused %s of %s: %s", outgoing.id, authority.partition, error
-            )
-            raise ChainUnavailable("the signer refused") from error
-
-        def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[OutboundTransfer]:
-            current = lock_transfer(tx, outgoing.id)
-            slot = (outgoing.sender_id, outgoing.slot)
-            if current.status != "reserved" or (current.sender_id, current.slot) != slot:
-                # Another worker was faster, and its bytes are the ones; or it was withdrawn.
-                return Decision(current)
-            if current.funded_by and lock_transfer(tx, current.funded_by).block_number is None:
-                raise ChainUnavailable("a reorg undid the transfer that brought its funds")
-            stored = attrs.evolve(
-                current,
-                status="signed",
-                transaction_hash=signed.hash,
-                raw=encode_signed(signed),
-                signed_at=self._clock.now(),
-                signed_above=newest,
-            )
-            watched = new_return_address(
-                id_sequence.issue("deposit_address"),
-                current,
-                chain.find_payer(intent),
-                now=self._clock.now(),
-            )
-            return Decision(stored, inserts=(watched,) if watched else (), replaces=(stored,))
-
-        funded_by = (outgoing.funded_by,) if outgoing.funded_by else ()
-        locks = [Get(OutboundTransfer, id, "exclusive") for id in (outgoing.id, *funded_by)]
-        return self._committer.commit(authority, decide, reads=locks)
 
     def _require_final(self, authority: WorkerAuthority, outgoing_id: str) -> None:
         """Raise ChainUnavailable where a transfer has moved nothing in a final block, whatever was

@@ -1,0 +1,185 @@
+"""The next transfer of a busy sender: its nonce is reserved in the commit that stores its bytes."""
+
+from __future__ import annotations
+
+import attrs
+import pytest
+
+from payments_core.chains.outbox import signing
+from payments_core.chains.outbox.inclusion import encode_signed
+from payments_core.chains.outbox.nonces import get_sender_id
+from payments_core.chains.outbox.outbox import Outbox
+from payments_core.chains.outbox.record import OutboundTransfer, Sender
+from payments_core.chains.port import ChainUnavailable, SignerRefused
+from payments_core.storage.port import Storage, Transaction
+from tests.service.chains.outbox.test_signed_bytes import SCOPE, Signing, intend, stored
+from tests.service.stage import BASE, Stage
+from tests.service.world import write
+
+
+@pytest.fixture
+def stage(storage: Storage) -> Stage:
+    stage = Stage(storage)
+    stage.give(stage.vault, 1_000, "gift")
+    return stage
+
+
+@pytest.fixture
+def chain(stage: Stage) -> Signing:
+    return Signing(stage)
+
+
+@pytest.fixture
+def outbox(stage: Stage, chain: Signing) -> Outbox:
+    """An outbox that has stored the bytes of the sender's last transfer, `out_1`, itself."""
+    intend(stage, "out_1", "out_2", "out_3")
+    outbox = Outbox(stage.ports, {BASE: chain})
+    assert outbox.ensure_signed(SCOPE, BASE, "out_1") is not None
+    return outbox
+
+
+def change(stage: Stage, id: str, **fields: object) -> None:
+    def work(tx: Transaction) -> None:
+        outgoing = tx.get(OutboundTransfer, id, for_update=True)
+        assert outgoing is not None
+        tx.replace(attrs.evolve(outgoing, **fields))
+
+    write(stage.storage, "env_a", work)
+
+
+def slots(stage: Stage) -> list[tuple[str, int | None, str | None]]:
+    found = [stored(stage, id) for id in ("out_1", "out_2", "out_3")]
+    return [(one.status, one.slot, one.previous_id) for one in found]
+
+
+def test_nothing_is_reserved_while_it_is_signed(
+    stage: Stage, chain: Signing, outbox: Outbox
+) -> None:
+    seen: list[tuple[str, int | None]] = []
+
+    def look() -> None:
+        now = stored(stage, "out_2")
+        seen.append((now.status, now.slot))
+
+    chain.before = look
+    signed = outbox.ensure_signed(SCOPE, BASE, "out_2")
+    assert signed is not None
+    assert seen == [("queued", None)]
+    after = stored(stage, "out_2")
+    assert (after.status, after.slot, after.previous_id) == ("signed", 1, "out_1")
+    assert (after.transaction_hash, after.raw) == (signed.hash, encode_signed(signed))
+    assert chain.signed == ["out_1", "out_2"]
+
+
+def test_a_process_remembers_a_bounded_number_of_senders(
+    stage: Stage, chain: Signing, outbox: Outbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(signing, "MAX_REMEMBERED_SENDERS", 1)
+    seen: list[str] = []
+    for id in ("out_2", "out_3"):
+        chain.before = lambda id=id: seen.append(stored(stage, id).status)  # type: ignore[misc]
+        assert outbox.ensure_signed(SCOPE, BASE, id) is not None
+    assert seen == ["queued", "queued"], "the last one it does remember"
+
+
+def test_another_process_reserves_the_nonce_first(
+    stage: Stage, chain: Signing, outbox: Outbox
+) -> None:
+    """It cannot know whether the last transfer has its bytes."""
+    seen: list[str] = []
+    chain.before = lambda: seen.append(stored(stage, "out_2").status)
+    other = Outbox(stage.ports, {BASE: chain})
+    assert other.ensure_signed(SCOPE, BASE, "out_2") is not None
+    assert seen == ["reserved"]
+
+
+def test_what_is_withdrawn_while_it_is_signed_is_not_stored(
+    stage: Stage, chain: Signing, outbox: Outbox
+) -> None:
+    chain.before = lambda: change(stage, "out_2", status="withdrawn")
+    assert outbox.ensure_signed(SCOPE, BASE, "out_2") is None
+    assert slots(stage)[1] == ("withdrawn", None, None)
+    assert stored(stage, "out_2").raw is None
+    assert outbox.ensure_signed(SCOPE, BASE, "out_3") is not None
+    assert slots(stage)[2] == ("signed", 1, "out_1"), "the nonce was free"
+
+
+def test_it_is_signed_again_where_another_worker_took_the_nonce_meanwhile(
+    stage: Stage, chain: Signing, outbox: Outbox
+) -> None:
+    other = Outbox(stage.ports, {BASE: chain})
+    chain.before = lambda: other.ensure_signed(SCOPE, BASE, "out_3") and None  # type: ignore[assignment,return-value]
+    mine = outbox.ensure_signed(SCOPE, BASE, "out_2")
+    assert chain.signed == ["out_1", "out_3", "out_2", "out_2"]
+    assert slots(stage) == [
+        ("signed", 0, None), ("signed", 2, "out_3"), ("signed", 1, "out_1")
+    ]  # fmt: skip
+    assert mine is not None
+    assert stored(stage, "out_2").transaction_hash == mine.hash
+
+
+def test_it_gives_way_to_another_worker_that_is_about_to_sign(
+    stage: Stage, chain: Signing, outbox: Outbox
+) -> None:
+    """What that one has reserved and not signed has no bytes, and its nonce is taken over."""
+    other = Outbox(stage.ports, {BASE: chain})
+
+    def begin() -> None:
+        chain.before = die
+        with pytest.raises(ChainUnavailable):
+            other.ensure_signed(SCOPE, BASE, "out_3")
+
+    def die() -> None:
+        raise SignerRefused("the process died here")
+
+    chain.before = begin
+    assert outbox.ensure_signed(SCOPE, BASE, "out_2") is not None
+    assert slots(stage) == [("signed", 0, None), ("signed", 1, "out_1"), ("queued", None, None)]
+
+
+def test_a_refusal_keeps_the_nonce_reserved(stage: Stage, chain: Signing, outbox: Outbox) -> None:
+    def refuse() -> None:
+        chain.before = refuse
+        raise SignerRefused("too much")
+
+    chain.before = refuse
+    with pytest.raises(ChainUnavailable):
+        outbox.ensure_signed(SCOPE, BASE, "out_2")
+    assert slots(stage)[1] == ("reserved", 1, "out_1")
+
+
+def test_a_silent_chain_leaves_it_without_a_nonce(
+    stage: Stage, chain: Signing, outbox: Outbox
+) -> None:
+    def fall_silent() -> None:
+        raise ChainUnavailable("no answer")
+
+    chain.before = fall_silent
+    with pytest.raises(ChainUnavailable):
+        outbox.ensure_signed(SCOPE, BASE, "out_2")
+    assert slots(stage)[1] == ("queued", None, None)
+    assert outbox.ensure_signed(SCOPE, BASE, "out_2") is not None
+
+
+@pytest.mark.parametrize("when", ["before", "while"])
+def test_nothing_is_stored_where_transactions_of_the_sender_are_lost(
+    stage: Stage, chain: Signing, outbox: Outbox, when: str
+) -> None:
+    """The chain has shown more of its nonces than the storage knows: they are found out first."""
+
+    def lose() -> None:
+        def work(tx: Transaction) -> None:
+            sender = tx.get(Sender, get_sender_id(SCOPE, chain), for_update=True)
+            assert sender is not None
+            tx.replace(attrs.evolve(sender, seen_nonce=5))
+
+        write(stage.storage, "env_a", work)
+
+    if when == "before":
+        lose()
+    else:
+        chain.before = lose
+    with pytest.raises(ChainUnavailable):
+        outbox.ensure_signed(SCOPE, BASE, "out_2")
+    assert stored(stage, "out_2").raw is None
+    assert chain.signed == ["out_1", *(["out_2"] if when == "while" else [])]
