@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import math
 import socket
 import struct
 import sys
@@ -66,7 +67,8 @@ class Connection(HTTPChannel):  # type: ignore[misc]
 
     def __init__(self, *args: Any, **more: Any) -> None:
         self.waits_since: float = time.monotonic()
-        """When it became the client's turn; slow bytes do not postpone it."""
+        """When it became the client's turn; slow bytes do not postpone it. Never while it is being
+        answered: the client may have its answer before the thread that sent it has noted that."""
         self._began: float | None = None
         """When the first byte of an incomplete request arrived."""
         self._unread = b""
@@ -176,15 +178,12 @@ class Connection(HTTPChannel):  # type: ignore[misc]
     def service(self) -> None:
         """Answer the request; in a thread of the pool."""
         _ANSWERING_CONNECTION.set(self)
+        self.waits_since = math.inf
         try:
             super().service()
         finally:
+            self.waits_since = time.monotonic()
             _ANSWERING_CONNECTION.set(None)
-        self.mark_waiting()
-
-    def mark_waiting(self) -> None:
-        """Note that it is the client's turn."""
-        self.waits_since = time.monotonic()
 
     def _flush_some(self, do_close: bool = True) -> bool:
         # The thread that answered and the loop may both be at it.
@@ -217,7 +216,8 @@ class Connection(HTTPChannel):  # type: ignore[misc]
     @property
     def is_clients_turn(self) -> bool:
         """Whether the server waits for the client: to send a request, or to read a response."""
-        return not self.requests and not (self._unread and not self.total_outbufs_len)
+        is_answered = self.requests or self.waits_since == math.inf
+        return not is_answered and not (self._unread and not self.total_outbufs_len)
 
     def enforce_timeouts(self, now: float, limits: ServerLimits) -> None:
         """Close the connection if the client exceeded a timeout."""

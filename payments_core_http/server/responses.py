@@ -66,11 +66,6 @@ class ResponseTask(WSGITask):  # type: ignore[misc]
         has_end = self.content_length is not None or not self.has_body
         return not (is_wanted and has_end) or self.channel.server.is_stopping
 
-    def finish(self) -> None:
-        """All of it is made: from now on the client is waited for."""
-        super().finish()
-        self.channel.mark_waiting()
-
 
 class RefusalTask(ErrorTask):  # type: ignore[misc]
     """Answers in our own shape what no application has seen."""
