@@ -28,7 +28,8 @@ def decide_in_turn(
 ) -> dict[str, Decision[Any]]:
     """A decision for each job by its id, for `Committer.finish_all`.
 
-    What `decide` raises comes out, and nothing is committed.
+    What `decide` raises comes out, and nothing is committed. An AssertionError says that a decision
+    rests on what another has changed without having read it here.
     """
     ahead = _TransactionAhead(tx)
     decisions: dict[str, Decision[Any]] = {}
@@ -50,9 +51,12 @@ class _TransactionAhead:
         self._tx = tx
         self._changed: dict[_Key, Record | None] = {}
         self._inserted: set[_Key] = set()
+        self._read: set[_Key] = set()
+        """What the decision that is being made has asked for."""
 
     def get(self, kind: type[R], id: str, *, for_update: bool = False) -> R | None:
         key = (kind, id)
+        self._read.add(key)
         if key in self._changed:
             return cast("R | None", self._changed[key])
         return self._tx.get(kind, id, for_update=for_update)
@@ -60,6 +64,7 @@ class _TransactionAhead:
     def get_many(
         self, kind: type[R], ids: Collection[str], *, for_update: bool = False
     ) -> Mapping[str, R]:
+        self._read |= {(kind, id) for id in ids}
         wanted = [id for id in sorted(ids) if (kind, id) not in self._changed]
         read = self._read_many(kind, wanted, for_update=for_update)
         known = {id: self._changed[kind, id] for id in ids if (kind, id) in self._changed}
@@ -71,11 +76,21 @@ class _TransactionAhead:
         return self._tx.find(kind, *args, **more)
 
     def hold(self, record: Record) -> None:
-        if _key_of(record) not in self._changed:  # what is changed is locked
+        if _key_of(record) in self._changed:  # what is changed is locked
+            self._require_current(record)
+        else:
             self._tx.hold(record)
 
     def add(self, decision: Decision[Any]) -> None:
-        """The next decisions see this one."""
+        """The next decisions see this one. Raises AssertionError where it has not seen another."""
+        for record in decision.holds:
+            if _key_of(record) in self._changed:
+                self._require_current(record)
+        for record in (*decision.inserts, *decision.replaces, *decision.deletes):
+            key = _key_of(record)
+            if key in self._changed and key not in self._read:
+                raise AssertionError(f"a decision overwrites what another made of {record.id}")
+        self._read.clear()
         for record in decision.inserts:
             self._inserted.add(_key_of(record))
         for record in (*decision.inserts, *decision.replaces):
@@ -99,6 +114,10 @@ class _TransactionAhead:
             ),
             deletes=tuple(one for one in decision.deletes if _key_of(one) not in inserted),
         )
+
+    def _require_current(self, record: Record) -> None:
+        if self._changed[_key_of(record)] != record:
+            raise AssertionError(f"a decision relies on {record.id} as it was before another")
 
     def _read_many(self, kind: type[R], ids: Sequence[str], *, for_update: bool) -> Mapping[str, R]:
         if for_update:

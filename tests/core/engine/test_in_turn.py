@@ -141,6 +141,41 @@ def test_no_decision_looks_for_records_of_a_kind_that_another_has_changed() -> N
     assert len(bench.jobs()) == 2
 
 
+def test_no_decision_overwrites_what_another_made_of_a_record_unseen() -> None:
+    """By itself it would be refused: the record has another version by then."""
+    bench = Bench()
+    fill(bench, Purse(id="purse"))
+    known = purse(bench)
+    assert known is not None
+
+    def add(tx: Transaction, id_sequence: IdSequence, item: ClaimedJob) -> Decision[None]:
+        return Decision(None, replaces=(attrs.evolve(known, amount=known.amount + 1),))
+
+    with pytest.raises(AssertionError, match="purse"):
+        commit(bench, "ab", add)
+    assert state(bench) == (0, 1)
+
+
+@pytest.mark.parametrize("when", ["in the transaction", "in the decision"])
+def test_no_decision_relies_on_a_record_as_it_was_before_another(when: str) -> None:
+    bench = Bench()
+    fill(bench, Purse(id="purse"))
+    known = purse(bench)
+    assert known is not None
+
+    def decide(tx: Transaction, id_sequence: IdSequence, item: ClaimedJob) -> Decision[None]:
+        if item.job.subject == "a":
+            return Decision(None, replaces=(attrs.evolve(locked(tx), amount=1),))
+        if when == "in the transaction":
+            tx.hold(known)
+            return Decision(None)
+        return Decision(None, holds=(known,))
+
+    with pytest.raises(AssertionError, match="purse"):
+        commit(bench, "ab", decide)
+    assert state(bench) == (0, 1)
+
+
 def test_what_a_decision_raises_leaves_nothing_of_the_others() -> None:
     bench = Bench()
     fill(bench, Purse(id="purse"))
