@@ -319,6 +319,7 @@ class TestOnARealNode:
         moved = send(world)
         world.run()
         backup = Backup(world)
+        world.chain.mine(300)
         world.service = world.restarted()
         world.advance(1)
         world.chain.mine(300)
@@ -330,7 +331,8 @@ class TestOnARealNode:
             broadcast = Unsigned.broadcast
 
         look_through(world, Narrow(world.chain))
-        world.advance(600)
+        world.advance(30)  # a look a second: a search that advances is no silence
+        assert transfers(world)[-1].status == "signed"
         world.service = world.restarted()
         check_moved_once(world, moved, 2)
         [sender] = [one.record for one in scan_all(world.storage, Sender)]

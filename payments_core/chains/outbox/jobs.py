@@ -50,11 +50,12 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
 import attrs
 
 from payments_core.chains.backoff import back_off, poll_again
+from payments_core.chains.outbox.lost import SearchUnfinished
 from payments_core.chains.outbox.outbox import Outbox
 from payments_core.chains.outbox.owners import (
     Doubt,
@@ -85,6 +86,8 @@ R = TypeVar("R", bound=Record)
 L = TypeVar("L")
 F = TypeVar("F")
 
+_Unsent = Doubt | Literal["searching"]
+"""Searching goes on soon, and is silence for the owner."""
 _NEXT_TWO = 2
 """The job that is run, and the one that follows."""
 
@@ -307,7 +310,7 @@ class TransferJobs:
 
     def _broadcast(
         self, authority: WorkerAuthority, transfer: TransferToSend
-    ) -> SignedTransaction | Doubt | None:
+    ) -> SignedTransaction | _Unsent | None:
         """The bytes that the chain has now, else why it has none; None if it was withdrawn."""
         try:
             outgoing = self._outbox.sign(authority, transfer.chain_id, transfer.id)
@@ -317,6 +320,8 @@ class TransferJobs:
                 if not self._outbox.is_known(authority, transfer.id):
                     return "absent"
                 return self._outbox.ensure_signed(authority, transfer.chain_id, transfer.id)
+        except SearchUnfinished:
+            return "searching"
         except ChainUnavailable:
             return "silent"
         try:
@@ -325,12 +330,17 @@ class TransferJobs:
             return "lost"
 
     def _try_again(
-        self, owner: TransferOwner[R], claimed: ClaimedJob, record: R, doubt: Doubt
+        self, owner: TransferOwner[R], claimed: ClaimedJob, record: R, why: _Unsent
     ) -> None:
         """Keep the job, with what its owner commits meanwhile; or end it, if the owner has."""
         now = self._clock.now()
-        again: Decision[None] = Decision(None, next_run_at=now, made_no_progress=True)
-        later = again if doubt == "absent" else back_off(claimed.job, now)
+        doubt: Doubt = "silent" if why == "searching" else why
+        if why == "absent":
+            later: Decision[None] = Decision(None, next_run_at=now, made_no_progress=True)
+        elif why == "searching":
+            later = poll_again(now)
+        else:
+            later = back_off(claimed.job, now)
 
         def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[None]:
             change = None

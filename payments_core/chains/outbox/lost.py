@@ -54,6 +54,10 @@ _ALARM_INTERVAL_MS = 15 * MINUTE
 _log = logging.getLogger(__name__)
 
 
+class SearchUnfinished(ChainUnavailable):
+    """Some of the blocks were searched, and how far that came is stored: the next look goes on."""
+
+
 class LostTransactions:
     """Compares a sender with the chain before a transfer of it is signed."""
 
@@ -166,7 +170,7 @@ class LostTransactions:
             searched = last
         stored = self._store_search(authority, lost, outgoing, searched)
         if searched < lost.last:
-            raise ChainUnavailable(f"blocks up to {lost.last} are searched for {outgoing.id}")
+            raise SearchUnfinished(f"blocks up to {lost.last} are searched for {outgoing.id}")
         return stored
 
     def _close(
