@@ -64,6 +64,8 @@ if TYPE_CHECKING:
     from payments_core.service import PaymentsService
 
 DEFAULT_THREADS = 8
+ENVIRONMENT_KEY = "payments_core.environment"
+"""Where the WSGI environment tells the server whose request it was; None if nobody's."""
 
 
 def create_app(
@@ -334,6 +336,7 @@ class Pipeline:
         with observe(self._observer, request, req.env):
             reply = self._respond(place, req, context, answer, render_error)
             request.status = reply.status
+            req.env[ENVIRONMENT_KEY] = request.environment_id
             self._send(reply, context, req, resp)
 
     def _respond(

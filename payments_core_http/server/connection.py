@@ -40,6 +40,7 @@ from payments_core_http.server.limits import (
 )
 from payments_core_http.server.responses import RefusalTask, RequestTimeout, ResponseTask
 from payments_core_http.server.selector import EVENT_READ, EVENT_WRITE, SocketSelector, Waker
+from payments_core_http.server.turns import Callers
 from payments_core_http.wire.request_body import MAX_BODY_BYTES
 
 MAX_HEADER_BYTES = 16 * 1024
@@ -73,8 +74,7 @@ class Connection(HTTPChannel):  # type: ignore[misc]
         """When the first byte of an incomplete request arrived."""
         self._unread = b""
         """Pipelined requests: they are read after the previous one is answered."""
-        self._ends = False
-        self._lingers = False
+        self._ends = self._lingers = False
         self.interest = 0
         super().__init__(*args, **more)
 
@@ -211,7 +211,8 @@ class Connection(HTTPChannel):  # type: ignore[misc]
     @property
     def caller(self) -> str:
         """Who makes the request to answer."""
-        return self.requests[0].name_caller(self.addr[0])  # type: ignore[no-any-return]
+        server: ConnectionServer = self.server
+        return server.callers.name(self.requests[0].headers, self.addr[0])
 
     @property
     def is_clients_turn(self) -> bool:
@@ -275,7 +276,7 @@ class ConnectionServer(TcpWSGIServer):  # type: ignore[misc]
             431: HeadersTooLarge(MAX_HEADER_BYTES),
             501: UnsupportedTransferCoding(),
         }
-        self.limits = limits
+        self.limits, self.callers = limits, Callers()
         self._looks_at = self._accepts_at = self._warns_at = 0.0
         self.is_stopping = False
         """Whether the server is stopping: every response then closes its connection."""

@@ -16,8 +16,6 @@ from waitress.buffers import OverflowableBuffer
 from waitress.parser import HTTPRequestParser, ParsingError
 from waitress.utilities import BadRequest
 
-from payments_core_http.server.turns import name_caller
-
 _TOKEN = rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+"
 _REQUEST_LINE = re.compile(rb"([!#$%&'*+\-.^_`|~0-9A-Z]+) ([!-~\x80-\xff]+) HTTP/1\.([01])")
 _FIELD = re.compile(rb"(" + _TOKEN + rb"):([\t -~\x80-\xff]*)")
@@ -42,10 +40,6 @@ class IncomingRequest(HTTPRequestParser):  # type: ignore[misc]
     def __init__(self, settings: Any, keep: Callable[[bytes], None]) -> None:
         super().__init__(settings)
         self._keep = keep
-
-    def name_caller(self, peer: str) -> str:
-        """Who makes it, as far as its head was read."""
-        return name_caller(self.headers, peer)
 
     def received(self, data: bytes) -> int:
         """How many of the bytes were taken; all of them where they end the request."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from waitress.task import ErrorTask, WSGITask
 from waitress.utilities import BadRequest, build_http_date
 
+from payments_core_http.app import ENVIRONMENT_KEY
 from payments_core_http.errors import InternalError, encode_error, status_of
 
 if TYPE_CHECKING:
@@ -57,6 +58,13 @@ class ResponseTask(WSGITask):  # type: ignore[misc]
         lines = [f"{name}: {value}" for name, value in headers]
         head = "\r\n".join([f"HTTP/{self.version} {self.status}", *lines])
         return f"{head}\r\n\r\n".encode("latin-1")
+
+    def finish(self) -> None:
+        """All of it is made: whose it was is known from now on."""
+        super().finish()
+        environment = self.environ.get(ENVIRONMENT_KEY)
+        if environment is not None:
+            self.channel.server.callers.learn(self.request.headers, environment)
 
     def _is_last(self) -> bool:
         """Whether the connection ends with this answer: its client or the server wants that, or

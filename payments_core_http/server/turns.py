@@ -14,6 +14,8 @@ from typing import Generic, TypeVar
 T = TypeVar("T")
 
 _MAX_KEY_CHARACTERS = 400
+_MAX_TOKENS = 10_000
+"""So many are remembered; then they are learned again."""
 
 
 class Turns(Generic[T]):
@@ -52,21 +54,43 @@ class Turns(Generic[T]):
         return sum(map(len, self._by_caller.values()))
 
 
-def name_caller(headers: Mapping[str, str], peer: str) -> str:
-    """Who calls, as far as the headers say without a look at the storage.
+class Callers:
+    """Names who calls, as far as it is known without a look at the storage.
 
-    The app id of a server key, whatever is beside it; another credential as it is; without one the
-    address, as the last proxy has written it down. A caller who invents credentials has more
-    turns, and each of them is a refusal, which takes no time.
+    A server key is its app id, whatever is beside it; a token that was used before is the
+    environment that it opened then; everybody else is an address, as the last proxy has written it
+    down. So tokens give nobody more turns, nor do credentials that somebody invents: an app id has
+    a turn of its own, but the refusal that it gets takes no time.
     """
+
+    def __init__(self) -> None:
+        self._environments: dict[int, str] = {}
+        """By the hash of the token, which is not kept."""
+
+    def name(self, headers: Mapping[str, str], peer: str) -> str:
+        """Who makes a request with these headers, on a connection from that address."""
+        scheme, credential = _read_credential(headers)
+        if scheme == "basic":
+            try:
+                decoded = binascii.a2b_base64(credential[:_MAX_KEY_CHARACTERS])
+            except (binascii.Error, ValueError):
+                decoded = b""
+            return "app " + decoded.partition(b":")[0].decode("latin-1")
+        environment = self._environments.get(hash(credential)) if scheme else None
+        if environment is not None:
+            return "environment " + environment
+        forwarded = headers.get("X_FORWARDED_FOR", "").rpartition(",")[2].strip()
+        return f"{peer} {forwarded[:_MAX_KEY_CHARACTERS]}"
+
+    def learn(self, headers: Mapping[str, str], environment: str) -> None:
+        """A request with these headers was one of that environment."""
+        scheme, credential = _read_credential(headers)
+        if scheme and scheme != "basic":
+            if len(self._environments) >= _MAX_TOKENS:
+                self._environments.clear()
+            self._environments[hash(credential)] = environment
+
+
+def _read_credential(headers: Mapping[str, str]) -> tuple[str, str]:
     scheme, _, credential = headers.get("AUTHORIZATION", "").strip().partition(" ")
-    if scheme.lower() == "basic":
-        try:
-            decoded = binascii.a2b_base64(credential.strip()[:_MAX_KEY_CHARACTERS])
-        except (binascii.Error, ValueError):
-            decoded = b""
-        return "app " + decoded.partition(b":")[0].decode("latin-1")
-    if scheme:
-        return "token " + credential.strip()[:_MAX_KEY_CHARACTERS]
-    forwarded = headers.get("X_FORWARDED_FOR", "").rpartition(",")[2].strip()
-    return f"{peer} {forwarded[:_MAX_KEY_CHARACTERS]}"
+    return scheme.lower(), credential.strip()

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import urllib.request
 from base64 import b64encode
 
 import pytest
 
-from payments_core_http.server.turns import name_caller
+from payments_core_http.server import turns
+from payments_core_http.server.server import Server
+from payments_core_http.server.turns import Callers
+from tests.http.door import Door
 
 PEER = "192.0.2.1"
 
@@ -21,25 +25,23 @@ def basic(text: str) -> str:
         ({"AUTHORIZATION": basic("app_1:sk_a")}, {"AUTHORIZATION": basic("app_1:sk_b")}),
         ({"AUTHORIZATION": basic("app_1:sk")}, {"AUTHORIZATION": basic("app_1:sk").lower()[:6]
                                                + " " + basic("app_1:sk")[6:]}),
-        ({"AUTHORIZATION": "Bearer t"}, {"AUTHORIZATION": "bearer  t "}),
+        ({"AUTHORIZATION": "Bearer new"}, {"AUTHORIZATION": "Bearer newer"}),
         ({"X_FORWARDED_FOR": "10.0.0.1, 198.51.100.7"}, {"X_FORWARDED_FOR": "198.51.100.7"}),
         ({}, {"ACCEPT": "*/*"}),
     ],
 )  # fmt: skip
 def test_the_same_caller_has_one_turn(one: dict[str, str], other: dict[str, str]) -> None:
-    assert name_caller(one, PEER) == name_caller(other, PEER)
+    assert Callers().name(one, PEER) == Callers().name(other, PEER)
 
 
 def test_different_callers_have_their_own_turns() -> None:
     found = [
-        name_caller(headers, PEER)
+        Callers().name(headers, PEER)
         for headers in (
             {},
             {"X_FORWARDED_FOR": "198.51.100.7"},
             {"AUTHORIZATION": basic("app_1:sk")},
             {"AUTHORIZATION": basic("app_2:sk")},
-            {"AUTHORIZATION": "Bearer app_1"},
-            {"AUTHORIZATION": "Bearer other"},
         )
     ]
     assert len(set(found)) == len(found)
@@ -47,4 +49,36 @@ def test_different_callers_have_their_own_turns() -> None:
 
 @pytest.mark.parametrize("text", ["Basic", "Basic !", "Basic é\xff", " ", "Basic " + "A" * 9_999])
 def test_any_header_names_somebody(text: str) -> None:
-    assert name_caller({"AUTHORIZATION": text}, PEER)
+    assert Callers().name({"AUTHORIZATION": text}, PEER)
+
+
+def test_tokens_of_an_environment_share_its_turn_once_they_are_known() -> None:
+    callers = Callers()
+    tokens = [{"AUTHORIZATION": f"Bearer {name}"} for name in ("one", "two", "theirs")]
+    for headers, environment in zip(tokens, ["env_1", "env_1", "env_2"], strict=True):
+        callers.learn(headers, environment)
+    one, two, theirs = (callers.name(headers, PEER) for headers in tokens)
+    assert one == two
+    assert len({one, theirs, callers.name({}, PEER)}) == 3
+    assert callers.name({"AUTHORIZATION": "bearer  one "}, "192.0.2.2") == one
+
+
+def test_a_bounded_number_of_tokens_is_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(turns, "_MAX_TOKENS", 2)
+    callers = Callers()
+    for name in ("a", "b", "c"):
+        callers.learn({"AUTHORIZATION": f"Bearer {name}"}, "env_1")
+    assert callers.name({"AUTHORIZATION": "Bearer c"}, PEER) == "environment env_1"
+    assert callers.name({"AUTHORIZATION": "Bearer a"}, PEER) == callers.name({}, PEER)
+
+
+def test_the_server_learns_whose_a_token_is() -> None:
+    door = Door()
+    token = door.access_token(permissions=["payments:read"])
+    with Server(door.app, door.service.ports.identifiers) as server:
+        headers = {"Authorization": f"Bearer {token}"}
+        asked = urllib.request.Request(f"{server.url}/v2/client/me/payments", headers=headers)
+        with urllib.request.urlopen(asked) as answer:
+            assert answer.status == 200
+        named = server._waitress.callers.name({"AUTHORIZATION": f"Bearer {token}"}, PEER)
+    assert named.startswith("environment env_")
