@@ -2,9 +2,9 @@
 
 A request that works holds the interpreter lock, and gives it up at each statement of SQLite. Eight
 that work then take it from one another some twenty times in each request, which costs as much as
-the request. Eight that wait, for a disk, a database or a chain, cost nothing. So as many threads
-take requests as there are, until they are seen to work together: then one less, and again, down to
-one; and one more wherever requests wait while the processor does not work.
+the request. Eight that wait, for a disk, a database or a chain, cost nothing. So one thread takes
+requests, and one more wherever requests wait while the processor does not work; where several are
+seen to work together, one less, and again, down to one.
 
 No thread is the server's loop for ever. The one that attends to the sockets takes a request that
 came and answers it itself, since to hand it to another thread and back costs as much as a quick
