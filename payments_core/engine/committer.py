@@ -20,7 +20,6 @@ from payments_core.engine.decision import (
     LeaseLost,
     WorkerAuthority,
 )
-from payments_core.engine.events import Event
 from payments_core.engine.fan_out import new_fan_outs
 from payments_core.engine.idempotency.record import (
     RETENTION_MS,
@@ -325,16 +324,16 @@ class Committer:
             replaces, deletes = (
                 (replaces, (*deletes, job)) if after is None else ((*replaces, after), deletes)
             )
-        return RowChanges(inserts, replaces, deletes)
+        return RowChanges(inserts, replaces, deletes, events)
 
     def _fan_outs(
         self, authority: CommitAuthority, written: Sequence[RowChanges], id_sequence: IdSequence
     ) -> RowChanges:
         """The jobs that make the deliveries of all events of a commit."""
-        events = [row for one in written for row in one.inserts if isinstance(row, Event)]
+        events = [event for one in written for event in one.told]
         fan_outs = new_fan_outs(authority.partition, events, self._clock.now())
         jobs = [build_job(authority, job, id_sequence.issue("job")) for job in fan_outs]
-        return RowChanges(jobs, (), ())
+        return RowChanges(jobs)
 
     def _committed_attempt(
         self, authority: CommitAuthority, unanswered: list[_Attempt[T]], claimed: ClaimedJob | None

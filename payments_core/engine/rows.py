@@ -20,9 +20,12 @@ from payments_core.storage.records import Record
 class RowChanges:
     """The rows of a decision."""
 
-    inserts: Sequence[Record]
-    replaces: Sequence[Record]
-    deletes: Sequence[Record]
+    inserts: Sequence[Record] = ()
+    replaces: Sequence[Record] = ()
+    deletes: Sequence[Record] = ()
+    told: Sequence[Event] = ()
+    """Those of its inserts that endpoints are to hear. An event that a decision inserts itself, as
+    a test of one endpoint, is not among them."""
 
 
 def write_rows(

@@ -36,14 +36,14 @@ from payments_core.storage.maintenance import scan_all
 from payments_core.storage.port import SIMULATED
 from payments_core.storage.records import R, Record
 from payments_core.tenants.client_sessions.record import ClientSession
-from payments_core.webhooks.record import Delivery
+from payments_core.webhooks.record import Delivery, Endpoint
 from tests.service.model.mirror import Commit, Mirror
 from tests.service.model.onchain import ChainIndex
 
 KINDS: tuple[type[Record], ...] = (
     Account, ClientSession, Vault, VaultBalance, DepositAddress, Deposit, Payment, Option,
     DirectOption, FundingOperation, Receipt, JournalEntry, Refund, OutboundTransfer, Sender, Event,
-    Delivery,
+    Delivery, Endpoint,
     StoredResponse, Job, SimulatedTransaction, SimulatedBalance, SimulatedSender,
 )  # fmt: skip
 LIVE: Mapping[type[Record], tuple[str, ...]] = {

@@ -46,7 +46,7 @@ def test_a_seed_is_the_same_life_again() -> None:
 def test_a_sender_that_offers_nothing_again_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Rebroadcaster, "push", lambda *_, **__: None)
     monkeypatch.setattr(life, "MAX_ROUNDS", 12)
-    lives = (live(seed, STEPS) for seed in (6, 7, 8))  # not every life loses a transaction
+    lives = (live(seed, STEPS) for seed in (4, 2, 10))  # not every life loses a transaction
     assert any("is executing" in said for life_ in lives for said in life_.violations)
 
 

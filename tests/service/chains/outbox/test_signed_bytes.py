@@ -170,10 +170,11 @@ def test_two_live_workers_do_not_take_one_nonce_from_each_other_for_ever(stage: 
 
     with ThreadPoolExecutor(2) as pool:
         signed = list(pool.map(sign, ("out_1", "out_2")))
-    assert sorted(signed) == [False, True]
-    assert chain.begun == 2
-    late = "out_1" if not signed[0] else "out_2"
-    assert sign(late)
+    assert any(signed)
+    # If it comes back only when the other one has its bytes, it signs once more, at the next nonce.
+    assert chain.begun == (3 if all(signed) else 2)
+    if not all(signed):
+        assert sign("out_1" if not signed[0] else "out_2")
     assert sorted(
         (stored(stage, id).slot, stored(stage, id).status) for id in ("out_1", "out_2")
     ) == [(0, "signed"), (1, "signed")]
