@@ -29,7 +29,7 @@ from tests.service.world import USDC
 ADDRESSES = 20
 BLOCKS = 400
 KILLS = 8
-FOUND = BLOCKS // 5
+FOUND = BLOCKS // 6
 """So many transfers there are at least to be found, each by a commit of its own."""
 
 LIFE_S = 60.0
