@@ -29,7 +29,7 @@ from tests.service.world import USDC
 ADDRESSES = 20
 BLOCKS = 400
 KILLS = 8
-FOUND = BLOCKS // 6
+FOUND = BLOCKS // 5
 """So many transfers there are at least to be found, each by a commit of its own."""
 
 LIFE_S = 60.0
@@ -60,7 +60,7 @@ def make_blocks(node: Node, watched: Watched, chance: random.Random) -> None:
     """Blocks with a transfer here and there, to some of the addresses or to a stranger."""
     batch = node.create(load_contract("Batch").creation)
     node.do(PAYER, USDC.address, calls.transfer(batch, 10**9))
-    for _ in range(BLOCKS // 4):
+    for _ in range(BLOCKS // 3):  # one transfer in each on average, so more than FOUND
         first, second = chance.sample(watched.addresses, 2)
         what = chance.choice(("one", "one", "nothing", "two", "a stranger's"))
         if what == "two":

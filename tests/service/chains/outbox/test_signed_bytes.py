@@ -149,6 +149,11 @@ class TakingTurns(Signing):
             )
         return super().prepare(intent, slot)
 
+    def wait_until_begun(self) -> None:
+        """Wait until a worker signs."""
+        with self._turn:
+            assert self._turn.wait_for(lambda: self.begun, timeout=30)
+
     def end(self) -> None:
         with self._turn:
             self.ended += 1
@@ -169,12 +174,14 @@ def test_two_live_workers_do_not_take_one_nonce_from_each_other_for_ever(stage: 
             chain.end()
 
     with ThreadPoolExecutor(2) as pool:
-        signed = list(pool.map(sign, ("out_1", "out_2")))
-    assert any(signed)
-    # If it comes back only when the other one has its bytes, it signs once more, at the next nonce.
-    assert chain.begun == (3 if all(signed) else 2)
-    if not all(signed):
-        assert sign("out_1" if not signed[0] else "out_2")
+        first = pool.submit(sign, "out_1")
+        chain.wait_until_begun()  # or the other one may be done before it signs
+        second = pool.submit(sign, "out_2")
+        signed = [first.result(), second.result()]
+    assert sorted(signed) == [False, True]
+    assert chain.begun == 2
+    late = "out_1" if not signed[0] else "out_2"
+    assert sign(late)
     assert sorted(
         (stored(stage, id).slot, stored(stage, id).status) for id in ("out_1", "out_2")
     ) == [(0, "signed"), (1, "signed")]
