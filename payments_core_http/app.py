@@ -20,7 +20,12 @@ from payments_core.payments.checkout.public import require_origin_allowed
 from payments_core.tenants.authorization import require_product
 from payments_core.tenants.idempotency import answer_once
 from payments_core_http import cors
-from payments_core_http.authentication import CHALLENGES, authenticate, find_admitted_origin
+from payments_core_http.authentication import (
+    CHALLENGES,
+    authenticate,
+    find_admitted_origin,
+    name_environment,
+)
 from payments_core_http.browser_sessions import read_cookies
 from payments_core_http.calls import ApiCall
 from payments_core_http.dashboard import routes as dashboard
@@ -64,8 +69,6 @@ if TYPE_CHECKING:
     from payments_core.service import PaymentsService
 
 DEFAULT_THREADS = 8
-ENVIRONMENT_KEY = "payments_core.environment"
-"""Where the WSGI environment tells the server whose request it was; None if nobody's."""
 
 
 def create_app(
@@ -336,7 +339,7 @@ class Pipeline:
         with observe(self._observer, request, req.env):
             reply = self._respond(place, req, context, answer, render_error)
             request.status = reply.status
-            req.env[ENVIRONMENT_KEY] = request.environment_id
+            name_environment(req.env, request.credential, request.environment_id)
             self._send(reply, context, req, resp)
 
     def _respond(

@@ -36,6 +36,10 @@ _BEARER = re.compile(r"bearer +([A-Za-z0-9._~+/=-]+)", re.ASCII | re.IGNORECASE)
 _BASIC_APP_ID = re.compile(r"([!-9;-~]+):?", re.ASCII)
 _BASIC_PAIR = re.compile(r"([!-9;-~]+):([!-~]+)", re.ASCII)
 
+ENVIRONMENT_KEY = "payments_core.environment"
+"""Where the WSGI environment tells the server which environment a bearer's token has opened."""
+_BEARER_CREDENTIALS = frozenset({"bearer_key", "client_token", "session_token"})
+
 CHALLENGES: Mapping[Credential, str] = {
     "server_key": 'Basic realm="payments", charset="UTF-8"',
     "bearer_key": "Bearer",
@@ -148,6 +152,14 @@ def authenticate(
     if route.with_payment_secret or may_have:
         return _add_payment_secret(service, caller, environment, environ, path_ids)
     return caller
+
+
+def name_environment(
+    environ: dict[str, Any], credential: str | None, environment_id: str | None
+) -> None:
+    """Tell the server whose its bearer's token is; a credential beside it says nothing of that."""
+    if credential in _BEARER_CREDENTIALS:
+        environ[ENVIRONMENT_KEY] = environment_id
 
 
 def _caller_bound_to(api_version: str, **facts: Any) -> Caller:

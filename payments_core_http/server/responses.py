@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from waitress.task import ErrorTask, WSGITask
 from waitress.utilities import BadRequest, build_http_date
 
-from payments_core_http.app import ENVIRONMENT_KEY
+from payments_core_http.authentication import ENVIRONMENT_KEY
 from payments_core_http.errors import InternalError, encode_error, status_of
 
 if TYPE_CHECKING:

@@ -83,12 +83,13 @@ class Callers:
         return f"{peer} {forwarded[:_MAX_KEY_CHARACTERS]}"
 
     def learn(self, headers: Mapping[str, str], environment: str) -> None:
-        """A request with these headers was one of that environment."""
+        """The token in these headers has opened that environment, and opens no other."""
         scheme, credential = _read_credential(headers)
-        if scheme and scheme != "basic":
+        token = hash(credential)
+        if scheme and scheme != "basic" and token not in self._environments:
             if len(self._environments) >= _MAX_TOKENS:
                 self._environments.clear()
-            self._environments[hash(credential)] = environment
+            self._environments[token] = environment
 
 
 def _read_credential(headers: Mapping[str, str]) -> tuple[str, str]:

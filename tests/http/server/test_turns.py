@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import urllib.request
 from base64 import b64encode
 
@@ -11,6 +12,7 @@ from payments_core_http.server import turns
 from payments_core_http.server.server import Server
 from payments_core_http.server.turns import Callers
 from tests.http.door import Door
+from tests.http.public_shop import BODY, ORIGIN, Shop
 
 PEER = "192.0.2.1"
 
@@ -82,3 +84,18 @@ def test_the_server_learns_whose_a_token_is() -> None:
             assert answer.status == 200
         named = server._waitress.callers.name({"AUTHORIZATION": f"Bearer {token}"}, PEER)
     assert named.startswith("environment env_")
+
+
+def test_a_token_that_has_opened_nothing_gets_no_turn_of_the_shop_that_it_names() -> None:
+    shop = Shop()
+    invented = {"Authorization": "Bearer invented"}
+    with Server(shop.app, shop.service.ports.identifiers) as server:
+        given = {**invented, "Origin": ORIGIN, "Idempotency-Key": "k"}
+        given["Content-Type"] = "application/json"
+        asked = urllib.request.Request(
+            server.url + shop.path(), json.dumps(BODY).encode(), given, method="POST"
+        )
+        with urllib.request.urlopen(asked) as answer:
+            assert answer.status == 201
+        callers = server._waitress.callers
+        assert callers.name({"AUTHORIZATION": "Bearer invented"}, PEER) == callers.name({}, PEER)
