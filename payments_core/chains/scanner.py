@@ -207,6 +207,8 @@ class Scanner:
 
     def _filter_known(self, transfers: Sequence[ScannedTransfer]) -> tuple[ScannedTransfer, ...]:
         """Those of the transfers that are to us."""
+        if not transfers:  # as of most scans
+            return ()
         recipients = {transfer.recipient for transfer in transfers}
         ours = {
             address

@@ -53,7 +53,7 @@ class ClaimRings:
     ) -> list[tuple[str, J]]:
         """The jobs to lease, each with its partition, in their order; the rings move on.
 
-        `jobs` are those of the queue that are due or have a live lease, and may be all of it.
+        `jobs` are those of the queue that count (`counts_for_claim`), and may be all of it.
         """
 
         def slots_of(lane: str) -> int:
@@ -88,6 +88,11 @@ def _offer(
         ready = sorted((row for row in lanes[lane] if ready_at(row) <= now), key=_order_in_lane)
         offered.append(ready[:room])
     return offered
+
+
+def counts_for_claim(row: JobRow, now: Instant) -> bool:
+    """Whether a claim looks at the job: it is due, or takes a place of its lane."""
+    return _int_column(row, "due_at") <= now or _int_column(row, "lease_until") > now
 
 
 def ready_at(row: JobRow) -> Instant:

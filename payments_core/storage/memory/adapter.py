@@ -20,7 +20,14 @@ import attrs
 
 from payments_core.clock import SECOND, Instant
 from payments_core.storage import documents
-from payments_core.storage.claim_semantics import ClaimRings, free, is_leased_by, lease, ready_at
+from payments_core.storage.claim_semantics import (
+    ClaimRings,
+    counts_for_claim,
+    free,
+    is_leased_by,
+    lease,
+    ready_at,
+)
 from payments_core.storage.damaged_records import decode_located
 from payments_core.storage.jobs import Job, require_holder
 from payments_core.storage.maintenance import BATCH, ExclusiveAccess, RecordRow
@@ -88,6 +95,8 @@ class MemoryStorage:
         self._uniques: dict[UniqueKey, str] = {}
         self._rings = ClaimRings()
         self._recent: list[tuple[str, str, str, StoredRow | None]] = []
+        self._copies: dict[str, Tables] = {}
+        """Of partitions that nobody has written since; those that read share one."""
         self._weakness = weakness
         self._random = random.Random(weakness.seed if weakness else 0)
         self._busy = threading.local()
@@ -116,12 +125,18 @@ class MemoryStorage:
             self._require_open()
             if self._weakness is None:
                 return work(MemorySnapshot(self._tables, partition))
-            tables: Tables = defaultdict(dict)
+            snapshot = MemorySnapshot(self._copy(partition), partition, self._scan_limit)
+        return work(snapshot)  # others go on writing meanwhile
+
+    def _copy(self, partition: str) -> Tables:
+        """The tables of a partition as they are now; under the lock."""
+        tables = self._copies.get(partition)
+        if tables is None:
+            tables = self._copies[partition] = defaultdict(dict)
             for place, rows in self._tables.items():
                 if place[0] == partition:
                     tables[place] = dict(rows)
-            snapshot = MemorySnapshot(tables, partition, self._scan_limit)
-        return work(snapshot)  # others go on writing meanwhile
+        return tables
 
     def locate(
         self,
@@ -166,7 +181,7 @@ class MemoryStorage:
                 now += self._weakness.clock_ahead_ms
             if self._weakness and self._should_occur(self._weakness.short_claim):
                 limit = self._random.randrange(limit + 1)
-            jobs = self._iter_jobs(queue)
+            jobs = (job for job in self._iter_jobs(queue) if counts_for_claim(job[1], now))
             chosen = self._rings.choose(queue, jobs, now, limit, lane_concurrency, lane_overrides)
             return [
                 self._lease(partition, row, now + lease_ms, holder) for partition, row in chosen
@@ -228,6 +243,7 @@ class MemoryStorage:
     def lock_exclusively(self) -> Iterator[ExclusiveAccess]:
         with self._lock:
             self._require_open()
+            self._copies.clear()
             with memory_wholesale.lock_exclusively(self._tables, self._uniques) as access:
                 yield access
 
@@ -271,7 +287,8 @@ class MemoryStorage:
             with self._lock:
                 tx.verify()
             raise
-        time.sleep(0)  # let another thread in between the work and its commit
+        if threading.active_count() > 1:
+            time.sleep(0)  # let another thread in between the work and its commit
         with self._lock:
             self._require_open()
             tx.verify()
@@ -287,6 +304,8 @@ class MemoryStorage:
 
     def _apply(self, partition: str, tx: MemoryTransaction) -> None:
         """Make the writes of a transaction everyone's."""
+        if tx.writes:
+            self._copies.pop(partition, None)
         for collection, id in tx.writes:  # all keys are given up before any is taken
             for unique in self._keep_for_stale_reads(partition, collection, id):
                 del self._uniques[unique]
@@ -317,6 +336,7 @@ class MemoryStorage:
 
     def _store_job(self, partition: str, job: Job) -> None:
         name = Job.collection.name
+        self._copies.pop(partition, None)
         self._keep_for_stale_reads(partition, name, job.id)
         self._tables[partition, name][job.id] = to_stored_row(partition, job)
 
@@ -327,10 +347,10 @@ class MemoryStorage:
 
     def _iter_rows(self, collection: str) -> Iterator[tuple[PrimaryKey, StoredRow]]:
         """The rows of a collection in every partition."""
-        for (partition, name), table in list(self._tables.items()):
-            if name == collection:
-                for id, row in table.items():
-                    yield (partition, id), row
+        found = [(place[0], rows) for place, rows in self._tables.items() if place[1] == collection]
+        for partition, rows in found:
+            for id, row in rows.items():
+                yield (partition, id), row
 
     # Weakness.
 
