@@ -7,20 +7,20 @@ from typing import TypeVar
 
 import attrs
 
+from payments_core.storage.jobs import Job
 from payments_core.storage.memory.adapter import MemoryStorage
-from payments_core.storage.memory.transaction import StoredRow, UniqueKey
+from payments_core.storage.memory.transaction import MemoryTransaction, Tables, UniqueKey
 from payments_core.storage.port import Transaction
 from payments_core.tenants.record import KeyUse
 
 T = TypeVar("T")
-Rows = Mapping[tuple[str, str], Mapping[str, StoredRow]]
 
 
 @attrs.frozen
 class Mark:
     """All that was stored at a moment."""
 
-    rows: Rows
+    rows: Tables
     uniques: Mapping[UniqueKey, str]
     rings: Mapping[tuple[str, str], str]
     turns: Mapping[str, str]
@@ -29,6 +29,9 @@ class Mark:
 class RewindableStorage(MemoryStorage):
     """Memory that can be marked and rewound.
 
+    A mark shares its tables with the storage, which copies one before it writes to it: most of the
+    calls between a mark and its rewinding write nothing.
+
     `meanwhile` is done once, ahead of the next transaction: what others do while a call is
     between its checks and its commit.
     """
@@ -36,6 +39,8 @@ class RewindableStorage(MemoryStorage):
     def __init__(self) -> None:
         super().__init__()
         self.meanwhile: Callable[[], object] | None = None
+        self._marked: set[tuple[str, str]] = set()
+        """The tables that a mark shares."""
 
     def transact(self, partition: str, work: Callable[[Transaction], T]) -> T:
         meanwhile, self.meanwhile = self.meanwhile, None
@@ -45,14 +50,16 @@ class RewindableStorage(MemoryStorage):
 
     def mark(self) -> Mark:
         """All that is stored now."""
-        rows = {place: dict(table) for place, table in self._tables.items()}
-        return Mark(rows, dict(self._uniques), dict(self._rings.lanes), dict(self._rings.turns))
+        self._marked = set(self._tables)
+        uniques = dict(self._uniques)
+        return Mark(dict(self._tables), uniques, dict(self._rings.lanes), dict(self._rings.turns))
 
     def rewind(self, mark: Mark) -> None:
         """Store what was stored at the mark, and nothing else."""
         self.meanwhile = None
         self._tables.clear()
-        self._tables.update({place: dict(table) for place, table in mark.rows.items()})
+        self._tables.update(mark.rows)
+        self._marked = set(mark.rows)
         self._uniques, self._rings.lanes = dict(mark.uniques), dict(mark.rings)
         self._rings.turns = dict(mark.turns)
 
@@ -61,8 +68,24 @@ class RewindableStorage(MemoryStorage):
         found: set[str] = set()
         for place in self._tables.keys() | mark.rows.keys():
             now, before = self._tables.get(place, {}), mark.rows.get(place, {})
-            if place[1] == KeyUse.collection.name or now == before:
+            if now is before or place[1] == KeyUse.collection.name:
                 continue
             ids = now.keys() | before.keys()
             found |= {f"{place[1]}/{id}" for id in ids if now.get(id) != before.get(id)}
         return found
+
+    def _apply(self, partition: str, tx: MemoryTransaction) -> None:
+        for collection, _ in tx.writes:
+            self._leave_to_mark(partition, collection)
+        super()._apply(partition, tx)
+
+    def _store_job(self, partition: str, job: Job) -> None:
+        self._leave_to_mark(partition, Job.collection.name)
+        super()._store_job(partition, job)
+
+    def _leave_to_mark(self, partition: str, collection: str) -> None:
+        """Have a table of our own before it changes."""
+        place = partition, collection
+        if place in self._marked:
+            self._marked.remove(place)
+            self._tables[place] = dict(self._tables[place])
