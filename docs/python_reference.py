@@ -32,7 +32,6 @@ GROUPS = {
 
 NOT_FOR_CALLERS = {
     "Payments.create_receive_payment": "`create` and public creation are made from it",
-    "Payments.run_expiry": "the handler of a job",
     "Vaults.read_balance": "operations decide by it",
     "Vaults.read_balance_by_id": "operations decide by it",
     "Vaults.read_final_balance": "operations decide by it",

@@ -45,7 +45,10 @@ class NativeCurrency:
 
 @attrs.frozen
 class ChainEntry:
-    """A chain of the registry. `rpc_url` and `explorer_url` are public: wallets are given them."""
+    """A chain that a deployment may serve.
+
+    `rpc_url` and `explorer_url` are public: wallets are given them.
+    """
 
     chain_id: int
     name: str

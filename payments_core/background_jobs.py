@@ -32,8 +32,8 @@ from payments_core.onramps.credit import FOLLOW_TRANSFER, CreditOwner
 from payments_core.onramps.following import TransferFollower
 from payments_core.onramps.notices import RETURN_UNMATCHED, IncomingNotices, UnmatchedTransfers
 from payments_core.onramps.operations import OPEN_ONRAMP_ACCOUNT, OnrampAccounts
+from payments_core.payments.expiry import EXPIRE_PAYMENT, PaymentExpiry
 from payments_core.payments.funding.transfer import FundingOwner
-from payments_core.payments.operations import EXPIRE_PAYMENT, Payments
 from payments_core.payments.payouts.jobs import FOLLOW_PAYOUT, LOOK_AT_PAYOUT, PayoutJobs
 from payments_core.payments.payouts.notices import PayoutNotices
 from payments_core.payments.receipts.discovery import WATCH_TRANSACTION, ReceiptDiscovery
@@ -79,7 +79,6 @@ class BackgroundJobs:
         self,
         ports: Ports,
         chains: Mapping[int, Chain],
-        payments: Payments,
         capabilities: Capabilities,
         bank_accounts: BankAccounts,
         banks: Mapping[str, Bank],
@@ -93,7 +92,6 @@ class BackgroundJobs:
         """`refresh` is called before a worker reads the clock for a claim."""
         self._ports = ports
         self._chains = chains
-        self._payments = payments
         self._capabilities = capabilities
         self._bank_accounts = bank_accounts
         self._banks = banks
@@ -223,7 +221,7 @@ class BackgroundJobs:
             READ_NOTICES: self.notice_reader(mode).read,
             FOLLOW_TRANSFER: TransferFollower(ports, self._funding_banks, chains).follow,
             RETURN_UNMATCHED: UnmatchedTransfers(ports, self._funding_banks).send_back,
-            EXPIRE_PAYMENT: self._payments.run_expiry,
+            EXPIRE_PAYMENT: PaymentExpiry(ports).run,
             FOLLOW_ROUTE: RouteJobs(ports, chains, self._routers).follow,
             RECOVER: WebhookRecovery(ports).recover,
             **self._transfer_jobs().handlers(),

@@ -23,8 +23,8 @@ from payments_core.assets import CHAINS
 from payments_core.background_jobs import MAX_CLOCK_SKEW_MS, BackgroundJobs
 from payments_core.banks.port import Bank
 from payments_core.chains.port import Chain
-from payments_core.chains.registry import ChainRegistry
 from payments_core.chains.scanner import Scanner
+from payments_core.chains.served_chains import ServedChains
 from payments_core.chains.simulated.chain import SimulatedChain
 from payments_core.clock import Clock, SystemClock
 from payments_core.credentials.keyring import KeyRing
@@ -174,7 +174,7 @@ class PaymentsService:
         self._sandbox_chains: Mapping[int, SandboxChain] = {}
         if chains is None:
             chains = self._sandbox_chains = sandbox_chains or self._simulated_chains()
-        self.chains = ChainRegistry(chains)
+        self.chains = ServedChains(chains)
         self._providers = Providers.choose(
             self.ports, self._sandbox_chains, kyc=kyc, bank=bank, pricing=pricing, router=router
         )
@@ -189,7 +189,6 @@ class PaymentsService:
         self._background_jobs = BackgroundJobs(
             self.ports,
             self.chains,
-            self.payments,
             self.capabilities,
             self.bank_accounts,
             self._providers.banks,

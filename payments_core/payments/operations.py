@@ -1,4 +1,4 @@
-"""Payments: create to receive, read, list, cancel, expire (contract §6)."""
+"""Payments: create to receive, read, list, cancel (contract §6)."""
 
 from __future__ import annotations
 
@@ -13,13 +13,11 @@ from payments_core.accounts.vaults.reservations import void_reservation
 from payments_core.amounts import parse_positive_amount
 from payments_core.assets import DEFAULT_CHAIN_ID, DEFAULT_SYMBOL, Asset, asset_of
 from payments_core.chains.port import AddressSpec
-from payments_core.clock import SECOND
 from payments_core.credentials.tokens import Claims
-from payments_core.engine.decision import Decision, NewJob, WorkerAuthority
+from payments_core.engine.decision import Decision
 from payments_core.engine.idempotency.record import IdempotencyKey
 from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
-from payments_core.engine.step import Step
 from payments_core.errors import FieldError, NotFound, ValidationFailed
 from payments_core.payment_settings.origins import find_url_fault
 from payments_core.payment_settings.record import (
@@ -40,21 +38,17 @@ from payments_core.payments.details import (
     read_details_ahead,
     reads_of_details,
 )
+from payments_core.payments.expiry import expiry_job
 from payments_core.payments.journal.record import JournalEntry
-from payments_core.payments.option_cleanup import (
-    cancel_transfer,
-    close_open_options,
-    expiry_job_id,
-)
+from payments_core.payments.option_cleanup import cancel_transfer, close_open_options
 from payments_core.payments.payouts import lifecycle as payouts
-from payments_core.payments.progress import advance_payment, reservation_of_send
 from payments_core.payments.queries import find_payments
 from payments_core.payments.receipts.record import Receipt
 from payments_core.payments.record import Payment
+from payments_core.payments.release import reservation_of_send
 from payments_core.storage.bulk import Get, read_ahead
 from payments_core.storage.damaged_records import load_listed
 from payments_core.storage.port import (
-    ClaimedJob,
     Page,
     Position,
     Snapshot,
@@ -75,8 +69,6 @@ from payments_core.validation.fields import (
 )
 from payments_core.validation.inputs import validate_input
 
-EXPIRE_PAYMENT = "payments.expire"
-EXPIRY_POLL_MS = 30 * SECOND
 MAX_JOURNAL_ENTRIES = 1_000
 """So many journal entries are shown at once; a Payment with more is under attack by dust."""
 
@@ -313,29 +305,6 @@ class Payments:
         reads = (Get(Payment, payment_id, "exclusive"),)
         return self._committer.commit(authority, decide, idempotent=idempotency_key, reads=reads)
 
-    def run_expiry(self, claimed: ClaimedJob) -> None:
-        """The job at a Payment's expiry. A live attempt is waited for: its end expires it.
-
-        The job stays until then all the same, since that end may be seen by a worker whose clock
-        is behind, to which the time is not over. Options that nobody took expire in any case.
-        """
-        authority = WorkerAuthority.of(claimed)
-        now = self._clock.now()
-
-        def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[None]:
-            payment = tx.get(Payment, claimed.job.subject, for_update=True)
-            if payment is None:  # it expired by another way, and was purged since
-                return Decision(None)
-            if now < payment.expires_at:  # whoever claimed the job has a clock ahead of ours
-                return Decision(None, next_run_at=payment.expires_at)
-            if payment.status == "processing" or payment.is_pending:
-                return Decision(None, next_run_at=now + EXPIRY_POLL_MS)
-            if payment.status == "awaiting_payment":
-                return advance_payment(tx, id_sequence, authority.partition, Step(payment), now=now)
-            return Decision(None).merge(close_open_options(tx, payment, "expire", now=now))
-
-        self._committer.commit(authority, decide, claimed=claimed)
-
 
 def choose_asset(chain_id: int | None, symbol: str | None, recipient: Account | None) -> Asset:
     """The asset asked for, else the recipient's preference, else the default.
@@ -365,18 +334,6 @@ def _cancel_send(tx: Transaction, payment: Payment) -> Decision[None]:
     stopped = cancel_transfer(tx, payment, payment.release_id)
     return Decision(None, replaces=(stopped,)).merge(
         void_reservation(tx, reservation_of_send(payment))
-    )
-
-
-def expiry_job(partition: str, payment: Payment) -> NewJob:
-    """The job at a Payment's expiry; the settlement before it ends it."""
-    return NewJob(
-        "timers",
-        EXPIRE_PAYMENT,
-        f"expiry:{partition}",
-        payment.expires_at,
-        payment.id,
-        id=expiry_job_id(payment.id),
     )
 
 

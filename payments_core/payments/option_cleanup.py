@@ -22,25 +22,7 @@ from payments_core.payments.options import direct_lifecycle as direct
 from payments_core.payments.options import lifecycle as options
 from payments_core.payments.options.record import Option
 from payments_core.payments.record import Payment
-from payments_core.storage.jobs import Job
 from payments_core.storage.port import Transaction
-
-
-def expiry_job_id(payment_id: str) -> str:
-    """The id of the job at a Payment's expiry."""
-    return f"expiry:{payment_id}"
-
-
-def end_expiry(tx: Transaction, payment: Payment) -> Decision[None]:
-    """The job at the expiry of a Payment that has its funds for good, ended before its time.
-
-    Its options ended when it was covered, and no other can be made. What is still on its way is
-    waited for. Payments of the release before have a job of another id, which runs.
-    """
-    if payment.is_pending:
-        return Decision(None)
-    job = tx.get(Job, expiry_job_id(payment.id), for_update=True)
-    return Decision(None, deletes=() if job is None else (job,))
 
 
 def close_open_options(

@@ -12,7 +12,11 @@ from collections.abc import Sequence
 import attrs
 
 from payments_core.accounts.vaults.operations import Vaults
-from payments_core.accounts.vaults.reservations import BalanceReading, settle_reservation
+from payments_core.accounts.vaults.reservations import (
+    BalanceReading,
+    Reservation,
+    settle_reservation,
+)
 from payments_core.chains.outbox.owners import Doubt, TransferToSend
 from payments_core.chains.outbox.record import (
     OutboundTransfer,
@@ -20,6 +24,7 @@ from payments_core.chains.outbox.record import (
     TransferPurpose,
     TransferToWatch,
     lock_transfer,
+    new_transfer,
     watch_job,
 )
 from payments_core.chains.port import SignedTransaction
@@ -28,10 +33,9 @@ from payments_core.engine.decision import Decision
 from payments_core.engine.identifiers import IdSequence
 from payments_core.payments import lifecycle, routing
 from payments_core.payments.details import lock_payment
-from payments_core.payments.option_cleanup import end_expiry, expiry_job_id
+from payments_core.payments.expiry import end_expiry, expiry_job_id
 from payments_core.payments.payouts import lifecycle as payouts
 from payments_core.payments.payouts.jobs import payout_job
-from payments_core.payments.progress import SEND_RELEASE, reservation_of_send
 from payments_core.payments.record import Payment
 from payments_core.payments.refunds.withdrawal import withdraw_unfunded_refunds
 from payments_core.payments.reversals import reverse_release
@@ -39,6 +43,7 @@ from payments_core.storage.bulk import Get
 from payments_core.storage.jobs import Job
 from payments_core.storage.port import Transaction
 
+SEND_RELEASE = "payments.release"
 WATCH_RELEASE = "payments.watch_release"
 _SUBMIT_TRIGGERS = {"accepted": "release", "processing": "submit"}
 
@@ -199,3 +204,29 @@ def _has_expiry(payment: Payment) -> bool:
 def _has_funded_payout(payment: Payment) -> bool:
     """Whether the transfer of this payout is over, and the bank is next."""
     return payment.payout is not None and payment.payout.funded_at is not None
+
+
+def reservation_of_send(payment: Payment) -> Reservation:
+    """What a send has reserved of its vault."""
+    assert payment.source is not None
+    return Reservation(
+        vault_id=payment.source.vault_id,
+        asset=payment.asset,
+        amount=payment.amount,
+        counted_at=payment.source.reserved_at,
+    )
+
+
+def new_release(payment: Payment, id: str, *, now: Instant) -> OutboundTransfer:
+    """The transfer of what is in escrow to the recipient, less the recipient's fee."""
+    assert payment.escrow is not None
+    return new_transfer(
+        id,
+        payment.asset,
+        "release",
+        payment.id,
+        source=payment.escrow,
+        recipient=payment.payout_address,
+        amount=payment.releasable - payment.fee,
+        now=now,
+    )

@@ -23,8 +23,9 @@ from payments_core.maintenance.retention import Retention, RetentionPurge
 from payments_core.payments import purge as deciding
 from payments_core.payments.destinations import ToAccount, ToWallet
 from payments_core.payments.details import PaymentDetails
+from payments_core.payments.expiry import EXPIRE_PAYMENT
 from payments_core.payments.funding.record import FundingOperation
-from payments_core.payments.operations import EXPIRE_PAYMENT, NewPayment
+from payments_core.payments.operations import NewPayment
 from payments_core.payments.options.direct_lifecycle import SUBMISSION_LOCK_MS
 from payments_core.payments.options.record import DirectOption, Option
 from payments_core.payments.receipts.discovery import ReceiptDiscovery

@@ -34,7 +34,7 @@ from payments_core.payments.payouts import lifecycle as payouts
 from payments_core.payments.payouts.creation import PayoutCreation, PayoutTerms, lock_recipient
 from payments_core.payments.payouts.jobs import payout_job
 from payments_core.payments.payouts.record import OFFRAMP_OWNER
-from payments_core.payments.progress import SEND_RELEASE, advance_payment, new_release
+from payments_core.payments.progress import advance_payment
 from payments_core.payments.record import Payment
 from payments_core.payments.refunds.lifecycle import (
     Refundable,
@@ -50,6 +50,7 @@ from payments_core.payments.refunds.operations import (
     start_refunds,
 )
 from payments_core.payments.refunds.record import PENDING, Purpose, Refund
+from payments_core.payments.release import SEND_RELEASE, new_release
 from payments_core.payments.sends import lock_active_payer
 from payments_core.storage.port import Snapshot, Transaction
 from payments_core.tenants.authorization import Authority

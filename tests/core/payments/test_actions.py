@@ -21,9 +21,9 @@ from payments_core.payments import lifecycle as payments
 from payments_core.payments.collects import NewCollect
 from payments_core.payments.destinations import ToAccount
 from payments_core.payments.details import OptionDetails, PaymentDetails
+from payments_core.payments.expiry import EXPIRE_PAYMENT, PaymentExpiry
 from payments_core.payments.machine import PAYMENT
 from payments_core.payments.mandates.operations import NewMandate
-from payments_core.payments.operations import EXPIRE_PAYMENT
 from payments_core.payments.refunds import reconciliation as reconciling
 from payments_core.payments.sends import NewSend
 from payments_core.storage.memory.adapter import MemoryStorage
@@ -248,7 +248,7 @@ class Case:
             "sandbox.timers", now, lease_ms=60_000, limit=100, lane_concurrency=100
         )
         [claimed] = [it for it in due if (it.job.kind, it.job.subject) == (EXPIRE_PAYMENT, self.id)]
-        world.service.payments.run_expiry(claimed)
+        PaymentExpiry(world.service.ports).run(claimed)
 
     def is_untouched(self) -> bool:
         """Whether the Payment is as it was and nothing was told: a refusal has no effect."""

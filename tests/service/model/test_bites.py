@@ -21,9 +21,9 @@ from payments_core.onramps.credit import CreditOwner
 from payments_core.onramps.following import TransferFollower
 from payments_core.payments import lifecycle as payments
 from payments_core.payments import progress, purge
+from payments_core.payments.expiry import PaymentExpiry
 from payments_core.payments.journal import posting as journal
 from payments_core.payments.mandates import lifecycle as mandates
-from payments_core.payments.operations import Payments
 from payments_core.payments.payouts import jobs as payout_jobs
 from payments_core.payments.payouts import lifecycle as payouts
 from payments_core.payments.payouts.jobs import PayoutJobs
@@ -162,7 +162,7 @@ def holds_hold_nothing(patch: pytest.MonkeyPatch) -> None:
 
 
 def nothing_expires(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Payments, "run_expiry", lambda self, claimed: self._ledger.finish(claimed))
+    patch.setattr(PaymentExpiry, "run", lambda self, claimed: self._committer.finish(claimed))
 
 
 def evidence_keeps_no_payment(patch: pytest.MonkeyPatch) -> None:

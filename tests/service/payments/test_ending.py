@@ -9,7 +9,7 @@ from payments_core.chains.outbox.outbox import Outbox
 from payments_core.chains.outbox.record import OutboundTransfer
 from payments_core.engine.decision import WorkerAuthority
 from payments_core.errors import InvalidState, OptionExpired, PaymentExpired
-from payments_core.payments.option_cleanup import end_expiry, expiry_job_id
+from payments_core.payments.expiry import PaymentExpiry, end_expiry, expiry_job_id
 from payments_core.payments.record import Payment
 from payments_core.storage.jobs import Job
 from payments_core.storage.port import ClaimedJob
@@ -127,7 +127,7 @@ def test_an_early_worker_does_not_lose_the_expiry(world: World) -> None:
         early += world.storage.claim(
             "sandbox.timers", now, lease_ms=60_000, limit=1, lane_concurrency=1
         )
-    world.service.payments.run_expiry(early[0])
+    PaymentExpiry(world.service.ports).run(early[0])
     assert world.paid(payment.payment.id).status == "awaiting_payment"
     world.advance(300)
     assert world.paid(payment.payment.id).status == "expired"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from payments_core.chains.port import Chain, ChainUnavailable
 
 
-class ChainRegistry(dict[int, Chain]):
+class ServedChains(dict[int, Chain]):
     """Chains by their number. One that is not among them is out of reach, and no fault:
 
     what was begun while it was configured waits until it is again.
