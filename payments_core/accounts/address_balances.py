@@ -26,6 +26,7 @@ from payments_core.errors import (
 )
 from payments_core.pricing.port import Pricing, PricingUnavailable
 from payments_core.tenants.authorization import Authority
+from payments_core.validation.inputs import validate_operations
 
 
 @attrs.frozen
@@ -61,6 +62,7 @@ class AddressHoldings:
     total_usd_cents: int
 
 
+@validate_operations
 class AddressBalances:
     """Reads balances of addresses."""
 

@@ -12,8 +12,10 @@ from payments_core.engine.ports import Ports
 from payments_core.errors import NotFound, ValidationFailed
 from payments_core.storage.port import Snapshot
 from payments_core.tenants.authorization import Authority
+from payments_core.validation.inputs import validate_operations
 
 
+@validate_operations
 class AccountDirectory:
     """Finds accounts of an environment."""
 

@@ -52,7 +52,7 @@ from payments_core.validation.fields import (
     MetadataInput,
     Username,
 )
-from payments_core.validation.inputs import validate_arguments, validate_input
+from payments_core.validation.inputs import validate_input, validate_operations
 
 DEFAULT_SETTLEMENT = Settlement(chain_id=DEFAULT_CHAIN_ID, asset_symbol=DEFAULT_SYMBOL)
 """What a preference begins with of which only a half is told."""
@@ -112,6 +112,7 @@ class AccountDetails:
     activations: tuple[CapabilityActivation, ...] = ()
 
 
+@validate_operations
 class Accounts:
     """Creates and reads accounts; every account gets a vault on every registered chain."""
 
@@ -311,7 +312,6 @@ class Accounts:
 
         return self._apply_change(authority, account_id, change, idempotency_key)
 
-    @validate_arguments
     @once_per_key
     def set_username(
         self,

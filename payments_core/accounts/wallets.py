@@ -54,7 +54,7 @@ from payments_core.storage.port import Page, Position, Snapshot, Transaction, Wh
 from payments_core.tenants.authorization import Authority
 from payments_core.tenants.idempotency import once_per_key
 from payments_core.validation.fields import Address, Label, PublicKey, Signature
-from payments_core.validation.inputs import validate_arguments, validate_input
+from payments_core.validation.inputs import validate_input, validate_operations
 
 CHALLENGE_RETENTION_MS = DAY
 """How long an expired challenge is still known as expired, or used; later there is none."""
@@ -67,6 +67,7 @@ _SIGNATURE_NOT_ACCEPTED = FieldError(
 )
 
 
+@validate_operations
 class Wallets:
     """Links wallets to accounts, and says which are."""
 
@@ -80,7 +81,6 @@ class Wallets:
         self._entropy = ports.entropy
         self._service_name = service_name
 
-    @validate_arguments
     @once_per_key
     def challenge(
         self,
@@ -122,7 +122,6 @@ class Wallets:
 
         return self._committer.commit(authority, decide, idempotent=idempotency_key)
 
-    @validate_arguments
     @once_per_key
     def add(
         self,

@@ -159,7 +159,8 @@ class KeyRing:
 
     def _digest(self, key: MasterKey, purpose: str, value: str) -> str:
         pepper = self._derive_key(key, purpose)
-        return hmac.digest(pepper, value.encode(), "sha256").hex()
+        text = value.encode("utf-8", "surrogatepass")  # a stranger's may be no text at all
+        return hmac.digest(pepper, text, "sha256").hex()
 
     def _derive_key(self, key: MasterKey, purpose: str) -> bytes:
         derived = self._derived.get((key.id, purpose))

@@ -28,7 +28,7 @@ from payments_core.storage.port import Page, Position, Snapshot, Transaction, Wh
 from payments_core.tenants.authorization import Authority
 from payments_core.tenants.idempotency import once_per_key
 from payments_core.validation.fields import ChainId
-from payments_core.validation.inputs import validate_arguments
+from payments_core.validation.inputs import validate_operations
 
 MAX_SHOWN_DEPOSITS = 50
 """A check answers with so many of the newest deposits."""
@@ -69,6 +69,7 @@ class _SweepRetry:
     vault: str
 
 
+@validate_operations
 class Deposits:
     """Issues deposit addresses, and reads what arrived there."""
 
@@ -87,7 +88,6 @@ class Deposits:
         self._scanner = scanner
         self._calls = calls
 
-    @validate_arguments
     @once_per_key
     def issue_address(
         self,
@@ -171,7 +171,6 @@ class Deposits:
             limit=limit,
         )
 
-    @validate_arguments
     @once_per_key
     def check(
         self,

@@ -57,7 +57,7 @@ from payments_core.payments.destinations import Destinations
 from payments_core.storage.port import ClaimedJob, Page, Position, Snapshot, Transaction
 from payments_core.tenants.authorization import Authority, require_product
 from payments_core.tenants.idempotency import once_per_key
-from payments_core.validation.inputs import validate_input
+from payments_core.validation.inputs import validate_input, validate_operations
 
 OPEN_ONRAMP_ACCOUNT = "onramps.open_account"
 
@@ -85,6 +85,7 @@ class OpenedInstructions:
     account_number: str = attrs.field(repr=False)
 
 
+@validate_operations
 class OnrampAccounts:
     """Adds on-ramps to accounts, and says which there are and what arrived."""
 

@@ -20,9 +20,10 @@ from payments_core.payment_settings.validation import validate_terms
 from payments_core.storage.port import Transaction
 from payments_core.tenants.authorization import Authority
 from payments_core.tenants.idempotency import once_per_key
-from payments_core.validation.inputs import validate_input
+from payments_core.validation.inputs import validate_input, validate_operations
 
 
+@validate_operations
 class PartnerPaymentSettings:
     """Reads and replaces what a partner has decided for all Payments of an environment."""
 

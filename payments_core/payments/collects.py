@@ -39,7 +39,7 @@ from payments_core.validation.fields import (
     Reference,
     Sentence,
 )
-from payments_core.validation.inputs import validate_input
+from payments_core.validation.inputs import validate_input, validate_operations
 
 
 @attrs.frozen(kw_only=True)
@@ -61,6 +61,7 @@ class NewCollect:
     metadata: MetadataInput | None = None
 
 
+@validate_operations
 class Collects:
     """Creates Payments that collect."""
 

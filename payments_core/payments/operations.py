@@ -67,7 +67,7 @@ from payments_core.validation.fields import (
     Sentence,
     Url,
 )
-from payments_core.validation.inputs import validate_input
+from payments_core.validation.inputs import validate_input, validate_operations
 
 MAX_JOURNAL_ENTRIES = 1_000
 """So many journal entries are shown at once; a Payment with more is under attack by dust."""
@@ -110,6 +110,7 @@ class ReceiptsWithJournal:
     entries: tuple[JournalEntry, ...]
 
 
+@validate_operations
 class Payments:
     """Creates Payments that receive, and reads and ends all of them."""
 

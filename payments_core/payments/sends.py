@@ -59,7 +59,7 @@ from payments_core.validation.fields import (
     Reference,
     Sentence,
 )
-from payments_core.validation.inputs import validate_input
+from payments_core.validation.inputs import validate_input, validate_operations
 
 
 @attrs.frozen(kw_only=True)
@@ -83,6 +83,7 @@ class NewSend:
     metadata: MetadataInput | None = None
 
 
+@validate_operations
 class Sends:
     """Creates Payments that send."""
 

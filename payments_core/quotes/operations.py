@@ -60,7 +60,7 @@ from payments_core.routers.port import RouteOrder, Router, RouteRefused, RouterU
 from payments_core.storage.port import Snapshot, Transaction, Where
 from payments_core.tenants.authorization import Authority
 from payments_core.tenants.idempotency import once_per_key
-from payments_core.validation.inputs import validate_input
+from payments_core.validation.inputs import validate_input, validate_operations
 
 
 @attrs.frozen
@@ -86,6 +86,7 @@ class _Offer:
     terms: QuoteTerms
 
 
+@validate_operations
 class Quotes:
     """Creates quotes, and tells what became of them."""
 

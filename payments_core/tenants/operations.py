@@ -49,6 +49,8 @@ from payments_core.tenants.record import (
     KeyUse,
     PartnerName,
 )
+from payments_core.validation.fields import Credential
+from payments_core.validation.inputs import validate_operations
 from payments_core.versions import Versions
 
 _PARTNER_ID = re.compile(r"[a-z0-9][a-z0-9-]{1,38}[a-z0-9]")
@@ -62,6 +64,7 @@ REVOKED_KEY_RETENTION_MS = 2 * DAY
 """Revoked keys are kept for longer than any client session lives (a day), then make room."""
 
 
+@validate_operations
 class Tenants:
     """Creates tenants, and tells who a server credential belongs to."""
 
@@ -267,7 +270,7 @@ class Tenants:
             api_version=environment.api_version,
         )
 
-    def identify_app(self, app_id: str, *, mode: str) -> Environment:
+    def identify_app(self, app_id: Credential, *, mode: str) -> Environment:
         """The environment that an app id alone stands for in this mode. Raises Unauthorized.
 
         Nobody has proven anything by it: an app id is no secret.
@@ -279,7 +282,12 @@ class Tenants:
         return self.get_environment(environment_id)
 
     def authenticate(
-        self, app_id: str, secret: str, *, mode: str, lookup: ResponseLookup | None = None
+        self,
+        app_id: Credential,
+        secret: Credential,
+        *,
+        mode: str,
+        lookup: ResponseLookup | None = None,
     ) -> tuple[Environment, Key]:
         """The environment and the live key of a server credential. Raises Unauthorized.
 
@@ -288,7 +296,7 @@ class Tenants:
         return self._resolve_secret(secret, mode, app_id, lookup)
 
     def authenticate_bearer(
-        self, secret: str, *, mode: str, lookup: ResponseLookup | None = None
+        self, secret: Credential, *, mode: str, lookup: ResponseLookup | None = None
     ) -> tuple[Environment, Key]:
         """The same for a secret that comes alone: its directory row says whose it is.
 
@@ -299,7 +307,7 @@ class Tenants:
             raise Unauthorized()
         return environment, key
 
-    def authenticate_publishable(self, key: str, *, mode: str) -> tuple[Environment, Key]:
+    def authenticate_publishable(self, key: Credential, *, mode: str) -> tuple[Environment, Key]:
         """The environment and the live key that a browser names. Raises Unauthorized.
 
         It is no secret, and proves nothing; a secret in its place is refused, and not used.

@@ -22,6 +22,8 @@ from payments_core.storage.port import Snapshot, Transaction
 from payments_core.tenants.authorization import Authority
 from payments_core.tenants.operators import Operators
 from payments_core.tenants.record import Environment, Operator, OperatorSession
+from payments_core.validation.fields import Credential
+from payments_core.validation.inputs import validate_operations
 
 IDLE_MS = 30 * MINUTE
 """A session that is not used for so long is over."""
@@ -41,6 +43,7 @@ class BegunSession:
     token: str = attrs.field(repr=False)
 
 
+@validate_operations
 class OperatorSessions:
     """Lets operators in, and out again."""
 
@@ -52,7 +55,12 @@ class OperatorSessions:
         self._operators = operators
 
     def begin(
-        self, username: str, password: str, *, mode: str, replaced: str | None = None
+        self,
+        username: Credential,
+        password: Credential,
+        *,
+        mode: str,
+        replaced: Credential | None = None,
     ) -> BegunSession:
         """A new session of the operator whose name and password these are.
 
@@ -91,7 +99,7 @@ class OperatorSessions:
         self._end_excess(WorkerAuthority(partition, mode), begun.session.id)
         return begun
 
-    def authenticate(self, token: str, *, mode: str) -> tuple[Environment, OperatorSession]:
+    def authenticate(self, token: Credential, *, mode: str) -> tuple[Environment, OperatorSession]:
         """Whose token this is. Raises Unauthorized, and does not say why."""
         claims = self._read(token)
 

@@ -25,6 +25,8 @@ from payments_core.errors import (
 )
 from payments_core.storage.port import DIRECTORY, Position, Transaction
 from payments_core.tenants.record import Environment, Operator, operator_id
+from payments_core.validation.fields import Credential
+from payments_core.validation.inputs import validate_operations
 
 PASSWORD_BYTES = 18
 """144 random bits, in 24 characters: nobody guesses it, whatever the hash costs."""
@@ -58,6 +60,7 @@ class NewPassword:
     password: str = attrs.field(repr=False)
 
 
+@validate_operations
 class Operators:
     """Makes operators, and tells whether it is one who knocks."""
 
@@ -150,7 +153,7 @@ class Operators:
         self._committer.commit(_AUTHORITY, decide)
         return known
 
-    def verify(self, username: str, password: str, *, mode: str) -> Operator:
+    def verify(self, username: Credential, password: Credential, *, mode: str) -> Operator:
         """The operator whose name and password these are.
 
         A name that nobody has takes as long as a wrong password. Raises Unauthorized, and

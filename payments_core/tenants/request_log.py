@@ -21,6 +21,7 @@ from payments_core.errors import NotFound
 from payments_core.storage.port import Page, Position, Snapshot, Transaction
 from payments_core.storage.records import Collection, Index, Record
 from payments_core.tenants.authorization import Authority
+from payments_core.validation.inputs import validate_operations
 
 PAGE_REQUESTS = 20
 """So many requests lie in one record."""
@@ -67,6 +68,7 @@ class RequestLogPage(Record):
     requests: tuple[LoggedRequest, ...]
 
 
+@validate_operations
 class RequestLog:
     """The log of each environment."""
 

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 from msgspec import Meta
 
-from payments_core.validation.metadata import Metadata
+from payments_core.validation.metadata import AnyText, Metadata
 
 AccountId = Annotated[str, Meta(min_length=1, max_length=64)]
 ExternalUserId = Annotated[str, Meta(min_length=1, max_length=128)]
@@ -58,5 +58,8 @@ Uint256Text = Annotated[
 ]
 PublicKey = Annotated[str, Meta(min_length=1, max_length=128)]
 MetadataInput = Annotated[Mapping[str, Any], Metadata]
+Credential = Annotated[str, AnyText]
+"""A secret, a token, a password, a code, or the name beside it: where it is nobody's, whatever is
+in it, it opens nothing. It is compared, and never stored."""
 Flag = Annotated[bool, Meta()]
 """True or False, and nothing that counts as either."""

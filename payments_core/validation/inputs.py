@@ -31,6 +31,7 @@ from payments_core.errors import FieldError, ValidationFailed
 from payments_core.validation.constraints import MAX_INTEGER, apply_checks, make_checks
 from payments_core.validation.faults import InvalidValue
 from payments_core.validation.metadata import (
+    AnyText,
     Metadata,
     find_text_fault,
     shorten_name,
@@ -56,45 +57,85 @@ def validate_input(given: T) -> T:
     return kept
 
 
-def validate_arguments(operation: Callable[P, T]) -> Callable[P, T]:
-    """An operation that checks its arguments before it does anything.
+def validate_operations(resource: type[T]) -> type[T]:
+    """A class decorator: each public operation checks its arguments before it does anything.
 
-    A parameter is checked if its annotation has a rule of `fields.py`, or lists what it may be. The
-    others are ids and the like: what is wrong with them is that nothing has them. Raises
-    ValidationFailed with every fault, as `validate_input` does.
+    A parameter is checked if its annotation has a rule of `fields.py`, lists what it may be, or is
+    of plain texts, numbers and flags. So an id that is no text is refused by the argument's name,
+    and a text that nothing has is not found. An input class must be given as an instance, whose
+    fields the operation checks by `validate_input`. Raises ValidationFailed with every fault.
     """
+    for name, operation in list(vars(resource).items()):
+        if inspect.isfunction(operation) and not name.startswith("_"):
+            setattr(resource, name, _validate_arguments(operation))
+    return resource
+
+
+def _validate_arguments(operation: Callable[P, T]) -> Callable[P, T]:
     signature = inspect.signature(operation)
 
     @wraps(operation)
     def checked(*args: P.args, **kwargs: P.kwargs) -> T:
-        bound = signature.bind(*args, **kwargs)
         found: list[FieldError] = []
-        for name, reader in _argument_readers(operation).items():
-            if name in bound.arguments:
-                try:
-                    bound.arguments[name] = reader(bound.arguments[name])
-                except InvalidValue as faults:
-                    found += faults.nest_under(json_name(name))
+        changes: dict[str, Any] = {}
+        for place, name, reader in _argument_readers(operation):
+            if name in kwargs:
+                given = kwargs[name]
+            elif place < len(args):
+                given = args[place]
+            else:
+                continue
+            try:
+                kept = reader(given)
+            except InvalidValue as faults:
+                found += faults.nest_under(json_name(name))
+                continue
+            if kept is not given:
+                changes[name] = kept
         if found:
             raise ValidationFailed(tuple(found))
+        if not changes:  # most often: binding takes longer than all the rest
+            return operation(*args, **kwargs)
+        bound = signature.bind(*args, **kwargs)
+        bound.arguments.update(changes)
         return operation(*bound.args, **bound.kwargs)
 
     return checked
 
 
 @cache
-def _argument_readers(operation: Callable[..., Any]) -> Mapping[str, Reader]:
-    """Readers of the parameters that have rules, by name; made once, when all names are known."""
+def _argument_readers(operation: Callable[..., Any]) -> Sequence[tuple[int, str, Reader]]:
+    """Place, name and reader of each parameter that is checked; made when all names are known."""
     hints = get_type_hints(operation, include_extras=True)
-    return {
-        name: _reader(hint) for name, hint in hints.items() if name != "return" and _has_rule(hint)
-    }
+    readers = []
+    for place, name in enumerate(inspect.signature(operation).parameters):
+        hint: Any = hints.get(name)
+        if _has_rule(hint) or _is_plain(hint):
+            readers.append((place, name, _reader(hint)))
+        elif attrs.has(hint) and name != "authority":  # an authority is made by the library
+            readers.append((place, name, _kind_reader(hint)))
+    return readers
 
 
 def _has_rule(annotation: Any) -> bool:
     if get_origin(annotation) in (Annotated, Literal):
         return True
     return any(map(_has_rule, get_args(annotation)))
+
+
+def _is_plain(annotation: Any) -> bool:
+    if get_origin(annotation) in (Union, UnionType, Sequence, Mapping):
+        return all(map(_is_plain, get_args(annotation)))
+    return annotation in (*_PLAIN, *_CONSTANTS)
+
+
+def _kind_reader(kind: type) -> Reader:
+    def read(value: Any) -> Any:
+        if not isinstance(value, kind):
+            raise InvalidValue.of(f"must be a {kind.__name__}")
+        return value
+
+    return read
 
 
 @cache
@@ -160,12 +201,17 @@ def _reader(annotation: Any) -> Reader:
     raise TypeError(f"no rule for the annotation {annotation}")
 
 
-def _read_string(value: Any) -> str:
+def _read_any_text(value: Any) -> str:
     if type(value) is not str:
         raise InvalidValue.of("must be a string")
-    if fault := find_text_fault(value):
-        raise InvalidValue.of(fault)
     return value
+
+
+def _read_string(value: Any) -> str:
+    text = _read_any_text(value)
+    if fault := find_text_fault(text):
+        raise InvalidValue.of(fault)
+    return text
 
 
 def _read_integer(value: Any) -> int:
@@ -193,6 +239,8 @@ _PLAIN: Mapping[Any, Reader] = {str: _read_string, int: _read_integer, bool: _re
 def _constrained_reader(inner: Any, *rules: Any) -> Reader:
     if Metadata in rules:
         return _read_metadata
+    if AnyText in rules:
+        return _read_any_text
     read = _reader(inner)
     checks = [c for rule in rules if isinstance(rule, msgspec.Meta) for c in make_checks(rule)]
 

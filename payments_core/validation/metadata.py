@@ -16,6 +16,9 @@ from payments_core.validation.constraints import MAX_INTEGER
 Metadata = NewType("Metadata", dict[str, Any])
 """A JSON object of the partner's own, within the limits below."""
 
+AnyText = NewType("AnyText", str)
+"""A text that is not kept: it may hold what no storage could."""
+
 MAX_BYTES: Final = 4_096
 MAX_DEPTH: Final = 3
 MAX_KEYS: Final = 25

@@ -12,7 +12,7 @@ from payments_core.engine.ports import Ports
 from payments_core.errors import ValidationFailed, WebhookUrlInUse
 from payments_core.storage.port import Page, Position
 from payments_core.tenants.authorization import Authority
-from payments_core.validation.inputs import validate_arguments
+from payments_core.validation.inputs import validate_operations
 from payments_core.webhooks.handlers import EventHandlers, Handle, handler_url
 from payments_core.webhooks.lifecycle import EndpointChanges
 from payments_core.webhooks.operations import SubscribedEvents, WebhookEndpoints
@@ -27,6 +27,7 @@ HandlerName = Annotated[
 ]
 
 
+@validate_operations
 class HandlerEndpoints:
     """Ties functions of this process to endpoints."""
 
@@ -35,7 +36,6 @@ class HandlerEndpoints:
         self._endpoints = endpoints
         self._handlers = handlers
 
-    @validate_arguments
     def register(
         self,
         authority: Authority,

@@ -32,7 +32,7 @@ from payments_core.storage.port import (
 from payments_core.storage.records import Record
 from payments_core.tenants.authorization import Authority
 from payments_core.tenants.idempotency import once_per_key
-from payments_core.validation.inputs import validate_arguments, validate_input
+from payments_core.validation.inputs import validate_input, validate_operations
 from payments_core.webhooks.destinations import (
     Destination,
     DestinationForbidden,
@@ -72,6 +72,7 @@ OverlapInSeconds = Annotated[int, Meta(ge=0, le=MAX_OVERLAP_S)]
 T = TypeVar("T")
 
 
+@validate_operations
 class WebhookEndpoints:
     """Endpoints and their deliveries, in the environment of the authority that asks."""
 
@@ -86,7 +87,6 @@ class WebhookEndpoints:
         self._settings = settings
         self._entropy = ports.entropy
 
-    @validate_arguments
     @once_per_key
     def create(
         self,
@@ -202,7 +202,6 @@ class WebhookEndpoints:
 
         return self._committer.commit(authority, decide, idempotent=idempotency_key)
 
-    @validate_arguments
     @once_per_key
     def rotate_secret(
         self,

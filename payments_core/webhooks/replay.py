@@ -24,7 +24,7 @@ from payments_core.storage.port import Page, Position, Snapshot, Transaction, Wh
 from payments_core.tenants.authorization import Authority
 from payments_core.tenants.idempotency import once_per_key
 from payments_core.validation.fields import Id
-from payments_core.validation.inputs import validate_arguments
+from payments_core.validation.inputs import validate_operations
 from payments_core.webhooks.dispatch.job_handlers import encode_envelope
 from payments_core.webhooks.health import tells_of
 from payments_core.webhooks.lifecycle import (
@@ -65,6 +65,7 @@ class PaymentEvents:
     is_complete: bool
 
 
+@validate_operations
 class WebhookEvents:
     """The events of the environment of the authority that asks, and their sending again."""
 
@@ -173,7 +174,6 @@ class WebhookEvents:
 
         return self._committer.commit(authority, decide, idempotent=idempotency_key)
 
-    @validate_arguments
     @once_per_key
     def resend(
         self,

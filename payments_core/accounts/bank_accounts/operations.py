@@ -46,7 +46,7 @@ from payments_core.errors import ValidationFailed
 from payments_core.storage.port import ClaimedJob, Page, Position, Transaction
 from payments_core.tenants.authorization import Authority, require_product
 from payments_core.tenants.idempotency import once_per_key
-from payments_core.validation.inputs import validate_input
+from payments_core.validation.inputs import validate_input, validate_operations
 
 REVIEW_BANK_ACCOUNT = "bank_accounts.review"
 PAYOUT: BankCapability = "us_bank_payout"
@@ -67,6 +67,7 @@ class BankAccountRequirements:
     fields: tuple[FieldRequirement, ...]
 
 
+@validate_operations
 class BankAccounts:
     """Adds bank accounts to accounts, and says which there are."""
 

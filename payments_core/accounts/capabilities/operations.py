@@ -43,7 +43,7 @@ from payments_core.storage.port import ClaimedJob, Position, Snapshot, Transacti
 from payments_core.tenants.authorization import Authority, require_product
 from payments_core.tenants.idempotency import once_per_key
 from payments_core.validation.fields import Url
-from payments_core.validation.inputs import validate_arguments
+from payments_core.validation.inputs import validate_operations
 
 
 @attrs.frozen
@@ -54,6 +54,7 @@ class ActivatedCapability:
     capability: Capability
 
 
+@validate_operations
 class Capabilities:
     """Activates capabilities, and says what each waits for.
 
@@ -93,7 +94,6 @@ class Capabilities:
 
         return self._storage.read(authority.partition, load)
 
-    @validate_arguments
     @once_per_key
     def activate(
         self,

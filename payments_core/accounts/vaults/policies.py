@@ -30,7 +30,7 @@ from payments_core.money import MoneyError, format_amount, parse_amount
 from payments_core.storage.port import Snapshot, Transaction
 from payments_core.tenants.authorization import Authority
 from payments_core.tenants.idempotency import once_per_key
-from payments_core.validation.inputs import validate_input
+from payments_core.validation.inputs import validate_input, validate_operations
 
 MAX_ITEMS = 100
 """Of each list of a policy."""
@@ -44,6 +44,7 @@ class VaultPolicy:
     policy: Policy
 
 
+@validate_operations
 class VaultPolicies:
     """Reads and replaces what vaults may be used for."""
 

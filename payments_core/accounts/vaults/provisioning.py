@@ -20,7 +20,7 @@ from payments_core.storage.port import Page, Position, Snapshot, Transaction
 from payments_core.tenants.authorization import Authority
 from payments_core.tenants.idempotency import once_per_key
 from payments_core.validation.fields import ChainId
-from payments_core.validation.inputs import validate_arguments
+from payments_core.validation.inputs import validate_operations
 
 
 @attrs.frozen
@@ -31,6 +31,7 @@ class ProvisionedVault:
     is_new: bool
 
 
+@validate_operations
 class VaultProvisioning:
     """Lists an account's vaults and makes those it lacks; there is one on each chain."""
 
@@ -53,7 +54,6 @@ class VaultProvisioning:
             self._storage, authority, account_id, Vault, after=after, limit=limit
         )
 
-    @validate_arguments
     @once_per_key
     def provision(
         self,

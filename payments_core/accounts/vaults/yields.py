@@ -18,7 +18,7 @@ from payments_core.storage.port import Snapshot, Transaction
 from payments_core.tenants.authorization import Authority
 from payments_core.tenants.idempotency import once_per_key
 from payments_core.validation.fields import Flag
-from payments_core.validation.inputs import validate_arguments
+from payments_core.validation.inputs import validate_operations
 
 YieldStrategy = Annotated[str, Meta(min_length=1, max_length=64)]
 
@@ -31,6 +31,7 @@ class VaultYield:
     settings: YieldSettings
 
 
+@validate_operations
 class VaultYields:
     """Reads and replaces vaults' yield settings."""
 
@@ -49,7 +50,6 @@ class VaultYields:
 
         return self._storage.read(authority.partition, load)
 
-    @validate_arguments
     @once_per_key
     def replace(
         self,

@@ -49,7 +49,7 @@ from payments_core.storage.port import Page, Position, Snapshot, Transaction, Wh
 from payments_core.tenants.authorization import Authority
 from payments_core.tenants.idempotency import once_per_key
 from payments_core.validation.fields import Id, Url
-from payments_core.validation.inputs import validate_arguments
+from payments_core.validation.inputs import validate_operations
 
 ProviderReference = Annotated[str, Meta(min_length=1)]
 """A provider's name for a case, of any length."""
@@ -63,6 +63,7 @@ class _StartReservation:
     verification: Verification
 
 
+@validate_operations
 class Verifications:
     """Has accounts verified; the account's `kyc_status` follows its newest verification.
 
@@ -78,7 +79,6 @@ class Verifications:
         self._providers = providers
         self._calls = calls
 
-    @validate_arguments
     @once_per_key
     def start(
         self,
@@ -142,7 +142,6 @@ class Verifications:
             raise NotFound("verification")
         return found
 
-    @validate_arguments
     @once_per_key
     def decide(
         self,

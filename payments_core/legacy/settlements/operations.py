@@ -53,7 +53,7 @@ from payments_core.quotes.record import Quote
 from payments_core.storage.port import Snapshot, Transaction
 from payments_core.tenants.authorization import Authority
 from payments_core.tenants.idempotency import once_per_key
-from payments_core.validation.inputs import validate_input
+from payments_core.validation.inputs import validate_input, validate_operations
 
 MAX_VAULTS_READ = 100
 
@@ -74,6 +74,7 @@ class _Desk:
         return self.vaults[self.quote.source_chain_id]
 
 
+@validate_operations
 class Settlements:
     """Pays quotes from the vaults of their payers, who sign for it."""
 

@@ -36,6 +36,7 @@ from payments_core.payments.record import Payment
 from payments_core.storage.bulk import get_many
 from payments_core.storage.port import Snapshot
 from payments_core.tenants.authorization import Authority
+from payments_core.validation.inputs import validate_operations
 
 MAX_REACH = 1_000
 """So many transactions can be reached by the number of a page, and are counted; `before` goes on
@@ -55,6 +56,7 @@ class TransactionPage:
     total: int
 
 
+@validate_operations
 class LegacyTransactions:
     """Shows Payments, deposits and refunds as transactions."""
 

@@ -43,6 +43,8 @@ from payments_core.payments.record import Payment, PaymentLink
 from payments_core.storage.port import Snapshot
 from payments_core.tenants.authorization import Authority, Requirement, authorize
 from payments_core.tenants.record import Environment
+from payments_core.validation.fields import Credential
+from payments_core.validation.inputs import validate_operations
 
 T = TypeVar("T")
 
@@ -89,6 +91,7 @@ class CheckoutPage:
     client_secret: str | None = attrs.field(repr=False)
 
 
+@validate_operations
 class Checkout:
     """Lets a payer in, and shows one Payment."""
 
@@ -98,7 +101,7 @@ class Checkout:
         self._tokens = ports.tokens
         self._links = links
 
-    def authenticate(self, secret: str, *, mode: str) -> tuple[Environment, Claims]:
+    def authenticate(self, secret: Credential, *, mode: str) -> tuple[Environment, Claims]:
         """Whose Payment a client secret is of, whatever became of that. Raises Unauthorized."""
         try:
             claims = self._tokens.read_payment_secret(secret)
@@ -112,7 +115,7 @@ class Checkout:
             raise Unauthorized()
         return environment, claims
 
-    def exchange(self, code: str, *, mode: str) -> ExchangedLink:
+    def exchange(self, code: Credential, *, mode: str) -> ExchangedLink:
         """The Payment of a link's code, with its client secret; repeatable until it expires.
 
         Raises NotFound, alike for a code that never was and for one of another mode;
@@ -125,7 +128,7 @@ class Checkout:
         secret = self._make_secret(environment, payment)
         return ExchangedLink(payment.id, secret, payment.expires_at)
 
-    def get_page(self, code: str, *, mode: str) -> CheckoutPage:
+    def get_page(self, code: Credential, *, mode: str) -> CheckoutPage:
         """What the page of a link shows, also after the Payment's end; the secret only before it.
 
         Raises NotFound, as `exchange` does; EntitlementRequired.

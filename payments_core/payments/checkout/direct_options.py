@@ -59,7 +59,7 @@ from payments_core.storage.port import Snapshot, Transaction
 from payments_core.tenants.authorization import Authority
 from payments_core.tenants.idempotency import once_per_key
 from payments_core.validation.fields import Address, AssetSymbol, ChainId, TransactionHash
-from payments_core.validation.inputs import validate_arguments
+from payments_core.validation.inputs import validate_operations
 
 PUBLIC_METHODS: tuple[PaymentMethod, ...] = ("direct", "routing", "hosted_onramp")
 """The ways to pay for which a Payment's secret is enough."""
@@ -77,6 +77,7 @@ class CheckoutMethod:
     available: bool
 
 
+@validate_operations
 class DirectOptions:
     """What a payer does with the options of one Payment."""
 
@@ -100,7 +101,6 @@ class DirectOptions:
             if method in payment.allowed_methods
         )
 
-    @validate_arguments
     @once_per_key
     def create(
         self,
@@ -232,7 +232,6 @@ class DirectOptions:
 
         return self._committer.commit(authority, decide, idempotent=idempotency_key)
 
-    @validate_arguments
     @once_per_key
     def submit(
         self,

@@ -16,6 +16,8 @@ from payments_core.credentials.secrets import Mode
 from payments_core.engine.identifiers import LENGTH
 from payments_core.entropy import Entropy
 from payments_core.payments.record import Payment, PaymentLink
+from payments_core.validation.fields import Credential
+from payments_core.validation.inputs import validate_operations
 
 CODE_SHAPE = r"[A-Za-z0-9_-]{48}"
 """Every code: the 24 characters of its environment's id, and 24 of 144 random bits."""
@@ -39,6 +41,7 @@ class NewLink:
     sealed_code: str
 
 
+@validate_operations
 class Links:
     """Mints checkout links and shows them."""
 
@@ -56,7 +59,7 @@ class Links:
         record = PaymentLink(id=digest, payment_id=payment_id, mode=mode)
         return NewLink(record, base64.b64encode(sealed).decode())
 
-    def candidate_digests(self, code: str) -> tuple[str, ...]:
+    def candidate_digests(self, code: Credential) -> tuple[str, ...]:
         """The ids that a code's PaymentLink may have, one for each master key."""
         return self._key_ring.digests(LINK_DIGEST, code)
 

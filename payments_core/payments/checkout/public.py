@@ -44,8 +44,8 @@ from payments_core.storage.port import DIRECTORY, Snapshot, Transaction
 from payments_core.tenants.authorization import Authority, Requirement
 from payments_core.tenants.idempotency import once_per_key
 from payments_core.tenants.record import App, Environment
-from payments_core.validation.fields import Amount, AssetSymbol, ChainId, Reference, Url
-from payments_core.validation.inputs import validate_input
+from payments_core.validation.fields import Amount, AssetSymbol, ChainId, Credential, Reference, Url
+from payments_core.validation.inputs import validate_input, validate_operations
 
 PUBLIC_CREATION = Requirement("public", products=("payments", "public_checkout"))
 
@@ -76,6 +76,7 @@ class Shop:
     terms: PaymentTerms
 
 
+@validate_operations
 class PublicPayments:
     """Creates Payments for those who hold no credential."""
 
@@ -85,7 +86,7 @@ class PublicPayments:
         self._payments = payments
         self._destinations = destinations
 
-    def get_shop(self, app_id: str, *, mode: str) -> Shop:
+    def get_shop(self, app_id: Credential, *, mode: str) -> Shop:
         """What an app id stands for in this mode. Raises NotFound.
 
         An unknown one is looked for as long as a known one.

@@ -39,7 +39,7 @@ from payments_core.storage.port import Snapshot, Transaction
 from payments_core.tenants.authorization import Authority
 from payments_core.tenants.idempotency import once_per_key
 from payments_core.validation.fields import ActionId, MetadataInput
-from payments_core.validation.inputs import validate_arguments
+from payments_core.validation.inputs import validate_operations
 
 SEND_FUNDING = "funding.send"
 
@@ -47,6 +47,7 @@ _MAX_VAULTS = 100
 """More than an account has, one on each chain."""
 
 
+@validate_operations
 class Funding:
     """Authorizes transfers from a payer's vault to a Payment's escrow."""
 
@@ -56,7 +57,6 @@ class Funding:
         self._clock = ports.clock
         self._vaults = vaults
 
-    @validate_arguments
     @once_per_key
     def authorize(
         self,

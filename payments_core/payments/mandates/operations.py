@@ -22,7 +22,7 @@ from payments_core.storage.port import Page, Position, Transaction
 from payments_core.tenants.authorization import Authority
 from payments_core.tenants.idempotency import once_per_key
 from payments_core.validation.fields import Amount, AssetSymbol, Id, MetadataInput, Reference
-from payments_core.validation.inputs import validate_input
+from payments_core.validation.inputs import validate_input, validate_operations
 
 MAX_INSTANT = 253_402_300_799_999
 """The end of the year 9999: no later moment can be written in ISO 8601."""
@@ -55,6 +55,7 @@ class MandateDetails:
     remaining_atomic: int
 
 
+@validate_operations
 class Mandates:
     """Creates, lists and revokes standing approvals to collect from vaults."""
 

@@ -50,7 +50,7 @@ from payments_core.storage.port import Snapshot, Transaction
 from payments_core.tenants.authorization import Authority
 from payments_core.tenants.idempotency import once_per_key
 from payments_core.validation.fields import AssetSymbol, ChainId
-from payments_core.validation.inputs import validate_arguments
+from payments_core.validation.inputs import validate_operations
 
 MAX_OPTIONS = 10
 """So many options of a Payment may one payer create, ended and superseded ones included. Whoever
@@ -60,6 +60,7 @@ MAX_OPTIONS_OF_ALL = 100
 """So many options may all payers of a Payment create: its record lists them and must stay small."""
 
 
+@validate_operations
 class VaultOptions:
     """Offers a payer's vault as a way to fund a Payment."""
 
@@ -68,7 +69,6 @@ class VaultOptions:
         self._committer = ports.committer
         self._clock = ports.clock
 
-    @validate_arguments
     @once_per_key
     def create(
         self,

@@ -43,7 +43,7 @@ from payments_core.storage.port import Page, Position, Snapshot, Transaction
 from payments_core.tenants.authorization import Authority
 from payments_core.tenants.idempotency import once_per_key
 from payments_core.validation.fields import Address, Amount, Sentence
-from payments_core.validation.inputs import validate_input
+from payments_core.validation.inputs import validate_input, validate_operations
 
 SEND_REFUND = "refunds.send"
 MAX_PENDING_REFUNDS = 100
@@ -75,6 +75,7 @@ class PlannedRefund:
         return sum(leg.amount for leg in self.legs)
 
 
+@validate_operations
 class Refunds:
     """Sends received funds back."""
 

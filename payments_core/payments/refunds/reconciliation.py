@@ -56,7 +56,7 @@ from payments_core.storage.port import Snapshot, Transaction
 from payments_core.tenants.authorization import Authority
 from payments_core.tenants.idempotency import once_per_key
 from payments_core.validation.fields import Sentence
-from payments_core.validation.inputs import validate_input
+from payments_core.validation.inputs import validate_input, validate_operations
 
 ReconciliationAction = Literal["accept", "refund", "refund_excess", "retry_execution", "write_off"]
 RECONCILIATION_ACTIONS: tuple[ReconciliationAction, ...] = get_args(ReconciliationAction)
@@ -85,6 +85,7 @@ class _Case:
     now: Instant
 
 
+@validate_operations
 class Reconciliations:
     """Carries out a partner's decisions."""
 

@@ -34,8 +34,8 @@ from payments_core.tenants.authorization import Authority, account_principal, se
 from payments_core.tenants.client_sessions.record import ClientSession, SessionExchange
 from payments_core.tenants.idempotency import once_per_key
 from payments_core.tenants.record import PERMISSION_PRODUCTS, Environment
-from payments_core.validation.fields import AccountId, ExternalUserId
-from payments_core.validation.inputs import validate_arguments
+from payments_core.validation.fields import AccountId, Credential, ExternalUserId
+from payments_core.validation.inputs import validate_operations
 
 EXCHANGE_WITHIN_MS = 300 * SECOND
 DEFAULT_EXPIRY_S = 900
@@ -78,6 +78,7 @@ class AccountDirectory(Protocol):
         """Hold the account as it is until the commit. Raises AccountSuspended for a closed one."""
 
 
+@validate_operations
 class ClientSessions:
     """Issues and checks a browser's access to one account."""
 
@@ -89,7 +90,6 @@ class ClientSessions:
         self._accounts = accounts
         self._account_ids: dict[str, str] = {}
 
-    @validate_arguments
     @once_per_key
     def create(
         self,
@@ -137,7 +137,7 @@ class ClientSessions:
 
         return self._committer.commit(authority, decide, idempotent=idempotency_key)
 
-    def exchange(self, token: str, *, mode: str) -> ExchangedSession:
+    def exchange(self, token: Credential, *, mode: str) -> ExchangedSession:
         """Trade the session token, once, for an access token.
 
         Raises Unauthorized (malformed, forged, consumed, revoked) before ClientTokenExpired.
@@ -167,7 +167,9 @@ class ClientSessions:
 
         return self._committer.commit(WorkerAuthority(claims.environment_id, mode), decide)
 
-    def find_exchangeable(self, token: str, *, mode: str) -> tuple[Environment, ClientSession]:
+    def find_exchangeable(
+        self, token: Credential, *, mode: str
+    ) -> tuple[Environment, ClientSession]:
         """Whose session token this is, if it can be exchanged now; nothing is changed.
 
         Raises Unauthorized before ClientTokenExpired, as `exchange` does.
@@ -187,7 +189,7 @@ class ClientSessions:
         return self._storage.read(claims.environment_id, load)
 
     def authenticate(
-        self, access_token: str, *, mode: str, lookup: ResponseLookup | None = None
+        self, access_token: Credential, *, mode: str, lookup: ResponseLookup | None = None
     ) -> tuple[Environment, ClientSession]:
         """Whose access token this is. Raises Unauthorized before ClientTokenExpired.
 

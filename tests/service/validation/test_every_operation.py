@@ -2,8 +2,8 @@
 cannot be read.
 
 Each operation that takes an idempotency key is called with each of its arguments replaced by values
-that no caller means. Ids are left alone: what is no text has no id. The fields of input classes are
-in `test_library_inputs.py`, but for those that are records of their own.
+that no caller means. The fields of input classes are in `test_library_inputs.py`, but for those
+that are records of their own; what is not of the asked kind is in `test_argument_kinds.py`.
 """
 
 from __future__ import annotations
@@ -107,8 +107,7 @@ def test_odd_arguments_are_refused_in_the_words_of_the_service(
     for parameter in signature.parameters:
         if parameter in ("self", "authority") or parameter.endswith("_version"):
             continue
-        is_id = hints[parameter] is str and parameter.endswith("_id")
-        if is_id or attrs.has(hints[parameter]):
+        if attrs.has(hints[parameter]):
             continue
         for odd in ODD:
             with suppress(PaymentsError):

@@ -1,0 +1,117 @@
+"""Every public operation refuses by its name what is not of the kind that it takes there.
+
+No other argument is one that it could work with: one that is not checked first shows by an error
+that is not the library's. What `test_every_operation.py` calls is there for what is past the door.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from types import NoneType, UnionType
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+
+import attrs
+import pytest
+from msgspec import UnsetType
+
+from payments_core import KeyRing
+from payments_core.errors import NotFound, Unauthorized, ValidationFailed
+from payments_core.service import PaymentsService
+from payments_core.storage.memory.adapter import MemoryStorage
+from payments_core.validation.fields import Credential
+from payments_core.validation.inputs import json_name
+from tests.service.world import RING, World
+
+NOTHING_PLAIN = (1.5, b"acct_1", [object()], {object(): object()}, object())
+NO_CREDENTIAL = (*NOTHING_PLAIN, 7, True, ["acct_1"])
+NO_TEXT = (7, True, ["acct_1"], "acct_\ud800", "acct_\0")
+
+
+def is_plain(hint: Any) -> bool:
+    """Whether it is of texts, numbers, flags and listed values alone."""
+    if get_origin(hint) is Literal:
+        return True
+    if get_origin(hint) in (Union, UnionType, Sequence, Mapping):
+        return all(map(is_plain, get_args(hint)))
+    return hint in (str, int, bool, NoneType, UnsetType)
+
+
+def checked_arguments() -> Iterator[tuple[str, str, str, tuple[object, ...]]]:
+    """Resource, operation, parameter, and what is refused there."""
+    for resource, value in vars(PaymentsService).items():
+        if not isinstance(value, cached_property):
+            continue
+        kind = get_type_hints(value.func)["return"]
+        for name, operation in inspect.getmembers(kind, inspect.isfunction):
+            if name.startswith("_"):
+                continue
+            written = inspect.unwrap(operation)
+            rules = get_type_hints(written, include_extras=True)
+            for parameter, hint in get_type_hints(written).items():
+                if parameter in ("authority", "return"):
+                    continue
+                if rules[parameter] in (Credential, Credential | None):
+                    yield resource, name, parameter, NO_CREDENTIAL
+                elif hint in (str, str | None):
+                    yield resource, name, parameter, (*NOTHING_PLAIN, *NO_TEXT)
+                elif is_plain(hint) or attrs.has(hint):
+                    yield resource, name, parameter, NOTHING_PLAIN
+
+
+ARGUMENTS = tuple(checked_arguments())
+
+
+@pytest.fixture(scope="module")
+def service() -> Iterator[PaymentsService]:
+    service = PaymentsService(MemoryStorage(), KeyRing.parse(RING))
+    yield service
+    service.close()
+
+
+@pytest.mark.parametrize("resource", sorted({resource for resource, *_ in ARGUMENTS}))
+def test_what_an_argument_cannot_be_is_refused_by_its_name(
+    service: PaymentsService, resource: str
+) -> None:
+    for name, parameter, odd in [one[1:] for one in ARGUMENTS if one[0] == resource]:
+        call = getattr(getattr(service, resource), name)
+        signature = inspect.signature(call)
+        others = [it.name for it in signature.parameters.values() if it.default is it.empty]
+        for value in odd:
+            with pytest.raises(ValidationFailed) as refused:
+                call(**{**dict.fromkeys(others), parameter: value})
+            paths = [re.split(r"[.[]", fault.path)[0] for fault in refused.value.fields]
+            assert json_name(parameter) in paths, (name, parameter, value)
+
+
+def test_the_operations_of_every_resource_are_asked() -> None:
+    seen = {one[:3] for one in ARGUMENTS}
+    assert {("accounts", "get", "account_id"), ("operators", "create", "username")} <= seen
+    assert {("payments", "create", "new"), ("payments", "list", "limit")} <= seen
+    assert ("tenants", "set_products", "products") in seen
+    assert len(seen) > 200
+
+
+def test_a_credential_may_be_any_text_and_opens_nothing(service: PaymentsService) -> None:
+    refused = 0
+    for resource, name, parameter, odd in ARGUMENTS:
+        if odd is not NO_CREDENTIAL:
+            continue
+        call = getattr(getattr(service, resource), name)
+        parameters = inspect.signature(call).parameters.values()
+        given = {it.name: "x" for it in parameters if it.default is it.empty}
+        given |= {"mode": "sandbox"} if "mode" in given else {}
+        for text in ("\ud800", "\0"):
+            try:
+                call(**{**given, parameter: text})
+            except (NotFound, Unauthorized):
+                refused += 1
+    assert refused > 20
+
+
+def test_a_text_that_nothing_has_is_not_found(memory_world: World) -> None:
+    for nobodys in ("", "x", "é", "x" * 9_000):
+        with pytest.raises(NotFound):
+            memory_world.service.accounts.get(memory_world.server, nobodys)
