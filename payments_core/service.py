@@ -100,7 +100,8 @@ class Settings:
     `service_name` is what wallets show their owners, who sign that they hold them. A call with an
     idempotency key is answered from the store for `idempotency_retention_ms` milliseconds, 30
     days unless given. At most `max_remote_calls` requests wait for chains, providers and name
-    servers at the same time, so that what hangs leaves threads for the others. `webhooks` are the
+    servers at the same time, so that what hangs leaves threads for the others; with five or more,
+    what hangs for two environments leaves a place to a third. `webhooks` are the
     rules of deliveries, and `versions` the dated contracts that are served.
     """
 
@@ -108,7 +109,7 @@ class Settings:
     docs_url: str | None = None
     service_name: str = "Payments Core"
     idempotency_retention_ms: int = RETENTION_MS
-    max_remote_calls: int = 4
+    max_remote_calls: int = 5
     webhooks: WebhookSettings = attrs.field(factory=WebhookSettings)
     versions: Versions = attrs.field(factory=Versions)
 

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from typing import Literal
+
+import attrs
 
 from payments_core.errors import DependencyFailed
 
@@ -25,8 +27,6 @@ SLOW_S = 0.1
 MAX_WAITING = 2
 """So many requests wait behind slow calls; the others are refused at once."""
 
-_Key = tuple[str, ...]
-
 
 class TooManyCalls(Exception):
     """No place was free. Nobody was asked."""
@@ -35,18 +35,19 @@ class TooManyCalls(Exception):
 class RemoteCalls:
     """So many requests at a time, all together. Threads share it.
 
-    One place is kept from each dependency, for the others, and one more from each environment:
-    what hangs for one of them leaves something to everybody else.
+    One place is kept from each dependency, for the others. An environment takes another place only
+    while more are free than it has, of all and of the dependency's: what hangs for one leaves half
+    to everybody else, and what hangs for two still leaves a place to a third.
     """
 
     def __init__(self, limit: int) -> None:
         """Raises ValueError for a limit below 1."""
         if limit < 1:
             raise ValueError("at least one request must be able to call others")
-        # Of all calls, of those to one dependency, and of those of one environment to it.
-        self._limits = (limit, max(1, limit - 1), max(1, limit - 2))
+        self._limit = limit
+        self._limit_of_one = max(1, limit - 1)
         self._changed = threading.Condition()
-        self._running: dict[object, tuple[tuple[_Key, ...], float]] = {}
+        self._running: set[_Call] = set()
         self.waiting: int = 0
         """How many requests wait for a turn."""
 
@@ -55,37 +56,49 @@ class RemoteCalls:
         self, dependency: Dependency, environment_id: str, *, wait_s: float = WAIT_S
     ) -> Iterator[None]:
         """Take a place for the time of the block. Raises DependencyFailed where there is none."""
-        keys: tuple[_Key, ...] = ((), (dependency,), (dependency, environment_id))
-        call = object()
         with self._changed:
-            if not self._has_room(keys) and not self._wait_for_room(keys, wait_s):
+            wanted = _Call(dependency, environment_id, time.monotonic())
+            if not self._has_room(wanted) and not self._wait_for_room(wanted, wait_s):
                 busy = TooManyCalls(f"too many requests wait for {dependency} at this time")
                 raise DependencyFailed(dependency) from busy
-            self._running[call] = (keys, time.monotonic())
+            call = attrs.evolve(wanted, began=time.monotonic())
+            self._running.add(call)
         try:
             yield
         finally:
             with self._changed:
-                del self._running[call]
+                self._running.remove(call)
                 self._changed.notify_all()
 
-    def _has_room(self, keys: tuple[_Key, ...]) -> bool:
-        return not any(True for _ in self._iter_full(keys))
+    def _has_room(self, wanted: _Call) -> bool:
+        return not self._list_blocking(wanted)
 
-    def _iter_full(self, keys: tuple[_Key, ...]) -> Iterator[list[float]]:
-        """When the calls began that hold each place which is missing."""
-        for key, limit in zip(keys, self._limits, strict=True):
-            began = [began for held, began in self._running.values() if key in held]
-            if len(began) >= limit:
-                yield began
+    def _list_blocking(self, wanted: _Call) -> list[Collection[_Call]]:
+        """Where it has no place, the calls that must end first: its environment's, or all."""
+        blocking: list[Collection[_Call]] = []
+        same = {call for call in self._running if call.dependency == wanted.dependency}
+        for held, limit in ((self._running, self._limit), (same, self._limit_of_one)):
+            own = {call for call in held if call.environment_id == wanted.environment_id}
+            if len(own) >= limit - len(held):
+                blocking.append(own or held)
+        return blocking
 
-    def _wait_for_room(self, keys: tuple[_Key, ...], wait_s: float) -> bool:
+    def _wait_for_room(self, wanted: _Call, wait_s: float) -> bool:
         slow = time.monotonic() - SLOW_S
-        is_stuck = any(max(began) <= slow for began in self._iter_full(keys))
+        is_stuck = any(
+            all(call.began <= slow for call in calls) for calls in self._list_blocking(wanted)
+        )
         if wait_s <= 0 or (is_stuck and self.waiting >= MAX_WAITING):
             return False
         self.waiting += 1
         try:
-            return self._changed.wait_for(lambda: self._has_room(keys), wait_s)
+            return self._changed.wait_for(lambda: self._has_room(wanted), wait_s)
         finally:
             self.waiting -= 1
+
+
+@attrs.frozen(eq=False)
+class _Call:
+    dependency: Dependency
+    environment_id: str
+    began: float

@@ -110,7 +110,7 @@ def build_service(
         docs_url=configuration.docs_url,
         service_name=configuration.service_name,
         idempotency_retention_ms=configuration.idempotency_days * DAY,
-        max_remote_calls=max(1, configuration.http.threads // 2),
+        max_remote_calls=_count_remote_calls(configuration.http.threads),
         webhooks=WebhookSettings(
             max_active_endpoints=webhooks.max_active_endpoints,
             max_attempts=webhooks.max_attempts,
@@ -201,6 +201,11 @@ def require_matching_chains(service: PaymentsService) -> None:
                 raise _refusal(f"chains.{number}", str(error)) from error
             except ChainUnavailable as error:
                 _log.warning("chain %d is paused until its nodes answer: %s", number, error)
+
+
+def _count_remote_calls(threads: int) -> int:
+    """Half of the threads for one kind of service and one for the others, but never all."""
+    return max(1, min(threads // 2 + 1, threads - 1))
 
 
 def _build_transport(configuration: Configuration) -> Transport | None:

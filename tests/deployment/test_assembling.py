@@ -185,8 +185,12 @@ def test_a_clock_far_from_the_storages_is_refused(ahead_ms: int) -> None:
         assembling.require_synchronized_clock(Unsafe(ahead_ms))
 
 
-@pytest.mark.parametrize(("threads", "waiting"), [("1", 1), ("8", 4), ("15", 7)])
-def test_at_most_half_of_the_threads_wait_for_others(threads: str, waiting: int) -> None:
+@pytest.mark.parametrize(
+    ("threads", "waiting"), [("1", 1), ("2", 1), ("3", 2), ("8", 5), ("15", 8)]
+)
+def test_half_of_the_threads_wait_for_one_kind_of_service_and_one_more_for_others(
+    threads: str, waiting: int
+) -> None:
     configuration = configured(SANDBOX, HTTP_THREADS=threads)
     with closing(assembling.build_storage(configuration)) as storage:
         service = assembling.build_service(configuration, storage, KEY_RING)

@@ -264,7 +264,7 @@ class Bench(PaymentsService):
         super().__init__(
             storage,
             KeyRing.parse(KeyRing.generate()),
-            settings=Settings(versions=VERSIONS, max_remote_calls=threads // 2),
+            settings=Settings(versions=VERSIONS, max_remote_calls=threads // 2 + 1),
             clock=clock or FixedClock(),
             **({"transport": SocketTransport(authorities())} | ports),
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
@@ -33,23 +34,52 @@ def test_a_small_limit_still_lets_one_call(limit: int) -> None:
         pass
 
 
-def test_an_environment_leaves_a_place_to_others_and_a_dependency_one_to_others() -> None:
-    calls = RemoteCalls(4)
+def enter_often(
+    calls: RemoteCalls, stack: ExitStack, dependency: Dependency, environment: str
+) -> int:
+    """How many places an environment can have."""
+    for count in itertools.count():
+        try:
+            enter(calls, stack, dependency, environment)
+        except DependencyFailed:
+            return count
+    raise AssertionError
+
+
+def test_a_dependency_leaves_a_place_to_others() -> None:
+    calls = RemoteCalls(5)
     with ExitStack() as stack:
-        for _ in range(2):
-            enter(calls, stack, "kyc", "env_a")
+        for environment in "abcd":
+            enter(calls, stack, "kyc", environment)
         with pytest.raises(DependencyFailed) as refused:
-            enter(calls, stack, "kyc", "env_a")
+            enter(calls, stack, "kyc", "e")
         assert (refused.value.dependency, refused.value.retryable) == ("kyc", True)
         assert isinstance(refused.value.__cause__, TooManyCalls)
-        enter(calls, stack, "kyc", "env_b")
-        with pytest.raises(DependencyFailed):
-            enter(calls, stack, "kyc", "env_c")
-        enter(calls, stack, "chain", "env_a")
+        enter(calls, stack, "chain", "e")
         with pytest.raises(DependencyFailed):  # all of them together
-            enter(calls, stack, "router", "env_d")
-    with calls.acquire("router", "env_d", wait_s=0):
+            enter(calls, stack, "router", "f")
+    with calls.acquire("router", "f", wait_s=0):
         pass
+
+
+@pytest.mark.parametrize("limit", range(5, 20))
+@pytest.mark.parametrize("dependencies", [["chain"], ["chain", "kyc"]])
+def test_two_environments_never_have_all_places(limit: int, dependencies: list[Dependency]) -> None:
+    calls = RemoteCalls(limit)
+    with ExitStack() as stack:
+        for environment in ("env_a", "env_b"):
+            for dependency in dependencies:
+                enter_often(calls, stack, dependency, environment)
+        for dependency in dependencies[:1]:
+            enter(calls, stack, dependency, "env_c")
+
+
+def test_an_environment_has_half_of_the_places_at_most() -> None:
+    calls = RemoteCalls(5)
+    with ExitStack() as stack:
+        assert enter_often(calls, stack, "chain", "env_a") == 2
+        assert enter_often(calls, stack, "chain", "env_b") == 1
+        assert enter_often(calls, stack, "chain", "env_c") == 1
 
 
 def test_a_call_that_failed_gives_its_place_back() -> None:

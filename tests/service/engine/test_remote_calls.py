@@ -21,9 +21,10 @@ from payments_core.routers.simulated.router import SimulatedRouter
 from payments_core.service import PaymentsService, Settings
 from tests.service.world import BASE, WALLET, World
 
+POLYGON, OPTIMISM = 137, 10
 REQUESTS = 8
 MAY_HANG = 2
-"""Of the four that may wait for others at the same time, one environment has two at one of them."""
+"""Of the four that may wait for one of them at the same time, an environment has two."""
 
 
 class Hanging:
@@ -47,7 +48,7 @@ Scene = tuple[PaymentsService, Hanging, Callable[[], object]]
 
 
 def _serve(world: World, chains: Any = None, **providers: Any) -> PaymentsService:
-    settings = Settings(max_remote_calls=4)
+    settings = Settings(max_remote_calls=5)
     return world.restarted(chains=chains, settings=settings, **providers)
 
 
@@ -118,3 +119,33 @@ def test_what_hangs_holds_few_requests_and_the_others_are_told(
     assert all(isinstance(one.exception(), DependencyFailed) for one in ended)
     for one in set(asked) - set(ended):
         assert one.result()
+
+
+def test_two_environments_at_hanging_nodes_leave_a_place_to_a_third(light_world: World) -> None:
+    ports = light_world.service.ports
+    hanging = {n: Hanging(SimulatedChain(n, ports), "heads") for n in (BASE, POLYGON)}
+    chains: dict[int, Any] = {**hanging, OPTIMISM: SimulatedChain(OPTIMISM, ports)}
+    service = _serve(light_world, chains=chains)
+    worlds = [light_world, *(World(light_world.storage).open(name) for name in ("two", "three"))]
+    asks = []
+    for world, chain_id in zip(worlds, chains, strict=True):
+        server, account = world.server, world.payer.id
+        service.deposits.issue_address(server, account, chain_id)
+        asks.append(partial(service.deposits.check, server, account, chain_id))
+    with ThreadPoolExecutor(2 * REQUESTS) as pool:
+        first = [pool.submit(asks[0]) for _ in range(REQUESTS)]
+        _wait_until(lambda: sum(one.done() for one in first) == REQUESTS - MAY_HANG)
+        second = [pool.submit(asks[1]) for _ in range(REQUESTS)]
+        _wait_until(lambda: sum(one.done() for one in second) == REQUESTS - 1)
+        try:
+            assert asks[2]().account_id == worlds[2].payer.id
+        finally:
+            for node in hanging.values():
+                node.released.set()
+
+
+def _wait_until(holds: Callable[[], bool]) -> None:
+    until = time.monotonic() + 20
+    while not holds():
+        assert time.monotonic() < until
+        threading.Event().wait(0.01)
