@@ -128,7 +128,8 @@ def page() -> str:
             ", ".join(commands) + ".",
             "Each command ends with 0 when it did what it was asked; with 1 when it was refused or"
             " failed, or when what it prints needs somebody's attention, as of `payments doctor`;"
-            " and with 2 when its arguments cannot be read.",
+            " and with 2 when its arguments cannot be read. `payments worker` ends with 75 when it"
+            " is to be started again.",
             "[Settings](settings.md) and their variables stay, and so do the names of"
             " [metrics](metrics.md).",
             "## Stored data",

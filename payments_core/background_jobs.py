@@ -27,6 +27,7 @@ from payments_core.engine.jobs.execution import BatchHandler, Handler
 from payments_core.engine.jobs.parking import Queue
 from payments_core.engine.jobs.worker import Worker
 from payments_core.engine.ports import Ports
+from payments_core.errors import Unavailable
 from payments_core.legacy.role_modules.steps import ModuleStepOwner
 from payments_core.onramps.credit import FOLLOW_TRANSFER, CreditOwner
 from payments_core.onramps.following import TransferFollower
@@ -182,6 +183,11 @@ class BackgroundJobs:
     def webhook_delivery(self, mode: str) -> WebhookJobHandlers:
         """What makes the deliveries of a mode's events and attempts them."""
         return WebhookJobHandlers(self._ports, self._attempts, mode)
+
+    def require_working(self) -> None:
+        """Return unless a worker of this process has too few threads left. Raises Unavailable."""
+        if any(worker.hung.is_stuck for worker in self._workers.values()):
+            raise Unavailable()
 
     def stop(self, within_s: float) -> None:
         """Stop the workers, so long as that takes no longer for each."""

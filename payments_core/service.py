@@ -473,8 +473,10 @@ class PaymentsService:
             self.ports.clock.refresh()
 
     def check_ready(self) -> None:
-        """Return if the storage answers, and has room for writes. Raises StorageUnavailable."""
+        """Return if the storage answers and has room for writes, and jobs that hang have left a
+        worker of this process enough threads. Raises StorageUnavailable, Unavailable."""
         self._clock_guard.require_right()
+        self._background_jobs.require_working()
         storage = self.ports.storage
         storage.read(DIRECTORY, lambda snapshot: snapshot.get(App, "ready"))
         if isinstance(storage, ChecksWritability):

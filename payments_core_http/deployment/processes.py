@@ -41,6 +41,9 @@ from payments_core_http.server.server import SWITCH_INTERVAL_S, Server, listen
 OnReady = Callable[["RunningProcess"], None]
 """Called once, when a process does its work."""
 
+EXIT_STUCK = 75
+"""The exit code of a worker that has too few threads left: start it again (EX_TEMPFAIL)."""
+
 _log = logging.getLogger(__name__)
 
 
@@ -127,7 +130,11 @@ def _serve_alone(
 
 
 def work(configuration: Configuration, ready: OnReady) -> None:
-    """Do jobs until a signal comes. Raises ConfigurationRefused, StorageError, OSError."""
+    """Do jobs until a signal comes. Raises ConfigurationRefused, StorageError, OSError.
+
+    Where jobs that hang have left too few threads, the others' jobs are finished, and the process
+    ends with EXIT_STUCK.
+    """
     with (
         hold_worker_name(configuration) as name,
         _start_deployment(configuration) as (service, metrics, _),
@@ -138,6 +145,7 @@ def work(configuration: Configuration, ready: OnReady) -> None:
         if name is not None and (left := worker.take_over(name)):
             _log.info("%d jobs are taken up that the worker before this one left", left)
         is_stopping = _stop_on_signals(ended.set)
+        worker.hung.on_stuck = ended.set
         metrics.expect_scans(service.chains)
         worker.start(configuration.worker.threads)
         with _run_management(configuration, service, metrics, is_stopping) as management_url:
@@ -147,6 +155,9 @@ def work(configuration: Configuration, ready: OnReady) -> None:
                 _log.warning(
                     "some jobs did not finish in time; they run again when their leases expire"
                 )
+            if worker.hung.is_stuck and not is_stopping():
+                _log.error("this process ends with %d, to be started again", EXIT_STUCK)
+                os._exit(EXIT_STUCK)  # as a crash would: what hangs might hold up an orderly end
 
 
 @contextmanager

@@ -19,6 +19,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from payments_core_http.cli.child_processes import ChildProcess, ReceiverChild
+from payments_core_http.deployment.processes import EXIT_STUCK
 from tests.deployment.deployed import Deployed, client_of, deployed_on, shop
 from tests.deployment.installed import install
 
@@ -187,6 +188,59 @@ def test_a_worker_tells_of_a_chain_that_it_has_never_scanned(
     scanned = r'^payments_chain_last_scan_timestamp_seconds\{chain_id="8453"\} (\S+)$'
     [at] = re.findall(scanned, told, re.M)
     assert before <= float(at) <= time.time()
+
+
+HANGING = """
+import threading
+from pathlib import Path
+
+import attrs
+
+from payments_core import background_jobs
+from payments_core.chains.port import ChainUnavailable
+from payments_core.chains.simulated.chain import SimulatedChain
+
+# A minute is too long for a test.
+background_jobs.QUEUES = tuple(
+    attrs.evolve(queue, lease_ms=1_000, run_limit_ms=500) for queue in background_jobs.QUEUES
+)
+
+class Hanging(SimulatedChain):
+    def __init__(self, chain_id):
+        self.chain_id = chain_id
+
+    def heads(self):
+        if Path(__file__).with_name("node-answers").exists():
+            raise ChainUnavailable("no node answers")
+        threading.Event().wait()
+
+def opened(chain_id, urls, *, signer, settings):
+    return Hanging(chain_id)
+
+def signer(url):
+    return url
+"""
+
+
+def test_a_worker_that_has_too_few_threads_left_ends_to_be_started_again(
+    on_sqlite: Deployed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    adapters = {"chains:hanging": "opened", "signers:hanging": "signer"}
+    install(on_sqlite.folder, monkeypatch, HANGING, adapters)
+    on_sqlite.configure(
+        simulated_chains=False, signer={"url": "hanging:"}, worker={"threads": 1, "drain_s": 1}
+    )
+    with on_sqlite.config.open("a") as config:
+        config.write('[chains.8453]\nurls = ["hanging+https://node.example"]\n')
+    with on_sqlite.started("worker") as worker:
+        worker.wait_for(lambda told: False)  # until it ends
+        assert worker.end() == EXIT_STUCK
+        assert "ALARM: 1 of 1 threads of this worker hang in jobs" in worker.read_errors()
+    (on_sqlite.folder / "node-answers").touch()
+    with on_sqlite.started("worker") as worker:  # the job that hung is done by the next process
+        errors = 'payments_chain_scan_errors_total{chain_id="8453"} 1.0'
+        wait_until(lambda: errors in managed(worker, "/metrics")[1])
+        assert worker.end() == 0
 
 
 def test_one_tenants_damaged_row_does_not_keep_a_process_from_starting(

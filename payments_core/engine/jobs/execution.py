@@ -15,6 +15,7 @@ import attrs
 
 from payments_core.clock import Clock, Instant
 from payments_core.engine.decision import Decision
+from payments_core.engine.jobs.hung_threads import HungThreads
 from payments_core.engine.jobs.leases import LeaseKeeper
 from payments_core.engine.jobs.parking import LEASE_MS, ParkingPolicy, Queue
 from payments_core.engine.jobs.suspects import (
@@ -63,6 +64,7 @@ class JobExecutor:
         kinds = ChainMap[str, Any](self.handlers, self.batch_handlers)
         self.parking: ParkingPolicy = ParkingPolicy(storage, clock, kinds, telemetry, refresh)
         self.leases: LeaseKeeper = LeaseKeeper(storage, clock, refresh)
+        self.hung: HungThreads = HungThreads(self.leases)
         self._claiming = threading.Lock()
 
     def claim(self, queue: Queue, now: Instant | None, limit: int) -> Sequence[ClaimedJob]:
@@ -123,7 +125,8 @@ class JobExecutor:
     def _run_once(self, queue: Queue, claimed: Sequence[ClaimedJob]) -> ClaimedJob | None:
         try:
             runnable = [item for item in claimed if self.parking.should_run(queue, item)]
-            return self._handle(queue, runnable) if runnable else None
+            with self.hung.observe(queue, runnable):
+                return self._handle(queue, runnable) if runnable else None
         finally:
             self.leases.remove(claimed)
 

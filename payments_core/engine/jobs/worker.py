@@ -23,6 +23,7 @@ from typing import Protocol
 from payments_core.clock import SECOND, Clock, Instant
 from payments_core.engine.jobs.batches import MAX_BATCH, MAX_BATCH_WAIT_S, Batches
 from payments_core.engine.jobs.execution import BatchHandler, Handler, JobExecutor
+from payments_core.engine.jobs.hung_threads import HungThreads
 from payments_core.engine.jobs.leases import CHECKS_PER_LEASE, LeaseKeeper
 from payments_core.engine.jobs.parking import ParkingPolicy, Queue, describe_error
 from payments_core.errors import Unavailable
@@ -85,6 +86,7 @@ class Worker:
         )
         self.parking: ParkingPolicy = self._executor.parking
         self.leases: LeaseKeeper = self._executor.leases
+        self.hung: HungThreads = self._executor.hung
         self._companions: list[JobRunner] = []
         self._queues = tuple(queues)
         if len({queue.name for queue in self._queues}) != len(self._queues):
@@ -396,6 +398,7 @@ class Worker:
         while not self._ended.wait(shortest_ms / SECOND / CHECKS_PER_LEASE):
             try:
                 self.leases.renew()  # first: to give back waits for each partition in turn
+                self.hung.look(self._threads)
                 self._give_back(MAX_BATCH_WAIT_S)
             except Exception as error:  # the leases end by themselves; the thread must outlive it
                 _log.error("cannot renew the leases: %s", describe_error(error))
