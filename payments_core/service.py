@@ -160,7 +160,9 @@ class PaymentsService:
     ) -> None:
         self.settings = settings or Settings()
         own_clock = SystemClock() if clock is None else None
-        self._clock_guard = ClockGuard(storage, own_clock, MAX_CLOCK_SKEW_MS)
+        self._clock_guard = ClockGuard(
+            storage, own_clock, MAX_CLOCK_SKEW_MS, judges_alone=chains is not None
+        )
         if clock is None:
             clock = SystemClock() if chains is not None else SandboxClock(storage)
         self.ports = Ports.over(

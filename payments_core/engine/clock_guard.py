@@ -3,64 +3,104 @@
 A start by a wrong clock is refused (`deployment/build.py`); this is for the time after it. By a
 clock that is an hour ahead a worker would expire Payments that live, take the leases of others, and
 put off what it has looked at until everybody else's clock is there too.
+
+Where the storage has no clock, nobody can say which of two times is right. So a clock that was set
+by hours counts as wrong until it is back, or an operator starts the process again; one that was set
+by minutes is believed, and what it has put off waits for minutes.
 """
 
 from __future__ import annotations
 
 import logging
+import threading
 import time
 from collections.abc import Callable
+from typing import NoReturn
 
-from payments_core.clock import SECOND, Clock, HasServerTime, Instant, measure_clock_skew_ms
+from payments_core.clock import MINUTE, SECOND, Clock, HasServerTime, Instant, measure_clock_skew_ms
 from payments_core.storage.port import Storage, StorageUnavailable
 
 MAX_UNNOTICED_JUMP_MS = 1 * SECOND
+MAX_STEP_ALONE_MS = 5 * MINUTE
+"""By so much a clock may be set that no other one proves right: a virtual machine that was paused
+is corrected so. It is the shortest life of a Payment."""
 
 _log = logging.getLogger(__name__)
 
 
-def _monotonic_ms() -> int:
+def _elapsed_ms() -> int:
+    """Milliseconds since some moment, those of a suspended machine too where the system tells."""
+    if hasattr(time, "CLOCK_BOOTTIME"):
+        return time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1_000_000
     return time.monotonic_ns() // 1_000_000
 
 
 class ClockGuard:
     """Compares the machine's clock with how much time has passed, and asks the storage's only
-    where they disagree."""
+    where they disagree. Threads share it."""
 
     def __init__(
         self,
         storage: Storage,
         clock: Clock | None,
         max_skew_ms: int,
-        monotonic_ms: Callable[[], int] = _monotonic_ms,
+        elapsed_ms: Callable[[], int] = _elapsed_ms,
+        *,
+        judges_alone: bool = False,
     ) -> None:
-        """It does nothing for a `clock` of another kind, which is None, nor where the storage has
-        no clock of its own."""
+        """It does nothing for a `clock` of another kind, which is None, nor, unless it
+        `judges_alone`, where the storage has no clock of its own."""
         self._server = storage if isinstance(storage, HasServerTime) else None
         self._clock = clock
         self._max_skew_ms = max_skew_ms
-        self._monotonic_ms = monotonic_ms
-        self._offset = 0 if clock is None else clock.real_now() - monotonic_ms()
+        self._elapsed_ms = elapsed_ms
+        self._judges_alone = judges_alone
+        self._offset = 0 if clock is None else clock.real_now() - elapsed_ms()
         self._is_wrong = False
+        self._lock = threading.Lock()
 
     def require_right(self) -> None:
-        """Return unless the clock has jumped away from the storage's. Raises StorageUnavailable.
+        """Return unless the clock has jumped away from the storage's, or by more than
+        MAX_STEP_ALONE_MS where that has none. Raises StorageUnavailable.
 
         A machine that was suspended, or whose clock was corrected, has jumped towards it.
         """
-        if self._server is None or self._clock is None:
+        if self._clock is None:
             return
-        offset = self._clock.real_now() - self._monotonic_ms()
+        if self._server is not None:
+            self._require_agreement(self._clock, self._server)
+        elif self._judges_alone:
+            with self._lock:
+                self._require_steadiness(self._clock)
+
+    def _require_agreement(self, clock: Clock, server: HasServerTime) -> None:
+        offset = clock.real_now() - self._elapsed_ms()
         has_jumped = abs(offset - self._offset) > MAX_UNNOTICED_JUMP_MS
         if not (has_jumped or self._is_wrong):
             return
-        skew_ms = measure_clock_skew_ms(self._server, self._clock)
+        skew_ms = measure_clock_skew_ms(server, clock)
         if skew_ms > self._max_skew_ms:
             says = f"this machine's clock differs from the storage's by {skew_ms / SECOND:.1f} s"
-            if not self._is_wrong:
-                _log.error("ALARM: %s, and nothing is done until it is right", says)
-            self._is_wrong = True
-            raise StorageUnavailable(says)
+            self._refuse(says, "until it is right")
+        self._believe(offset)
+
+    def _require_steadiness(self, clock: Clock) -> None:
+        before = self._elapsed_ms()
+        now = clock.real_now()
+        # This thread may have stood still between the two: the offset is one of these.
+        lowest, highest = now - self._elapsed_ms(), now - before
+        if max(lowest - self._offset, self._offset - highest) > MAX_STEP_ALONE_MS:
+            says = f"this machine's clock was set by {(highest - self._offset) / SECOND:.1f} s"
+            self._refuse(says, "until it is back, or this process is started again")
+        self._believe(min(max(self._offset, lowest), highest))  # it may be slowly corrected
+
+    def _refuse(self, says: str, until: str) -> NoReturn:
+        if not self._is_wrong:
+            _log.error("ALARM: %s, and nothing is done %s", says, until)
+        self._is_wrong = True
+        raise StorageUnavailable(says)
+
+    def _believe(self, offset: int) -> None:
         if self._is_wrong:
             _log.warning("this machine's clock is right again")
         self._offset, self._is_wrong = offset, False

@@ -10,7 +10,7 @@ import pytest
 from payments_core import PaymentsService
 from payments_core.clock import HOUR, SECOND, FixedClock, Instant
 from payments_core.credentials.keyring import KeyRing
-from payments_core.engine.clock_guard import ClockGuard
+from payments_core.engine.clock_guard import MAX_STEP_ALONE_MS, ClockGuard
 from payments_core.engine.decision import Decision, NewJob, WorkerAuthority
 from payments_core.engine.identifiers import IdSequence
 from payments_core.errors import Unavailable
@@ -68,7 +68,7 @@ def test_a_worker_whose_clock_jumps_claims_nothing_until_it_is_right(
 def test_a_machine_that_was_suspended_goes_on(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.WARNING)
     clock = FixedClock()
-    guard = ClockGuard(OnFixedServer(clock), clock, 2 * SECOND, monotonic_ms=lambda: 0)
+    guard = ClockGuard(OnFixedServer(clock), clock, 2 * SECOND, elapsed_ms=lambda: 0)
     clock.advance(1_800)  # for the server too; the counter stood still
     guard.require_right()
     guard.require_right()
@@ -80,7 +80,7 @@ def test_a_clock_that_is_corrected_is_believed_once_it_agrees(
 ) -> None:
     caplog.set_level(logging.WARNING)
     true, wrong = FixedClock(), FixedClock()
-    guard = ClockGuard(OnFixedServer(true), wrong, 2 * SECOND, monotonic_ms=lambda: 0)
+    guard = ClockGuard(OnFixedServer(true), wrong, 2 * SECOND, elapsed_ms=lambda: 0)
     wrong.advance(3)
     for _ in range(2):
         with pytest.raises(StorageUnavailable):
@@ -95,7 +95,7 @@ def test_a_clock_that_is_corrected_is_believed_once_it_agrees(
 
 def test_a_storage_without_a_clock_is_asked_nothing() -> None:
     clock = FixedClock()
-    guard = ClockGuard(MemoryStorage(), clock, 2 * SECOND, monotonic_ms=lambda: 0)
+    guard = ClockGuard(MemoryStorage(), clock, 2 * SECOND, elapsed_ms=lambda: 0)
     clock.advance(3_600)
     guard.require_right()
 
@@ -128,3 +128,97 @@ def test_what_a_jump_overtakes_is_not_written(monkeypatch: pytest.MonkeyPatch) -
         monkeypatch.setattr(time, "time_ns", _true_time_ns)
     commit(0)
     assert stored() is not None
+
+
+class Alone:
+    """A guard over a storage that has no clock, with both times in a test's hand."""
+
+    def __init__(self) -> None:
+        self.clock = FixedClock()
+        self.elapsed_ms = 0
+        self.guard = ClockGuard(
+            MemoryStorage(), self.clock, 2 * SECOND, lambda: self.elapsed_ms, judges_alone=True
+        )
+
+    def pass_time(self, seconds: int, *, set_by_s: int = 0) -> None:
+        self.elapsed_ms += seconds * SECOND
+        self.clock.advance(seconds + set_by_s)
+
+
+@pytest.mark.parametrize("hours", [1, -1, 30])
+def test_without_a_clock_to_compare_a_set_clock_is_wrong_until_it_is_back(
+    caplog: pytest.LogCaptureFixture, hours: int
+) -> None:
+    caplog.set_level(logging.WARNING)
+    alone = Alone()
+    alone.pass_time(10, set_by_s=hours * 3_600)
+    for _ in range(3):
+        with pytest.raises(StorageUnavailable, match="this machine's clock was set by"):
+            alone.guard.require_right()
+        alone.pass_time(3_600)  # it is not believed for being wrong for long
+    alone.pass_time(1, set_by_s=-hours * 3_600)
+    alone.guard.require_right()
+    assert caplog.messages == [
+        f"ALARM: this machine's clock was set by {hours * 3_600}.0 s, and nothing is done until it"
+        " is back, or this process is started again",
+        "this machine's clock is right again",
+    ]
+
+
+def test_without_a_clock_to_compare_small_and_slow_corrections_are_believed(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.WARNING)
+    alone = Alone()
+    alone.pass_time(8 * 3_600)  # of a suspended machine, too
+    alone.guard.require_right()
+    for _ in range(60):  # in sum an hour
+        alone.pass_time(600, set_by_s=60)
+        alone.guard.require_right()
+    alone.pass_time(0, set_by_s=-MAX_STEP_ALONE_MS // SECOND)
+    alone.guard.require_right()
+    assert caplog.messages == []
+
+
+def test_a_thread_that_stands_still_between_two_looks_at_the_time_is_no_jump() -> None:
+    alone = Alone()
+
+    class Slow(FixedClock):
+        def real_now(self) -> Instant:
+            alone.elapsed_ms += HOUR
+            return super().real_now()
+
+    guard = ClockGuard(
+        MemoryStorage(), Slow(), 2 * SECOND, lambda: alone.elapsed_ms, judges_alone=True
+    )
+    guard.require_right()
+
+
+@pytest.mark.parametrize("jump_ms", [HOUR, -HOUR])
+def test_on_real_chains_and_a_storage_without_a_clock_a_jump_puts_nothing_off(
+    monkeypatch: pytest.MonkeyPatch, jump_ms: int
+) -> None:
+    service = PaymentsService(MemoryStorage(), KeyRing.parse(RING), chains={})
+    service.tenants.create_app("Acme", "acme")
+    worker = service.worker("production")
+    worker.run_due()
+    due = worker.next_due()
+    assert due is not None
+    monkeypatch.setattr(time, "time_ns", lambda: _true_time_ns() + jump_ms * 1_000_000)
+    for act in (worker.run_due, service.refresh, service.check_ready):
+        with pytest.raises(StorageUnavailable, match="this machine's clock was set"):
+            act()
+    with pytest.raises(Unavailable):
+        service.tenants.create_app("Other", "other")
+    assert worker.next_due() == due
+    monkeypatch.setattr(time, "time_ns", _true_time_ns)
+    worker.run_due()
+    service.tenants.create_app("Other", "other")
+
+
+def test_a_sandbox_without_a_clock_to_compare_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is often a laptop's, in a virtual machine that sleeps and knows nothing of it."""
+    service = PaymentsService(MemoryStorage(), KeyRing.parse(RING))
+    monkeypatch.setattr(time, "time_ns", lambda: _true_time_ns() + HOUR * 1_000_000)
+    service.refresh()
+    service.tenants.create_app("Acme", "acme")
