@@ -15,6 +15,7 @@ from payments_core.engine.events import Event
 from payments_core.onramps.record import BankTransaction, FundingEntry
 from payments_core.payments.funding.record import FundingOperation
 from payments_core.payments.journal.record import JOURNAL_ACCOUNTS, JournalEntry
+from payments_core.payments.machine import OPEN
 from payments_core.payments.options.record import DirectOption, Option
 from payments_core.payments.receipts.record import Receipt, TrackedTransaction
 from payments_core.payments.record import Payment, PaymentLink, PurgedPayment
@@ -306,6 +307,23 @@ def direct_options_say_what_came(stage: Stage, index: Index, commit: Commit) -> 
             yield f"{id} is {option.status} with {option.sighted}"
 
 
+def options_end_with_their_payment(stage: Stage, index: Index, commit: Commit) -> Wrong:
+    """None waits for funds that its Payment takes no more: who refreshes it has no other guard."""
+    ids = {payment.id for payment in commit.after(Payment)}
+    ids |= {option.payment_id for option in commit.after(Option)}
+    ids |= {option.payment_id for option in commit.after(DirectOption)}
+    for payment in (stage.all(Payment)[id] for id in sorted(ids)):
+        if payment.status in OPEN:
+            continue
+        options: list[Option | DirectOption] = [
+            *(stage.all(Option)[id] for id in payment.option_ids),
+            *(stage.all(DirectOption)[id] for id in payment.direct_option_ids),
+        ]
+        for option in options:
+            if option.status == "pending":
+                yield f"{option.id} is pending, and {payment.id} is {payment.status}"
+
+
 # Parts.
 
 
@@ -340,5 +358,6 @@ INVARIANTS: tuple[Callable[[Stage, Index, Commit], Wrong], ...] = (
     every_change_is_told,
     amounts_are_digits,
     direct_options_say_what_came,
+    options_end_with_their_payment,
     timelines_say_what_happened,
 )

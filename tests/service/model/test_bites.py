@@ -15,6 +15,7 @@ from payments_core.banks.port import BankUnavailable
 from payments_core.chains.judge import Verdict, judge
 from payments_core.chains.outbox import outbox
 from payments_core.chains.scanner import Scanner
+from payments_core.engine.decision import Decision
 from payments_core.engine.step import Step
 from payments_core.onramps import review as reviews
 from payments_core.onramps.credit import CreditOwner
@@ -213,6 +214,10 @@ def what_was_sent_back_is_credited(patch: pytest.MonkeyPatch) -> None:
     )
 
 
+def options_outlive_their_payment(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(progress, "close_pending_options", lambda *given, **more: Decision(None))
+
+
 # Where the search begins: the first seed that finds it. The others come after, in a ring.
 PLANTED: dict[Plant, int] = {
     receipts_count_double: 0,
@@ -240,6 +245,7 @@ PLANTED: dict[Plant, int] = {
     micro_deposits_are_credited: 1,
     failed_credits_count: 1,
     what_was_sent_back_is_credited: 6,
+    options_outlive_their_payment: 1,
 }
 
 
