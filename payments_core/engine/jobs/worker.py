@@ -138,32 +138,41 @@ class Worker:
 
         Jobs that a run adds to the same queue are run too. `now` is the clock's unless given.
         """
-        ran = 0
-        for queue in self._queues:
-            while ran < limit and (
-                claimed := self._executor.claim(queue, now, min(MAX_BATCH, limit - ran))
-            ):
-                while claimed:
-                    together, claimed = self._executor.split_together(claimed)
-                    ran += self._executor.run(queue, together)
-        return ran
+        return self._run_pass(self._queues, limit, now)
 
     def run_until_idle(self, now: Instant | None = None, limit: int = MAX_JOBS_PER_RUN) -> int:
-        """Run passes until nothing is left that is due; return how many jobs were run.
+        """Run passes over the queues that have due jobs until none has one; return how many jobs
+        were run.
 
         A claim may give less than there is while others claim too, so one empty pass proves
         nothing; and what waits for a parked job of its lane stays due for ever, so a third of
         them in a row is the end.
         """
         ran = empty = 0
-        while ran < limit and empty < MAX_EMPTY_PASSES:
-            done = self.run_due(limit - ran, now=now)
+        while ran < limit and empty < MAX_EMPTY_PASSES and (queues := self._find_due_queues(now)):
+            done = self._run_pass(queues, limit - ran, now)
             ran += done
             empty = 0 if done else empty + 1
-            if not done:
-                due = self.next_due()
-                if due is None or due > (self._clock.now() if now is None else now):
-                    break
+        return ran
+
+    def _find_due_queues(self, now: Instant | None) -> Sequence[Queue]:
+        """Those that have a job to claim, each for a look that costs less than a claim."""
+        self._refresh()
+        if now is None:
+            now = self._clock.now()
+        dues = [self._storage.next_due(queue.full_name(self._mode)) for queue in self._queues]
+        found = zip(self._queues, dues, strict=True)
+        return [queue for queue, due in found if due is not None and due <= now]
+
+    def _run_pass(self, queues: Sequence[Queue], limit: int, now: Instant | None) -> int:
+        ran = 0
+        for queue in queues:
+            while ran < limit and (
+                claimed := self._executor.claim(queue, now, min(MAX_BATCH, limit - ran))
+            ):
+                while claimed:
+                    together, claimed = self._executor.split_together(claimed)
+                    ran += self._executor.run(queue, together)
         return ran
 
     def run_through(self, until: Instant, move: Callable[[Instant], None]) -> int:

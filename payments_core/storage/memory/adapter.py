@@ -82,7 +82,7 @@ class Weakness:
     lost_commit: float = 0.03
     short_claim: float = 0.1
     clock_ahead_ms: int = 40 * SECOND
-    clock_ahead: float = 0.1
+    clock_ahead: float = 0.2
     unavailable: float = 0.0
 
 
