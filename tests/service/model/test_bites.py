@@ -235,7 +235,7 @@ PLANTED: dict[Plant, int] = {
     what_was_sent_can_be_withdrawn: 2,
     reverted_transfers_are_not_noticed: 1,
     reorganisations_are_not_told: 5,
-    holds_hold_nothing: 127,
+    holds_hold_nothing: 14,
     nothing_expires: 0,
     evidence_keeps_no_payment: 138,
     purged_escrows_are_forgotten: 63,
