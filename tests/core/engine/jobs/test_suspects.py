@@ -92,3 +92,17 @@ def test_a_job_that_hangs_takes_one_thread_of_a_process() -> None:
     bench.clock.advance(LEASE_MS / SECOND)
     bench.worker(queue, hang=bench.note).run_due()  # another process may have it
     assert bench.ran == ["other", "hangs"]
+
+
+def test_several_jobs_that_end_their_process_park_and_no_other() -> None:
+    """As where so many hang that the process has to be replaced."""
+    lives = Lives()
+    for name in ("a", "b", "shared"):
+        lives.bench.add(f"poison {name}", "die", lane=name)
+    for name in ("well", "sound"):
+        lives.bench.add(name)
+    for _ in range(4 * CLAIMS_BEFORE_PARKING):
+        lives.run(lives.bench.worker(die=lives.die))
+    assert sorted(lives.bench.ran) == ["sound", "well"]
+    parked = {job.subject: job.lease_until for job in lives.bench.jobs().values()}
+    assert parked == dict.fromkeys(("poison a", "poison b", "poison shared"), NEVER)
