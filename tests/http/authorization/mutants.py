@@ -44,7 +44,7 @@ class Edit:
 
     def apply(self, patch: pytest.MonkeyPatch) -> None:
         """Run the changed code under the function's name, wherever that was imported to."""
-        function = getattr(self.function, "fget", self.function)
+        function = inspect.unwrap(getattr(self.function, "fget", self.function))
         patch.setattr(function, "__code__", self._code(function))
 
     def _code(self, function: FunctionType) -> CodeType:
@@ -55,7 +55,7 @@ class Edit:
         names = dict(function.__globals__)
         exec(compile(source, "<mutant>", "exec", flags=_FUTURE, dont_inherit=True), names)
         made = names[function.__name__]
-        code: CodeType = getattr(made, "fget", made).__code__
+        code: CodeType = inspect.unwrap(getattr(made, "fget", made)).__code__
         return code
 
 
