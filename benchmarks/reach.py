@@ -99,7 +99,8 @@ def ratio(rates: Mapping[str, list[float]], ours: str, theirs: str) -> str:
 
 @contextmanager
 def sqlite_targets(stack: ExitStack) -> Iterator[dict[str, Target]]:
-    """`payments serve` on an SQLite file, and the bare script behind the same server."""
+    """`payments serve` on an SQLite file, as one process and as two, and the bare script behind the
+    same server."""
     folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
     path = folder / "payments.db"
     deployment = serve_postgres.Deployment(folder, f"sqlite:///{path}")
@@ -115,8 +116,14 @@ def sqlite_targets(stack: ExitStack) -> Iterator[dict[str, Target]]:
     bare = ChildProcess("bare script", "benchmarks.bare_sqlite", [str(facts)])
     stack.callback(bare.end)
     print(f"A create on SQLite writes {len(template)} rows.")
+    again = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+    two = serve_postgres.Deployment(again, f"sqlite:///{again}/payments.db", processes=2)
+    [port_of_two] = stack.enter_context(two.serving(1))
+    two.prepare(port_of_two)
+    read_of_two = two.read_request(two.make(port_of_two, "first"))
     yield {
         "read": Target(port, deployment.read_request(made[0]), "200"),
+        "read, two processes": Target(port_of_two, read_of_two, "200"),
         "create": Target(port, deployment.request(), "201"),
         "bare create": Target(int(bare.wait_until_ready()["port"]), deployment.request(), "201"),
     }
@@ -141,6 +148,8 @@ def over_sqlite(rounds: int, seconds: float) -> list[Line]:
         }
     beside_mock = [
         Line("read, beside the mock", "1.0 ×", "1.5 ×", ratio(rates, "read", "mock, read")),
+        Line("read from two processes, beside the mock", "1.0 ×", "1.5 ×",
+             ratio(rates, "read, two processes", "mock, read")),
         Line("create on SQLite, beside the mock in memory", "0.4 ×", "1.0 ×",
              ratio(rates, "create", "mock, create")),
     ]  # fmt: skip

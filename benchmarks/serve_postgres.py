@@ -46,7 +46,7 @@ Template = Sequence[tuple[str, tuple[str, ...], tuple[Any, ...]]]
 class Deployment:
     """Settings in a folder, an app with a key, and an account that is paid."""
 
-    def __init__(self, folder: Path, storage_url: str) -> None:
+    def __init__(self, folder: Path, storage_url: str, *, processes: int = 1) -> None:
         self.storage_url = storage_url
         self.config = folder / "payments.toml"
         (folder / "ring").write_text(KeyRing.generate())
@@ -68,6 +68,7 @@ url = "memory:"
 [http]
 port = 0
 threads = {THREADS}
+processes = {processes}
 trusted_proxies = ["127.0.0.1"]
 [chains.8453]
 urls = ["{NOBODY}"]
