@@ -155,6 +155,8 @@ class VaultOptions:
         def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[OptionDetails]:
             payment = lock_payment(tx, payment_id)
             require_payable(payment, now=now)
+            if payment.status not in OPEN:
+                raise InvalidState("payment", payment.status, "refresh option")
             lock_active_account(tx, authority.account_id)
             option, operation = lock_option(tx, option_id)
             required = payment.remaining.amount_atomic

@@ -308,7 +308,7 @@ def direct_options_say_what_came(stage: Stage, index: Index, commit: Commit) -> 
 
 
 def options_end_with_their_payment(stage: Stage, index: Index, commit: Commit) -> Wrong:
-    """None waits for funds that its Payment takes no more: who refreshes it has no other guard."""
+    """None waits for funds that its Payment takes no more."""
     ids = {payment.id for payment in commit.after(Payment)}
     ids |= {option.payment_id for option in commit.after(Option)}
     ids |= {option.payment_id for option in commit.after(DirectOption)}
