@@ -222,8 +222,6 @@ class DirectOptions:
         def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[DirectOptionDetails]:
             payment, option = _lock_option(tx, payment_id, option_id)
             require_payable(payment, now=now)
-            if payment.status not in OPEN:
-                raise InvalidState("payment", payment.status, "refresh option")
             refreshed = direct.refresh(option, payment, now=now)
             details = DirectOptionDetails(
                 payment, refreshed.record, known.receipts, known.pending_amount
