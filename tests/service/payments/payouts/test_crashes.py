@@ -26,7 +26,7 @@ from tests.service.world import World, atomic
 
 CHANGING_CALLS = ("transact", "claim")
 AMOUNT = "0.25"
-STRIDE = 1 if "EVERY_CALL" in os.environ else 8
+STRIDE = 1 if "EVERY_CALL" in os.environ else 6
 """Every eighth call; together the faults meet most of them, and `make bank-faults` all."""
 
 
