@@ -2,7 +2,7 @@
 
 A start refuses whatever it must not run with, then brings the storage's schema up to date. The
 first SIGTERM, SIGINT or SIGHUP takes no more and finishes what was begun, and the process is not
-ready from then on. A SIGTERM or SIGINT after it ends it there and then, which loses nothing: the
+ready from then on. A second SIGTERM or SIGINT ends it there and then, which loses nothing: the
 next start takes up what was left, as after any crash.
 """
 
@@ -223,13 +223,15 @@ def _stop_on_signals(
 
     What is returned says whether that has come.
     """
-    stopping = False
+    stopping = terminated = False
     asked = False
 
     def handle(number: int, frame: FrameType | None) -> None:
-        nonlocal stopping
-        if stopping and number != signal.SIGHUP:  # that one may come beside another
-            os._exit(1)
+        nonlocal stopping, terminated
+        if number != signal.SIGHUP:  # that one may come beside another, ahead of it too
+            if terminated:
+                os._exit(1)
+            terminated = True
         if not stopping:
             stopping = True
             stop()

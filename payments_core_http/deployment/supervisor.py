@@ -21,7 +21,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import attrs
 
@@ -98,8 +98,8 @@ def become_member(
 
     The first starts alone, so that what keeps all of them from starting is said once. `ready` is
     called in the parent when each was ready. SIGTERM, SIGINT and SIGHUP stop all, each as it stops
-    by itself, and close the parent's `listening`; a SIGTERM or SIGINT after that kills them, and
-    the parent. Threads do not survive a fork, so call this before any is started. Raises
+    by itself, and close the parent's `listening`; a second SIGTERM or SIGINT kills them, and the
+    parent. Threads do not survive a fork, so call this before any is started. Raises
     CannotStart.
     """
     return _Parent(listening, count, ready).run()
@@ -118,6 +118,8 @@ class _Parent:
         self._first_was_ready = False
         self._is_announced = False
         self._is_stopping = False
+        self._is_terminated = False
+        """Whether SIGTERM or SIGINT came: the next one kills."""
         self._signals, self._signalled = socket.socketpair()
         self._selector = selectors.DefaultSelector()
 
@@ -185,12 +187,17 @@ class _Parent:
 
     def _handle_signals(self, numbers: bytes) -> None:
         for number in numbers:
-            if self._is_stopping and number != signal.SIGHUP:  # that one may come beside another
-                for child in self._children:
-                    if child.line is not None:
-                        os.kill(child.pid, signal.SIGKILL)
-                os._exit(1)
+            if number != signal.SIGHUP:  # that one may come beside another, ahead of it too
+                if self._is_terminated:
+                    self._kill_all()
+                self._is_terminated = True
             self._stop()
+
+    def _kill_all(self) -> NoReturn:
+        for child in self._children:
+            if child.line is not None:
+                os.kill(child.pid, signal.SIGKILL)
+        os._exit(1)
 
     def _stop(self) -> None:
         """Ask all to stop. A signal would be their second where a terminal or systemd sent one."""

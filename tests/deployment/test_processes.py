@@ -120,7 +120,8 @@ def test_a_worker_is_seen_by_operators_and_ends_cleanly(
 @pytest.mark.parametrize("command", ["serve", "worker"])
 def test_a_closed_terminal_ends_a_process_as_gracefully(on_sqlite: Deployed, command: str) -> None:
     with on_sqlite.started(command) as child:
-        assert child.end(signal.SIGHUP) == 0, child.read_errors()
+        os.kill(child.pid, signal.SIGHUP)
+        assert child.end(signal.SIGTERM) == 0, child.read_errors()  # as with systemd's SendSIGHUP
 
 
 def test_operators_see_that_a_process_is_stopping_while_it_finishes_a_request(

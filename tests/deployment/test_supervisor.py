@@ -71,6 +71,13 @@ def test_a_signal_to_the_parent_ends_all(number: signal.Signals) -> None:
     assert all(is_gone(pid) for pid in pids.values())
 
 
+def test_a_hangup_beside_a_signal_hurries_none() -> None:
+    with several(2) as parent:
+        for number in (signal.SIGSTOP, signal.SIGTERM, signal.SIGHUP):  # as systemd's SendSIGHUP
+            os.kill(parent.pid, number)
+        assert parent.end(signal.SIGCONT) == 0, parent.read_errors()  # the hangup comes first
+
+
 def test_ctrl_c_at_a_terminal_ends_all_and_hurries_none() -> None:
     with several(2) as parent:
         os.killpg(parent.pid, signal.SIGINT)
