@@ -71,13 +71,6 @@ def test_a_signal_to_the_parent_ends_all(number: signal.Signals) -> None:
     assert all(is_gone(pid) for pid in pids.values())
 
 
-def test_a_hangup_beside_a_signal_hurries_none() -> None:
-    with several(2) as parent:
-        for number in (signal.SIGSTOP, signal.SIGTERM, signal.SIGHUP):  # as systemd's SendSIGHUP
-            os.kill(parent.pid, number)
-        assert parent.end(signal.SIGCONT) == 0, parent.read_errors()  # the hangup comes first
-
-
 def test_ctrl_c_at_a_terminal_ends_all_and_hurries_none() -> None:
     with several(2) as parent:
         os.killpg(parent.pid, signal.SIGINT)
@@ -112,6 +105,20 @@ def test_a_second_signal_kills_whoever_has_not_ended() -> None:
         wait_until(lambda: "stopping" in parent.read_errors())  # or both would come as one
         assert parent.end(signal.SIGTERM) == 1
         wait_until(lambda: all(is_gone(pid) for pid in pids.values()))
+
+
+def test_a_hangup_ahead_of_its_signal_hurries_none() -> None:
+    """As systemd's SendSIGHUP sends both; which of two comes first is the kernel's choice."""
+    with several(2) as parent:
+        pids = pids_of(parent)
+        for pid in pids.values():
+            os.kill(pid, signal.SIGSTOP)
+        os.kill(parent.pid, signal.SIGHUP)
+        wait_until(lambda: "stopping" in parent.read_errors())
+        os.kill(parent.pid, signal.SIGTERM)
+        for pid in pids.values():
+            os.kill(pid, signal.SIGCONT)
+        assert parent.end(signal.SIGHUP) == 0, parent.read_errors()
 
 
 def test_if_the_first_cannot_start_none_does() -> None:
