@@ -23,7 +23,8 @@ from payments_core.storage.postgres.hints import HINTS
 from payments_core.storage.postgres.pending_transaction import PendingTransaction
 from payments_core.storage.postgres.pipeline import Param
 
-# The ring is locked already, so it does not matter which of the two is written first.
+# The ring is locked already, so it does not matter which of the two is written first. The list
+# of ids keeps a plan from reading the whole partition, which it may while the table is small.
 _LEASE = f"""
     WITH turned AS (
         UPDATE {HINTS} SET due_at = $8, lane = $9 WHERE partition = $1 AND queue = $7
@@ -32,7 +33,7 @@ _LEASE = f"""
         body = leased.body
     FROM unnest($3::text[], $4::bigint[], $5::bigint[], $6::text[])
     AS leased (id, version, claims, body)
-    WHERE jobs.partition = $1 AND jobs.id = leased.id
+    WHERE jobs.partition = $1 AND jobs.id = leased.id AND jobs.id = ANY ($3::text[])
 """
 _SET_ASIDE = "UPDATE jobs SET lease_until = $3 WHERE partition = $1 AND id = $2"
 _MOVE_HINT = f"UPDATE {HINTS} SET due_at = $3 WHERE partition = $1 AND queue = $2"

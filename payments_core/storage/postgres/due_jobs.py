@@ -15,7 +15,7 @@ import attrs
 from payments_core.clock import Instant
 from payments_core.storage.damaged_records import try_decode
 from payments_core.storage.jobs import Job
-from payments_core.storage.postgres.hints import FOREVER, HINTS, LEASED, READY
+from payments_core.storage.postgres.hints import FOREVER, HINTS, LEASED, QUEUE_OF_READY, READY
 from payments_core.storage.postgres.pending_transaction import PendingTransaction
 from payments_core.storage.postgres.pipeline import Param, ResultRow
 
@@ -30,6 +30,7 @@ SPARE_LANES = 32
 MAX_WALK = 256
 
 _OF_QUEUE = "jobs.partition = $1 AND jobs.queue = $2"
+_READY_HERE = f"FROM jobs WHERE jobs.partition = $1 AND {QUEUE_OF_READY} = $2 AND {READY}"
 _LIVE = f"{_OF_QUEUE} AND {LEASED} AND lease_until > $3::bigint"
 _DUE = "due_at <= $3::bigint AND lease_until <= $3::bigint"
 _RING = f"SELECT lane FROM {HINTS} WHERE partition = $1 AND queue = $2"
@@ -37,12 +38,11 @@ _RING = f"SELECT lane FROM {HINTS} WHERE partition = $1 AND queue = $2"
 _LOCK = f"SELECT due_at FROM {HINTS} WHERE partition = $1 AND queue = $2 FOR UPDATE"
 _TRY_LOCK = f"{_LOCK} SKIP LOCKED"
 
-_FIRST_DUE = f"FROM jobs WHERE {_OF_QUEUE} AND {READY} <= $3::bigint ORDER BY {READY}"
+_FIRST_DUE = f"{_READY_HERE} <= $3::bigint ORDER BY {READY}"
 _STATE = f"""
     SELECT lane, count(*) FROM (SELECT lane {_FIRST_DUE} LIMIT {MAX_DUE}) AS first GROUP BY lane
     UNION ALL SELECT NULL, LEAST(
-        (SELECT {READY} FROM jobs WHERE {_OF_QUEUE} AND {READY} > $3::bigint
-         ORDER BY {READY} LIMIT 1),
+        (SELECT {READY} {_READY_HERE} > $3::bigint ORDER BY {READY} LIMIT 1),
         (SELECT min(lease_until) FROM jobs WHERE {_LIVE})
     )
 """

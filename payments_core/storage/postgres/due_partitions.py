@@ -29,7 +29,14 @@ from payments_core.storage.port import ClaimedJob, StorageUnavailable
 from payments_core.storage.postgres.claims import ClaimResult, RunInTransaction, claim_in
 from payments_core.storage.postgres.due_jobs import ClaimRequest
 from payments_core.storage.postgres.errors import is_node_lost
-from payments_core.storage.postgres.hints import FOREVER, HINTS, READY, QueueKey, make_hint
+from payments_core.storage.postgres.hints import (
+    FOREVER,
+    HINTS,
+    QUEUE_OF_READY,
+    READY,
+    QueueKey,
+    make_hint,
+)
 from payments_core.storage.postgres.pending_transaction import PendingTransaction
 
 MAX_PARTITIONS = 64
@@ -54,7 +61,7 @@ _FIND = f"""
         UNION
         SELECT partition FROM {HINTS} AS hints WHERE queue = $1 AND partition = ANY ($3::text[])
         AND EXISTS (
-            SELECT FROM jobs WHERE jobs.partition = hints.partition AND jobs.queue = $1
+            SELECT FROM jobs WHERE jobs.partition = hints.partition AND {QUEUE_OF_READY} = $1
             AND {READY} < hints.due_at
         )
     ) AS found
@@ -63,7 +70,8 @@ _FIND = f"""
 """
 _SWEEP = f"""
     SELECT partition, {READY} AS ready FROM jobs
-    WHERE queue = $1 AND ({READY}, partition) > ($2::bigint, $3) AND {READY} <= $4::bigint
+    WHERE {QUEUE_OF_READY} = $1
+    AND ({READY}, partition) > ($2::bigint, $3) AND {READY} <= $4::bigint
     ORDER BY {READY}, partition LIMIT {SWEEP_JOBS}
 """
 _BEGINNING = (-(2**63), "")
@@ -289,7 +297,7 @@ class DuePartitions:
 def next_due(transaction: PendingTransaction, queue: str, after: Instant | None) -> Instant | None:
     """The earliest instant at which a job of the queue can be claimed, later than `after`."""
     later = "" if after is None else f"AND {READY} > $2"
-    sql = f"SELECT {READY} FROM jobs WHERE queue = $1 {later} ORDER BY {READY} LIMIT 1"
+    sql = f"SELECT {READY} FROM jobs WHERE {QUEUE_OF_READY} = $1 {later} ORDER BY {READY} LIMIT 1"
     rows = transaction.query(sql, (queue,) if after is None else (queue, after))
     return int(rows[0][0] or 0) if rows else None
 

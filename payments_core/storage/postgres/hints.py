@@ -16,6 +16,10 @@ from payments_core.storage.postgres.pending_transaction import PendingTransactio
 HINTS = "storage_hints"
 READY = "GREATEST(due_at, lease_until)"
 """When a job can be claimed, but for its lane."""
+QUEUE_OF_READY = "(queue || '')"
+"""The queue, where a statement goes by `READY`: its indexes begin with this, those of lanes with
+the columns. PostgreSQL has no INDEXED BY, and without statistics one index looks as good as the
+other: a plan from when the table was small would read all jobs of a queue for each lane."""
 LEASED = "lease_until > 0"
 FOREVER: Instant = 2**63 - 1
 """The hint of a partition without jobs."""

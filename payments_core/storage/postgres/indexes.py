@@ -16,7 +16,7 @@ from psycopg import errors
 
 from payments_core.storage.port import StorageError
 from payments_core.storage.postgres.errors import redact_error
-from payments_core.storage.postgres.hints import LEASED, READY
+from payments_core.storage.postgres.hints import LEASED, QUEUE_OF_READY, READY
 from payments_core.storage.postgres.lock_retry import DDL_LOCK_MS, retry_on_lock
 from payments_core.storage.postgres.snapshot import index_name
 from payments_core.storage.records import Collection, Record
@@ -26,8 +26,8 @@ Connection = psycopg.Connection[tuple[Any, ...]]
 CLAIM_INDEXES = {
     "jobs__lane_order": "partition, queue, lane, due_at, ordinal, id",
     "jobs__lane_leases": f"partition, queue, lane, lease_until WHERE {LEASED}",
-    "jobs__partition_ready": f"partition, queue, ({READY})",
-    "jobs__queue_ready": f"queue, ({READY}), partition",
+    "jobs__ready_in_partition": f"{QUEUE_OF_READY}, partition, ({READY})",
+    "jobs__ready": f"{QUEUE_OF_READY}, ({READY}), partition",
 }
 _NEXT = "__next"
 """What an index is called while it is built that takes another's place."""

@@ -21,29 +21,32 @@ from payments_core.storage.jobs import Job, require_holder
 from payments_core.storage.port import ClaimedJob, StorageUnavailable, Transaction
 from payments_core.storage.postgres.claims import RunInTransaction
 from payments_core.storage.postgres.errors import is_node_lost
-from payments_core.storage.postgres.hints import READY
+from payments_core.storage.postgres.hints import QUEUE_OF_READY, READY
 from payments_core.storage.postgres.pending_transaction import PendingTransaction
 from payments_core.storage.postgres.pipeline import Param
 
 _ASYNCHRONOUS = "SET LOCAL synchronous_commit = off"
 
+# The list keeps a plan from reading the whole partition, which it may while a table is small.
+_GIVEN = "jobs.partition = $1 AND jobs.id = ANY ($2::text[])"
+
 # A row that another transaction has locked is passed over. Most likely that is the commit of its
 # own handler, which may wait for a tenant's locks: the leases of others must not wait behind it.
-_RENEW = """
+_RENEW = f"""
     WITH free AS MATERIALIZED (
         SELECT jobs.id, held.body
         FROM unnest($2::text[], $3::bigint[], $5::text[]) AS held (id, version, body)
         JOIN jobs ON jobs.id = held.id
-        WHERE jobs.partition = $1 AND jobs.version = held.version FOR UPDATE OF jobs SKIP LOCKED
+        WHERE {_GIVEN} AND jobs.version = held.version FOR UPDATE OF jobs SKIP LOCKED
     )
     UPDATE jobs SET lease_until = $4, body = free.body FROM free
-    WHERE jobs.partition = $1 AND jobs.id = free.id
+    WHERE {_GIVEN} AND jobs.id = free.id
     RETURNING jobs.id
 """
-_FIND_HELD = """
+_FIND_HELD = f"""
     SELECT jobs.id FROM unnest($2::text[], $3::bigint[]) AS held (id, version)
     JOIN jobs ON jobs.id = held.id
-    WHERE jobs.partition = $1 AND jobs.version = held.version
+    WHERE {_GIVEN} AND jobs.version = held.version
 """
 Transact = Callable[[str, Callable[[Transaction], int]], int]
 """Runs a work in a partition, as `Storage.transact`."""
@@ -53,7 +56,8 @@ LONGEST_LEASE_MS = 10 * MINUTE
 # Behind the leases lie all jobs of the queue that are due later, perhaps millions.
 _FIND_LEASED = f"""
     SELECT partition, id, body FROM jobs
-    WHERE queue = $1 AND {READY} > $2::bigint AND {READY} <= $2::bigint + {LONGEST_LEASE_MS}
+    WHERE {QUEUE_OF_READY} = $1 AND {READY} > $2::bigint
+    AND {READY} <= $2::bigint + {LONGEST_LEASE_MS}
     AND lease_until > $2::bigint
 """
 

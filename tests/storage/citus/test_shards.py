@@ -31,7 +31,7 @@ OF_ALL_PARTITIONS = (
     re.compile(re.escape(_FIND)),
     re.compile(re.escape(_SWEEP)),
     re.compile(r"SELECT partition, id, body FROM unnest\(.*"),  # locate
-    re.compile(r"SELECT GREATEST\(due_at, lease_until\) FROM jobs WHERE queue = \$1 .*"),
+    re.compile(r"SELECT GREATEST\(due_at, lease_until\) FROM jobs WHERE \(queue .*"),
 )
 """What asks all machines: the look of a claim, its sweep, a lookup, and `next_due`."""
 

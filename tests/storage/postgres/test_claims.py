@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Sequence
 
@@ -22,6 +23,7 @@ from payments_core.storage import bulk, documents
 from payments_core.storage.jobs import Job
 from payments_core.storage.port import Transaction
 from payments_core.storage.postgres.adapter import PostgresStorage
+from payments_core.storage.postgres.claims import _LEASE
 from payments_core.storage.postgres.due_jobs import (
     _SELECT_DUE,
     _SELECT_OF_LANES,
@@ -30,7 +32,7 @@ from payments_core.storage.postgres.due_jobs import (
     MAX_OVERRIDES,
 )
 from payments_core.storage.postgres.due_partitions import _FIND, _SWEEP, MAX_PARTITIONS
-from payments_core.storage.postgres.leases import _FIND_LEASED
+from payments_core.storage.postgres.leases import _FIND_LEASED, _RENEW
 
 pytestmark = pytest.mark.postgres
 
@@ -150,17 +152,71 @@ def test_a_long_queue_behind_one_lane_is_not_read_through(
             statements.append(sweep)  # every two seconds it may be slow until there are statistics
 
 
-def _with_values(sql: str, values: Sequence[str | int | Sequence[str]]) -> str:
+def test_plans_of_an_empty_table_are_good_for_a_full_one(
+    storage: PostgresStorage, url: str
+) -> None:
+    """A prepared statement keeps its plan until PostgreSQL collects statistics."""
+    body = documents.encode(documents.stamp(job("x"), 1)).decode()
+    fill = (
+        "INSERT INTO jobs (partition, id, version, queue, lane, due_at, ordinal, lease_until, "
+        "claims, body) SELECT %s, 'j' || n, 1, %s, 'lane ' || n, %s, 0, 0, 0, %s "
+        "FROM generate_series(%s::int, %s) AS n"
+    )
+    ids, ones = [f"j{n}" for n in range(1, 33)], [1] * 32
+    here = (OTHER_PARTITION, QUEUE, NOW)
+    choice = (*here, 32, 1, [], [], [])
+    statements: dict[str, tuple[str, Sequence[_Value]]] = {
+        "state": (_STATE, here),
+        "select_due": (_SELECT_DUE, choice),
+        "select_of_lanes": (_SELECT_OF_LANES, (*choice, [f"lane {n}" for n in range(1, 65)])),
+        "walk": (_WALK, (*here, 64)),
+        "find": (_FIND, (QUEUE, NOW, [OTHER_PARTITION], [], "")),
+        "lease": (_LEASE, (OTHER_PARTITION, NOW, ids, ones, ones, ids, QUEUE, NOW, "")),
+        "renew": (_RENEW, (OTHER_PARTITION, ids, ones, NOW, ids)),
+    }
+    for rows in (0, 100, 1_000):
+        with psycopg.connect(url, autocommit=True) as connection:
+            connection.execute("TRUNCATE jobs, storage_hints")
+            hint = "INSERT INTO storage_hints VALUES (%s, %s, 0, '')"
+            connection.execute(hint, (OTHER_PARTITION, QUEUE))
+            connection.execute("SET plan_cache_mode = force_generic_plan")
+            connection.execute(fill, (OTHER_PARTITION, QUEUE, NOW, body, 1, rows))
+            for name, (sql, values) in statements.items():
+                connection.execute(f"PREPARE {name} AS {sql}".encode())
+                _explain(connection, name, values)
+            connection.execute(fill, (OTHER_PARTITION, QUEUE, NOW, body, rows + 1, 5_000))
+            for name, (_, values) in statements.items():
+                plan, pages = _explain(connection, name, values)
+                assert pages < 1_500, plan
+
+
+def _explain(
+    connection: psycopg.Connection[tuple[str, ...]], name: str, values: Sequence[_Value]
+) -> tuple[str, int]:
+    """The plan of a prepared statement that is run, and how many pages it read."""
+    given = ", ".join(map(_written, values))
+    with connection.transaction(force_rollback=True):
+        sql = f"EXPLAIN (ANALYZE, BUFFERS) EXECUTE {name} ({given})"
+        lines = [line for (line,) in connection.execute(sql.encode()).fetchall()]
+    return "\n".join(lines), max(map(int, re.findall(r"hit=(\d+)", "".join(lines))), default=0)
+
+
+_Value = str | int | Sequence[str] | Sequence[int]
+
+
+def _with_values(sql: str, values: Sequence[_Value]) -> str:
     """A statement with its values written into it."""
     for place, value in reversed(list(enumerate(values, 1))):
-        if isinstance(value, int):
-            text = str(value)
-        elif isinstance(value, str):
-            text = f"'{value}'"
-        else:
-            text = "ARRAY[" + ", ".join(f"'{item}'" for item in value) + "]"
-        sql = sql.replace(f"${place}", text)
+        sql = sql.replace(f"${place}", _written(value))
     return sql
+
+
+def _written(value: _Value) -> str:
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, str):
+        return f"'{value}'"
+    return "'{" + ", ".join(map(str, value)) + "}'"
 
 
 def test_the_leases_of_the_dead_are_found_among_many_jobs_of_later(
