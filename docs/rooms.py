@@ -59,6 +59,7 @@ ROOMS: dict[str, dict[str, str]] = {
         "browser_sessions": "The dashboard's cookie, and the tokens of its forms.",
         "idempotency": "The key and the fingerprint of a request.",
         "authentication": "Who calls, and with which rights.",
+        "response_cache": "Response bodies of records that have not changed.",
         "calls": "What a handler receives, and how it answers.",
         "throttling": "Rate policies as they meet a request.",
         "forms": "Forms of the dashboard: read, and known as its own.",

@@ -51,6 +51,7 @@ from payments_core_http.observability.requests import (
 )
 from payments_core_http.pages import routes as pages
 from payments_core_http.reference import routes as reference
+from payments_core_http.response_cache import ResponseCache
 from payments_core_http.routes import ROUTES
 from payments_core_http.routing import (
     PathRouter,
@@ -139,24 +140,17 @@ _NO_HEADERS: Mapping[str, str] = {}
 _REPLAY_HEADERS: Mapping[str, str] = {"Idempotent-Replayed": "true"}
 
 
+@attrs.frozen(eq=False)
 class Pipeline:
     """Serves rows. One per application."""
 
-    def __init__(
-        self,
-        service: PaymentsService,
-        mode: str,
-        single_flight: SingleFlight,
-        throttle: Throttle,
-        allowed: Mapping[str, tuple[str, ...]],
-        observer: RequestObserver,
-    ) -> None:
-        self._service = service
-        self._mode = mode
-        self._flights = single_flight
-        self._throttle = throttle
-        self._allowed = allowed
-        self._observer = observer
+    _service: PaymentsService
+    _mode: str
+    _flights: SingleFlight
+    _throttle: Throttle
+    _allowed: Mapping[str, tuple[str, ...]]
+    _observer: RequestObserver
+    _response_cache: ResponseCache = attrs.field(factory=ResponseCache)
 
     def _check_and_handle(
         self,
@@ -218,6 +212,7 @@ class Pipeline:
             if_none_match=environ.get("HTTP_IF_NONE_MATCH"),
             accept_language=environ.get("HTTP_ACCEPT_LANGUAGE"),
             cookies=read_cookies(environ, self._service.settings.public_url),
+            response_cache=self._response_cache,
         )
         if authority is None or idempotent is None:
             return self._call_handler(call, context)

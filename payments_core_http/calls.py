@@ -15,6 +15,7 @@ from payments_core.storage.port import Page, Position
 from payments_core.tenants.authorization import Authority
 from payments_core_http.authentication import Caller
 from payments_core_http.browser_sessions import Cookies
+from payments_core_http.response_cache import ResponseCache
 from payments_core_http.routing import Route
 from payments_core_http.wire import cursors
 from payments_core_http.wire.query import PageQuery
@@ -49,6 +50,7 @@ class ApiCall(Generic[B, Q]):
     if_none_match: str | None = None
     accept_language: str | None = None
     cookies: Cookies = attrs.field(factory=Cookies)
+    response_cache: ResponseCache = attrs.field(factory=ResponseCache, repr=False)
 
     @property
     def authority(self) -> Authority:
@@ -73,6 +75,15 @@ class ApiCall(Generic[B, Q]):
         return Response(
             status or self.route.success, msgspec.json.encode(view), self.caller.api_version
         )
+
+    def answer_from(self, source: T, render: Callable[[T], Any]) -> Response:
+        """As `answer` with `render(source)`, which is cached while the source is equal.
+
+        `render` must depend on nothing else. For reads that clients repeat.
+        """
+        key = (self.authority.partition, self.route.name, *self.path.values())
+        body = self.response_cache.encode(key, source, render)
+        return Response(self.route.success, body, self.caller.api_version)
 
     def answer_with_etag(self, view: Any) -> Response:
         """The answer of a read that is polled: with a strong ETag, and 304 for whoever has it."""

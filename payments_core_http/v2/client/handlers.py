@@ -71,10 +71,10 @@ def list_payments(service: PaymentsService, call: ApiCall[None, PageQuery]) -> R
 
 def read_payment(service: PaymentsService, call: ApiCall[None, None]) -> Response:
     """A Payment: to its recipient by the token alone, to a payer by the Payment's secret too."""
-    own = call.authority.account_id
+    own, links = call.authority.account_id, service.links
     details = service.payments.get(call.authority, call.path["paymentId"])
     if details.payment.destination.account_id == own:
-        return call.answer(views.recipient_payment(details, service.links))
+        return call.answer_from(details, lambda known: views.recipient_payment(known, links))
     if call.caller.payment_secret is not None:
-        return call.answer(views.payer_payment(details, own, service.links))
+        return call.answer_from((details, own), lambda known: views.payer_payment(*known, links))
     raise NotFound("payment")

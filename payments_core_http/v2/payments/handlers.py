@@ -41,7 +41,7 @@ def create(service: PaymentsService, call: ApiCall[bodies.AnyPayment, None]) -> 
 def read(service: PaymentsService, call: ApiCall[None, None]) -> Response:
     """A Payment, whole."""
     details = service.payments.get(call.authority, call.path["paymentId"])
-    return call.answer(views.payment(details, service.links))
+    return call.answer_from(details, lambda known: views.payment(known, service.links))
 
 
 def list_payments(service: PaymentsService, call: ApiCall[None, bodies.ListPayments]) -> Response:
