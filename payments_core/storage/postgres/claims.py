@@ -18,7 +18,7 @@ from payments_core.storage import documents
 from payments_core.storage.claim_semantics import lease
 from payments_core.storage.jobs import NEVER, Job
 from payments_core.storage.port import ClaimedJob
-from payments_core.storage.postgres.due_jobs import ClaimRequest, DueJobs, choose_due_jobs
+from payments_core.storage.postgres.due_jobs import ClaimRequest, DueJobs, Guess, choose_due_jobs
 from payments_core.storage.postgres.hints import HINTS
 from payments_core.storage.postgres.pending_transaction import PendingTransaction
 from payments_core.storage.postgres.pipeline import Param
@@ -69,14 +69,13 @@ def claim_in(
     partition: str,
     request: ClaimRequest,
     wait: bool,
-    backlog: bool,
+    guess: Guess,
 ) -> ClaimResult | None:
     """Lease due jobs of one partition, in a transaction that the caller commits.
 
-    None where another claim is at it, unless this one may `wait`. `backlog` is as the last claim
-    said.
+    None where another claim is at it, unless this one may `wait`.
     """
-    found = choose_due_jobs(transaction, partition, request, wait=wait, backlog=backlog)
+    found = choose_due_jobs(transaction, partition, request, wait=wait, guess=guess)
     return None if found is None else _lease(transaction, partition, request, found)
 
 

@@ -120,6 +120,21 @@ class ClaimRequest:
         return self.lane_overrides.get(lane, self.lane_concurrency)
 
 
+@attrs.frozen
+class Guess:
+    """What the last claim of a queue in a partition found. It costs a trip where it is wrong.
+
+    `backlog`: more jobs were due than are looked at together. `contended`: another claim had the
+    ring, so that what is sent along with the lock may be done for nothing.
+    """
+
+    backlog: bool = False
+    contended: bool = False
+
+
+NO_GUESS = Guess()
+
+
 @attrs.define
 class ChosenJobs:
     """The jobs to lease, in turn; `skipped` are lanes of which another transaction has the next."""
@@ -195,22 +210,21 @@ def choose_due_jobs(
     request: ClaimRequest,
     *,
     wait: bool,
-    backlog: bool,
+    guess: Guess,
 ) -> DueJobs | None:
     """Lock the ring, and choose and lock due jobs; None where another claim has the ring.
 
-    With `wait`, the other claim is waited for. `backlog` is a guess: that more jobs are due than
-    are looked at together. Where it is right the server is waited for once less.
+    With `wait`, the other claim is waited for.
     """
     choice = _Choice(transaction, partition, request)
-    statements: list[_Statement] = [
-        (_LOCK if wait else _TRY_LOCK, choice.at[:2]),
-        (_STATE, choice.at),
-    ]
-    if backlog:
+    lock: _Statement = (_LOCK if wait else _TRY_LOCK, choice.at[:2])
+    statements: list[_Statement] = [lock, (_STATE, choice.at)]
+    if guess.backlog:
         statements.append(choice.walking)
     elif len(request.lane_overrides) <= MAX_OVERRIDES:
         statements.append(choice.among_due(request.lane_overrides))
+    if guess.contended and not wait and not transaction.query(*lock):
+        return None
     locked, rows, *guessed = transaction.query_many(*statements)
     if not locked:
         return None
@@ -218,11 +232,11 @@ def choose_due_jobs(
     [change] = [at for lane, at in rows if lane is None]
     next_change = FOREVER if change is None else int(change)
     state = PartitionState(int(locked[0][0] or 0), next_change, due)
-    first = None if backlog or not guessed else guessed[0]
+    first = None if guess.backlog or not guessed else guessed[0]
     if state.due_count < MAX_DUE:
         chosen = choice.choose_first(state, first)
         return DueJobs(state, chosen, chosen.jobs[-1].lane if chosen.jobs else "", False, True)
-    walked = guessed[0] if backlog else transaction.query(*choice.walking)
+    walked = guessed[0] if guess.backlog else transaction.query(*choice.walking)
     return choice.choose_in_ring(state, walked, first)
 
 

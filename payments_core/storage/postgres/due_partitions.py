@@ -27,7 +27,7 @@ from payments_core.clock import SECOND, Instant
 from payments_core.storage.damaged_records import log_damaged_jobs
 from payments_core.storage.port import ClaimedJob, StorageUnavailable
 from payments_core.storage.postgres.claims import ClaimResult, RunInTransaction, claim_in
-from payments_core.storage.postgres.due_jobs import ClaimRequest
+from payments_core.storage.postgres.due_jobs import NO_GUESS, ClaimRequest, Guess
 from payments_core.storage.postgres.errors import is_node_lost
 from payments_core.storage.postgres.hints import (
     FOREVER,
@@ -128,8 +128,7 @@ class DuePartitions:
         self._write_in = write_in
         self._lock = threading.Lock()
         self._queues: dict[str, _Queue] = defaultdict(_Queue)
-        self._backlogs: set[QueueKey] = set()
-        """Where the last claim found more due jobs than are looked at together."""
+        self._guesses: dict[QueueKey, Guess] = {}
         self.hinted: set[QueueKey] = set()
         """The partitions and queues that have a row in the table of hints."""
         self._warn_at_s = 0.0
@@ -196,20 +195,17 @@ class DuePartitions:
         rest = attrs.evolve(request, limit=request.limit - taken)
         ends = 0
         while True:
+            guess = self._guesses.pop(key, NO_GUESS)
             result: ClaimResult | None = self._write_in(
-                partial(
-                    claim_in,
-                    partition=partition,
-                    request=rest,
-                    wait=wait,
-                    backlog=key in self._backlogs,
-                )
+                partial(claim_in, partition=partition, request=rest, wait=wait, guess=guess)
             )
             if result is None:
+                self._guesses[key] = attrs.evolve(guess, contended=True)
                 return None
             log_damaged_jobs([(partition, id) for id in result.unreadable])
             ends += result.at_end
-            (self._backlogs.add if result.walked else self._backlogs.discard)(key)
+            if result.walked or wait:
+                self._guesses[key] = Guess(backlog=result.walked, contended=wait)
             if not result.claimed and (result.unreadable or (result.walked and ends < WALKS)):
                 continue  # there may be others behind them
             self._note_result(partition, request, result)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Sequence
+from typing import Any
 
 import psycopg
 import pytest
@@ -33,6 +34,7 @@ from payments_core.storage.postgres.due_jobs import (
 )
 from payments_core.storage.postgres.due_partitions import _FIND, _SWEEP, MAX_PARTITIONS
 from payments_core.storage.postgres.leases import _FIND_LEASED, _RENEW
+from payments_core.storage.postgres.pipeline import PipelinedConnection, ResultRow
 
 pytestmark = pytest.mark.postgres
 
@@ -301,16 +303,31 @@ def await_claim(storage: PostgresStorage, now: int) -> list[str]:
 
 
 def test_a_claim_in_one_partition_does_not_wait_for_another(
-    storage: PostgresStorage, url: str
+    storage: PostgresStorage, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """No row is shared by all: who has a partition's hint locked holds up no other partition."""
+    """No row is shared by all: who has a partition's hint locked holds up no other partition.
+
+    Whoever has met another there asks first, and looks for due jobs only where they can be had.
+    """
     insert(storage, job("here"))
-    storage.transact(OTHER_PARTITION, lambda tx: tx.insert(job("there")))
+    there = [job("there 1", lane="a"), job("there 2", lane="b"), job("there 3", lane="c")]
+    storage.transact(OTHER_PARTITION, lambda tx: bulk.write(tx, there))
+    looked: list[str] = []
+    run = PipelinedConnection.run
+
+    def record(wire: PipelinedConnection, batch: Sequence[Any]) -> list[list[ResultRow]]:
+        looked.extend(values[0] for sql, values in batch if sql == _STATE)
+        return run(wire, batch)
+
+    monkeypatch.setattr(PipelinedConnection, "run", record)
     with psycopg.connect(url) as connection:
         lock = "SELECT 1 FROM storage_hints WHERE partition = %s FOR UPDATE"
         connection.execute(lock, (PARTITION,))
-        assert ids(claim(storage)) == ["there"]
+        found = [ids(claim(storage, limit=1)) for _ in range(3)]
         connection.rollback()
+    assert found == [["there 1"], ["there 2"], ["there 3"]]
+    here = [partition for partition in looked if partition == PARTITION.encode()]
+    assert len(here) == 1
     assert ids(claim(storage)) == ["here"]
 
 
