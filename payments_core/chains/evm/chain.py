@@ -16,11 +16,11 @@ from payments_core.chains.evm import responses as answers
 from payments_core.chains.evm.addresses import Deployment, RoleModule
 from payments_core.chains.evm.blocks import block_call, parse_block_at
 from payments_core.chains.evm.fees import (
-    POLICIES,
     Action,
     FeePolicy,
     Fees,
     bump_fees,
+    fee_policy_of,
     gas_limit,
     initial_fees,
 )
@@ -84,11 +84,11 @@ class EvmChain(EvmReader):
         finality: Finality | None = None,
         fees: FeePolicy | None = None,
     ) -> None:
-        """Raises ChainMismatch where nothing says when a block of the chain is final."""
+        """Raises ChainMismatch without a rule of finality or a fee policy for the chain."""
         super().__init__(endpoints, finality or finality_of(endpoints.chain_id))
         self._deployment = deployment
         self._signer = signer
-        self._fees = fees or POLICIES.get(endpoints.chain_id) or POLICIES[1]
+        self._fees = fees or fee_policy_of(endpoints.chain_id)
 
     def check(self) -> None:
         """To be called before anything is done: are these the chain and the contracts?

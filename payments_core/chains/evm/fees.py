@@ -11,7 +11,7 @@ from typing import Literal
 
 import attrs
 
-from payments_core.chains.port import ChainUnavailable
+from payments_core.chains.port import ChainMismatch, ChainUnavailable
 
 MILLI_GWEI = 10**6
 GWEI = 10**9
@@ -95,6 +95,14 @@ POLICIES: Mapping[int, FeePolicy] = {
         fee_ceiling=20 * GWEI,
     ),
 }
+
+
+def fee_policy_of(chain_id: int) -> FeePolicy:
+    """The policy of a chain. Raises ChainMismatch: another chain's limits may cost a fortune."""
+    policy = POLICIES.get(chain_id)
+    if policy is None:
+        raise ChainMismatch(f"the fee policy of chain {chain_id} is not configured")
+    return policy
 
 
 Action = Literal[

@@ -8,10 +8,14 @@ from pathlib import Path
 import pytest
 
 from payments_core.adapters import UnknownAdapter
+from payments_core.chains.evm.addresses import Deployment
 from payments_core.chains.evm.chain import EvmChain
+from payments_core.chains.evm.fees import fee_policy_of
+from payments_core.chains.evm.finality import Finality
+from payments_core.chains.evm.quorum import NodeQuorum
 from payments_core.chains.evm.signers import LocalSigner
 from payments_core.chains.loader import Checkable, open_chain, open_signer
-from payments_core.chains.port import AddressSpec, SignerRefused
+from payments_core.chains.port import AddressSpec, ChainMismatch, SignerRefused
 
 ADMIN = "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266"
 SIGNER = LocalSigner(bytes(range(32)))
@@ -39,6 +43,15 @@ def test_an_evm_chain_opens_without_asking_its_nodes() -> None:
 def test_settings_that_cannot_be_used_are_named(settings: dict[str, str], said: str) -> None:
     with pytest.raises(ValueError, match=said):
         open_chain(8453, NODES, signer=SIGNER, settings=settings)
+
+
+def test_a_chain_without_a_rule_of_finality_or_a_fee_policy_is_refused() -> None:
+    nodes, deployment = NodeQuorum(["https://a.example"], 4242), Deployment(ADMIN)
+    with pytest.raises(ChainMismatch, match="finality rule of chain 4242"):
+        EvmChain(nodes, deployment, SIGNER)
+    with pytest.raises(ChainMismatch, match="fee policy of chain 4242"):
+        EvmChain(nodes, deployment, SIGNER, finality=Finality("finalized"))
+    EvmChain(nodes, deployment, SIGNER, finality=Finality("finalized"), fees=fee_policy_of(8453))
 
 
 def test_a_chain_without_a_signer_is_refused() -> None:
