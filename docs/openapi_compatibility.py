@@ -29,13 +29,17 @@ _JSON = "application/json"
 
 def additive(old: Document, new: Document) -> list[str]:
     """A sentence for each change that is no addition; an empty list where all are."""
-    return list(_Comparison(old, new).changes())
+    requests = Containment(old, new, answers=False)
+    answers = Containment(new, old, answers=True)
+    return list(_Comparison(old, new, requests, answers).changes())
 
 
 @attrs.frozen
 class _Comparison:
     old: Document
     new: Document
+    requests: Containment
+    answers: Containment
 
     def changes(self) -> Iterator[str]:
         """Every breaking change, in the order of the older document."""
@@ -114,8 +118,7 @@ class _Comparison:
             yield from self._request(_schema(before), _schema(after), "the body")
 
     def _request(self, old: Schema, new: Schema, where: str) -> Iterator[str]:
-        containment = Containment(self.old, self.new, answers=False)
-        for misfit in containment.misfits(old, new):
+        for misfit in self.requests.misfits(old, new):
             yield f"{where}: what was taken is refused: {misfit}"
         for path in _changed_defaults(
             resolved(old, self.old), resolved(new, self.new), (self.old, self.new)
@@ -148,9 +151,7 @@ class _Comparison:
             before, after = resolved(header, self.old), resolved(other, self.new)
             if before["required"] and not after["required"]:
                 yield f"{status}: the header {name} need not be there"
-            for misfit in Containment(self.new, self.old, answers=True).misfits(
-                after["schema"], before["schema"], name
-            ):
+            for misfit in self.answers.misfits(after["schema"], before["schema"], name):
                 yield f"{status}: the header {misfit}"
 
     def _codes(self, old: Schema, new: Schema, status: str) -> Iterator[str]:
@@ -159,17 +160,14 @@ class _Comparison:
             if code not in after:
                 yield f"{status}: the code {code} is gone"
                 continue
-            for misfit in Containment(self.new, self.old, answers=True).misfits(
-                after[code], schema
-            ):
+            for misfit in self.answers.misfits(after[code], schema):
                 yield f"{status} {code}: {misfit}"
 
     def _answer(self, old: Schema, new: Schema, where: str) -> Iterator[str]:
         if "content" not in new:
             yield f"{where}: the answer has no body any more"
             return
-        containment = Containment(self.new, self.old, answers=True)
-        for misfit in containment.misfits(_schema(new), _schema(old)):
+        for misfit in self.answers.misfits(_schema(new), _schema(old)):
             yield f"{where}: {misfit}"
 
     def _event(self, old: Schema, new: Schema) -> Iterator[str]:
@@ -190,8 +188,7 @@ def _schema(holder: Schema) -> Schema:
 def _codes(response: Schema, document: Document) -> dict[str, Schema]:
     """The errors of a response by their codes."""
     schema = _schema(response)
-    forms = [resolved(form, document) for form in schema.get("oneOf", [schema])]
-    return {_code_of(form): form for form in forms}
+    return {_code_of(resolved(form, document)): form for form in schema.get("oneOf", [schema])}
 
 
 def _code_of(form: Schema) -> str:

@@ -42,21 +42,31 @@ class Containment:
     outer_document: Mapping[str, Any]
     answers: bool
     _underway: set[tuple[str, str]] = attrs.field(init=False, factory=set)
+    _fitting: set[tuple[str, str]] = attrs.field(init=False, factory=set)
+    _assumed: int = attrs.field(init=False, default=0)
 
     def misfits(self, inner: Schema, outer: Schema, path: str = "") -> list[Misfit]:
         """Why a value of `inner` might not fit `outer`; nothing where all do."""
         pair = (inner.get("$ref", ""), outer.get("$ref", ""))
-        if all(pair):
-            if pair in self._underway:
-                return []  # a schema that holds itself: it is compared already
-            self._underway.add(pair)
-        try:
-            return self._compared(
-                resolved(inner, self.inner_document), resolved(outer, self.outer_document), path
-            )
-        finally:
-            if all(pair):
-                self._underway.discard(pair)
+        if not all(pair):
+            return self._compared_resolved(inner, outer, path)
+        if pair in self._fitting:
+            return []
+        if pair in self._underway:
+            self._assumed += 1
+            return []  # a schema that holds itself: it is compared already
+        self._underway.add(pair)
+        before = self._assumed
+        found = self._compared_resolved(inner, outer, path)
+        self._underway.discard(pair)
+        if not found and self._assumed == before:
+            self._fitting.add(pair)  # wherever it stands
+        return found
+
+    def _compared_resolved(self, inner: Schema, outer: Schema, path: str) -> list[Misfit]:
+        return self._compared(
+            resolved(inner, self.inner_document), resolved(outer, self.outer_document), path
+        )
 
     def _compared(self, inner: Schema, outer: Schema, path: str) -> list[Misfit]:
         found: list[Misfit] = []
