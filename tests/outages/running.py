@@ -42,7 +42,7 @@ class Plan:
     """How long, how many of each, and the seed of all chance but time's.
 
     When the storm is over, what is under way is left to itself for `settle_s`, in real time: what
-    the killed have leased is theirs for a minute. Then the sandbox's clock is moved. With
+    the killed have leased is theirs for some seconds. Then the sandbox's clock is moved. With
     `careless` the database loses what was answered, and that must be found. With `only_workers`
     nothing else is killed, and the database stays up.
     """
