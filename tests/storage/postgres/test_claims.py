@@ -38,6 +38,13 @@ from payments_core.storage.postgres.pipeline import PipelinedConnection, ResultR
 
 pytestmark = pytest.mark.postgres
 
+_FILL = (
+    "INSERT INTO jobs (partition, id, version, queue, lane, due_at, ordinal, lease_until, claims, "
+    "body) SELECT %s, 'j' || n, 1, %s, {lane}, {due_at}, 0, 0, 0, %s "
+    "FROM generate_series(%s::int, %s) AS n"
+)
+"""Jobs of one partition and queue, many at once; `lane` and `due_at` are SQL of their number."""
+
 
 def insert(storage: PostgresStorage, *jobs: Job) -> None:
     storage.transact(PARTITION, lambda tx: bulk.write(tx, jobs))
@@ -123,11 +130,8 @@ def test_a_long_queue_behind_one_lane_is_not_read_through(
 ) -> None:
     """The plans walk the indexes from lane to lane, whatever the planner knows of the table."""
     body = documents.encode(documents.stamp(job("x"), 1)).decode()
-    fill = (
-        "INSERT INTO jobs (partition, id, version, queue, lane, due_at, ordinal, lease_until, "
-        "claims, body) SELECT %s, 'j' || n, 1, %s, CASE WHEN n > 1000 THEN 'big' ELSE 'lane ' || n "
-        "END, %s - n, 0, 0, 0, %s FROM generate_series(1, 20000) AS n"
-    )
+    lane = "CASE WHEN n > 1000 THEN 'big' ELSE 'lane ' || n END"
+    fill = _FILL.format(lane=lane, due_at="%s - n")
     lanes = [f"lane {n}" for n in range(1, 73)]
     here = (OTHER_PARTITION, QUEUE, NOW)
     choice = (*here, 40, 1, [], [], [])
@@ -140,7 +144,7 @@ def test_a_long_queue_behind_one_lane_is_not_read_through(
     ]
     sweep = _with_values(_SWEEP, (QUEUE, 0, "", NOW))
     with psycopg.connect(url, autocommit=True) as connection:
-        connection.execute(fill, (OTHER_PARTITION, QUEUE, NOW, body))
+        connection.execute(fill, (OTHER_PARTITION, QUEUE, NOW, body, 1, 20_000))
         for _ in range(2):
             for sql in statements:
                 rows = connection.execute(f"EXPLAIN (ANALYZE, BUFFERS) {sql}".encode()).fetchall()
@@ -159,11 +163,7 @@ def test_plans_of_an_empty_table_are_good_for_a_full_one(
 ) -> None:
     """A prepared statement keeps its plan until PostgreSQL collects statistics."""
     body = documents.encode(documents.stamp(job("x"), 1)).decode()
-    fill = (
-        "INSERT INTO jobs (partition, id, version, queue, lane, due_at, ordinal, lease_until, "
-        "claims, body) SELECT %s, 'j' || n, 1, %s, 'lane ' || n, %s, 0, 0, 0, %s "
-        "FROM generate_series(%s::int, %s) AS n"
-    )
+    fill = _FILL.format(lane="'lane ' || n", due_at="%s")
     ids, ones = [f"j{n}" for n in range(1, 33)], [1] * 32
     here = (OTHER_PARTITION, QUEUE, NOW)
     choice = (*here, 32, 1, [], [], [])
@@ -227,14 +227,10 @@ def test_the_leases_of_the_dead_are_found_among_many_jobs_of_later(
     insert(storage, job("mine", lane="a"))
     claim(storage, holder="me")
     body = documents.encode(documents.stamp(job("x"), 1)).decode()
-    fill = (
-        "INSERT INTO jobs (partition, id, version, queue, lane, due_at, ordinal, lease_until, "
-        "claims, body) SELECT %s, 'j' || n, 1, %s, 'lane ' || n, %s + n, 0, 0, 0, %s "
-        "FROM generate_series(1, 20000) AS n"
-    )
+    fill = _FILL.format(lane="'lane ' || n", due_at="%s + n")
     find = _FIND_LEASED.replace("$2", str(NOW)).replace("$1", f"'{QUEUE}'")
     with psycopg.connect(url, autocommit=True) as connection:
-        connection.execute(fill, (OTHER_PARTITION, QUEUE, NOW + HOUR, body))
+        connection.execute(fill, (OTHER_PARTITION, QUEUE, NOW + HOUR, body, 1, 20_000))
         connection.execute("ANALYZE jobs")
         rows = connection.execute(f"EXPLAIN (ANALYZE, BUFFERS) {find}".encode()).fetchall()
         read = rows[0][0] + rows[1][0]
