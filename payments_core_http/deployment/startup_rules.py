@@ -20,7 +20,8 @@ from payments_core_http.deployment.configuration import Configuration
 from payments_core_http.deployment.loader import ConfigurationRefused
 
 MIN_TRUSTED_PREFIX = {4: 16, 6: 32}
-"""A trusted network of public addresses has a prefix at least so long, or it trusts strangers."""
+"""A trusted network of public addresses has a prefix at least so long: in a larger one clients
+could spoof their address."""
 
 
 @attrs.frozen

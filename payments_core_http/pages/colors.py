@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import attrs
 
-LEAST_CONTRAST = 4.5
+MIN_CONTRAST = 4.5
 LIGHT_GROUNDS = ("#ffffff", "#f4f5f7")
 DARK_GROUNDS = ("#14181d", "#1f252c")
 """What text stands on, as in `static/checkout.css`."""
@@ -48,7 +48,7 @@ def _change_until_readable(color: str, grounds: Sequence[str], *, toward: _Rgb) 
             f"{(own * (_STEPS - step) + end * step) // _STEPS:02x}"
             for own, end in zip(channels, toward, strict=True)
         )
-        if all(compute_contrast(mixed, ground) >= LEAST_CONTRAST for ground in grounds):
+        if all(compute_contrast(mixed, ground) >= MIN_CONTRAST for ground in grounds):
             return mixed
     raise AssertionError("black and white can be read on every ground")
 

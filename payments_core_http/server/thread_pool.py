@@ -41,7 +41,7 @@ makes it one processor; what is missing to that went for handing it over."""
 STEP_DOWN = 0.25
 """A look at work takes away so much of a thread, and one at waiting gives a whole one: a request
 that waits behind others that wait loses more than a few hand-overs cost."""
-LEAST_STEP_DOWN = 0.005
+MIN_STEP_DOWN = 0.005
 STEP_GROWTH = 1.02
 """Where a thread that was taken away is missed, so that nothing is begun, as beside requests that
 wait for a chain, the step is halved; each look at work makes it longer again."""
@@ -281,7 +281,7 @@ class ThreadPool:
         if self._tasks and (is_stalled or not is_working):
             self._allowed = min(ceil(self._allowed) + 1.0, float(self._most))
             if self._began_at < began:
-                self._step_down = max(self._step_down / 2, LEAST_STEP_DOWN)
+                self._step_down = max(self._step_down / 2, MIN_STEP_DOWN)
         elif is_working:
             together = min(self._allowed, self._answering)
             self._allowed = max(together - self._step_down, 1.0)

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from payments_core_http.pages.colors import (
     DARK_GROUNDS,
-    LEAST_CONTRAST,
     LIGHT_GROUNDS,
+    MIN_CONTRAST,
     compute_contrast,
     make_accent,
 )
@@ -44,11 +44,11 @@ class TestTheColor:
     def test_can_be_read_whatever_it_is(self, color: str) -> None:
         accent = make_accent(color)
         for shown, grounds in ((accent.light, LIGHT_GROUNDS), (accent.dark, DARK_GROUNDS)):
-            assert all(compute_contrast(shown, ground) >= LEAST_CONTRAST for ground in grounds)
+            assert all(compute_contrast(shown, ground) >= MIN_CONTRAST for ground in grounds)
 
     @given(COLORS)
     def test_is_kept_where_it_can_be_read(self, color: str) -> None:
-        if all(compute_contrast(color, ground) >= LEAST_CONTRAST for ground in LIGHT_GROUNDS):
+        if all(compute_contrast(color, ground) >= MIN_CONTRAST for ground in LIGHT_GROUNDS):
             assert make_accent(color).light == color
 
     @pytest.mark.parametrize(
