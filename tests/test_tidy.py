@@ -147,7 +147,6 @@ MAY_TOUCH_THE_WORLD = {
     "payments_core_http/server/thread_pool.py": {"threading", "time"},
     "payments_core_http/server/connection.py": {"time"},
     "payments_core_http/cli/**": {"threading", "time", "secrets"},
-    "payments_core_http/deployment/processes.py": {"threading"},
     "payments_core_http/deployment/supervisor.py": {"threading", "time"},
     "payments_core_http/deployment/doctor.py": {"time"},  # monotonic: round trips
     "payments_core_http/observability/requests.py": {"time"},  # how long a request takes

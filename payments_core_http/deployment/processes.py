@@ -11,12 +11,13 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import queue
 import signal
 import socket
 import sys
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from types import FrameType
 
 import attrs
@@ -37,6 +38,7 @@ from payments_core_http.observability.metrics import Metrics
 from payments_core_http.observability.tracing import TracedMetrics, add_tracing
 from payments_core_http.request_recorder import RequestRecorder
 from payments_core_http.server.server import SWITCH_INTERVAL_S, Server, listen
+from payments_core_http.server.signal_safety import receive
 
 OnReady = Callable[["RunningProcess"], None]
 """Called once, when a process does its work."""
@@ -140,17 +142,18 @@ def work(configuration: Configuration, ready: OnReady) -> None:
         _start_deployment(configuration) as (service, metrics, _),
     ):
         sys.setswitchinterval(SWITCH_INTERVAL_S)
-        ended = threading.Event()
+        ends: queue.SimpleQueue[None] = queue.SimpleQueue()
+        end = partial(ends.put, None)
         worker = service.worker(configuration.mode)
         if name is not None and (left := worker.take_over(name)):
             _log.info("%d jobs are taken up that the worker before this one left", left)
-        is_stopping = _stop_on_signals(ended.set)
-        worker.hung.on_stuck = ended.set
+        is_stopping = _stop_on_signals(end)
+        worker.hung.on_stuck = end
         metrics.expect_scans(service.chains)
         worker.start(configuration.worker.threads)
         with _run_management(configuration, service, metrics, is_stopping) as management_url:
             _announce_ready(ready, RunningProcess(None, management_url))
-            ended.wait()
+            receive(ends)
             if not worker.stop(configuration.worker.drain_s):
                 _log.warning(
                     "some jobs did not finish in time; they run again when their leases expire"

@@ -14,7 +14,6 @@ sockets wait for it; where its answer takes longer than `LOOK_S`, another one at
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import queue
 import threading
@@ -25,6 +24,7 @@ from functools import partial
 from math import ceil
 from typing import Protocol
 
+from payments_core_http.server.signal_safety import receive
 from payments_core_http.server.turns import Turns
 
 LOOK_S = 0.005
@@ -134,7 +134,7 @@ class ThreadPool:
                 return
             self._attend = attend
             self._wake()
-        error = self._wait_for_stop()
+        error = receive(self._stops)
         with self._lock:
             self._attend = None
             is_attended = self._is_attended
@@ -144,13 +144,6 @@ class ThreadPool:
             self._wake_for_tasks()
         if error is not None:
             raise error
-
-    def _wait_for_stop(self) -> BaseException | None:
-        """Why to leave the sockets. The main thread wakes at times, as it must to handle a signal
-        that the system gave to another thread."""
-        while True:
-            with contextlib.suppress(queue.Empty):
-                return self._stops.get(timeout=WAIT_S)
 
     def stop(self) -> None:
         """Let `attend` return, once nothing is waited for; from a signal handler too."""
