@@ -270,8 +270,9 @@ def _type(annotation: Any, where: Any) -> str:
             return " | ".join(map(repr, typing.get_args(named)))
         if isinstance(named, types.UnionType):
             return " | ".join(map(_public, typing.get_args(named)))
-        is_own = inspect.isclass(named) and named.__module__ != "builtins"
-        return _public(named) if is_own else match[0]
+        if inspect.isclass(named) and named.__module__ != "builtins":
+            return _public(named)
+        return match[0]
 
     return _IDENTIFIER.sub(public, annotation)
 
