@@ -8,8 +8,8 @@ from functools import cached_property
 
 import attrs
 from coincurve import PrivateKey
+from eth_hash.auto import keccak
 from eth_utils.address import to_checksum_address
-from eth_utils.crypto import keccak
 from nacl.signing import SigningKey
 
 _BASE58 = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"

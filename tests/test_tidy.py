@@ -101,7 +101,7 @@ IMPORTS = (
 )
 
 # What `import payments_core` must not load: they are slow, or belong to the server.
-HEAVY = ("eth_utils", "sqlite_utils", "nacl", "rfc8785", "pydantic", "falcon")
+HEAVY = ("eth_hash", "eth_utils", "sqlite_utils", "nacl", "rfc8785", "pydantic", "falcon")
 
 
 # --- (b) Names ------------------------------------------------------------------------------

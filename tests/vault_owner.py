@@ -6,7 +6,7 @@ from typing import Any
 
 from eth_account import Account as Key
 from eth_account.messages import encode_typed_data
-from eth_utils.crypto import keccak
+from eth_hash.auto import keccak
 
 from payments_core.chains.port import Chain
 from tests.signers import EvmWallet

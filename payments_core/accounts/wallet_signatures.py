@@ -124,7 +124,7 @@ def contract_claim(signed: SignedText) -> ContractClaim | None:
 
 def personal_digest(text: str) -> bytes:
     """What wallets sign for `personal_sign` (EIP-191, version 0x45)."""
-    from eth_utils.crypto import keccak
+    from eth_hash.auto import keccak
 
     message = text.encode()
     return keccak(b"\x19Ethereum Signed Message:\n%d" % len(message) + message)

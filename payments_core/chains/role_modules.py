@@ -212,6 +212,6 @@ def _find_data_fault(data: bytes, role_module: str) -> str | None:
 
 @cache
 def _enable_selector() -> bytes:
-    from eth_utils.crypto import keccak  # a quarter of a second: only those who need it wait
+    from eth_hash.auto import keccak  # slow to import: only those who need it wait
 
     return keccak(ENABLE_MODULE.encode())[:4]

@@ -71,6 +71,6 @@ def recover_signer_from_bytes(digest: bytes, signature: bytes) -> str:
 
 def address_of(public_key: bytes) -> str:
     """The address of a public key of 65 bytes, the uncompressed form."""
-    from eth_utils.crypto import keccak
+    from eth_hash.auto import keccak
 
     return encode_checksum_address(keccak(public_key[1:])[-20:])

@@ -86,7 +86,7 @@ def typed_digest(domain: Mapping[str, Any], form: StructType, message: Mapping[s
     A domain has one or more of `name`, `version`, `chainId` and `verifyingContract`, a message
     all fields of its form; addresses are text, `bytes` are bytes. Raises InvalidTypedData.
     """
-    from eth_utils.crypto import keccak
+    from eth_hash.auto import keccak
 
     return keccak(typed_message(domain, form, message))
 
@@ -190,7 +190,7 @@ def safe_transaction_digest(
 
 
 def _hash_struct(form: StructType, values: Mapping[str, Any]) -> bytes:
-    from eth_utils.crypto import keccak
+    from eth_hash.auto import keccak
 
     if not form.fields or set(values) != {name for name, _ in form.fields}:
         raise InvalidTypedData(f"{form.name} has other fields")
@@ -214,7 +214,7 @@ def _encode_address(name: str, text: Any) -> bytes:
 
 
 def _encode_string(name: str, text: Any) -> bytes:
-    from eth_utils.crypto import keccak
+    from eth_hash.auto import keccak
 
     if not isinstance(text, str):
         raise InvalidTypedData(f"{name} must be text")
@@ -225,7 +225,7 @@ def _encode_string(name: str, text: Any) -> bytes:
 
 
 def _encode_bytes(name: str, raw: Any) -> bytes:
-    from eth_utils.crypto import keccak
+    from eth_hash.auto import keccak
 
     if not isinstance(raw, bytes):
         raise InvalidTypedData(f"{name} must be bytes")

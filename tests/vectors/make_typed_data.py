@@ -16,7 +16,7 @@ from typing import Any
 
 from eth_account import Account
 from eth_account.messages import encode_typed_data
-from eth_utils.crypto import keccak
+from eth_hash.auto import keccak
 
 FILE = Path(__file__).with_name("typed_data.json")
 KEY = keccak(b"payments-core typed data vector")

@@ -34,7 +34,7 @@ class Function:
     @cached_property
     def selector(self) -> bytes:
         """The first four bytes of a call to it."""
-        from eth_utils.crypto import keccak
+        from eth_hash.auto import keccak
 
         return keccak(self.signature.encode())[:4]
 

@@ -143,7 +143,7 @@ def _address_bytes(address: str) -> bytes:
 
 
 def _keccak(data: bytes) -> bytes:
-    # eth-utils takes a quarter of a second to import: only those who need it wait for it.
-    from eth_utils.crypto import keccak
+    # It takes a tenth of a second to import: only those who need it wait for it.
+    from eth_hash.auto import keccak
 
     return keccak(data)

@@ -70,7 +70,7 @@ class UnsignedTransaction:
 
 def signing_hash(unsigned: UnsignedTransaction) -> bytes:
     """The digest that the sender signs: of chain id, nonce and all else."""
-    from eth_utils.crypto import keccak
+    from eth_hash.auto import keccak
 
     return keccak(_TYPE + _encode(_to_fields(unsigned)))
 
@@ -80,7 +80,7 @@ def attach_signature(unsigned: UnsignedTransaction, signature: bytes) -> SignedT
 
     Raises InvalidTransaction for what no node would take: a high s, or numbers not of the curve.
     """
-    from eth_utils.crypto import keccak
+    from eth_hash.auto import keccak
 
     _recover_sender(unsigned, signature)
     raw = _serialize(unsigned, signature)

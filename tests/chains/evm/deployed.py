@@ -8,7 +8,7 @@ from eth_abi.abi import encode
 from eth_account import Account
 from eth_account.messages import encode_typed_data
 from eth_account.signers.local import LocalAccount
-from eth_utils.crypto import keccak
+from eth_hash.auto import keccak
 
 from payments_core.chains.evm import abi as calls
 from payments_core.chains.evm.addresses import DEPLOYER, Deployment, PurseKind, RoleModule

@@ -341,6 +341,6 @@ def test_addresses_are_told_with_their_checksum() -> None:
 
 
 def test_the_topic_of_a_transfer_is_the_hash_of_its_signature() -> None:
-    from eth_utils.crypto import keccak
+    from eth_hash.auto import keccak
 
     assert "0x" + keccak(b"Transfer(address,address,uint256)").hex() == answers.TRANSFER

@@ -192,7 +192,7 @@ def test_a_contract_is_asked_with_the_digest_and_the_whole_signature(
     node: Node, read: EvmReader, length: int
 ) -> None:
     from eth_abi.abi import encode
-    from eth_utils.crypto import keccak
+    from eth_hash.auto import keccak
 
     signature = bytes(n % 251 for n in range(length))
     asked = bytes.fromhex("1626ba7e") + encode(["bytes32", "bytes"], [DIGEST, signature])

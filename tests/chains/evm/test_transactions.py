@@ -10,7 +10,7 @@ import pytest
 import rlp
 from coincurve import PrivateKey
 from eth_account import Account
-from eth_utils.crypto import keccak
+from eth_hash.auto import keccak
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import Any
 
 import attrs
-from eth_utils.crypto import keccak
+from eth_hash.auto import keccak
 
 from payments_core.addresses import encode_checksum_address
 from payments_core.assets import CHAINS
