@@ -137,6 +137,49 @@ def test_an_index_that_the_old_release_reads_by_stays_while_that_runs(
     assert ids(old, Before, "by_weight") == []
 
 
+def test_indexes_of_the_same_columns_are_one_that_is_read_from_either_end(
+    opener: Opener, url: str
+) -> None:
+    @attrs.frozen(kw_only=True)
+    class Sorted(Before):
+        collection: ClassVar[Collection] = attrs.evolve(
+            Before.collection,
+            indexes=(
+                *Before.collection.indexes,
+                Index("heaviest", order=("weight",), descending=True),
+                Index("all"),
+            ),
+        )
+
+    storage = opener(Sorted)
+    assert indexes(storage, url) == {"by_place", "by_weight", "place"}
+    insert(storage, *(Sorted(id=id, weight=weight) for id, weight in (("a", 2), ("b", 1))))
+    assert ids(storage, Sorted, "heaviest") == ["a", "b"]
+    assert ids(storage, Sorted, "by_weight") == ["b", "a"]
+    found = plan(url, f"SELECT id FROM crates WHERE partition = '{HERE}' {HEAVIEST}")
+    assert "crates__by_weight" in found
+    assert "TEMP B-TREE" not in found
+    assert "Sort" not in found
+
+
+HEAVIEST = "ORDER BY weight DESC, id DESC LIMIT 3"
+
+
+def plan(url: str, sql: str) -> str:
+    """How the database would find it in a table of many rows."""
+    rows: Sequence[tuple[object, ...]]
+    if url.startswith("postgresql"):
+        with psycopg.connect(url) as server:
+            server.execute("SET enable_sort = off")
+            rows = server.execute(f"EXPLAIN {sql}".encode()).fetchall()
+    else:
+        import sqlite3
+
+        with contextlib.closing(sqlite3.connect(url.removeprefix("sqlite:///"))) as file:
+            rows = file.execute(f"EXPLAIN QUERY PLAN {sql}").fetchall()
+    return " ".join(str(row[-1]) for row in rows)
+
+
 def test_an_old_process_that_starts_late_takes_nothing_from_the_new_one(
     opener: Opener, url: str
 ) -> None:

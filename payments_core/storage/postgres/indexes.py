@@ -20,6 +20,7 @@ from payments_core.storage.postgres.hints import LEASED, QUEUE_OF_READY, READY
 from payments_core.storage.postgres.lock_retry import DDL_LOCK_MS, retry_on_lock
 from payments_core.storage.postgres.snapshot import index_name
 from payments_core.storage.records import Collection, Record
+from payments_core.storage.table_indexes import table_indexes_of
 
 Connection = psycopg.Connection[tuple[Any, ...]]
 
@@ -76,19 +77,16 @@ class IndexSpec:
 
 
 def indexes_of(collection: Collection) -> list[IndexSpec]:
-    """The indexes of a collection: its keys, its indexes, its lookups, and those of claims."""
-    found = []
-
-    def add_spec(name: str, unique: str | None, *columns: str) -> None:
-        listed = ", ".join(f'"{column}"' for column in columns)
-        found.append(IndexSpec(collection.name, index_name(collection, name), unique, listed))
-
-    for key in collection.uniques:
-        add_spec(key.name, key.name, "partition", *key.columns)
-    for index in collection.indexes:
-        add_spec(index.name, None, "partition", *index.key, *index.order, "id")
-    for lookup in collection.lookups:
-        add_spec(lookup.name, None, *lookup.columns, "partition", "id")
+    """The indexes of a collection's table, and those of claims."""
+    found = [
+        IndexSpec(
+            collection.name,
+            index_name(collection, index.name),
+            index.name if index.unique else None,
+            ", ".join(f'"{column}"' for column in index.columns),
+        )
+        for index in table_indexes_of(collection)
+    ]
     if collection.name == "jobs":
         for name, definition in CLAIM_INDEXES.items():
             columns, _, condition = definition.partition(" WHERE ")

@@ -14,6 +14,7 @@ from payments_core.clock import Instant
 from payments_core.storage.damaged_records import try_decode
 from payments_core.storage.records import Collection, Record
 from payments_core.storage.schema_fingerprint import compute_fingerprint
+from payments_core.storage.table_indexes import table_indexes_of
 
 if TYPE_CHECKING:
     import sqlite_utils
@@ -46,17 +47,10 @@ def bucket_of(due_at: Instant) -> int:
 
 def indexes_of(collection: Collection) -> dict[str, tuple[bool, tuple[str, ...]]]:
     """Each index's name in the file, whether it is unique, and its columns."""
-    found = {
-        f"{collection.name}__{unique.name}": (True, ("partition", *unique.columns))
-        for unique in collection.uniques
+    return {
+        f"{collection.name}__{index.name}": (index.unique, index.columns)
+        for index in table_indexes_of(collection)
     }
-    for index in collection.indexes:
-        columns = ("partition", *index.key, *index.order, "id")
-        found[f"{collection.name}__{index.name}"] = (False, columns)
-    for lookup in collection.lookups:
-        columns = (*lookup.columns, "partition", "id")
-        found[f"{collection.name}__{lookup.name}"] = (False, columns)
-    return found
 
 
 def is_current(connection: sqlite3.Connection, record_types: Sequence[type[Record]]) -> bool:
