@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import Literal
 
-import attrs
+from payments_core_http.wire.classes import frozen_view
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class Success:
     """What every success has."""
 

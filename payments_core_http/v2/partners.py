@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
-import attrs
-
 from payments_core.credentials.secrets import Mode
 from payments_core.engine.idempotency.record import Response
 from payments_core.tenants.authorization import effective_scopes
@@ -13,26 +11,27 @@ from payments_core_http.calls import ApiCall
 from payments_core_http.routing import Route
 from payments_core_http.v2.requirements import ANY_KEY
 from payments_core_http.v2.webhooks import views as webhook_views
+from payments_core_http.wire.classes import frozen_view
 
 if TYPE_CHECKING:
     from payments_core.service import PaymentsService
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class WebhookCapabilities:
     """What a receiver of this deployment's webhooks may rely on."""
 
     deliveryPolicy: webhook_views.DeliveryPolicyView
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class DeploymentCapabilities:
     """What this deployment can do."""
 
     webhooks: WebhookCapabilities
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class PartnerConfig:
     """What a credential is, and what it reaches (interface "Runtime configuration")."""
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import attrs
-
 from payments_core import errors
 from payments_core.engine.idempotency.record import Response
 from payments_core.payments.checkout import public
@@ -16,12 +14,13 @@ from payments_core_http.calls import ApiCall
 from payments_core_http.routing import Route
 from payments_core_http.v2.payments.bodies import WalletDestination
 from payments_core_http.v2.public import views
+from payments_core_http.wire.classes import frozen_body
 
 if TYPE_CHECKING:
     from payments_core.service import PaymentsService
 
 
-@attrs.frozen(kw_only=True)
+@frozen_body
 class CreatePublicPayment:
     """A receive Payment to one of the wallets that the payment settings allow.
 

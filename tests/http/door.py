@@ -41,6 +41,7 @@ from payments_core_http.app import create_app
 from payments_core_http.calls import ApiCall
 from payments_core_http.routes import ROUTES
 from payments_core_http.routing import ListOf, Route
+from payments_core_http.wire.classes import frozen_view
 from payments_core_http.wire.query import PageQuery
 from tests.http.agreement import Agreement
 from tests.http.seen import Seen
@@ -119,7 +120,7 @@ class ThingsQuery(PageQuery):
     open: bool | None = None
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class ThingView:
     """A thing on the wire."""
 
@@ -128,7 +129,7 @@ class ThingView:
     open: bool
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class OpenedView:
     """What two credentials open."""
 

@@ -20,6 +20,7 @@ from payments_core_http.calls import ApiCall
 from payments_core_http.routing import ListOf, Route
 from payments_core_http.v2 import routes
 from payments_core_http.v2.requirements import PAYMENTS_KEY
+from payments_core_http.wire.classes import frozen_view
 from payments_core_http.wire.query import PageQuery
 
 _BY_COLLECTION: dict[str, Any] = {kind.collection.name: kind for kind in RECORD_TYPES}
@@ -39,7 +40,7 @@ class Screen:
     paymentId: Annotated[str, Meta(min_length=1, max_length=64)]
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class ScreenedView:
     """A Payment, by its id."""
 

@@ -21,9 +21,10 @@ from payments_core.validation.fields import (
     Signature,
     Username,
 )
+from payments_core_http.wire.classes import frozen_body
 
 
-@attrs.frozen(kw_only=True)
+@frozen_body
 class RegisterMoneyAccount:
     """A new Money Account. An address given here proves nothing; its form tells the chain type."""
 
@@ -49,7 +50,7 @@ class RegisterMoneyAccount:
         return found
 
 
-@attrs.frozen(kw_only=True)
+@frozen_body
 class AddAddress:
     """A wallet's signature of a message, which links the wallet. A message works once.
 
@@ -67,7 +68,7 @@ class AddAddress:
     publicKey: PublicKey | None = None
 
 
-@attrs.frozen(kw_only=True)
+@frozen_body
 class ChooseUsername:
     """The username of an account that has none."""
 
@@ -75,7 +76,7 @@ class ChooseUsername:
     username: Username
 
 
-@attrs.frozen(kw_only=True)
+@frozen_body
 class ChoosePreferences:
     """Where the account wants to be paid; what is absent stays as it is."""
 
@@ -95,7 +96,7 @@ class ChoosePreferences:
         return []
 
 
-@attrs.frozen(kw_only=True)
+@frozen_body
 class GenerateAddress:
     """Whose deposit address, and on which chain."""
 
@@ -103,7 +104,7 @@ class GenerateAddress:
     chainId: ChainId
 
 
-@attrs.frozen(kw_only=True)
+@frozen_body
 class NamedUser:
     """An account by its id or its username."""
 
@@ -113,7 +114,7 @@ class NamedUser:
     username: Username | None = None
 
 
-@attrs.frozen(kw_only=True)
+@frozen_body
 class AnyNameOfUser:
     """An account by its id, its username or its payment address."""
 
@@ -126,21 +127,21 @@ class AnyNameOfUser:
     paymentAddress: PaymentAddress | None = None
 
 
-@attrs.frozen(kw_only=True)
+@frozen_body
 class UserAddress:
     """A wallet address that is linked to an account; its form tells the chain type."""
 
     address: Address
 
 
-@attrs.frozen(kw_only=True)
+@frozen_body
 class UserPaymentAddress:
     """`<username>@<resolver>`."""
 
     paymentAddress: PaymentAddress
 
 
-@attrs.frozen(kw_only=True)
+@frozen_body
 class WantedUsername:
     """A username that an account might have."""
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Literal
 
-import attrs
-
 from payments_core.accounts.operations import AccountDetails
 from payments_core.accounts.record import KycStatus
 from payments_core.accounts.vaults.record import Vault
@@ -13,6 +11,7 @@ from payments_core.assets import DEFAULT_CHAIN_ID, ChainType
 from payments_core.clock import format_iso
 from payments_core.deposits.record import DepositAddress
 from payments_core_http.v1.envelope import Success
+from payments_core_http.wire.classes import frozen_view
 
 LegacyKycStatus = Literal["not_started", "pending", "completed", "rejected"]
 
@@ -24,7 +23,7 @@ _KYC: dict[KycStatus, LegacyKycStatus] = {
 }
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class MoneyAccountView:
     """A Money Account: the account that v2 has under the same id."""
 
@@ -41,7 +40,7 @@ class MoneyAccountView:
     createdAt: str
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class LinkedAddressView:
     """A wallet address of an account."""
 
@@ -49,7 +48,7 @@ class LinkedAddressView:
     chainType: ChainType
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class LinkedAddressesView:
     """The wallet addresses of an account."""
 
@@ -57,7 +56,7 @@ class LinkedAddressesView:
     addresses: tuple[LinkedAddressView, ...]
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class AddressOwnerView:
     """The account that a wallet address is linked to."""
 
@@ -70,7 +69,7 @@ class AddressOwnerView:
     kycProviderToken: str | None
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class ResolvedAddressView:
     """The account that a payment address pays."""
 
@@ -80,7 +79,7 @@ class ResolvedAddressView:
     vaultAddress: str
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class KycDoneView:
     """Whether an account is verified. The token is a reference that opens nothing."""
 
@@ -88,7 +87,7 @@ class KycDoneView:
     kycProviderToken: str | None
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class PreferencesView:
     """Where an account wants to be paid."""
 
@@ -97,14 +96,14 @@ class PreferencesView:
     preferredSettlementToken: str
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class ChosenUsernameView:
     """The payment address that a username makes."""
 
     paymentAddress: str
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class UsernameAvailabilityView:
     """Whether an account could have the username now."""
 
@@ -112,7 +111,7 @@ class UsernameAvailabilityView:
     available: bool
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class GeneratedAddressView:
     """An account's deposit address on a chain; the same at every call."""
 
@@ -122,14 +121,14 @@ class GeneratedAddressView:
     chainId: int
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class MoneyAccountAnswer(Success):
     """A Money Account."""
 
     data: MoneyAccountView
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class LinkedAddressesAnswer(Success):
     """The account's addresses, with the new one."""
 
@@ -137,28 +136,28 @@ class LinkedAddressesAnswer(Success):
     message: str = "The address was added."
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class AddressOwnerAnswer(Success):
     """The account that an address is linked to."""
 
     data: AddressOwnerView
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class ResolvedAddressAnswer(Success):
     """The account behind a payment address."""
 
     data: ResolvedAddressView
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class KycDoneAnswer(Success):
     """Whether an account is verified."""
 
     data: KycDoneView
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class PreferencesAnswer(Success):
     """The changed preferences."""
 
@@ -166,7 +165,7 @@ class PreferencesAnswer(Success):
     message: str = "The settlement preferences were updated."
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class ChosenUsernameAnswer(Success):
     """The new payment address."""
 
@@ -174,14 +173,14 @@ class ChosenUsernameAnswer(Success):
     message: str = "The username was set."
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class UsernameAvailabilityAnswer(Success):
     """Whether a username is available."""
 
     data: UsernameAvailabilityView
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class GeneratedAddressAnswer(Success):
     """A deposit address."""
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import ClassVar, Literal
 
-import attrs
-
 from payments_core.validation.fields import AccountId, Address, PaymentAddress
+from payments_core_http.wire.classes import frozen_body
 
 
-@attrs.frozen(kw_only=True)
+@frozen_body
 class ReadBalance:
     """Whose balance: an account's vault, or any address. It is of USDC; on EVM, of Polygon's."""
 
@@ -24,7 +23,7 @@ class ReadBalance:
     chainType: Literal["evm", "solana", "aptos"] = "evm"
 
 
-@attrs.frozen(kw_only=True)
+@frozen_body
 class ReadBalances:
     """Whose balances, on all chains of the address's type, and above how many whole tokens."""
 

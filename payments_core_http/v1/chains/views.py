@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import attrs
-
 from payments_core.accounts.address_balances import AddressBalance, AddressHoldings
 from payments_core.assets import ChainEntry, ChainType
 from payments_core.money import format_amount
 from payments_core_http.v1.envelope import Success
+from payments_core_http.wire.classes import frozen_view
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class NativeCurrencyView:
     """What a chain's fees are paid in."""
 
@@ -19,7 +18,7 @@ class NativeCurrencyView:
     decimals: int
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class TokenView:
     """A token on a chain."""
 
@@ -28,7 +27,7 @@ class TokenView:
     decimals: int
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class SupportedChainView:
     """A chain of the registry; `isActive` says whether this deployment serves it."""
 
@@ -42,21 +41,21 @@ class SupportedChainView:
     isActive: bool
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class SupportedChainsView:
     """The chains of the registry."""
 
     chains: tuple[SupportedChainView, ...]
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class SupportedChainsAnswer(Success):
     """The chains of the registry."""
 
     data: SupportedChainsView
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class AddressBalanceView:
     """What an address holds, as a decimal and in the smallest unit."""
 
@@ -65,14 +64,14 @@ class AddressBalanceView:
     decimals: int
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class AddressBalanceAnswer(Success):
     """What an address holds."""
 
     data: AddressBalanceView
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class HoldingView:
     """What an address holds of a token; `usdValue` is null for a token without a price."""
 
@@ -86,7 +85,7 @@ class HoldingView:
     usdValue: str | None
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class AddressHoldingsView:
     """What an address holds on every chain of its type, each value rounded down to the cent."""
 
@@ -96,7 +95,7 @@ class AddressHoldingsView:
     totalUsdValue: str
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class AddressHoldingsAnswer(Success):
     """What an address holds on every chain of its type."""
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import ClassVar
 
-import attrs
-
 from payments_core.errors import FieldError
 from payments_core.money import MAX_DIGITS
 from payments_core.quotes.request import RawAmount, TokenName
@@ -18,9 +16,10 @@ from payments_core.validation.fields import (
     Id,
     PaymentAddress,
 )
+from payments_core_http.wire.classes import frozen_body
 
 
-@attrs.frozen(kw_only=True)
+@frozen_body
 class AskQuote:
     """Who pays whom how many whole tokens of `sourceChainToken`; the number is read exactly.
 
@@ -56,7 +55,7 @@ class AskQuote:
         return text.rstrip("0").rstrip(".") if "." in text else text
 
 
-@attrs.frozen(kw_only=True)
+@frozen_body
 class AskDepositAddress:
     """Who is paid, and how much comes in, in the token's smallest unit.
 
@@ -70,7 +69,7 @@ class AskDepositAddress:
     sourceChainToken: TokenName
 
 
-@attrs.frozen(kw_only=True)
+@frozen_body
 class VerifyTransfer:
     """Which transfer: of a quote, or to a deposit address."""
 

@@ -6,15 +6,14 @@ US dollars, which are null for a token without a price.
 
 from __future__ import annotations
 
-import attrs
-
 from payments_core.clock import SECOND, format_iso
 from payments_core.money import format_amount
 from payments_core.quotes.record import Quote
 from payments_core_http.v1.envelope import Success
+from payments_core_http.wire.classes import frozen_view
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class QuoteDataView:
     """Where a quote is paid."""
 
@@ -22,7 +21,7 @@ class QuoteDataView:
     quoteId: str
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class TokenInView:
     """What the payer sends: exactly `inputTokenAmountRaw` of the token."""
 
@@ -32,7 +31,7 @@ class TokenInView:
     inputValueInUSD: str | None
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class TokenOutView:
     """What the recipient is expected to get, and the least in `minimumOutput`, as raw amount."""
 
@@ -43,7 +42,7 @@ class TokenOutView:
     minimumOutput: str
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class QuotePayloadView:
     """What a quote offers. `estimatedTime` is in seconds, `quoteExpiry` in Unix seconds.
 
@@ -57,7 +56,7 @@ class QuotePayloadView:
     exchangeRate: str
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class QuoteView:
     """A quote."""
 
@@ -65,7 +64,7 @@ class QuoteView:
     payload: QuotePayloadView
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class QuotedAmountsView:
     """What goes in and what comes out, in whole tokens; `fee` is in the token that comes out."""
 
@@ -79,7 +78,7 @@ class QuotedAmountsView:
     expiresAt: str
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class QuotedAddressView:
     """An address for one payment, and its quote."""
 
@@ -88,28 +87,28 @@ class QuotedAddressView:
     quoteId: str
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class TransferStateView:
     """Whether the recipient has the funds."""
 
     isTransferDone: bool
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class QuoteAnswer(Success):
     """A quote."""
 
     data: QuoteView
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class QuotedAddressAnswer(Success):
     """An address for one payment."""
 
     data: QuotedAddressView
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class TransferStateAnswer(Success):
     """Whether a transfer is done."""
 

@@ -9,6 +9,7 @@ from msgspec import Meta
 
 from payments_core.chains.role_modules import TxData
 from payments_core.validation.fields import AccountId, Address, Signature, Uint256Text
+from payments_core_http.wire.classes import frozen_body
 
 Calldata = Annotated[
     str,
@@ -20,7 +21,7 @@ Calldata = Annotated[
 ]
 
 
-@attrs.frozen(kw_only=True)
+@frozen_body
 class OwnersCall:
     """The call that the vault shall make of itself: `enableModule` of its role module."""
 
@@ -36,7 +37,7 @@ class OwnersCall:
         return TxData(to=self.to, value=int(self.value), data=data, operation=self.operation)
 
 
-@attrs.frozen(kw_only=True)
+@frozen_body
 class DeployRoleModule:
     """What the owner of an account's vault has signed (EIP-712, or ERC-1271), and the signature."""
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import attrs
-
 from payments_core.legacy.role_modules.record import RoleModuleInstallation
 from payments_core.legacy.transactions.translation import TransactionStatus
 from payments_core_http.v1.envelope import Success
+from payments_core_http.wire.classes import frozen_view
 
 _STATUSES: Mapping[str, TransactionStatus] = {
     "deploying": "pending",
@@ -18,7 +17,7 @@ _STATUSES: Mapping[str, TransactionStatus] = {
 }
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class RoleModuleView:
     """A vault's role module. `txHash` is of the newest transaction for it, once it was sent."""
 
@@ -28,7 +27,7 @@ class RoleModuleView:
     status: TransactionStatus
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class RoleModuleAnswer(Success):
     """A vault's role module."""
 

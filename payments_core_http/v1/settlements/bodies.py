@@ -11,12 +11,13 @@ from payments_core.errors import FieldError
 from payments_core.legacy.settlements import request as core
 from payments_core.legacy.settlements.request import TypedFields, TypedName
 from payments_core.validation.fields import Address, Id, Signature, Uint256Text
+from payments_core_http.wire.classes import frozen_body
 
 Uint256 = Annotated[int, Meta(ge=0)] | Uint256Text
 """Libraries write a uint256 as a number or, since many numbers are too large, as a digit string."""
 
 
-@attrs.frozen(kw_only=True)
+@frozen_body
 class SettlementPayload:
     """The message that was signed; `deadline` is in Unix seconds."""
 
@@ -25,7 +26,7 @@ class SettlementPayload:
     deadline: Uint256
 
 
-@attrs.frozen(kw_only=True)
+@frozen_body
 class SettlementDomain:
     """The domain of the typed data: `Money Accounts`, version 1, and the payer's vault."""
 
@@ -35,7 +36,7 @@ class SettlementDomain:
     verifyingContract: Address
 
 
-@attrs.frozen(kw_only=True)
+@frozen_body
 class SettlementTypes:
     """The types of the typed data; libraries add `EIP712Domain` themselves."""
 
@@ -43,7 +44,7 @@ class SettlementTypes:
     EIP712Domain: TypedFields | None = None
 
 
-@attrs.frozen(kw_only=True)
+@frozen_body
 class SettleQuote:
     """What the payer of a quote has signed (EIP-712, or ERC-1271), and the signature in hex."""
 

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from typing import Literal
 
-import attrs
-
 from payments_core.legacy.transactions.translation import transaction_id
 from payments_core.payments.funding.record import FundingOperation
 from payments_core_http.v1.envelope import Success
+from payments_core_http.wire.classes import frozen_view
 
 MESSAGE = "The settlement is accepted; the transfer from the vault follows."
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class SettlementView:
     """A settlement that was accepted; `get-transaction` tells how far it is."""
 
@@ -22,7 +21,7 @@ class SettlementView:
     status: Literal["pending"] = "pending"
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class SettlementAnswer(Success):
     """A settlement that was accepted."""
 

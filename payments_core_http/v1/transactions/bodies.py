@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-import attrs
 from msgspec import Meta
 
 from payments_core.legacy.transactions.operations import MAX_REACH
 from payments_core.validation.fields import AccountId, ChainId, Id
+from payments_core_http.wire.classes import frozen_body
 from payments_core_http.wire.query import DEFAULT_LIMIT
 
 
-@attrs.frozen(kw_only=True)
+@frozen_body
 class OneTransaction:
     """A transaction by its id."""
 
     transactionId: Id
 
 
-@attrs.frozen(kw_only=True)
+@frozen_body
 class TransactionsQuery:
     """An account's transactions, newest first, all or some.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import attrs
 import msgspec
 
 from payments_core.clock import format_iso, format_iso_or_none
@@ -15,9 +14,10 @@ from payments_core.legacy.transactions.translation import (
 )
 from payments_core.money import format_amount
 from payments_core_http.v1.envelope import Success
+from payments_core_http.wire.classes import frozen_view
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class PartyView:
     """One side of a transaction, as far as it is known."""
 
@@ -60,7 +60,7 @@ class ListedTransactionView(msgspec.Struct, kw_only=True, frozen=True, rename={"
     completedAt: str | None
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class PaginationView:
     """Where the page is. `totalCount` counts 1,000 transactions at most."""
 
@@ -70,7 +70,7 @@ class PaginationView:
     totalCount: int
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class TransactionsView:
     """A page of transactions, newest first."""
 
@@ -78,14 +78,14 @@ class TransactionsView:
     pagination: PaginationView
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class TransactionAnswer(Success):
     """A transaction."""
 
     data: TransactionView
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class TransactionsAnswer(Success):
     """A page of transactions."""
 

@@ -13,11 +13,12 @@ import attrs
 from payments_core.accounts.capabilities.record import PRODUCT_OF_CAPABILITY
 from payments_core.accounts.capabilities.requirements import Capability
 from payments_core.banks.reviews import BankCapability
+from payments_core_http.wire.classes import frozen_view
 
 _ACCOUNT = "/v2/accounts/{accountId}"
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class ActionView:
     """What supplies a requirement, or removes a reason, which `resolves` names.
 

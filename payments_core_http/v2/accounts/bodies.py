@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-import attrs
 from msgspec import UNSET, Meta, UnsetType
 
 from payments_core.addresses import AddressError, normalize_address
@@ -19,10 +18,11 @@ from payments_core.validation.fields import (
     Username,
 )
 from payments_core.validation.metadata import Metadata
+from payments_core_http.wire.classes import frozen_body
 from payments_core_http.wire.query import PageQuery
 
 
-@attrs.frozen(kw_only=True)
+@frozen_body
 class Wallet:
     """A wallet address of the account; given here it proves nothing."""
 
@@ -39,7 +39,7 @@ class Wallet:
         return []
 
 
-@attrs.frozen(kw_only=True)
+@frozen_body
 class Settlement:
     """Where the account wants to be paid."""
 
@@ -47,14 +47,14 @@ class Settlement:
     assetSymbol: AssetSymbol
 
 
-@attrs.frozen(kw_only=True)
+@frozen_body
 class Handle:
     """The name of the account's payment address."""
 
     username: Username
 
 
-@attrs.frozen(kw_only=True)
+@frozen_body
 class CreateAccount:
     """A user of the partner's."""
 
@@ -67,7 +67,7 @@ class CreateAccount:
     metadata: Metadata | None = None
 
 
-@attrs.frozen(kw_only=True)
+@frozen_body
 class ChangeAccount:
     """What is absent stays; null clears."""
 
@@ -76,7 +76,7 @@ class ChangeAccount:
     status: Literal["active", "suspended", "closed"] | UnsetType = UNSET
 
 
-@attrs.frozen(kw_only=True)
+@frozen_body
 class ListAccounts(PageQuery):
     """Accounts, all or the one of an external user."""
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-import attrs
-
 from payments_core.accounts.capabilities.record import CAPABILITIES, CapabilityStatus
 from payments_core.accounts.capabilities.requirements import Capability
 from payments_core.accounts.operations import AccountDetails
@@ -22,9 +20,10 @@ from payments_core.clock import format_iso
 from payments_core.money import format_amount
 from payments_core_http.v2.accounts.actions import ActionView, actions_of_capability
 from payments_core_http.v2.wallets.views import WalletView, wallet
+from payments_core_http.wire.classes import frozen_view
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class VaultView:
     """A vault on one chain."""
 
@@ -34,7 +33,7 @@ class VaultView:
     status: VaultStatus
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class SettlementView:
     """Where an account wants to be paid."""
 
@@ -42,14 +41,14 @@ class SettlementView:
     assetSymbol: str
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class KycView:
     """The state of the account's verification."""
 
     status: KycStatus
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class AccountView:
     """An account (contract §5)."""
 
@@ -71,7 +70,7 @@ class AccountView:
     updatedAt: str
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class RequirementsView:
     """What a capability still waits for, by name."""
 
@@ -80,7 +79,7 @@ class RequirementsView:
     complete: tuple[str, ...]
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class CapabilityView:
     """A capability of an account; `actions` say who supplies what it still waits for, and where."""
 
@@ -89,7 +88,7 @@ class CapabilityView:
     actions: tuple[ActionView, ...]
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class CapabilitiesView:
     """The capabilities of an account, by name (contract §7)."""
 
@@ -97,7 +96,7 @@ class CapabilitiesView:
     capabilities: Mapping[str, CapabilityView]
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class BalanceView:
     """What a vault holds of one asset, on chain at the newest final block."""
 
@@ -111,7 +110,7 @@ class BalanceView:
     available: str
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class BalancesView:
     """The balances of an account's vaults."""
 

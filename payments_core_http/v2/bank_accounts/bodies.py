@@ -20,9 +20,10 @@ from payments_core.accounts.bank_accounts.fields import (
 from payments_core.accounts.capabilities.record import PRODUCT_OF_CAPABILITY
 from payments_core.errors import FieldError
 from payments_core.validation.fields import Url
+from payments_core_http.wire.classes import frozen_body
 
 
-@attrs.frozen(kw_only=True)
+@frozen_body
 class ActivateCapability:
     """The capability, and where the bank's pages send the user back to."""
 
@@ -35,7 +36,7 @@ def find_product(body: ActivateCapability) -> str:
     return PRODUCT_OF_CAPABILITY[body.capability]
 
 
-@attrs.frozen(kw_only=True)
+@frozen_body
 class PostalAddress:
     """An address in the United States."""
 
@@ -47,7 +48,7 @@ class PostalAddress:
     country: Literal["US"]
 
 
-@attrs.frozen(kw_only=True)
+@frozen_body
 class AddBankAccount:
     """An account at a US bank. Its number is stored sealed, and never given out."""
 

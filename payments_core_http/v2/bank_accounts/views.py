@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import attrs
-
 from payments_core.accounts.bank_accounts.fields import FieldRequirement
 from payments_core.accounts.bank_accounts.operations import PAYOUT, BankAccountRequirements
 from payments_core.accounts.bank_accounts.record import BankAccount, BankAccountStatus
@@ -21,9 +19,10 @@ from payments_core_http.v2.accounts.actions import (
     actions_of_reasons,
 )
 from payments_core_http.v2.accounts.views import RequirementsView, requirements
+from payments_core_http.wire.classes import frozen_view
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class CapabilityActivationView:
     """A capability that was asked for, what it still waits for (contract §7), and in `actions` who
     supplies that, and where."""
@@ -40,7 +39,7 @@ class CapabilityActivationView:
     updatedAt: str
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class BankAddressView:
     """Where the holder lives or has its seat."""
 
@@ -52,7 +51,7 @@ class BankAddressView:
     country: str
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class BankAccountView:
     """A bank account. Of its number there are the last four digits."""
 
@@ -74,7 +73,7 @@ class BankAccountView:
     updatedAt: str
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class PayingWalletView:
     """A vault of the account: payouts are paid from it, and on-ramps credit it."""
 
@@ -83,7 +82,7 @@ class PayingWalletView:
     address: str
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class FieldRequirementView:
     """A field of a form; a dot in its name stands for an object."""
 
@@ -96,7 +95,7 @@ class FieldRequirementView:
     values: tuple[str, ...] | None
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class BankAccountRequirementsView:
     """Whether bank accounts can be added and, if not, why and what removes the reasons; and what a
     new one takes."""

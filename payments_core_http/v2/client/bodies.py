@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Literal
 
-import attrs
-
 from payments_core.validation.fields import (
     AccountId,
     Amount,
@@ -18,9 +16,10 @@ from payments_core.validation.fields import (
 )
 from payments_core.validation.metadata import Metadata
 from payments_core_http.v2.payments.bodies import Methods
+from payments_core_http.wire.classes import frozen_body
 
 
-@attrs.frozen(kw_only=True)
+@frozen_body
 class OwnAccount:
     """The caller's own account, which is the only one that it may be paid to."""
 
@@ -28,7 +27,7 @@ class OwnAccount:
     accountId: AccountId
 
 
-@attrs.frozen(kw_only=True)
+@frozen_body
 class CreateOwnPayment:
     """A receive Payment to the caller's own account: a browser's token never spends a vault so.
 

@@ -38,11 +38,12 @@ from payments_core_http.v2.refunds import views as refund_views
 from payments_core_http.v2.refunds.views import RefundView
 from payments_core_http.v2.statuses import PaymentStatus
 from payments_core_http.v2.wallets.views import WalletView
+from payments_core_http.wire.classes import frozen_view
 
 V = TypeVar("V")
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class OwnAccountView:
     """The token's account, and what the token may do now."""
 
@@ -63,7 +64,7 @@ class OwnAccountView:
     updatedAt: str
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class PayingVaultView:
     """The vault that a send or a collect comes from, without whose it is."""
 
@@ -71,7 +72,7 @@ class PayingVaultView:
     address: str
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class RecipientPaymentView:
     """A Payment as its recipient sees it: whole, but for the partner's metadata, its notes and
     reasons for refunds, and whatever belongs to the payer alone. Options are the recipient's own,
@@ -126,7 +127,7 @@ class RecipientPaymentView:
     updatedAt: str
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class PayeeView:
     """Who is paid, as far as a payer is told: never an account id, a vault or a wallet."""
 
@@ -134,7 +135,7 @@ class PayeeView:
     paymentAddress: str | None
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class MomentView:
     """A status and when it began."""
 
@@ -142,7 +143,7 @@ class MomentView:
     at: str
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class PayerPaymentView:
     """A Payment as a payer sees it, who holds its secret: its terms, its course, and the payer's
     own part in it."""
@@ -209,7 +210,8 @@ def recipient_payment(details: PaymentDetails, links: Links) -> RecipientPayment
             for receipt in (option_views.receipt(item, record) for item in details.receipts)
         ),
         refunds=tuple(
-            attrs.evolve(refund_views.refund(refund), reason=None) for refund in details.refunds
+            _select_fields(RefundView, refund_views.refund(refund), reason=None)
+            for refund in details.refunds
         ),
     )
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar
 
-import attrs
 from msgspec import Meta
 
 from payments_core.validation.fields import AccountId, ExternalUserId
+from payments_core_http.wire.classes import frozen_body
 
 
-@attrs.frozen(kw_only=True)
+@frozen_body
 class CreateClientSession:
     """Access for a browser or mobile app to one existing account."""
 

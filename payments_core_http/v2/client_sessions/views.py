@@ -9,9 +9,10 @@ import attrs
 from payments_core.clock import format_iso, format_iso_or_none
 from payments_core.tenants.client_sessions.operations import CreatedSession, ExchangedSession
 from payments_core.tenants.client_sessions.record import ClientSession
+from payments_core_http.wire.classes import frozen_view
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class CreatedClientSession:
     """A new session; its token is told only here."""
 
@@ -25,7 +26,7 @@ class CreatedClientSession:
     updatedAt: str
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class ClientSessionView:
     """A session without its token."""
 
@@ -39,7 +40,7 @@ class ClientSessionView:
     revokedAt: str | None
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class AccessToken:
     """What the session token was exchanged for."""
 

@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
-import attrs
-
 from payments_core.deposits.operations import DepositStatus
 from payments_core.validation.fields import ChainId
+from payments_core_http.wire.classes import frozen_body
 from payments_core_http.wire.query import PageQuery
 
 
-@attrs.frozen(kw_only=True)
+@frozen_body
 class IssueAddress:
     """The chain that the account shall have a deposit address on."""
 
     chainId: ChainId
 
 
-@attrs.frozen(kw_only=True)
+@frozen_body
 class CheckDeposits:
     """The chain to look at; without one, all of them."""
 
     chainId: ChainId | None = None
 
 
-@attrs.frozen(kw_only=True)
+@frozen_body
 class DepositsQuery(PageQuery):
     """Deposits, all or those of a status."""
 

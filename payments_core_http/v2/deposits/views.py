@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import attrs
 import msgspec
 
 from payments_core.assets import ChainType
@@ -11,9 +10,10 @@ from payments_core.deposits.operations import DepositCheck, IssuedAddress
 from payments_core.deposits.record import Deposit, DepositAddress
 from payments_core.money import format_amount
 from payments_core_http.v2.statuses import DepositStatus
+from payments_core_http.wire.classes import frozen_view
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class DepositAddressView:
     """An account's static address on a chain."""
 
@@ -44,7 +44,7 @@ class DepositView(msgspec.Struct, kw_only=True, frozen=True, rename={"from_": "f
     settledAt: str | None
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class CheckView:
     """An account's newest deposits after a look at the chain."""
 

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from typing import Literal
 
-import attrs
-
 from payments_core.payments.disputes.operations import (
     DisputeDescription,
     DisputeNote,
     DisputeReason,
 )
+from payments_core_http.wire.classes import frozen_body
 
 
-@attrs.frozen(kw_only=True)
+@frozen_body
 class FlagDispute:
     """Why a settled session is disputed."""
 
@@ -21,7 +20,7 @@ class FlagDispute:
     description: DisputeDescription | None = None
 
 
-@attrs.frozen(kw_only=True)
+@frozen_body
 class ResolveDispute:
     """How a dispute ended."""
 

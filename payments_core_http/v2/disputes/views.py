@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal
 
-import attrs
-
 from payments_core.clock import format_iso, format_iso_or_none
 from payments_core.money import format_amount
 from payments_core.payments.disputes.lifecycle import PaymentSession, PaymentSessionStatus
 from payments_core.payments.disputes.record import Dispute, DisputeStatus, Resolution
+from payments_core_http.wire.classes import frozen_view
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class FlaggedDisputeView:
     """A dispute as its flagging answers it, with these fields and no others."""
 
@@ -24,7 +23,7 @@ class FlaggedDisputeView:
     createdAt: str
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class FlaggedSessionView:
     """A session as the flagging of its dispute answers it, with these fields and no others."""
 
@@ -37,7 +36,7 @@ class FlaggedSessionView:
     requestId: str
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class DisputeView:
     """A dispute; what belongs to its end is null until then."""
 
@@ -50,7 +49,7 @@ class DisputeView:
     resolvedAt: str | None
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class SessionView:
     """A session, whole."""
 

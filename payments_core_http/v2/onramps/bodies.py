@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import Literal
 
-import attrs
-
 from payments_core.errors import FieldError
 from payments_core.onramps.fields import find_onramp_faults
 from payments_core.validation.fields import Address, AssetSymbol, ChainId
+from payments_core_http.wire.classes import frozen_body
 
 
-@attrs.frozen(kw_only=True)
+@frozen_body
 class OnrampDestination:
     """Where the stablecoins go: the account's vault on the chain, or a wallet's `address`."""
 
@@ -21,7 +20,7 @@ class OnrampDestination:
     address: Address | None = None
 
 
-@attrs.frozen(kw_only=True)
+@frozen_body
 class AddOnrampAccount:
     """A reusable on-ramp, whose number the bank makes."""
 

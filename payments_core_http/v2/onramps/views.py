@@ -26,9 +26,10 @@ from payments_core_http.v2.bank_accounts.views import (
     field_requirement,
     wallet,
 )
+from payments_core_http.wire.classes import frozen_view
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class OnrampDestinationView:
     """Where the stablecoins go."""
 
@@ -38,7 +39,7 @@ class OnrampDestinationView:
     address: str
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class OnrampBankAccountView:
     """A reusable on-ramp. Of its number there are the last four digits."""
 
@@ -55,7 +56,7 @@ class OnrampBankAccountView:
     updatedAt: str
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class OnrampRequirementsView:
     """Whether on-ramps can be added and, if not, why and what removes the reasons; and what a new
     one takes."""
@@ -68,7 +69,7 @@ class OnrampRequirementsView:
     fields: tuple[FieldRequirementView, ...]
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class DepositInstructionsView:
     """Where others send money; it never changes. The reference goes on the transfer."""
 
@@ -82,7 +83,7 @@ class DepositInstructionsView:
     reference: str
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class BankTransactionView:
     """A bank transfer to an on-ramp, and how far its money has come.
 

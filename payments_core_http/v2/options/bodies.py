@@ -8,9 +8,10 @@ import attrs
 
 from payments_core.validation.fields import ActionId, AssetSymbol, ChainId
 from payments_core.validation.metadata import Metadata
+from payments_core_http.wire.classes import frozen_body
 
 
-@attrs.frozen(kw_only=True)
+@frozen_body
 class CreateOption:
     """An offer to pay from the caller's own vault, in the Payment's asset."""
 
@@ -19,7 +20,7 @@ class CreateOption:
     assetSymbol: AssetSymbol | None = None
 
 
-@attrs.frozen(kw_only=True)
+@frozen_body
 class Proof:
     """The payer's approval, given to the partner's app."""
 
@@ -27,7 +28,7 @@ class Proof:
     authorization: Literal["approved"]
 
 
-@attrs.frozen(kw_only=True)
+@frozen_body
 class Authorize:
     """The one-time action that authorizes exactly one transfer."""
 

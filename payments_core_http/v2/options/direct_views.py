@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from typing import Literal
 
-import attrs
-
 from payments_core.clock import format_iso
 from payments_core.payments.details import DirectOptionDetails
 from payments_core.payments.machine import OPEN
@@ -16,9 +14,10 @@ from payments_core.payments.options.lifecycle import OPTION
 from payments_core_http.v2.options import views as option_views
 from payments_core_http.v2.options.views import ChainAmount, ReceiptView, TokenAmount
 from payments_core_http.v2.statuses import OptionStatus, SelectionStatus
+from payments_core_http.wire.classes import frozen_view
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class TransferExecution:
     """What the payer can do now: send to the Payment's escrow what remains of it and is not on
     its way yet."""
@@ -30,7 +29,7 @@ class TransferExecution:
     amountAtomic: str
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class SubmissionView:
     """A transaction that the payer says to have sent; its receipts say whether it has."""
 
@@ -39,7 +38,7 @@ class SubmissionView:
     submittedAt: str
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class DirectOptionView:
     """A direct option. It was never selected where it has no `selectionStatus`, and there is
     nothing to send where it has no `execution`."""
@@ -76,7 +75,7 @@ class DirectOptionView:
     updatedAt: str
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class DirectPaymentOption:
     """A direct option under its Payment's id."""
 

@@ -27,9 +27,10 @@ from payments_core_http.v2.statuses import (
     ReceiptStatus,
     SelectionStatus,
 )
+from payments_core_http.wire.classes import frozen_view
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class ChainAmount:
     """An amount of an asset on a chain."""
 
@@ -39,7 +40,7 @@ class ChainAmount:
     chainId: int
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class TokenAmount:
     """An amount with its decimal text and its token."""
 
@@ -51,7 +52,7 @@ class TokenAmount:
     tokenAddress: str
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class VaultExecution:
     """What the payer can do now: authorize this transfer, once, with this action."""
 
@@ -86,7 +87,7 @@ class ReceiptView(msgspec.Struct, kw_only=True, frozen=True, rename={"from_": "f
     verifiedAt: str | None
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class OptionView:
     """A Vault option (interface "Payment option")."""
 
@@ -121,7 +122,7 @@ class OptionView:
     receipts: tuple[ReceiptView, ...]
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class FundingOperationView:
     """A funding operation (interface "Vault funding operation")."""
 
@@ -138,7 +139,7 @@ class FundingOperationView:
     expiresAt: str | None
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class PaymentOption:
     """An option under its Payment's id."""
 
@@ -146,7 +147,7 @@ class PaymentOption:
     option: OptionView
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class FundedOption:
     """An option with its funding operation."""
 

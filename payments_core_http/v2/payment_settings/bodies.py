@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Literal
 
-import attrs
 from msgspec import Meta
 
 from payments_core.clock import DAY, SECOND
@@ -22,6 +21,7 @@ from payments_core.payment_settings.validation import (
 )
 from payments_core.validation.fields import Address, Amount, AssetSymbol, ChainId, Url
 from payments_core_http.v2.payments.bodies import Methods
+from payments_core_http.wire.classes import frozen_body
 
 Origin = Annotated[
     str,
@@ -38,7 +38,7 @@ ChainNumber = Annotated[
 Confirmations = Annotated[int, Meta(ge=1, le=MAX_CONFIRMATIONS)]
 
 
-@attrs.frozen(kw_only=True)
+@frozen_body
 class AllowedWallet:
     """An address that public Payments may pay, on its chain."""
 
@@ -47,7 +47,7 @@ class AllowedWallet:
     address: Address
 
 
-@attrs.frozen(kw_only=True)
+@frozen_body
 class Branding:
     """What the checkout page shows."""
 
@@ -56,7 +56,7 @@ class Branding:
     primaryColor: Color | None = None
 
 
-@attrs.frozen(kw_only=True)
+@frozen_body
 class ReplacePaymentSettings:
     """The whole settings: what is absent goes back to its default, and null is no limit.
 

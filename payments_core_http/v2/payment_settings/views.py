@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal
 
-import attrs
-
 from payments_core.clock import format_iso_or_none
 from payments_core.payment_settings.record import PaymentMethod, PaymentSettings
+from payments_core_http.wire.classes import frozen_view
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class PayableWalletView:
     """An address that public Payments may pay, on its chain."""
 
@@ -20,7 +19,7 @@ class PayableWalletView:
     address: str
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class BrandingView:
     """What the checkout page shows."""
 
@@ -29,7 +28,7 @@ class BrandingView:
     primaryColor: str | None
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class PaymentSettingsView:
     """The settings of an environment. `version` is 0, and the times are null, until they are first
     set; null is no limit."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar, Literal
 
-import attrs
 from msgspec import Meta
 
 from payments_core.errors import FieldError
@@ -30,12 +29,13 @@ from payments_core.validation.fields import (
 from payments_core.validation.metadata import Metadata
 from payments_core_http.v2.statuses import PaymentStatus
 from payments_core_http.v2.types import Moment
+from payments_core_http.wire.classes import frozen_body
 from payments_core_http.wire.query import PageQuery
 
 Methods = Annotated[tuple[PaymentMethod, ...], Meta(min_length=1, max_length=4)]
 
 
-@attrs.frozen(kw_only=True)
+@frozen_body
 class AccountDestination:
     """Pay an account."""
 
@@ -46,7 +46,7 @@ class AccountDestination:
     externalUserId: ExternalUserId | None = None
 
 
-@attrs.frozen(kw_only=True)
+@frozen_body
 class PaymentAddressDestination:
     """Pay `<username>@<partner id>`."""
 
@@ -54,7 +54,7 @@ class PaymentAddressDestination:
     paymentAddress: PaymentAddress
 
 
-@attrs.frozen(kw_only=True)
+@frozen_body
 class WalletDestination:
     """Pay an address on the Payment's chain."""
 
@@ -62,14 +62,14 @@ class WalletDestination:
     address: Address
 
 
-@attrs.frozen(kw_only=True)
+@frozen_body
 class WalletOnChainDestination(WalletDestination):
     """Pay an address, on the chain that the source is on."""
 
     chainId: ChainId | None = None
 
 
-@attrs.frozen(kw_only=True)
+@frozen_body
 class BankDestination:
     """Pay a bank account. Each rail has its own text for the recipient's statement."""
 
@@ -88,7 +88,7 @@ AnyDestination = AccountDestination | PaymentAddressDestination | WalletDestinat
 """Of what is received: only a send can go to a bank."""
 
 
-@attrs.frozen(kw_only=True)
+@frozen_body
 class CreatePayment:
     """A receive Payment. Without expiry, methods or URLs it has those of the payment settings."""
 
@@ -106,7 +106,7 @@ class CreatePayment:
     metadata: Metadata | None = None
 
 
-@attrs.frozen(kw_only=True)
+@frozen_body
 class VaultSource:
     """The vault that pays: its account, and which chain and asset."""
 
@@ -116,7 +116,7 @@ class VaultSource:
     assetSymbol: AssetSymbol | None = None
 
 
-@attrs.frozen(kw_only=True)
+@frozen_body
 class CreateSend:
     """A Payment out of a vault, straight to the recipient."""
 
@@ -130,7 +130,7 @@ class CreateSend:
     metadata: Metadata | None = None
 
 
-@attrs.frozen(kw_only=True)
+@frozen_body
 class CreateCollect:
     """A Payment drawn from a vault under its mandate, whose chain and asset it has."""
 
@@ -148,7 +148,7 @@ class CreateCollect:
 AnyPayment = CreatePayment | CreateSend | CreateCollect
 
 
-@attrs.frozen(kw_only=True)
+@frozen_body
 class Reconcile:
     """What the partner decides about a Payment out of the ordinary."""
 
@@ -156,7 +156,7 @@ class Reconcile:
     note: Sentence | None = None
 
 
-@attrs.frozen(kw_only=True)
+@frozen_body
 class ListPayments(PageQuery):
     """Payments that fit every filter given; the times are ISO 8601 with a zone."""
 

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import attrs
-
 from payments_core.banks.rails import Rail
 from payments_core.clock import format_iso_or_none
 from payments_core.payments.payouts.record import Payout
 from payments_core_http.v2.statuses import PayoutStatus
+from payments_core_http.wire.classes import frozen_view
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class PayoutFailure:
     """Why the bank did not pay: its own word, or what became of the transfer to it."""
 
     reason: str
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class PayoutView:
     """What the bank is asked to pay. `attempt` counts the payouts of the Payment; `reference` is
     the bank's, and `settlesOn` the settlement date of the rail: expected, until it has settled."""

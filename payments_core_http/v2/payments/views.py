@@ -42,9 +42,10 @@ from payments_core_http.v2.payments.payout_views import PayoutView
 from payments_core_http.v2.refunds import views as refund_views
 from payments_core_http.v2.refunds.views import RefundView
 from payments_core_http.v2.statuses import PaymentLabel, PaymentResolution, PaymentStatus
+from payments_core_http.wire.classes import frozen_view
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class Fees:
     """What the recipient pays, frozen at creation; the amount is what the release keeps back."""
 
@@ -53,7 +54,7 @@ class Fees:
     paidBy: Literal["recipient"]
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class SourceView:
     """The vault that pays, under which mandate, and the version of its policy that allowed it."""
 
@@ -66,7 +67,7 @@ class SourceView:
     policyVersion: int | None
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class DestinationView:
     """Who is paid. The address of a bank account is the off-ramp address."""
 
@@ -81,7 +82,7 @@ class DestinationView:
     wireMessage: str | None
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class Escrow:
     """Where the Payment's funds are received."""
 
@@ -89,7 +90,7 @@ class Escrow:
     address: str
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class PaymentOptionEntry:
     """An option of the Payment; a Vault option's funding operation, and the authorization's
     metadata."""
@@ -99,7 +100,7 @@ class PaymentOptionEntry:
     metadata: Mapping[str, Any] | None
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class ReconciliationView:
     """What is out of the ordinary, and whether it was settled."""
 
@@ -109,14 +110,14 @@ class ReconciliationView:
     resolvedAt: str | None
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class NotedReconciliationView(ReconciliationView):
     """The same, with the note of the last decision."""
 
     note: str | None
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class TimelineView:
     """A status and when it began."""
 
@@ -125,14 +126,14 @@ class TimelineView:
     reason: str | None
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class Failure:
     """Why the execution failed."""
 
     reason: str
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class PaymentView:
     """A Payment, whole. A send has no escrow and no time limit; only those that receive have a
     session and a checkout link."""
@@ -187,14 +188,14 @@ class PaymentView:
     updatedAt: str
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class CreatedPaymentView(PaymentView):
     """A new receive Payment, with the secret that is told at creation and its replay only."""
 
     clientSecret: str = attrs.field(repr=False)
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class EntryView:
     """One movement of a Payment's money: what each account gained, or lost with a minus."""
 
@@ -205,7 +206,7 @@ class EntryView:
     createdAt: str
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class JournalView:
     """Where a Payment's money is, and how it came there. The balances add up to zero."""
 
@@ -213,7 +214,7 @@ class JournalView:
     entries: tuple[EntryView, ...]
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class ReceiptsView:
     """What a Payment received, and where its money is."""
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import attrs
-
 from payments_core.payment_settings.record import PaymentMethod
 from payments_core.validation.fields import Address, AssetSymbol, ChainId, TransactionHash
+from payments_core_http.wire.classes import frozen_body
 
 
-@attrs.frozen(kw_only=True)
+@frozen_body
 class CreatePublicOption:
     """A way to pay without an account; `payerAddress` is the wallet that will send."""
 
@@ -18,7 +17,7 @@ class CreatePublicOption:
     payerAddress: Address | None = None
 
 
-@attrs.frozen(kw_only=True)
+@frozen_body
 class SubmitTransaction:
     """A transaction that the payer says to have sent: a hint where to look."""
 

@@ -24,9 +24,10 @@ from payments_core_http.v2.options.direct_views import DirectOptionView
 from payments_core_http.v2.payments import views as payment_views
 from payments_core_http.v2.payments.views import Escrow
 from payments_core_http.v2.statuses import OptionStatus, PaymentStatus, SelectionStatus
+from payments_core_http.wire.classes import frozen_view
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class PublicMomentView:
     """A status and when it began."""
 
@@ -34,7 +35,7 @@ class PublicMomentView:
     at: str
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class PublicPaymentView:
     """A Payment's terms, its direct options, and its course."""
 
@@ -71,7 +72,7 @@ class PublicPaymentView:
     updatedAt: str
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class CreatedPublicPaymentView(PublicPaymentView):
     """A new Payment, with the secret and the link that are told at its creation only."""
 
@@ -79,7 +80,7 @@ class CreatedPublicPaymentView(PublicPaymentView):
     paymentUrl: str = attrs.field(repr=False)
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class OptionStateView:
     """How an option stands."""
 
@@ -89,7 +90,7 @@ class OptionStateView:
     paidAmountAtomic: str
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class CheckoutStateView:
     """How a Payment stands. It changes when the state does, and at no other time."""
 
@@ -106,7 +107,7 @@ class CheckoutStateView:
     expiresAt: str
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class MethodAssetView:
     """A token that a method takes."""
 
@@ -116,7 +117,7 @@ class MethodAssetView:
     decimals: int
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class MethodView:
     """A way to pay. One that is not `available` is allowed by the Payment, and not active here."""
 
@@ -127,7 +128,7 @@ class MethodView:
     assets: tuple[MethodAssetView, ...]
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class MethodsView:
     """The ways to pay a Payment without an account."""
 
@@ -135,7 +136,7 @@ class MethodsView:
     methods: tuple[MethodView, ...]
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class ExchangedLinkView:
     """The Payment that a link's code stands for; the code works until `expiresAt`."""
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import attrs
-
 from payments_core.validation.fields import Address, Amount, Sentence
+from payments_core_http.wire.classes import frozen_body
 
 
-@attrs.frozen(kw_only=True)
+@frozen_body
 class CreateRefund:
     """How much goes back and to whom; without these, all that can, to whoever sent it."""
 

@@ -5,22 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
-import attrs
-
 from payments_core.clock import format_iso, format_iso_or_none
 from payments_core.money import format_amount
 from payments_core.payments.refunds.record import Purpose, Refund
 from payments_core_http.v2.statuses import RefundStatus
+from payments_core_http.wire.classes import frozen_view
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class RefundFailure:
     """Why a refund failed."""
 
     reason: str
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class RefundView:
     """One transfer back: from the escrow or from the recipient's vault. The off-ramp address, from
     which what a bank did not pay goes back, is an escrow too."""
@@ -45,7 +44,7 @@ class RefundView:
     succeededAt: str | None
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class CreatedRefundView(RefundView):
     """A new refund; `refunds` lists all that the request made, this one first.
 
@@ -58,7 +57,7 @@ class CreatedRefundView(RefundView):
 def created_refunds(records: Sequence[Refund]) -> CreatedRefundView:
     """The refunds that one request made."""
     views = tuple(map(refund, records))
-    return CreatedRefundView(**attrs.asdict(views[0], recurse=False), refunds=views)
+    return CreatedRefundView(**vars(views[0]), refunds=views)
 
 
 def refund(record: Refund) -> RefundView:

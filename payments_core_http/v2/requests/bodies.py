@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import attrs
 from msgspec import Meta
 
+from payments_core_http.wire.classes import frozen_body
 from payments_core_http.wire.query import PageQuery
 
 StatusFilter = Annotated[
@@ -15,7 +15,7 @@ StatusFilter = Annotated[
 ]
 
 
-@attrs.frozen(kw_only=True)
+@frozen_body
 class ListRequests(PageQuery):
     """With a `status`, only requests that were answered with it, or with one of that class."""
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import attrs
-
 from payments_core.clock import format_iso
 from payments_core.tenants.request_log import LoggedRequest
+from payments_core_http.wire.classes import frozen_view
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class LoggedRequestView:
     """A request that was made with a credential of the environment, and how it ended."""
 

@@ -12,9 +12,10 @@ from payments_core.engine.events import EventName
 from payments_core.sandbox.operations import MAX_MINED_BLOCKS, MAX_SANDBOX_REORG_DEPTH
 from payments_core.sandbox.runner import MAX_ADVANCE_S
 from payments_core.validation.fields import AccountId, Address, Amount, AssetSymbol, ChainId, Id
+from payments_core_http.wire.classes import frozen_body
 
 
-@attrs.frozen(kw_only=True)
+@frozen_body
 class Fund:
     """A credit of the faucet."""
 
@@ -23,7 +24,7 @@ class Fund:
     amount: Amount
 
 
-@attrs.frozen(kw_only=True)
+@frozen_body
 class Mine:
     """Blocks to add to a chain."""
 
@@ -31,14 +32,14 @@ class Mine:
     count: Annotated[int, Meta(ge=1, le=MAX_MINED_BLOCKS)] = 1
 
 
-@attrs.frozen(kw_only=True)
+@frozen_body
 class Advance:
     """How far to move the clock."""
 
     advanceSeconds: Annotated[int, Meta(ge=1, le=MAX_ADVANCE_S)]
 
 
-@attrs.frozen(kw_only=True)
+@frozen_body
 class TransferFields:
     """A stranger's transfer, but for `from`."""
 
@@ -67,7 +68,7 @@ Transfer = attrs.make_class(
 )
 
 
-@attrs.frozen(kw_only=True)
+@frozen_body
 class Reorg:
     """How many of a chain's last blocks to drop, and whether what was in them comes back."""
 
@@ -76,7 +77,7 @@ class Reorg:
     reinclude: bool = False
 
 
-@attrs.frozen(kw_only=True)
+@frozen_body
 class Fail:
     """What shall fail next, and how often."""
 
@@ -86,7 +87,7 @@ class Fail:
     chainId: ChainId | None = None
 
 
-@attrs.frozen(kw_only=True)
+@frozen_body
 class TriggerEvent:
     """An event of the catalog, and what it shall be about."""
 
@@ -95,14 +96,14 @@ class TriggerEvent:
     paymentId: Id | None = None
 
 
-@attrs.frozen(kw_only=True)
+@frozen_body
 class DecideKyc:
     """What the verification of an account comes to."""
 
     status: Literal["pending", "approved", "rejected"]
 
 
-@attrs.frozen(kw_only=True)
+@frozen_body
 class BankDeposit:
     """A bank transfer that somebody makes to an on-ramp bank account, and what becomes of it."""
 
@@ -112,7 +113,7 @@ class BankDeposit:
     outcome: Literal["receive", "review", "return", "cancel", "unmatched"] = "receive"
 
 
-@attrs.frozen(kw_only=True)
+@frozen_body
 class DecidePayout:
     """What the bank makes of a payout; a return has its code."""
 

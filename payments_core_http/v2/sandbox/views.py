@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import attrs
 import msgspec
 
 from payments_core.banks.incoming import IncomingRail, IncomingStatus, IncomingTransfer
@@ -19,9 +18,10 @@ from payments_core.sandbox.operations import FaucetCredit, OutsideTransfer
 from payments_core_http.v2.payments import payout_views
 from payments_core_http.v2.payments.payout_views import PayoutView
 from payments_core_http.v2.statuses import PaymentStatus
+from payments_core_http.wire.classes import frozen_view
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class BlockView:
     """A block of a simulated chain."""
 
@@ -29,7 +29,7 @@ class BlockView:
     hash: str
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class ChainView:
     """The newest block of a simulated chain, and the newest final one."""
 
@@ -38,7 +38,7 @@ class ChainView:
     final: BlockView
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class BankDepositView:
     """A bank transfer that was made; `bankTransferId` is the bank's own id of it."""
 
@@ -50,7 +50,7 @@ class BankDepositView:
     expectedAt: str | None
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class ArmedFailureView:
     """What is to fail next, and how often still; without a chain, on all of them."""
 
@@ -60,7 +60,7 @@ class ArmedFailureView:
     times: int
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class SandboxView:
     """The sandbox's clock and chains, and what is to fail next."""
 
@@ -70,7 +70,7 @@ class SandboxView:
     failures: tuple[ArmedFailureView, ...]
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class FundedView:
     """A credit of the faucet, already final."""
 
@@ -97,14 +97,14 @@ class TransferredView(msgspec.Struct, kw_only=True, frozen=True, rename={"from_"
     block: BlockView | None
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class RanView:
     """How many jobs were run."""
 
     jobsRun: int
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class AdvancedView:
     """The time that the clock shows now, and how many jobs fell due on the way."""
 
@@ -112,7 +112,7 @@ class AdvancedView:
     jobsRun: int
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class TriggeredView:
     """The event that was sent on order."""
 
@@ -121,7 +121,7 @@ class TriggeredView:
     payload: Mapping[str, Any]
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class DecidedPayoutView:
     """A Payment's payout after the bank's decision, and what became of the Payment."""
 

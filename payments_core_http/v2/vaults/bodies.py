@@ -4,25 +4,25 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-import attrs
 from msgspec import Meta
 
 from payments_core.accounts.vaults.yields import YieldStrategy
 from payments_core.validation.fields import AccountId, Address, Amount, AssetSymbol, ChainId
 from payments_core.validation.metadata import Metadata
 from payments_core_http.v2.types import Moment
+from payments_core_http.wire.classes import frozen_body
 
 Version = Annotated[int, Meta(ge=1)]
 
 
-@attrs.frozen(kw_only=True)
+@frozen_body
 class ProvisionVault:
     """The chain that the account shall have a vault on."""
 
     chainId: ChainId
 
 
-@attrs.frozen(kw_only=True)
+@frozen_body
 class AllowedWallet:
     """An address that may be paid, on one chain or on any."""
 
@@ -31,7 +31,7 @@ class AllowedWallet:
     chainId: ChainId | None = None
 
 
-@attrs.frozen(kw_only=True)
+@frozen_body
 class AllowedAccount:
     """An account that may be paid."""
 
@@ -39,7 +39,7 @@ class AllowedAccount:
     accountId: AccountId
 
 
-@attrs.frozen(kw_only=True)
+@frozen_body
 class ReplacePolicy:
     """The whole policy: what is absent or null is no limit, and an empty list allows nothing.
 
@@ -58,14 +58,14 @@ class ReplacePolicy:
     version: Version | None = None
 
 
-@attrs.frozen(kw_only=True)
+@frozen_body
 class PolicyQuery:
     """Which version of a policy to read; without one, the present one."""
 
     version: Version | None = None
 
 
-@attrs.frozen(kw_only=True)
+@frozen_body
 class ReplaceYieldSettings:
     """Whether a vault's idle funds shall earn, and how."""
 
@@ -73,7 +73,7 @@ class ReplaceYieldSettings:
     strategy: YieldStrategy | None = None
 
 
-@attrs.frozen(kw_only=True)
+@frozen_body
 class CreateMandate:
     """A standing approval to collect from a vault; periods are those of the UTC calendar."""
 

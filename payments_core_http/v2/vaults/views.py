@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal
 
-import attrs
-
 from payments_core.accounts.vaults.policies import VaultPolicy
 from payments_core.accounts.vaults.provisioning import ProvisionedVault
 from payments_core.accounts.vaults.record import (
@@ -20,9 +18,10 @@ from payments_core.clock import format_iso, format_iso_or_none
 from payments_core.money import format_amount
 from payments_core.payments.mandates.operations import MandateDetails
 from payments_core.payments.mandates.record import Period
+from payments_core_http.wire.classes import frozen_view
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class VaultDetailsView:
     """A vault on one chain, whose it is, and which policy governs it."""
 
@@ -37,7 +36,7 @@ class VaultDetailsView:
     updatedAt: str
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class AllowedWalletView:
     """An address that may be paid; a `chainId` of null is any chain."""
 
@@ -46,7 +45,7 @@ class AllowedWalletView:
     chainId: int | None
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class AllowedAccountView:
     """An account that may be paid."""
 
@@ -54,7 +53,7 @@ class AllowedAccountView:
     accountId: str | None
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class PolicyView:
     """What a vault may be used for, in one version; null is no limit."""
 
@@ -73,7 +72,7 @@ class PolicyView:
     updatedAt: str
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class YieldSettingsView:
     """Whether a vault's idle funds earn, and how."""
 
@@ -85,7 +84,7 @@ class YieldSettingsView:
     updatedAt: str
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class MandateView:
     """A standing approval; `remainingAtomic` is of the present period."""
 

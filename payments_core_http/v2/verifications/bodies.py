@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import attrs
-
 from payments_core.validation.fields import Url
+from payments_core_http.wire.classes import frozen_body
 
 
-@attrs.frozen(kw_only=True)
+@frozen_body
 class StartVerification:
     """Where the provider sends the user in the end."""
 

@@ -7,9 +7,10 @@ import attrs
 from payments_core.accounts.record import KycStatus
 from payments_core.accounts.verification.record import Verification
 from payments_core.clock import format_iso
+from payments_core_http.wire.classes import frozen_view
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class VerificationView:
     """A verification; the URL is there while the user can still go to it."""
 

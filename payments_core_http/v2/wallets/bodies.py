@@ -10,11 +10,12 @@ from msgspec import Meta
 from payments_core.addresses import AddressError, normalize_address
 from payments_core.errors import FieldError
 from payments_core.validation.fields import Address, Label, PublicKey, Signature
+from payments_core_http.wire.classes import frozen_body
 
 ChallengeId = Annotated[str, Meta(min_length=1, max_length=64)]
 
 
-@attrs.frozen(kw_only=True)
+@frozen_body
 class CreateChallenge:
     """The wallet that is to sign."""
 
@@ -30,7 +31,7 @@ class CreateChallenge:
         return []
 
 
-@attrs.frozen(kw_only=True)
+@frozen_body
 class AddWallet:
     """The wallet's signature of a challenge.
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import attrs
-
 from payments_core.accounts.record import Wallet, WalletChallenge
 from payments_core.assets import ChainType
 from payments_core.clock import format_iso, format_iso_or_none
+from payments_core_http.wire.classes import frozen_view
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class WalletView:
     """A wallet address of an account."""
 
@@ -25,7 +24,7 @@ class WalletView:
     updatedAt: str
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class ChallengeView:
     """A text for a wallet to sign; an Aptos wallet takes the nonce beside it."""
 

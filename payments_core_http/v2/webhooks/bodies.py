@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Literal
 
-import attrs
 from msgspec import UNSET, UnsetType
 
 from payments_core.engine.events import EventName
@@ -12,10 +11,11 @@ from payments_core.validation.fields import AccountId, Id
 from payments_core.webhooks.lifecycle import EndpointDescription, EventNames
 from payments_core.webhooks.operations import OverlapInSeconds, WebhookUrl
 from payments_core_http.v2.types import Moment
+from payments_core_http.wire.classes import frozen_body
 from payments_core_http.wire.query import PageQuery
 
 
-@attrs.frozen(kw_only=True)
+@frozen_body
 class CreateWebhook:
     """An endpoint; without `subscribedEvents` it receives every event."""
 
@@ -24,14 +24,14 @@ class CreateWebhook:
     subscribedEvents: EventNames = ()
 
 
-@attrs.frozen(kw_only=True)
+@frozen_body
 class RotateWebhookSecret:
     """How long the secret before goes on signing beside the new one: up to seven days."""
 
     overlapSeconds: OverlapInSeconds = 0
 
 
-@attrs.frozen(kw_only=True)
+@frozen_body
 class ChangeWebhook:
     """What is absent stays; a description of null is taken away."""
 
@@ -40,21 +40,21 @@ class ChangeWebhook:
     status: Literal["active", "disabled", "archived"] | UnsetType = UNSET
 
 
-@attrs.frozen(kw_only=True)
+@frozen_body
 class ResendEvent:
     """Where to; without `webhookId` to every active endpoint that is subscribed."""
 
     webhookId: Id | None = None
 
 
-@attrs.frozen(kw_only=True)
+@frozen_body
 class RecoverWebhook:
     """From when on; an ISO 8601 time with a zone, at most 30 days ago."""
 
     since: Moment
 
 
-@attrs.frozen(kw_only=True)
+@frozen_body
 class ListEvents(PageQuery):
     """Events that fit every filter given; the times are ISO 8601 with a zone."""
 

@@ -14,9 +14,10 @@ from payments_core.tenants.record import Environment
 from payments_core.webhooks.record import Delivery, DeliveryStatus, Endpoint, EndpointStatus
 from payments_core.webhooks.replay import Recovery
 from payments_core.webhooks.settings import WebhookSettings
+from payments_core_http.wire.classes import frozen_view
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class DedupeView:
     """The headers by which a receiver knows what it has seen."""
 
@@ -24,7 +25,7 @@ class DedupeView:
     eventHeader: str
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class DeliveryPolicyView:
     """What a receiver of this deployment's webhooks may rely on."""
 
@@ -34,7 +35,7 @@ class DeliveryPolicyView:
     dedupe: DedupeView
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class EndpointView:
     """A webhook endpoint; its secret is told at creation and rotation only."""
 
@@ -49,14 +50,14 @@ class EndpointView:
     updatedAt: str
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class OneEndpoint:
     """A webhook endpoint, named."""
 
     webhookEndpoint: EndpointView
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class EndpointHealthView:
     """What came of the endpoint's newest delivery that has an outcome."""
 
@@ -66,7 +67,7 @@ class EndpointHealthView:
     checkedAt: str | None
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class EndpointWithHealth:
     """A webhook endpoint, and whether it takes what it is sent."""
 
@@ -74,7 +75,7 @@ class EndpointWithHealth:
     health: EndpointHealthView
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class EndpointWithSecret:
     """A webhook endpoint and its signing secret."""
 
@@ -101,7 +102,7 @@ class DeliveryView(Struct, kw_only=True, frozen=True):
     updatedAt: str
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class EventTypeView:
     """An event of the catalog, with the fields of its payload."""
 
@@ -111,7 +112,7 @@ class EventTypeView:
     emitted: bool
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class EndpointsView:
     """The endpoints, what can be subscribed to, and what receivers may rely on."""
 
@@ -123,7 +124,7 @@ class EndpointsView:
     nextCursor: str | None
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class EndpointState:
     """Which endpoint, and whether it is active."""
 
@@ -131,7 +132,7 @@ class EndpointState:
     status: EndpointStatus
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class DeliveriesView:
     """An endpoint's deliveries."""
 
@@ -142,7 +143,7 @@ class DeliveriesView:
     nextCursor: str | None
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class RetriedDelivery:
     """A delivery that was put back."""
 
@@ -151,7 +152,7 @@ class RetriedDelivery:
     status: DeliveryStatus
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class TestedEndpoint:
     """The test that is on its way to an endpoint."""
 
@@ -161,7 +162,7 @@ class TestedEndpoint:
     status: DeliveryStatus
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class EventView:
     """An event, as its deliveries carry it."""
 
@@ -172,7 +173,7 @@ class EventView:
     payload: Mapping[str, Any]
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class ResentEvent:
     """The deliveries of an event that were put on their way again."""
 
@@ -180,7 +181,7 @@ class ResentEvent:
     deliveries: tuple[RetriedDelivery, ...]
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@frozen_view
 class RecoveringEndpoint:
     """A recovery that is under way."""
 
