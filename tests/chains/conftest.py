@@ -15,7 +15,13 @@ from tests.service.world import BASE
 
 
 @pytest.fixture
-def anvil_world() -> Iterator[AnvilScene]:
+def is_cabled() -> bool:
+    """Whether a cable leads to the node. Only tests that cut it need one: it copies every byte."""
+    return False
+
+
+@pytest.fixture
+def anvil_world(is_cabled: bool) -> Iterator[AnvilScene]:
     """On a real node that is new, which takes less than to undo what tests of reorgs do to one.
 
     Its books are looked at in the end.
@@ -25,15 +31,17 @@ def anvil_world() -> Iterator[AnvilScene]:
         process.start()
     except AnvilUnavailable as reason:
         pytest.skip(str(reason))
-    cable, node = Cable(process.port), Node(process.url)
+    cable = Cable(process.port) if is_cabled else None
+    node = Node(process.url)
     try:
-        chain = AnvilChain(cable.url, BASE, signer())
+        chain = AnvilChain(cable.url if cable else process.url, BASE, signer())
         chain.prepare_node()
         world = AnvilScene(chain, node, cable)
         yield world
         world.check_books()
     finally:
-        cable.cut()
+        if cable:
+            cable.cut()
         node.close()
         process.stop()
 

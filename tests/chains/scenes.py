@@ -250,12 +250,15 @@ class FreshChain(EvmChain):
 
 
 class AnvilScene(Scene):
-    """On a real node, through a cable; blocks come with transactions, and when a test says so."""
+    """On a real node; blocks come with transactions, and when a test says so.
+
+    Only one that is reached through a cable can be cut off.
+    """
 
     final_after = 10
     wallet = PAYERS_KEY.address
 
-    def __init__(self, chain: AnvilChain, node: Node, cable: Cable) -> None:
+    def __init__(self, chain: AnvilChain, node: Node, cable: Cable | None) -> None:
         super().__init__(MemoryStorage(), {BASE: chain})
         self.node = node
         self.cable = cable
@@ -352,9 +355,11 @@ class AnvilScene(Scene):
         self.node.do(self.wallet, factory, data)
 
     def cut(self) -> None:
+        assert self.cable
         self.cable.cut()
 
     def mend(self) -> None:
+        assert self.cable
         self.cable.mend()
         until_it_answers(self.chain)
 

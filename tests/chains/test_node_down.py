@@ -12,6 +12,11 @@ from tests.service.till import Till
 from tests.service.world import atomic
 
 
+@pytest.fixture
+def is_cabled() -> bool:
+    return True
+
+
 def test_a_request_that_needs_the_chain_is_refused_and_changes_nothing(world: Scene) -> None:
     option = world.option(world.payment("25.00"))
     before = world.paid(option.payment.id), world.operation_now(option)
