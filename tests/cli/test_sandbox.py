@@ -7,7 +7,6 @@ import json
 import os
 import random
 import re
-import resource
 import signal
 import socket
 import stat
@@ -22,6 +21,7 @@ import pytest
 
 from payments_core_http.cli.api_client import ApiClient, basic_authorization
 from payments_core_http.cli.child_processes import ChildFailed, ChildProcess, SandboxChild
+from tests.stopwatches import read_children_processor_s
 
 READY_S = 2.5
 FIRST_STARTS = 4
@@ -83,16 +83,10 @@ def test_the_line_says_where_it_is_and_what_opens_it(sandbox: SandboxChild) -> N
 def test_it_starts_and_stops_with_under_two_seconds_of_work(tmp_path: Path) -> None:
     took = []
     for name in ("one", "two", "three"):
-        before = _read_processor_s()  # on a busy machine the seconds on the wall say nothing
+        before = read_children_processor_s()
         SandboxChild(tmp_path / name).end()
-        took.append(_read_processor_s() - before)
+        took.append(read_children_processor_s() - before)
     assert min(took) < READY_S, took
-
-
-def _read_processor_s() -> float:
-    """What the processes have worked that this one started, and that have ended."""
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
 
 
 def test_the_keys_stay(sandbox: SandboxChild) -> None:
