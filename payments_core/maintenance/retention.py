@@ -23,7 +23,7 @@ from payments_core.credentials.keyring import KeyRing
 from payments_core.engine.committer import Committer
 from payments_core.engine.decision import Decision, WorkerAuthority
 from payments_core.engine.events import Event
-from payments_core.engine.fan_out import fanned_out_events
+from payments_core.engine.fan_out import EVENTS, fanned_out_events
 from payments_core.engine.idempotency.record import StoredResponse
 from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
@@ -138,11 +138,11 @@ class RetentionPurge:
                 ("events", run.purge_events, events_before),
             ):
                 try:
-                    forget(environment.partition, before)
+                    forget(environment.record, before)
                 except UnreadableDocument:  # its text may quote what it holds
                     _log.critical(
                         "ALARM: a record of %s cannot be read; its %s are not purged",
-                        environment.partition,
+                        environment.record.id,
                         what,
                     )
         return PurgeResult(dict(run.gone))
@@ -206,8 +206,9 @@ class _PurgeRun:
                 "ALARM: a record of %s in %s cannot be read; it is not purged", ids[0], partition
             )
 
-    def purge_responses(self, partition: str, now: Instant) -> None:
+    def purge_responses(self, environment: Environment, now: Instant) -> None:
         """Stored answers whose time is over; the job of each environment does the same."""
+        partition = environment.id
         for answers in self._iter_pages(partition, StoredResponse, "by_expiry"):
             over = [answer for answer in answers if answer.expires_at <= now]
             if over:
@@ -218,21 +219,22 @@ class _PurgeRun:
             if len(over) < len(answers):
                 return
 
-    def purge_events(self, partition: str, before: Instant) -> None:
+    def purge_events(self, environment: Environment, before: Instant) -> None:
         """Events with all their deliveries, unless one is still open or was touched since.
 
         Together, since an event without its deliveries looks as if it had been missed, and a
         recovery would send it again.
         """
+        partition = environment.id
         endpoints = [
             endpoint.id
             for page in self._iter_pages(partition, Endpoint, "by_created")
             for endpoint in page
         ]
-        lane = (f"events:{partition}",)
+        lane = (f"{environment.mode}.{EVENTS}", f"events:{partition}")
         waiting = {
             id
-            for page in self._iter_pages(partition, Job, "by_lane", key=lane)
+            for page in self._iter_pages(partition, Job, "by_queue_lane", key=lane)
             for job in page
             for id in fanned_out_events(job)
         }

@@ -39,7 +39,7 @@ class Job(Record):
             "lease_until": int,
             "claims": int,
         },
-        indexes=(Index("by_lane", key=("lane",), order=("due_at", "ordinal")),),
+        indexes=(Index("by_queue_lane", key=("queue", "lane"), order=("due_at", "ordinal")),),
         schema=2,
         upgrades={1: _upgrade_from_1},
         oldest_reader=1,

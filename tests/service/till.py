@@ -9,6 +9,7 @@ from typing import Any
 import attrs
 
 from payments_core.accounts.record import Account
+from payments_core.chains.outbox.record import sender_lane
 from payments_core.chains.port import Block, ScannedTransfer, TransactionView
 from payments_core.chains.simulated.chain import SimulatedChain
 from payments_core.chains.simulated.failures import Failures
@@ -92,11 +93,11 @@ class Till:
 
     def hold_sweeps(self, seconds: int) -> None:
         """Let what waits to be sent wait so long from now."""
-        lane = f"sender:{self.world.environment_id}:{BASE}"
+        lane = ("sandbox.chain", sender_lane(self.world.environment_id, BASE))
         partition, due_at = self.world.environment_id, self.world.clock.now() + seconds * 1_000
 
         waiting = self.world.storage.read(  # in the transaction a find may be stale
-            partition, lambda snapshot: snapshot.find(Job, "by_lane", (lane,), limit=100)
+            partition, lambda snapshot: snapshot.find(Job, "by_queue_lane", lane, limit=100)
         )
 
         def work(tx: Any) -> None:

@@ -269,10 +269,11 @@ class World:
 
     def hold_sends(self, seconds: int) -> None:
         """Let what waits to be sent on Base wait so long, as if a worker had died with it."""
-        lane, due_at = sender_lane(self.environment_id, BASE), self.clock.now() + seconds * SECOND
+        lane = ("sandbox.chain", sender_lane(self.environment_id, BASE))
+        due_at = self.clock.now() + seconds * SECOND
 
         def work(tx: Transaction) -> None:
-            for job in tx.find(Job, "by_lane", (lane,), limit=100).records:
+            for job in tx.find(Job, "by_queue_lane", lane, limit=100).records:
                 current = tx.get(Job, job.id, for_update=True)
                 assert current is not None
                 tx.replace(attrs.evolve(current, due_at=due_at))

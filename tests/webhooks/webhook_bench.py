@@ -12,6 +12,7 @@ from payments_core.engine.committer import Committer
 from payments_core.engine.decision import Decision, WorkerAuthority
 from payments_core.engine.events import BY_NAME, Event, NewEvent
 from payments_core.engine.identifiers import IdSequence
+from payments_core.engine.jobs.parking import Queue
 from payments_core.engine.jobs.worker import Worker
 from payments_core.engine.ports import Ports
 from payments_core.engine.remote_calls import RemoteCalls
@@ -181,7 +182,11 @@ class Bench:
         ).records
 
     def jobs_of(self, endpoint: Endpoint) -> tuple[Job, ...]:
+        return self.jobs_in(DELIVERY_QUEUE, f"endpoint:{endpoint.id}")
+
+    def jobs_in(self, queue: Queue, lane: str) -> tuple[Job, ...]:
+        key = (queue.full_name("sandbox"), lane)
         return self.storage.read(
             self.authority.partition,
-            lambda tx: tx.find(Job, "by_lane", (f"endpoint:{endpoint.id}",), limit=1000),
+            lambda tx: tx.find(Job, "by_queue_lane", key, limit=1000),
         ).records

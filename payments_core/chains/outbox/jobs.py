@@ -294,17 +294,18 @@ class TransferJobs:
     def _read(self, owner: TransferOwner[R], claimed: ClaimedJob) -> tuple[R, Job | None]:
         """What the job is about, and the one that follows in its lane."""
         job = claimed.job
+        lane = (job.queue, job.lane)
 
         def load(snapshot: Snapshot) -> tuple[R, Job | None]:
             read_ahead(
                 snapshot,
                 Get(owner.record_type, job.subject),
-                Find(Job, "by_lane", (job.lane,), _NEXT_TWO),
+                Find(Job, "by_queue_lane", lane, _NEXT_TWO),
             )
             record = snapshot.get(owner.record_type, job.subject)
             assert record is not None
-            lane = snapshot.find(Job, "by_lane", (job.lane,), limit=_NEXT_TWO).records
-            return record, next((one for one in lane if one.id != job.id), None)
+            next_two = snapshot.find(Job, "by_queue_lane", lane, limit=_NEXT_TWO).records
+            return record, next((one for one in next_two if one.id != job.id), None)
 
         return read_apart(self._storage, claimed.partition, load)
 

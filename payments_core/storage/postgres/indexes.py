@@ -25,7 +25,6 @@ from payments_core.storage.table_indexes import table_indexes_of
 Connection = psycopg.Connection[tuple[Any, ...]]
 
 CLAIM_INDEXES = {
-    "jobs__lane_order": "partition, queue, lane, due_at, ordinal, id",
     "jobs__lane_leases": f"partition, queue, lane, lease_until WHERE {LEASED}",
     "jobs__ready_in_partition": f"{QUEUE_OF_READY}, partition, ({READY})",
     "jobs__ready": f"{QUEUE_OF_READY}, ({READY}), partition",

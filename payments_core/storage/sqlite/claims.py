@@ -49,7 +49,7 @@ _LANES_OF_ENDED_LEASES = f"""
 """
 
 _DUE = f"""
-    FROM jobs INDEXED BY jobs__lane_order
+    FROM jobs INDEXED BY jobs__by_queue_lane
     WHERE {_HERE} AND lane = {{}} AND due_at <= :now AND lease_until <= :now
     ORDER BY due_at, ordinal, id LIMIT {{}}
 """

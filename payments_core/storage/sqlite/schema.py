@@ -31,13 +31,13 @@ BUCKET = f"due_at >> {BUCKET_BITS}"
 over neither the rows of a long queue one by one, nor the many lanes whose jobs come later."""
 
 _CLAIM_INDEXES = {
-    "jobs__lane_order": "(queue, partition, lane, due_at, ordinal, id)",
     "jobs__free_lanes": f"(queue, partition, {BUCKET}, lane) WHERE {FREE}",
     "jobs__free_due": f"(queue, due_at, partition) WHERE {FREE}",
     "jobs__lane_leases": f"(queue, partition, lane, lease_until, due_at) WHERE {LEASED}",
 }
-"""What a lease costs is what it changes here: it takes the job out of two and into the third, which
-is small, so that it may be walked through for leases that have ended."""
+"""Beside the collection's own `by_queue_lane`, which has the jobs of a lane in their order. What a
+lease costs is what it changes here: it takes the job out of two and into the third, which is small,
+so that it may be walked through for leases that have ended."""
 
 
 def bucket_of(due_at: Instant) -> int:

@@ -50,7 +50,7 @@ def damage(path: Path) -> None:
         connection.execute("PRAGMA writable_schema = ON")
         connection.execute(
             "UPDATE sqlite_master SET rootpage = (SELECT rootpage FROM sqlite_master WHERE name = "
-            "'jobs__lane_order') WHERE name = 'operators__environment'"
+            "'jobs__by_queue_lane') WHERE name = 'operators__environment'"
         )
         connection.commit()
 

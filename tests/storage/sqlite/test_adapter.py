@@ -14,7 +14,7 @@ import attrs
 import pytest
 
 from payments_core.conformance.storage.harness import PARTITION, fetch, run_concurrently
-from payments_core.conformance.storage.jobs import claim, job
+from payments_core.conformance.storage.jobs import QUEUE, claim, ids, job
 from payments_core.conformance.storage.records import RECORD_TYPES, Counter, Mark, Note
 from payments_core.storage.port import (
     CommitUnknown,
@@ -410,14 +410,18 @@ def test_a_migration_leaves_the_claim_indexes_of_the_release_before(
     storage: SqliteStorage, path: Path
 ) -> None:
     """Its claims name them, and it goes on while the next one starts."""
-    with sqlite3.connect(path) as connection:
-        connection.execute("CREATE INDEX jobs__claim_before ON jobs (queue, lane)")
-        connection.execute("UPDATE storage_schema SET fingerprint = 'before'")
-    connection.close()
+    insert(storage, job("j"))
+    connection = sqlite3.connect(path, isolation_level=None)
+    columns = "(queue, partition, lane, due_at, ordinal, id)"
+    connection.execute(f"CREATE INDEX jobs__lane_order ON jobs {columns}")
+    connection.execute("UPDATE storage_schema SET fingerprint = 'before'")
     storage.migrate()
-    with sqlite3.connect(path) as connection:
-        kept = "SELECT count(*) FROM sqlite_master WHERE name = 'jobs__claim_before'"
-        assert connection.execute(kept).fetchone() == (1,)
+    assert ids(claim(storage)) == ["j"]
+    by_it = f"SELECT id FROM jobs INDEXED BY jobs__lane_order WHERE queue = '{QUEUE}'"
+    assert connection.execute(by_it).fetchall() == [("j",)]
+    storage.finish_migration()
+    with pytest.raises(sqlite3.OperationalError, match="no such index"):
+        connection.execute(by_it)
     connection.close()
 
 

@@ -14,6 +14,7 @@ from payments_core.engine.jobs.parking import Queue
 from payments_core.engine.jobs.worker import Worker
 from payments_core.engine.ports import Ports
 from payments_core.storage.jobs import Job
+from payments_core.storage.maintenance import scan_all
 from payments_core.storage.memory.adapter import MemoryStorage
 from payments_core.storage.port import ClaimedJob, Transaction
 
@@ -69,12 +70,4 @@ class Bench:
         raise ValueError("whsec_a_secret_in_a_text")
 
     def jobs(self) -> dict[str, Job]:
-        page = self.storage.read(
-            AUTHORITY.partition,
-            lambda tx: [
-                job
-                for lane in ("a", "b", "shared")
-                for job in tx.find(Job, "by_lane", (lane,)).records
-            ],
-        )
-        return {job.subject: job for job in page}
+        return {found.record.subject: found.record for found in scan_all(self.storage, Job)}

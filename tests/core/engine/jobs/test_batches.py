@@ -104,11 +104,12 @@ def following(bench: Bench) -> Worker:
     """A worker whose jobs of a lane lease the next in their commit."""
 
     def run(claimed: ClaimedJob) -> ClaimedJob | None:
-        lane = bench.storage.read(
+        lane = (claimed.job.queue, claimed.job.lane)
+        jobs = bench.storage.read(
             claimed.partition,
-            lambda snapshot: snapshot.find(Job, "by_lane", (claimed.job.lane,)).records,
+            lambda snapshot: snapshot.find(Job, "by_queue_lane", lane).records,
         )
-        later = next((job for job in lane if job.id != claimed.job.id), None)
+        later = next((job for job in jobs if job.id != claimed.job.id), None)
         bench.ran.append(claimed.job.subject)
         return bench.committer.commit(
             WorkerAuthority.of(claimed),

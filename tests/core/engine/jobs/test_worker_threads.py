@@ -209,6 +209,7 @@ class Effects:
 
     def committed(self) -> list[str]:
         find: Callable[..., list[str]] = lambda tx: [  # noqa: E731
-            job.subject for job in tx.find(Job, "by_lane", ("a",), limit=1000).records
+            job.subject
+            for job in tx.find(Job, "by_queue_lane", ("effects", "a"), limit=1000).records
         ]
         return self.bench.storage.read(AUTHORITY.partition, find)

@@ -278,9 +278,9 @@ class TestAFloodOfHints:
 
 def jobs_about(payer: Payer, hash: str) -> list[str]:
     """The jobs that still follow a transaction."""
-    world = payer.world
+    world, lane = payer.world, ("sandbox.chain", f"payment:{payer.id}")
     found = world.storage.read(
         world.environment_id,
-        lambda snapshot: snapshot.find(Job, "by_lane", (f"payment:{payer.id}",), limit=100),
+        lambda snapshot: snapshot.find(Job, "by_queue_lane", lane, limit=100),
     )
     return [job.id for job in found.records if hash in job.subject]

@@ -137,9 +137,10 @@ class Desk:
 
     def is_followed(self, created: PaymentDetails) -> bool:
         """Whether a job will look at the payout again."""
-        lane = (f"payout:{created.payment.id}",)
+        lane = ("sandbox.timers", f"payout:{created.payment.id}")
         jobs = self.world.storage.read(
-            self.world.environment_id, lambda snapshot: snapshot.find(Job, "by_lane", lane, limit=9)
+            self.world.environment_id,
+            lambda snapshot: snapshot.find(Job, "by_queue_lane", lane, limit=9),
         )
         return bool(jobs.records)
 
