@@ -23,17 +23,14 @@ class FundingOperation(Record):
     collection: ClassVar[Collection] = Collection(
         "funding_operations",
         columns={
-            "payment_id": str,
+            "payment_id": str,  # the release before has an index of it
             "vault_id": str,
             "status": str,
             "authorized_at": int,
             "settlement": int,
             "created_at": int,
         },
-        indexes=(
-            Index("by_payment", key=("payment_id",), order=("created_at",)),
-            Index("by_vault", key=("vault_id",), order=("created_at",), descending=True),
-        ),
+        indexes=(Index("by_vault", key=("vault_id",), order=("created_at",), descending=True),),
         schema=2,
         upgrades={1: dict},
         oldest_reader=1,

@@ -8,7 +8,7 @@ import attrs
 
 from payments_core.clock import Instant
 from payments_core.money import ZERO, Atomic, atomic
-from payments_core.storage.records import Collection, Index, Record
+from payments_core.storage.records import Collection, Record
 
 
 @attrs.frozen(kw_only=True)
@@ -20,8 +20,7 @@ class Option(Record):
 
     collection: ClassVar[Collection] = Collection(
         "payment_options",
-        columns={"payment_id": str, "created_at": int},
-        indexes=(Index("by_payment", key=("payment_id",), order=("created_at",)),),
+        columns={"payment_id": str, "created_at": int},  # the release before has an index of them
     )
 
     payment_id: str
@@ -64,8 +63,7 @@ class DirectOption(Record):
 
     collection: ClassVar[Collection] = Collection(
         "direct_options",
-        columns={"payment_id": str, "created_at": int},
-        indexes=(Index("by_payment", key=("payment_id",), order=("created_at",)),),
+        columns={"payment_id": str, "created_at": int},  # the release before has an index of them
     )
 
     payment_id: str
