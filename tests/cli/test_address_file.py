@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import socket
 import stat
 from collections.abc import Iterator
@@ -23,8 +24,8 @@ def no_address_around_it(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def sandbox(tmp_path: Path) -> Iterator[SandboxChild]:
-    child = SandboxChild(tmp_path / "sandbox-data")
+def sandbox(tmp_path: Path, started_data: Path) -> Iterator[SandboxChild]:
+    child = SandboxChild(Path(shutil.copytree(started_data, tmp_path / "sandbox-data")))
     yield child
     child.end()
 

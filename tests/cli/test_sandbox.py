@@ -7,6 +7,7 @@ import json
 import os
 import random
 import re
+import shutil
 import signal
 import socket
 import stat
@@ -18,7 +19,9 @@ from pathlib import Path
 from urllib.request import urlopen
 
 import pytest
+from click.testing import CliRunner
 
+from payments_core_http.cli import payments
 from payments_core_http.cli.api_client import ApiClient, basic_authorization
 from payments_core_http.cli.child_processes import ChildFailed, ChildProcess, SandboxChild
 from tests.stopwatches import read_children_processor_s
@@ -41,7 +44,17 @@ def data(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def sandbox(data: Path) -> Iterator[SandboxChild]:
+def first(data: Path) -> Iterator[SandboxChild]:
+    """A sandbox at its first start."""
+    child = SandboxChild(data)
+    yield child
+    child.end()
+
+
+@pytest.fixture
+def sandbox(data: Path, started_data: Path) -> Iterator[SandboxChild]:
+    """A sandbox that was started before."""
+    shutil.copytree(started_data, data)
     child = SandboxChild(data)
     yield child
     child.end()
@@ -69,15 +82,15 @@ def refused(*arguments: str) -> str:
     return done.stderr
 
 
-def test_the_line_says_where_it_is_and_what_opens_it(sandbox: SandboxChild) -> None:
-    assert set(sandbox.facts) == LINE
-    assert sandbox.facts["baseUrl"] == sandbox.facts["publicUrl"] == sandbox.facts["sdkBaseUrl"]
-    assert sandbox.facts["restrictedKeys"] == {}
-    assert str(sandbox.facts["apiKey"]).startswith("pk_sandbox_")
-    assert sandbox.facts["dashboardUrl"] == f"{sandbox.facts['baseUrl']}/dashboard"
-    assert sandbox.facts["operator"].keys() == {"username", "password"}
-    assert sandbox.port != 0
-    assert opens(sandbox)
+def test_the_line_says_where_it_is_and_what_opens_it(first: SandboxChild) -> None:
+    assert set(first.facts) == LINE
+    assert first.facts["baseUrl"] == first.facts["publicUrl"] == first.facts["sdkBaseUrl"]
+    assert first.facts["restrictedKeys"] == {}
+    assert str(first.facts["apiKey"]).startswith("pk_sandbox_")
+    assert first.facts["dashboardUrl"] == f"{first.facts['baseUrl']}/dashboard"
+    assert first.facts["operator"].keys() == {"username", "password"}
+    assert first.port != 0
+    assert opens(first)
 
 
 def test_it_starts_and_stops_with_under_two_seconds_of_work(tmp_path: Path) -> None:
@@ -89,11 +102,11 @@ def test_it_starts_and_stops_with_under_two_seconds_of_work(tmp_path: Path) -> N
     assert min(took) < READY_S, took
 
 
-def test_the_keys_stay(sandbox: SandboxChild) -> None:
-    assert sandbox.end() == 0
-    again = SandboxChild(sandbox.data, sandbox.port)
+def test_the_keys_stay(first: SandboxChild) -> None:
+    assert first.end() == 0
+    again = SandboxChild(first.data, first.port)
     try:
-        assert again.facts == sandbox.facts
+        assert again.facts == first.facts
         assert opens(again)
     finally:
         again.end()
@@ -237,8 +250,9 @@ def test_a_host_that_is_none_is_refused(data: Path) -> None:
 def test_a_folder_that_others_may_write_to_is_refused(data: Path, mode: int) -> None:
     data.mkdir(parents=True)
     data.chmod(mode)
-    told = refused("--port", "0", "--data", str(data))
-    assert f"chmod 700 {data}" in told
+    done = CliRunner().invoke(payments, ["sandbox", "--port", "0", "--data", str(data)])
+    assert done.exit_code == 1
+    assert f"chmod 700 {data}" in done.stderr
     assert list(data.iterdir()) == []
 
 

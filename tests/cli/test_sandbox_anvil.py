@@ -98,8 +98,18 @@ def data(tmp_path: Path) -> Path:
     return tmp_path / "sandbox-data"
 
 
+@pytest.fixture(scope="module")
+def started_data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The data of a sandbox that was started once and has ended: a first start takes longer."""
+    require_anvil()
+    data = tmp_path_factory.mktemp("started") / "sandbox-data"
+    Running.on(data).child.end()
+    return data
+
+
 @pytest.fixture
-def sandbox(data: Path) -> Iterator[Running]:
+def sandbox(data: Path, started_data: Path) -> Iterator[Running]:
+    shutil.copytree(started_data, data)
     running = Running.on(data)
     yield running
     running.child.end()
@@ -205,6 +215,7 @@ def test_an_end_in_the_middle_of_a_start_leaves_no_anvil(data: Path) -> None:
         )  # fmt: skip
         while not processes_of(data):
             assert process.poll() is None
+            time.sleep(0.01)
         process.send_signal(number)
         process.wait(30)
         assert all_end(data)
