@@ -97,12 +97,18 @@ def postgres_schema() -> Iterator[str]:
     drop_schema(url)
 
 
+@pytest.fixture(scope="session")
+def _emptying(postgres_schema: str) -> Iterator[psycopg.Connection]:
+    """A connection that knows the tables: to read about them takes ten times the emptying."""
+    with psycopg.connect(postgres_schema, autocommit=True) as connection:
+        yield connection
+
+
 @pytest.fixture
-def emptied_schema(postgres_schema: str) -> str:
+def emptied_schema(postgres_schema: str, _emptying: psycopg.Connection) -> str:
     """The same schema, with no record in it."""
-    with psycopg.connect(postgres_schema) as connection:
-        emptying = (f'DELETE FROM "{kind.collection.name}"' for kind in RECORD_TYPES)
-        connection.execute("; ".join(emptying).encode())
+    emptied = (f'DELETE FROM "{kind.collection.name}"' for kind in RECORD_TYPES)
+    _emptying.execute("; ".join(emptied).encode(), prepare=False)
     return postgres_schema
 
 
