@@ -80,7 +80,7 @@ class Rows:
     def find(self, kind: type[R], index: str, key: Values = (), *, where: Sequence[port.Where] = (),
              after: port.Position | None = None, limit: int = 50,
              skip_damaged: bool = False) -> port.Page[R]:  # fmt: skip
-        query_semantics.validate_query(kind.collection.index(index), key, after, limit)
+        query_semantics.validate_query(kind.collection, index, key, after, limit)
         path, rows = _paths(kind)[index], Rows(self.txn, self.partition, skip_damaged)
         found, next = query_semantics.take_page(
             rows.scan(kind, path, (self.partition, *key), after or ()),

@@ -50,6 +50,7 @@ from payments_core.validation.fields import (
     ExternalUserId,
     Label,
     MetadataInput,
+    PageLimit,
     Username,
 )
 from payments_core.validation.inputs import validate_input, validate_operations
@@ -198,7 +199,7 @@ class Accounts:
         *,
         external_user_id: str | None = None,
         after: Position | None = None,
-        limit: int = 50,
+        limit: PageLimit = 50,
     ) -> Page[AccountDetails]:
         """Accounts, newest first."""
         index = "by_created" if external_user_id is None else "by_external_user"

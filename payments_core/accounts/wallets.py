@@ -53,7 +53,7 @@ from payments_core.errors import (
 from payments_core.storage.port import Page, Position, Snapshot, Transaction, Where
 from payments_core.tenants.authorization import Authority
 from payments_core.tenants.idempotency import once_per_key
-from payments_core.validation.fields import Address, Label, PublicKey, Signature
+from payments_core.validation.fields import Address, Label, PageLimit, PublicKey, Signature
 from payments_core.validation.inputs import validate_input, validate_operations
 
 CHALLENGE_RETENTION_MS = DAY
@@ -231,7 +231,7 @@ class Wallets:
         account_id: str,
         *,
         after: Position | None = None,
-        limit: int = 50,
+        limit: PageLimit = 50,
     ) -> Page[Wallet]:
         """The account's wallets, oldest first. Raises NotFound."""
         return list_for_account(

@@ -27,7 +27,7 @@ from payments_core.errors import AccountSuspended, DependencyFailed, NotFound, U
 from payments_core.storage.port import Page, Position, Snapshot, Transaction, Where
 from payments_core.tenants.authorization import Authority
 from payments_core.tenants.idempotency import once_per_key
-from payments_core.validation.fields import ChainId
+from payments_core.validation.fields import ChainId, PageLimit
 from payments_core.validation.inputs import validate_operations
 
 MAX_SHOWN_DEPOSITS = 50
@@ -141,7 +141,7 @@ class Deposits:
         account_id: str,
         *,
         after: Position | None = None,
-        limit: int = 50,
+        limit: PageLimit = 50,
     ) -> Page[DepositAddress]:
         """The account's deposit addresses, oldest first. Raises NotFound."""
         return list_for_account(
@@ -155,7 +155,7 @@ class Deposits:
         *,
         status: DepositStatus | None = None,
         after: Position | None = None,
-        limit: int = 50,
+        limit: PageLimit = 50,
     ) -> Page[Deposit]:
         """The account's deposits, newest first, all or those of a status. Raises NotFound."""
         index = "by_account" if status is None else "by_status"

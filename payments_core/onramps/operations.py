@@ -57,6 +57,7 @@ from payments_core.payments.destinations import Destinations
 from payments_core.storage.port import ClaimedJob, Page, Position, Snapshot, Transaction
 from payments_core.tenants.authorization import Authority, require_product
 from payments_core.tenants.idempotency import once_per_key
+from payments_core.validation.fields import PageLimit
 from payments_core.validation.inputs import validate_input, validate_operations
 
 OPEN_ONRAMP_ACCOUNT = "onramps.open_account"
@@ -175,7 +176,7 @@ class OnrampAccounts:
         account_id: str,
         *,
         after: Position | None = None,
-        limit: int = 50,
+        limit: PageLimit = 50,
     ) -> Page[OnrampAccount]:
         """The account's on-ramps, newest first. Raises NotFound."""
         return list_for_account(
@@ -203,7 +204,7 @@ class OnrampAccounts:
         onramp_account_id: str,
         *,
         after: Position | None = None,
-        limit: int = 50,
+        limit: PageLimit = 50,
     ) -> Page[BankTransaction]:
         """The transfers to an on-ramp, newest first. Raises NotFound."""
 

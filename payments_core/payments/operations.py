@@ -63,6 +63,7 @@ from payments_core.validation.fields import (
     ChainId,
     ExpiryInSeconds,
     MetadataInput,
+    PageLimit,
     Reference,
     Sentence,
     Url,
@@ -227,7 +228,7 @@ class Payments:
         account_id: str | None = None,
         where: Sequence[Where] = (),
         after: Position | None = None,
-        limit: int = 50,
+        limit: PageLimit = 50,
     ) -> Page[PaymentDetails]:
         """Payments, newest first, of one account or of all; `where` filters by their columns."""
 
@@ -249,7 +250,7 @@ class Payments:
         account_id: str | None = None,
         where: Sequence[Where] = (),
         after: Position | None = None,
-        limit: int = 50,
+        limit: PageLimit = 50,
     ) -> Page[Payment]:
         """The same without options, receipts and refunds: one question, however many there are."""
         return self._storage.read(
@@ -263,7 +264,7 @@ class Payments:
         payment_id: str,
         *,
         after: Position | None = None,
-        limit: int = 50,
+        limit: PageLimit = 50,
     ) -> ReceiptsWithJournal:
         """What a Payment received, and its journal: where the money is now. Raises NotFound.
 

@@ -134,7 +134,8 @@ class Snapshot(Protocol):
         is for lists that people read, and never for what decides about money.
 
         Raises ValueError for a question that does not fit the index, as
-        `query_semantics.validate_query` does.
+        `query_semantics.validate_query` does, and for an `after` that no page of it can have
+        ended at UnfitPosition, which is one.
         """
 
 

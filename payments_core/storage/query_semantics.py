@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 from payments_core.storage.port import MAX_LOCATE_KEYS, Position, Where
 from payments_core.storage.records import Collection, Index, Lookup, Value, fits_column
+from payments_core.validation.faults import UnfitPosition
 
 T = TypeVar("T")
 Columns = Mapping[str, Value]
@@ -29,14 +30,28 @@ _OPERATORS: Mapping[str, Callable[[Any, Any], bool]] = {
 }
 
 
-def validate_query(index: Index, key: Sequence[Value], after: Position | None, limit: int) -> None:
-    """Raise ValueError for a question that does not fit the index."""
-    if len(key) != len(index.key):
-        raise ValueError(f"the index {index.name} takes {len(index.key)} key values")
-    if after is not None and len(after) != len(index.order) + 1:
-        raise ValueError(f"a position in {index.name} has {len(index.order) + 1} values")
+def validate_query(
+    collection: Collection, index: str, key: Sequence[Value], after: Position | None, limit: int
+) -> Index:
+    """The index that a question goes by. Raises ValueError where the question does not fit it, and
+    UnfitPosition, which is one, for an `after` that no page of it can have ended at."""
+    chosen = collection.index(index)
+    if len(key) != len(chosen.key):
+        raise ValueError(f"the index {index} takes {len(chosen.key)} key values")
     if limit < 1:
         raise ValueError("a page holds at least one record")
+    if after is not None:
+        validate_position(after, *(collection.columns[column] for column in chosen.order), str)
+    return chosen
+
+
+def validate_position(after: Position, *kinds: type[str | int]) -> None:
+    """Raise UnfitPosition for what is no tuple of values of these kinds."""
+    if type(after) is not tuple or len(after) != len(kinds):
+        raise UnfitPosition(f"a position is a tuple of {len(kinds)} values here")
+    for kind, value in zip(kinds, after, strict=True):
+        if type(value) is not kind or not fits_column(value):
+            raise UnfitPosition(f"a {type(value).__name__} cannot be in this place of a position")
 
 
 def matches(columns: Columns, where: Sequence[Where]) -> bool:
@@ -54,7 +69,8 @@ def is_behind(position: Position, after: Position | None, index: Index) -> bool:
 
 
 def select_page(
-    index: Index,
+    collection: Collection,
+    index: str,
     key: Sequence[Value],
     rows: Mapping[str, Columns],
     where: Sequence[Where],
@@ -63,16 +79,16 @@ def select_page(
     scan_limit: int,
 ) -> tuple[list[str], Position | None]:
     """The ids of one page and where the next begins, from rows by id."""
-    validate_query(index, key, after, limit)
+    chosen = validate_query(collection, index, key, after, limit)
 
     def position(id: str) -> Position:
-        return (*(rows[id][column] for column in index.order), id)
+        return (*(rows[id][column] for column in chosen.order), id)
 
     inside = [
-        id for id in rows if all(rows[id][c] == v for c, v in zip(index.key, key, strict=True))
+        id for id in rows if all(rows[id][c] == v for c, v in zip(chosen.key, key, strict=True))
     ]
-    inside.sort(key=position, reverse=index.descending)
-    inside = [id for id in inside if is_behind(position(id), after, index)]
+    inside.sort(key=position, reverse=chosen.descending)
+    inside = [id for id in inside if is_behind(position(id), after, chosen)]
     return take_page(inside, position, rows.__getitem__, where, limit, scan_limit)
 
 

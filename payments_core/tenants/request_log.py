@@ -19,8 +19,10 @@ from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
 from payments_core.errors import NotFound
 from payments_core.storage.port import Page, Position, Snapshot, Transaction
+from payments_core.storage.query_semantics import validate_position
 from payments_core.storage.records import Collection, Index, Record
 from payments_core.tenants.authorization import Authority
+from payments_core.validation.fields import PageLimit
 from payments_core.validation.inputs import validate_operations
 
 PAGE_REQUESTS = 20
@@ -111,10 +113,12 @@ class RequestLog:
         authority: Authority,
         is_wanted: Callable[[LoggedRequest], bool],
         *,
-        limit: int,
+        limit: PageLimit,
         after: Position | None = None,
     ) -> Page[LoggedRequest]:
         """Those that are wanted, newest first, from after a position on."""
+        if after is not None:
+            validate_position(after, int, str)
         found = [
             request
             for request in self.list(authority)

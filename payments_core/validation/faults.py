@@ -25,6 +25,10 @@ class InvalidValue(Exception):
         return [FieldError(join_path(name, fault.path), fault.message) for fault in self.found]
 
 
+class UnfitPosition(ValueError):
+    """A position to go on behind that no page of the list can have ended at."""
+
+
 def join_path(above: str, below: str) -> str:
     """A path and a path below it: `a` and `b` make `a.b`, `a` and `[0]` make `a[0]`."""
     return above + below if not below or below.startswith("[") else f"{above}.{below}"

@@ -57,6 +57,9 @@ Uint256Text = Annotated[
     Meta(pattern=r"^(0|[1-9][0-9]*)$", max_length=78, extra={"rule": "a digit string such as 0"}),
 ]
 PublicKey = Annotated[str, Meta(min_length=1, max_length=128)]
+PageLimit = Annotated[int, Meta(ge=1, le=1_000)]
+HttpPageLimit = Annotated[int, Meta(ge=1, le=100)]
+PageNumber = Annotated[int, Meta(ge=1)]
 MetadataInput = Annotated[Mapping[str, Any], Metadata]
 Credential = Annotated[str, AnyText]
 """A secret, a token, a password, a code, or the name beside it: where it is nobody's, whatever is

@@ -29,7 +29,7 @@ import msgspec
 
 from payments_core.errors import FieldError, ValidationFailed
 from payments_core.validation.constraints import MAX_INTEGER, apply_checks, make_checks
-from payments_core.validation.faults import InvalidValue
+from payments_core.validation.faults import InvalidValue, UnfitPosition
 from payments_core.validation.metadata import (
     AnyText,
     Metadata,
@@ -63,7 +63,8 @@ def validate_operations(resource: type[T]) -> type[T]:
     A parameter is checked if its annotation has a rule of `fields.py`, lists what it may be, or is
     of plain texts, numbers and flags. So an id that is no text is refused by the argument's name,
     and a text that nothing has is not found. An input class must be given as an instance, whose
-    fields the operation checks by `validate_input`. Raises ValidationFailed with every fault.
+    fields the operation checks by `validate_input`. What `after` may be only the list's index can
+    say, in the storage. Raises ValidationFailed with every fault.
     """
     for name, operation in list(vars(resource).items()):
         if inspect.isfunction(operation) and not name.startswith("_"):
@@ -94,11 +95,16 @@ def _validate_arguments(operation: Callable[P, T]) -> Callable[P, T]:
                 changes[name] = kept
         if found:
             raise ValidationFailed(tuple(found))
-        if not changes:  # most often: binding takes longer than all the rest
-            return operation(*args, **kwargs)
-        bound = signature.bind(*args, **kwargs)
-        bound.arguments.update(changes)
-        return operation(*bound.args, **bound.kwargs)
+        try:
+            if not changes:  # most often: binding takes longer than all the rest
+                return operation(*args, **kwargs)
+            bound = signature.bind(*args, **kwargs)
+            bound.arguments.update(changes)
+            return operation(*bound.args, **bound.kwargs)
+        except UnfitPosition:
+            raise ValidationFailed.at(
+                "after", "must be the `next` of a page of this list"
+            ) from None
 
     return checked
 

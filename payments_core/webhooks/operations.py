@@ -32,6 +32,7 @@ from payments_core.storage.port import (
 from payments_core.storage.records import Record
 from payments_core.tenants.authorization import Authority
 from payments_core.tenants.idempotency import once_per_key
+from payments_core.validation.fields import PageLimit
 from payments_core.validation.inputs import validate_input, validate_operations
 from payments_core.webhooks.destinations import (
     Destination,
@@ -162,7 +163,7 @@ class WebhookEndpoints:
         )
 
     def list(
-        self, authority: Authority, *, limit: int = 50, after: Position | None = None
+        self, authority: Authority, *, limit: PageLimit = 50, after: Position | None = None
     ) -> Page[Endpoint]:
         """The environment's endpoints, oldest first, archived ones too."""
         return self._storage.read(
@@ -236,7 +237,7 @@ class WebhookEndpoints:
         endpoint_id: str,
         *,
         where: Sequence[Where] = (),
-        limit: int = 50,
+        limit: PageLimit = 50,
         after: Position | None = None,
     ) -> tuple[Endpoint, Page[Delivery]]:
         """The endpoint and a page of its deliveries, most recently updated first.

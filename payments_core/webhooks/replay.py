@@ -23,7 +23,7 @@ from payments_core.storage.newest import find_newest
 from payments_core.storage.port import Page, Position, Snapshot, Transaction, Where
 from payments_core.tenants.authorization import Authority
 from payments_core.tenants.idempotency import once_per_key
-from payments_core.validation.fields import Id
+from payments_core.validation.fields import Id, PageLimit
 from payments_core.validation.inputs import validate_operations
 from payments_core.webhooks.dispatch.job_handlers import encode_envelope
 from payments_core.webhooks.health import tells_of
@@ -87,7 +87,7 @@ class WebhookEvents:
         account_id: str | None = None,
         where: Sequence[Where] = (),
         after: Position | None = None,
-        limit: int = 50,
+        limit: PageLimit = 50,
     ) -> Page[Event]:
         """Events, newest first, of one account or of all; `where` filters by their columns."""
         index = "newest" if account_id is None else "by_account"

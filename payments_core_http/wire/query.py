@@ -10,6 +10,7 @@ import attrs
 import msgspec
 
 from payments_core.errors import FieldError, ValidationFailed
+from payments_core.validation.fields import HttpPageLimit
 from payments_core.validation.metadata import shorten_name
 from payments_core_http.routing import Nothing, Route
 from payments_core_http.wire.structuring import Reader
@@ -28,7 +29,7 @@ _CREDENTIAL = re.compile(
 class PageQuery:
     """What every list takes; a list's own query adds its filters."""
 
-    limit: Annotated[int, msgspec.Meta(ge=1, le=100)] = DEFAULT_LIMIT
+    limit: HttpPageLimit = DEFAULT_LIMIT
     cursor: Annotated[str, msgspec.Meta(max_length=2_000)] | None = None
 
 

@@ -101,6 +101,17 @@ class PagingRepeats(Wrapped):
             return self.inner.find(kind, index, key, **options)
 
 
+class PositionsMayBeDigits(Wrapped):
+    """A text is taken for the number that it shows, as a column of numbers may do by itself."""
+
+    class through(Through):
+        def find(self, kind: Any, index: str, key: Any = (), **options: Any) -> Page[Any]:
+            after = options.get("after")
+            if index == "by_rank" and after is not None and len(after) == 2:
+                options["after"] = (int(after[0]), after[1])
+            return self.inner.find(kind, index, key, **options)
+
+
 class CollationWrong(Wrapped):
     class through(Through):
         def find(self, kind: Any, index: str, key: Any = (), **options: Any) -> Page[Any]:

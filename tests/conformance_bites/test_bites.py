@@ -50,6 +50,7 @@ IN_MEMORY: dict[type[broken.Wrapped], str] = {
     broken_reads.SnapshotDirty: "a_snapshot_does_not_see_what_is_not_committed",
     broken_reads.PagingDropsTies: "records_come_in_the_order_of_the_index_then_by_id",
     broken_reads.PagingRepeats: "records_come_in_the_order_of_the_index_then_by_id",
+    broken_reads.PositionsMayBeDigits: "a_query_that_does_not_fit_the_index_is_refused",
     broken_reads.CollationWrong: "texts_are_ordered_by_code_point",
     broken_reads.NullIsUnequal: "a_null_compares_with_nothing",
     broken_reads.NullKeyFindsNothing: "a_null_key_finds_the_nulls",

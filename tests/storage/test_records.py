@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+from functools import partial
 from typing import ClassVar
 
 import attrs
@@ -79,9 +80,12 @@ def test_what_is_no_json_cannot_be_written_or_read() -> None:
 
 def test_pages_in_plain_python() -> None:
     rows = {id: {"rank": rank, "size": size} for id, rank, size in (("a", 1, None), ("b", 1, 5))}
-    index = Index("by_rank", ("rank",))
-    assert select_page(index, (1,), rows, [Where("size", ">", 4)], None, 5, 10) == (["b"], None)
-    assert select_page(index, (1,), rows, (), None, 1, 10) == (["a"], ("a",))
+    kept = Collection(
+        "notes", columns={"rank": int, "size": int}, indexes=(Index("by_rank", ("rank",)),)
+    )
+    page = partial(select_page, kept, "by_rank", (1,), rows)
+    assert page([Where("size", ">", 4)], None, 5, 10) == (["b"], None)
+    assert page((), None, 1, 10) == (["a"], ("a",))
     assert Note.collection.index("all").key == ()
 
 

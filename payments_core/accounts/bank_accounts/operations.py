@@ -46,6 +46,7 @@ from payments_core.errors import ValidationFailed
 from payments_core.storage.port import ClaimedJob, Page, Position, Transaction
 from payments_core.tenants.authorization import Authority, require_product
 from payments_core.tenants.idempotency import once_per_key
+from payments_core.validation.fields import PageLimit
 from payments_core.validation.inputs import validate_input, validate_operations
 
 REVIEW_BANK_ACCOUNT = "bank_accounts.review"
@@ -150,7 +151,7 @@ class BankAccounts:
         account_id: str,
         *,
         after: Position | None = None,
-        limit: int = 50,
+        limit: PageLimit = 50,
     ) -> Page[BankAccount]:
         """The account's bank accounts, newest first. Raises NotFound."""
         return list_for_account(

@@ -19,7 +19,7 @@ from payments_core.errors import InvalidState, NotFound, ResourceConflict, Unsup
 from payments_core.storage.port import Page, Position, Snapshot, Transaction
 from payments_core.tenants.authorization import Authority
 from payments_core.tenants.idempotency import once_per_key
-from payments_core.validation.fields import ChainId
+from payments_core.validation.fields import ChainId, PageLimit
 from payments_core.validation.inputs import validate_operations
 
 
@@ -47,7 +47,7 @@ class VaultProvisioning:
         account_id: str,
         *,
         after: Position | None = None,
-        limit: int = 50,
+        limit: PageLimit = 50,
     ) -> Page[Vault]:
         """The account's vaults, in the order of their chains. Raises NotFound."""
         return list_for_account(

@@ -48,7 +48,7 @@ from payments_core.errors import (
 from payments_core.storage.port import Page, Position, Snapshot, Transaction, Where
 from payments_core.tenants.authorization import Authority
 from payments_core.tenants.idempotency import once_per_key
-from payments_core.validation.fields import Id, Url
+from payments_core.validation.fields import Id, PageLimit, Url
 from payments_core.validation.inputs import validate_operations
 
 ProviderReference = Annotated[str, Meta(min_length=1)]
@@ -120,7 +120,7 @@ class Verifications:
         account_id: str,
         *,
         after: Position | None = None,
-        limit: int = 50,
+        limit: PageLimit = 50,
     ) -> Page[Verification]:
         """The account's verifications, newest first. Raises NotFound."""
         return list_for_account(

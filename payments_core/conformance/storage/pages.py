@@ -231,6 +231,8 @@ class PageChecks(Harness):
             lambda snapshot: snapshot.find(Note, "by_rank"),
             lambda snapshot: snapshot.find(Note, "by_rank", ("one", "two")),
             lambda snapshot: snapshot.find(Note, "by_rank", ("one",), after=("n",)),
+            lambda snapshot: snapshot.find(Note, "by_rank", ("one",), after=("1", "n")),
+            lambda snapshot: snapshot.find(Note, "by_rank", ("one",), after=(2**63, "n")),
             lambda snapshot: snapshot.find(Note, "by_rank", ("one",), limit=0),
         ):
             try:

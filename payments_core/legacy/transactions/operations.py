@@ -36,6 +36,7 @@ from payments_core.payments.record import Payment
 from payments_core.storage.bulk import get_many
 from payments_core.storage.port import Snapshot
 from payments_core.tenants.authorization import Authority
+from payments_core.validation.fields import PageLimit, PageNumber
 from payments_core.validation.inputs import validate_operations
 
 MAX_REACH = 1_000
@@ -81,8 +82,8 @@ class LegacyTransactions:
         filters: Filters,
         *,
         before: str | None = None,
-        page: int = 1,
-        limit: int = 50,
+        page: PageNumber = 1,
+        limit: PageLimit = 50,
     ) -> TransactionPage:
         """A page of an account's transactions, newest first; the first page has the number 1.
 

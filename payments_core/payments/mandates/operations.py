@@ -21,7 +21,14 @@ from payments_core.payments.mandates.record import Mandate, Period
 from payments_core.storage.port import Page, Position, Transaction
 from payments_core.tenants.authorization import Authority
 from payments_core.tenants.idempotency import once_per_key
-from payments_core.validation.fields import Amount, AssetSymbol, Id, MetadataInput, Reference
+from payments_core.validation.fields import (
+    Amount,
+    AssetSymbol,
+    Id,
+    MetadataInput,
+    PageLimit,
+    Reference,
+)
 from payments_core.validation.inputs import validate_input, validate_operations
 
 MAX_INSTANT = 253_402_300_799_999
@@ -117,7 +124,7 @@ class Mandates:
         account_id: str,
         *,
         after: Position | None = None,
-        limit: int = 50,
+        limit: PageLimit = 50,
     ) -> Page[MandateDetails]:
         """The account's mandates, newest first. Raises NotFound."""
         now = self._clock.now()

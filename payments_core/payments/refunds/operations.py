@@ -42,7 +42,7 @@ from payments_core.payments.sends import load_vault
 from payments_core.storage.port import Page, Position, Snapshot, Transaction
 from payments_core.tenants.authorization import Authority
 from payments_core.tenants.idempotency import once_per_key
-from payments_core.validation.fields import Address, Amount, Sentence
+from payments_core.validation.fields import Address, Amount, PageLimit, Sentence
 from payments_core.validation.inputs import validate_input, validate_operations
 
 SEND_REFUND = "refunds.send"
@@ -169,7 +169,7 @@ class Refunds:
         payment_id: str,
         *,
         after: Position | None = None,
-        limit: int = 50,
+        limit: PageLimit = 50,
     ) -> Page[Refund]:
         """The refunds of a Payment, newest first. Raises NotFound."""
 

@@ -96,7 +96,7 @@ class MemorySnapshot:
         columns = {id: row.columns for id, row in rows.items()}
         scan_limit = self._limits() if where else SCAN_LIMIT
         chosen, position = select_page(
-            kind.collection.index(index), key, columns, where, after, limit, scan_limit
+            kind.collection, index, key, columns, where, after, limit, scan_limit
         )
         decode = partial(
             decode_row, kind, self._partition, skip_damaged=skip_damaged, alarms=AlarmLimit()

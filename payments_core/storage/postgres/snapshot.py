@@ -143,8 +143,7 @@ class PostgresSnapshot:
         limit: int = 50,
         skip_damaged: bool = False,
     ) -> Page[R]:
-        chosen = kind.collection.index(index)
-        validate_query(chosen, key, after, limit)
+        chosen = validate_query(kind.collection, index, key, after, limit)
         if any(isinstance(value, str) and "\0" in value for value in key):
             return Page((), None)
         nulls = tuple(value is None for value in key)
@@ -200,8 +199,7 @@ class PostgresSnapshot:
         after: Position | None,
         limit: int,
     ) -> int:
-        chosen = kind.collection.index(index)
-        validate_query(chosen, key, after, limit)
+        chosen = validate_query(kind.collection, index, key, after, limit)
         if any(isinstance(value, str) and "\0" in value for value in key):
             return 0
         comparisons = tuple((item.column, item.operator) for item in where)

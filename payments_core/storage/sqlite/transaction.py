@@ -177,8 +177,7 @@ class SqliteSnapshot:
         skip_damaged: bool = False,
     ) -> Page[R]:
         collection = kind.collection
-        chosen_index = collection.index(index)
-        validate_query(chosen_index, key, after, limit)
+        chosen_index = validate_query(collection, index, key, after, limit)
         scan = SCAN_LIMIT if where else min(limit, SCAN_LIMIT)
         sql = page_statement(
             collection.name,
@@ -208,8 +207,7 @@ class SqliteSnapshot:
         after: Position | None,
         limit: int,
     ) -> int:
-        chosen_index = kind.collection.index(index)
-        validate_query(chosen_index, key, after, limit)
+        chosen_index = validate_query(kind.collection, index, key, after, limit)
         comparisons = tuple((item.column, item.operator) for item in where)
         sql = count_statement(kind.collection.name, chosen_index, comparisons, after is not None)
         values = (

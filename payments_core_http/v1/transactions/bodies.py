@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from msgspec import Meta
 
 from payments_core.legacy.transactions.operations import MAX_REACH
-from payments_core.validation.fields import AccountId, ChainId, Id
+from payments_core.validation.fields import AccountId, ChainId, HttpPageLimit, Id
 from payments_core_http.wire.classes import frozen_body
 from payments_core_http.wire.query import DEFAULT_LIMIT
 
@@ -29,7 +29,7 @@ class TransactionsQuery:
 
     userId: AccountId
     page: Annotated[int, Meta(ge=1, le=MAX_REACH)] = 1
-    limit: Annotated[int, Meta(ge=1, le=100)] = DEFAULT_LIMIT
+    limit: HttpPageLimit = DEFAULT_LIMIT
     type: Literal["deposit", "payment", "settlement"] | None = None
     status: Literal["pending", "processing", "completed", "failed"] | None = None
     chainId: ChainId | None = None

@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
@@ -115,3 +115,35 @@ def test_a_text_that_nothing_has_is_not_found(memory_world: World) -> None:
     for nobodys in ("", "x", "é", "x" * 9_000):
         with pytest.raises(NotFound):
             memory_world.service.accounts.get(memory_world.server, nobodys)
+
+
+UNFIT = ((), ("x",), ("x", "y"), [1, "x"], (None, "x"), (2**63, "x"), (1, "\0"), (1, 2), "abc", 7)
+
+
+def test_a_list_goes_on_behind_the_end_of_a_page_alone(memory_world: World) -> None:
+    world = memory_world
+    endpoint, _ = world.service.webhooks.create(world.server, url="https://192.0.43.8/1")
+    given: dict[str, Any] = {
+        "account_id": world.payer.id, "payment_id": world.payment().payment.id,
+        "endpoint_id": endpoint.id, "is_wanted": bool, "limit": 50,
+    }  # fmt: skip
+    asked = 0
+    for resource, value in vars(PaymentsService).items():
+        if not isinstance(value, cached_property):
+            continue
+        for name, operation in inspect.getmembers(getattr(world.service, resource)):
+            if name.startswith("_") or not inspect.ismethod(operation):
+                continue
+            parameters = inspect.signature(operation).parameters
+            if "after" not in parameters or "onramp_account_id" in parameters:  # there is none
+                continue
+            asked += 1
+            needed = {name: given[name] for name in given if name in parameters}
+            call = partial(operation, world.server, **needed)
+            for unfit in UNFIT:
+                with pytest.raises(ValidationFailed, match="after must be the `next` of a page"):
+                    call(after=unfit)
+            for limit in (0, 1_001):
+                with pytest.raises(ValidationFailed, match="limit must be"):
+                    call(limit=limit)
+    assert asked > 15
