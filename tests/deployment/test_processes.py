@@ -229,7 +229,7 @@ def test_a_worker_that_has_too_few_threads_left_ends_to_be_started_again(
     adapters = {"chains:hanging": "opened", "signers:hanging": "signer"}
     install(on_sqlite.folder, monkeypatch, HANGING, adapters)
     on_sqlite.configure(
-        simulated_chains=False, signer={"url": "hanging:"}, worker={"threads": 1, "drain_s": 1}
+        simulated_chains=False, signer={"url": "hanging:"}, worker={"threads": 1, "drain_s": 600}
     )
     with on_sqlite.config.open("a") as config:
         config.write('[chains.8453]\nurls = ["hanging+https://node.example"]\n')

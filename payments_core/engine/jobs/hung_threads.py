@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
@@ -15,6 +16,9 @@ from contextlib import contextmanager
 from payments_core.engine.jobs.leases import LeaseKeeper
 from payments_core.engine.jobs.parking import Queue
 from payments_core.storage.port import ClaimedJob
+
+CHECK_S = 0.2
+"""How often who waits for a thread looks whether it hangs."""
 
 _log = logging.getLogger(__name__)
 
@@ -43,6 +47,14 @@ class HungThreads:
                 del self._running[thread]
             else:
                 self._running[thread] = around
+
+    def join(self, thread: threading.Thread, deadline: float) -> None:
+        """Wait for a thread's end, but not past the deadline, nor for one that hangs."""
+        while (left_s := deadline - time.monotonic()) > 0 and thread.is_alive():
+            thread.join(min(left_s, CHECK_S))
+            _, claimed = self._running.get(thread.ident, (None, ()))
+            if any(map(self._leases.is_hung, claimed)):
+                return
 
     def look(self, threads: Collection[threading.Thread]) -> None:
         """Look at a worker's threads. It alarms once, until fewer hang again."""

@@ -228,14 +228,17 @@ class Worker:
             companion.start()
 
     def stop(self, timeout_s: float = 30.0) -> bool:
-        """Claim no more, finish what is running, end the threads. False if some did not end."""
+        """Claim no more, finish what is running, end the threads. False if some did not end.
+
+        A thread that hangs in a job is not waited for.
+        """
         with self._changed:
             self._stopping = True
             self._changed.notify_all()
         deadline = time.monotonic() + timeout_s
         quiet = [companion.stop(timeout_s) for companion in self._companions]
         for thread in self._threads:
-            thread.join(max(0.0, deadline - time.monotonic()))
+            self.hung.join(thread, deadline)
         self._threads = [thread for thread in self._threads if thread.is_alive()]
         self._give_back()
         if self._threads or not all(quiet):  # what still runs keeps its lease

@@ -84,3 +84,9 @@ def test_a_worker_is_stuck_when_most_of_its_threads_hang(
 def test_a_worker_is_stuck_when_all_threads_of_a_queue_hang(hanging: Hanging) -> None:
     hanging.add("a", "hang", NARROW)
     assert hanging.stuck.wait(20)
+
+
+def test_a_stop_waits_for_no_thread_that_hangs(hanging: Hanging) -> None:
+    hanging.add("a", "hang", NARROW)
+    assert hanging.stuck.wait(20)
+    assert not hanging.worker.stop(timeout_s=3_600)
