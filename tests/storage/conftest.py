@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 
 from tests.servers import majors_to_test, postgres_or_skip
+from tests.storage.schemas import SuiteSchemas
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -19,3 +22,11 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 def postgres_server(request: pytest.FixtureRequest) -> str:
     """The URL of a database in each of the versions, in turn."""
     return postgres_or_skip(request.param)
+
+
+@pytest.fixture(scope="module")
+def suite_schemas() -> Iterator[SuiteSchemas]:
+    """The schemas of the storage suite, on any server."""
+    schemas = SuiteSchemas()
+    yield schemas
+    schemas.close()

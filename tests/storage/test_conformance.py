@@ -15,8 +15,8 @@ from payments_core.storage.postgres.adapter import PostgresStorage
 from payments_core.storage.postgres.adapter import open_url as open_postgres
 from payments_core.storage.records import Record
 from payments_core.storage.sqlite.adapter import SqliteStorage
-from tests.servers import drop_schema, fresh_schema
 from tests.storage.lossy import cut_next_postgres_commit, fail_next_sqlite_commit
+from tests.storage.schemas import SuiteSchemas
 
 
 class TestMemory(StorageConformance):
@@ -70,10 +70,11 @@ class TestPostgres(StorageConformance):
     maintenance_access = True
 
     @pytest.fixture(autouse=True)
-    def _schema(self, postgres_server: str) -> Iterator[None]:
-        self.url = fresh_schema(postgres_server)
-        yield
-        drop_schema(self.url)
+    def _schema(
+        self, request: pytest.FixtureRequest, postgres_server: str, suite_schemas: SuiteSchemas
+    ) -> Iterator[None]:
+        with suite_schemas.schema_for(request.function.__name__, postgres_server) as self.url:
+            yield
 
     def open(self, record_types: Sequence[type[Record]]) -> Storage:
         return open_postgres(self.url, record_types)

@@ -11,9 +11,9 @@ from payments_core.storage.port import Storage
 from payments_core.storage.postgres.adapter import PostgresStorage
 from payments_core.storage.postgres.adapter import open_url as open_postgres
 from payments_core.storage.records import Record
-from tests.servers import drop_schema, fresh_schema
 from tests.servers.citus import citus_or_skip
 from tests.storage.lossy import cut_next_postgres_commit
+from tests.storage.schemas import SuiteSchemas
 
 pytestmark = pytest.mark.postgres
 
@@ -25,10 +25,12 @@ class TestCitus(StorageConformance):
     maintenance_access = True
 
     @pytest.fixture(autouse=True)
-    def _schema(self) -> Iterator[None]:
-        self.url = fresh_schema(citus_or_skip().url())
-        yield
-        drop_schema(self.url)
+    def _schema(
+        self, request: pytest.FixtureRequest, suite_schemas: SuiteSchemas
+    ) -> Iterator[None]:
+        server = citus_or_skip().url()
+        with suite_schemas.schema_for(request.function.__name__, server) as self.url:
+            yield
 
     def open(self, record_types: Sequence[type[Record]]) -> Storage:
         return open_postgres(self.url, record_types)
