@@ -125,6 +125,7 @@ def sqlite_targets(stack: ExitStack) -> Iterator[dict[str, Target]]:
         "read": Target(port, deployment.read_request(made[0]), "200"),
         "read, two processes": Target(port_of_two, read_of_two, "200"),
         "create": Target(port, deployment.request(), "201"),
+        "create, two processes": Target(port_of_two, two.request(), "201"),
         "bare create": Target(int(bare.wait_until_ready()["port"]), deployment.request(), "201"),
     }
 
@@ -157,6 +158,8 @@ def over_sqlite(rounds: int, seconds: float) -> list[Line]:
         *(beside_mock if mock else ()),
         Line("create on SQLite, beside the bare script behind the same server", "0.5 ×", "0.8 ×",
              ratio(rates, "create", "bare create")),
+        Line("create from two processes, beside the bare script", "0.5 ×", "0.8 ×",
+             ratio(rates, "create, two processes", "bare create")),
         *(
             Line(f"p99 at half the peak, {name} on SQLite", "25 ms", "10 ms", f"{found:.0f} ms")
             for name, found in paced.items()
