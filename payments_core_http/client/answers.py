@@ -89,16 +89,16 @@ class Branding(Answer, frozen=True, kw_only=True):
     """What the checkout page shows."""
 
     name: str | None
-    """Your name on the page; null is the page's own."""
+    """Your name on the page; null means that no name is shown."""
     logo_url: str | None
     """Your logo; null without one."""
     primary_color: str | None
-    """The colour of buttons, such as #1a2b3c; null is the page's own."""
+    """The colour of buttons, for example #1a2b3c; null means the page's default."""
 
 
 class PaymentSettings(Answer, frozen=True, kw_only=True):
     """The settings of an environment. `version` is 0, and the times are null, until they are
-    first set; null is no limit.
+    first set; a null limit means no limit.
     """
 
     enabled: bool
@@ -110,13 +110,13 @@ class PaymentSettings(Answer, frozen=True, kw_only=True):
     allowed_methods: list[Known[Literal["vault", "direct", "routing", "hosted_onramp"]]]
     """The methods that payers may use."""
     chains: list[int] | None
-    """The chains that Payments may be on; null is any."""
+    """The chains that Payments may be on; null means any chain."""
     assets: list[str] | None
-    """The assets that Payments may be in; null is any."""
+    """The assets that Payments may be in; null means any asset."""
     min_amount: str | None
-    """The least that a Payment may ask for; null is no limit."""
+    """The minimum amount of a Payment; null means no limit."""
     max_amount: str | None
-    """The most that a Payment may ask for; null is no limit."""
+    """The maximum amount of a Payment; null means no limit."""
     expires_in_seconds: int
     """How many seconds a Payment lives, unless it says otherwise."""
     monitoring_seconds: int
@@ -452,13 +452,13 @@ class FieldRequirement(Answer, frozen=True, kw_only=True):
     required: bool
     """Whether it must be given."""
     min_length: int | None
-    """The least characters; null is no limit."""
+    """The minimum number of characters; null means no limit."""
     max_length: int | None
-    """The most characters; null is no limit."""
+    """The maximum number of characters; null means no limit."""
     pattern: str | None
-    """The regular expression that it must match; null is any."""
+    """The regular expression that it must match; null means any text."""
     values: list[str] | None
-    """The values that it may have; null is any."""
+    """The values that it may have; null means any value."""
 
 
 class BankAccountRequirements(Answer, frozen=True, kw_only=True):
@@ -701,13 +701,13 @@ class AllowedWalletOrAllowedAccount(Answer, frozen=True, kw_only=True):
     address: str | None = None
     """The address that may be paid."""
     chain_id: int | None = None
-    """The chain on which it may be paid; null is any."""
+    """The chain on which it may be paid; null means any chain."""
     account_id: str | None = None
     """The account's id."""
 
 
 class Policy(Answer, frozen=True, kw_only=True):
-    """What a vault may be used for, in one version; null is no limit."""
+    """What a vault may be used for, in one version; null means no limit."""
 
     id: str
     """The resource's id; ids are opaque and never change."""
@@ -722,15 +722,15 @@ class Policy(Answer, frozen=True, kw_only=True):
     status: Known[Literal["active", "paused"]]
     """Its state."""
     per_payment_limit: str | None
-    """The most for one Payment, as a decimal string; null is no limit."""
+    """The maximum for one Payment, as a decimal string; null means no limit."""
     daily_limit: str | None
-    """The most for a UTC day, as a decimal string; null is no limit."""
+    """The maximum for a UTC day, as a decimal string; null means no limit."""
     allowed_chains: list[int] | None
-    """The chains that it may pay on; null is any."""
+    """The chains that it may pay on; null means any chain."""
     allowed_assets: list[str] | None
-    """The assets that it may pay; null is any."""
+    """The assets that it may pay; null means any asset."""
     allowed_destinations: list[AllowedWalletOrAllowedAccount] | None
-    """Who may be paid; null is anybody."""
+    """Who may be paid; null means anyone."""
     created_at: datetime
     """When it was created."""
     updated_at: datetime
@@ -1713,7 +1713,7 @@ class Endpoint(Answer, frozen=True, kw_only=True):
     description: str | None
     """Your own text about it; null without one."""
     subscribed_events: list[str]
-    """The names of the events that it wants; empty is every one."""
+    """The names of the events to send; an empty list means every event."""
     status: Known[Literal["active", "disabled", "archived"]]
     """Its state."""
     created_at: datetime
@@ -1941,7 +1941,7 @@ class ArmedFailure(Answer, frozen=True, kw_only=True):
     operation: str
     """The operation that is to fail; `*` is any."""
     chain_id: int | None
-    """The chain that is to fail; null is any."""
+    """The chain that is to fail; null means any chain."""
     times: int
     """How many more times."""
 

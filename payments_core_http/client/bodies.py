@@ -31,8 +31,8 @@ class BrandingInput(Body, frozen=True, kw_only=True):
     logo_url: str | UnsetType | None = UNSET
     """Your logo; null without one. An http(s) URL."""
     primary_color: str | UnsetType | None = UNSET
-    """The colour of buttons, such as #1a2b3c; null is the page's own. A color such as
-#1a2b3c.
+    """The colour of buttons, for example #1a2b3c; null means the page's default. A color
+such as #1a2b3c.
 """
 
 

@@ -173,21 +173,21 @@ def payment_settings_replace(
     idempotency_key: str | None = None,
 ) -> Call[PaymentSettings]:
     """Replace the payment settings as a whole; Payments keep those they began with. Needs a
-    standard key. The whole settings: what is absent goes back to its default, and null is
-    no limit. `enabled` must be said. `version` is the one that was read and shall be
-    replaced, 0 where they were never set; another by now is a conflict. `createdAt` and
-    `updatedAt` are not looked at: what was read can be sent back.
+    standard key. The whole settings: an absent field returns to its default, and null
+    means no limit. `enabled` is required. `version` is the version that you read and
+    replace, 0 if they were never set; a version that is not current is a conflict.
+    `createdAt` and `updatedAt` are ignored, so that you can send back what you read.
 
     `enabled`: Whether it is on.
     `allowed_origins`: The origins whose pages may create Payments, as browsers send them.
-    `allowed_destinations`: Who may be paid; null is anybody.
+    `allowed_destinations`: Who may be paid; null means anyone.
     `allowed_methods`: The methods that may pay it; empty where nobody can choose one.
-    `chains`: The chains; null is any.
+    `chains`: The chains; null means any chain.
     `assets`: The assets that are taken.
-    `min_amount`: The least that a Payment may ask for; null is no limit. A decimal string such
-      as 25.00, with no sign or exponent.
-    `max_amount`: The most that a Payment may ask for; null is no limit. A decimal string such
-      as 25.00, with no sign or exponent.
+    `min_amount`: The minimum amount of a Payment; null means no limit. A decimal string such as
+      25.00, with no sign or exponent.
+    `max_amount`: The maximum amount of a Payment; null means no limit. A decimal string such as
+      25.00, with no sign or exponent.
     `expires_in_seconds`: How many seconds it lives.
     `monitoring_seconds`: For how many seconds after its end a Payment's escrow is watched.
     `underpayment_tolerance_bps`: How much may be missing, in hundredths of a percent.
@@ -850,20 +850,20 @@ def vaults_replace_policy(
     version: int | UnsetType | None = UNSET,
     idempotency_key: str | None = None,
 ) -> Call[Policy]:
-    """Replace a vault's policy as a whole; absent is no limit. Needs `v2:vaults`. The whole
-    policy: what is absent or null is no limit, and an empty list allows nothing. `status`
-    must be said: whoever changes a limit shall not set a paused vault free unawares.
-    `version` is the one that was read and shall be replaced; another by now is a
-    conflict.
+    """Replace a vault's policy as a whole; an absent field means no limit. Needs
+    `v2:vaults`. The whole policy: an absent field or null means no limit, and an empty
+    list allows nothing. `status` is required, so that a change of a limit does not resume
+    a paused vault by accident. `version` is the version that you read and replace; a
+    version that is not current is a conflict.
 
     `status`: Whether the vault may pay at all.
-    `per_payment_limit`: The most for one Payment, as a decimal string; null is no limit. A
+    `per_payment_limit`: The maximum for one Payment, as a decimal string; null means no limit.
+      A decimal string such as 25.00, with no sign or exponent.
+    `daily_limit`: The maximum for a UTC day, as a decimal string; null means no limit. A
       decimal string such as 25.00, with no sign or exponent.
-    `daily_limit`: The most for a UTC day, as a decimal string; null is no limit. A decimal
-      string such as 25.00, with no sign or exponent.
-    `allowed_chains`: The chains that it may pay on; null is any.
-    `allowed_assets`: The assets that it may pay; null is any.
-    `allowed_destinations`: Who may be paid; null is anybody.
+    `allowed_chains`: The chains that it may pay on; null means any chain.
+    `allowed_assets`: The assets that it may pay; null means any asset.
+    `allowed_destinations`: Who may be paid; null means anyone.
     `version`: The version that was read and is to be replaced.
     """
     return Call(
@@ -1481,7 +1481,7 @@ def webhooks_create(
 
     `url`: Where deliveries are sent.
     `description`: Your own text about it.
-    `subscribed_events`: The names of the events that it wants; empty is every one.
+    `subscribed_events`: The names of the events to send; an empty list means every event.
     """
     return Call(
         operation="createWebhook",
@@ -1534,10 +1534,10 @@ def webhooks_change(
     idempotency_key: str | None = None,
 ) -> Call[OneEndpoint]:
     """Change an endpoint's description, subscriptions or status. Needs `v2:webhooks`,
-    `v2:console`. What is absent stays; a description of null is taken away.
+    `v2:console`. An absent field stays as it is; a null description removes it.
 
     `description`: Your own text about it; null clears it.
-    `subscribed_events`: The names of the events that it wants; empty is every one.
+    `subscribed_events`: The names of the events to send; an empty list means every event.
     `status`: The state that it is to have.
     """
     return Call(

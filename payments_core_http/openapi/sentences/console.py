@@ -27,7 +27,7 @@ BY_NAME: Mapping[str, str] = {
     "responseStatus": "The HTTP status of the last attempt; null where there was no answer.",
     "signingSecret": "What signs the endpoint's deliveries; told at creation and rotation only.",
     "since": "From when on events are sent again.",
-    "subscribedEvents": "The names of the events that it wants; empty is every one.",
+    "subscribedEvents": "The names of the events to send; an empty list means every event.",
     "url": "Where deliveries are sent.",
     "webhookEndpoint": "The endpoint.",
     "webhookEndpointId": "The endpoint's id.",

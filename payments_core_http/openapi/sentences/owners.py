@@ -59,9 +59,9 @@ BY_OWNER: Mapping[str, Mapping[str, str]] = {
     "AddressOwnerAnswer": {"data": "The account that the address is linked to."},
     "AllowedWallet": {
         "address": "The address that may be paid.",
-        "chainId": "The chain on which it may be paid; null is any.",
+        "chainId": "The chain on which it may be paid; null means any chain.",
     },
-    "ArmedFailure": {"chainId": "The chain that is to fail; null is any."},
+    "ArmedFailure": {"chainId": "The chain that is to fail; null means any chain."},
     "BankAccount": {
         "address": "Where the holder lives or has its seat.",
         "reason": "Why the bank refuses it; null unless it does.",
@@ -80,7 +80,7 @@ BY_OWNER: Mapping[str, Mapping[str, str]] = {
         "type": "A transfer, or a micro-deposit, which is never credited.",
     },
     "BankDepositInput": {"outcome": "What the bank makes of the transfer."},
-    "Branding": {"name": "Your name on the page; null is the page's own."},
+    "Branding": {"name": "Your name on the page; null means that no name is shown."},
     "BrandingInput": {"name": "Your name on the page."},
     "CapabilityActivation": {"reason": "Why it was refused; null unless it was."},
     "Chain": {"chainId": "The number of the simulated chain."},
@@ -205,9 +205,9 @@ BY_OWNER: Mapping[str, Mapping[str, str]] = {
     "PaymentSettings": {
         "allowedDestinations": "The addresses that public Payments may pay.",
         "allowedMethods": "The methods that payers may use.",
-        "assets": "The assets that Payments may be in; null is any.",
+        "assets": "The assets that Payments may be in; null means any asset.",
         "cancelUrl": "Where payers who turn back are sent, unless a Payment says otherwise.",
-        "chains": "The chains that Payments may be on; null is any.",
+        "chains": "The chains that Payments may be on; null means any chain.",
         "createdAt": "When they were first set; null until then.",
         "expiresInSeconds": "How many seconds a Payment lives, unless it says otherwise.",
         "feeBps": "The fee of new Payments, in hundredths of a percent.",

@@ -58,11 +58,11 @@ class Branding:
 
 @frozen_body
 class ReplacePaymentSettings:
-    """The whole settings: what is absent goes back to its default, and null is no limit.
+    """The whole settings: an absent field returns to its default, and null means no limit.
 
-    `enabled` must be said. `version` is the one that was read and shall be replaced, 0 where they
-    were never set; another by now is a conflict. `createdAt` and `updatedAt` are not looked at:
-    what was read can be sent back.
+    `enabled` is required. `version` is the version that you read and replace, 0 if they were
+    never set; a version that is not current is a conflict. `createdAt` and `updatedAt` are
+    ignored, so that you can send back what you read.
     """
 
     enabled: bool

@@ -31,7 +31,7 @@ class BrandingView:
 @frozen_view
 class PaymentSettingsView:
     """The settings of an environment. `version` is 0, and the times are null, until they are first
-    set; null is no limit."""
+    set; a null limit means no limit."""
 
     enabled: bool
     allowedOrigins: tuple[str, ...]

@@ -41,10 +41,10 @@ class AllowedAccount:
 
 @frozen_body
 class ReplacePolicy:
-    """The whole policy: what is absent or null is no limit, and an empty list allows nothing.
+    """The whole policy: an absent field or null means no limit, and an empty list allows nothing.
 
-    `status` must be said: whoever changes a limit shall not set a paused vault free unawares.
-    `version` is the one that was read and shall be replaced; another by now is a conflict.
+    `status` is required, so that a change of a limit does not resume a paused vault by accident.
+    `version` is the version that you read and replace; a version that is not current is a conflict.
     """
 
     status: Literal["active", "paused"]

@@ -36,7 +36,7 @@ VAULTS = (
         "PUT", "/v2/accounts/{accountId}/vaults/{vaultId}/policy", vaults.replace_policy,
         needs=VAULTS_KEY, body=bodies.ReplacePolicy, errors=(NotFound, errors.ResourceConflict),
         answers=views.PolicyView,
-        summary="Replace a vault's policy as a whole; absent is no limit.",
+        summary="Replace a vault's policy as a whole; an absent field means no limit.",
     ),
     Route(
         "GET", "/v2/accounts/{accountId}/vaults/{vaultId}/yield-settings",

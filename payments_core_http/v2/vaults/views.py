@@ -38,7 +38,7 @@ class VaultDetailsView:
 
 @frozen_view
 class AllowedWalletView:
-    """An address that may be paid; a `chainId` of null is any chain."""
+    """An address that may be paid; a null `chainId` means any chain."""
 
     type: Literal["wallet"]
     address: str | None
@@ -55,7 +55,7 @@ class AllowedAccountView:
 
 @frozen_view
 class PolicyView:
-    """What a vault may be used for, in one version; null is no limit."""
+    """What a vault may be used for, in one version; null means no limit."""
 
     id: str
     policyId: str

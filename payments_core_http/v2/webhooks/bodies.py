@@ -33,7 +33,7 @@ class RotateWebhookSecret:
 
 @frozen_body
 class ChangeWebhook:
-    """What is absent stays; a description of null is taken away."""
+    """An absent field stays as it is; a null description removes it."""
 
     description: EndpointDescription | UnsetType | None = UNSET
     subscribedEvents: EventNames | UnsetType = UNSET
