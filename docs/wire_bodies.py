@@ -68,7 +68,7 @@ def refusal(kind: Any) -> Iterator[str]:
     """What the class refuses beside its fields' own rules."""
     if hasattr(kind, "faults"):
         text = " ".join((kind.faults.__doc__ or "").split())
-        yield f"Refused too: {text[:1].lower()}{text[1:]}"
+        yield f"Also refused: {text[:1].lower()}{text[1:]}"
 
 
 def rows_of(kind: Any, above: str = "", only: str = "") -> Iterator[Row]:

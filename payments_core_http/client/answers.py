@@ -12,7 +12,7 @@ from payments_core_http.client.structs import Answer, Known, Page
 
 
 class Dedupe(Answer, frozen=True, kw_only=True):
-    """The headers by which a receiver knows what it has seen."""
+    """The headers by which a receiver detects duplicates."""
 
     delivery_retry_header: str
     """The header that is the same in every retry of a delivery."""
@@ -26,7 +26,7 @@ class DeliveryPolicy(Answer, frozen=True, kw_only=True):
     guarantee: Known[Literal["at_least_once"]]
     """How often an event is delivered."""
     max_attempts: int
-    """After how many failed attempts a delivery is abandoned."""
+    """The number of failed attempts after which a delivery is abandoned."""
     local_private_destinations_allowed: bool
     """Whether endpoints may be on this machine; only in a sandbox."""
     dedupe: Dedupe
@@ -48,7 +48,7 @@ class DeploymentCapabilities(Answer, frozen=True, kw_only=True):
 
 
 class PartnerConfig(Answer, frozen=True, kw_only=True):
-    """What a credential is, and what it reaches."""
+    """What a credential is, and what it gives access to."""
 
     app_id: str
     """The app's id."""
@@ -118,7 +118,7 @@ class PaymentSettings(Answer, frozen=True, kw_only=True):
     max_amount: str | None
     """The maximum amount of a Payment; null means no limit."""
     expires_in_seconds: int
-    """How many seconds a Payment lives, unless it says otherwise."""
+    """After how many seconds a Payment expires, unless it sets its own."""
     monitoring_seconds: int
     """For how many seconds after its end a Payment's escrow is watched."""
     underpayment_tolerance_bps: int
@@ -128,13 +128,13 @@ class PaymentSettings(Answer, frozen=True, kw_only=True):
     confirmations: dict[str, int]
     """How many blocks must be on top of a transfer's, by chain."""
     success_url: str | None
-    """Where payers who have paid are sent, unless a Payment says otherwise."""
+    """Where payers who have paid are sent, unless a Payment sets its own URL."""
     cancel_url: str | None
-    """Where payers who turn back are sent, unless a Payment says otherwise."""
+    """Where payers who cancel are sent, unless a Payment sets its own URL."""
     branding: Branding
-    """What the checkout page shows of you."""
+    """Your brand on the checkout page."""
     version: int
-    """The version to send along with a change; 0 until they are set."""
+    """The version to send with a change; 0 until they are set."""
     created_at: datetime | None
     """When they were first set; null until then."""
     updated_at: datetime | None
@@ -142,18 +142,18 @@ class PaymentSettings(Answer, frozen=True, kw_only=True):
 
 
 class CreatedClientSession(Answer, frozen=True, kw_only=True):
-    """A new session; its token is told only here."""
+    """A new session; its token is shown only here."""
 
     client_session_id: str
     """The session's id."""
     client_session_token: str
-    """The token to exchange once for an access token; told only here."""
+    """The token to exchange once for an access token; shown only here."""
     account_id: str
     """The account's id."""
     permissions: list[str]
     """What the client may do."""
     exchange_expires_at: datetime
-    """Until when the session's token can be exchanged."""
+    """When the session's token can no longer be exchanged."""
     expires_at: datetime
     """When the session and its access token end."""
     created_at: datetime
@@ -172,7 +172,7 @@ class ClientSession(Answer, frozen=True, kw_only=True):
     permissions: list[str]
     """What the client may do."""
     exchange_expires_at: datetime
-    """Until when the session's token can be exchanged."""
+    """When the session's token can no longer be exchanged."""
     expires_at: datetime
     """When the session and its access token end."""
     created_at: datetime
@@ -222,7 +222,7 @@ class Wallet(Answer, frozen=True, kw_only=True):
 
 
 class AccountsSettlement(Answer, frozen=True, kw_only=True):
-    """Where an account wants to be paid."""
+    """Where an account is to be paid."""
 
     chain_id: int
     """The number of the chain, such as 8453 for Base."""
@@ -261,7 +261,7 @@ class Account(Answer, frozen=True, kw_only=True):
     wallets: list[Wallet]
     """The account's wallets."""
     settlement: AccountsSettlement | None
-    """Where the account wants to be paid; null without a preference."""
+    """Where the account is to be paid; null without a preference."""
     kyc: Kyc
     """The state of the account's verification."""
     capabilities: dict[
@@ -293,7 +293,7 @@ class Balance(Answer, frozen=True, kw_only=True):
     available_atomic: str
     """What can still be authorized, in the smallest unit: the total less what is reserved."""
     reserved_atomic: str
-    """What authorizations hold that are not final yet, in the smallest unit."""
+    """What authorizations reserve that are not final yet, in the smallest unit."""
     available: str
     """What can still be authorized, as a decimal string."""
 
@@ -313,27 +313,27 @@ class Requirements(Answer, frozen=True, kw_only=True):
     missing: list[str]
     """What is still to be provided."""
     pending: list[str]
-    """What is being looked at."""
+    """What is being reviewed."""
     complete: list[str]
     """What was done."""
 
 
 class Action(Answer, frozen=True, kw_only=True):
     """What supplies a requirement, or removes a reason, which `resolves` names. `method` and
-    `path` are the request to send next; null where the user, the bank or the operator of
-    the deployment acts. `url` is where the user supplies what the bank asks for.
+    `path` are the request to send next; null if the user, the bank or the operator of the
+    deployment acts. `url` is where the user supplies what the bank asks for.
     """
 
     resolves: str
-    """The requirement or reason that the request settles."""
+    """The requirement or reason that the request resolves."""
     description: str
     """What is to be done, and by whom."""
     method: str | None
-    """The method of the request to send; null where it is not yours to act."""
+    """The method of the request to send; null if you cannot act."""
     path: str | None
-    """The path of the request to send; null where it is not yours to act."""
+    """The path of the request to send; null if you cannot act."""
     url: str | None
-    """Where the user supplies what the bank asks for; null where that is not needed."""
+    """Where the user supplies what the bank asks for; null if nothing is needed."""
 
 
 class Capability(Answer, frozen=True, kw_only=True):
@@ -376,15 +376,15 @@ class Challenge(Answer, frozen=True, kw_only=True):
     message: str
     """The text for the wallet to sign."""
     nonce: str
-    """What makes the message one of a kind; Aptos wallets take it beside the message."""
+    """What makes the message unique; Aptos wallets take it beside the message."""
     expires_at: datetime
-    """Until when the signature is taken."""
+    """When the signature is no longer accepted."""
     created_at: datetime
     """When it was created."""
 
 
 class Verification(Answer, frozen=True, kw_only=True):
-    """A verification; the URL is there while the user can still go to it."""
+    """A verification; the URL is present while the user can still use it."""
 
     id: str
     """The resource's id; ids are opaque and never change."""
@@ -395,7 +395,7 @@ class Verification(Answer, frozen=True, kw_only=True):
     status: Known[Literal["not_started", "pending", "approved", "rejected"]]
     """Its state."""
     hosted_url: str | None
-    """The page to send the user to; null where there is nothing left to do there."""
+    """The page to send the user to; null if there is nothing left to do there."""
     created_at: datetime
     """When it was created."""
     updated_at: datetime
@@ -403,8 +403,8 @@ class Verification(Answer, frozen=True, kw_only=True):
 
 
 class CapabilityActivation(Answer, frozen=True, kw_only=True):
-    """A capability that was asked for, what it still waits for, and in `actions` who
-    supplies that, and where.
+    """A requested capability, what it still waits for, and in `actions` who supplies that,
+    and where.
     """
 
     id: str
@@ -418,7 +418,7 @@ class CapabilityActivation(Answer, frozen=True, kw_only=True):
     ]
     """Its state."""
     hosted_url: str | None
-    """The page to send the user to; null where there is nothing left to do there."""
+    """The page to send the user to; null if there is nothing left to do there."""
     reason: str | None
     """Why it was refused; null unless it was."""
     requirements: Requirements
@@ -443,10 +443,10 @@ class PayingWallet(Answer, frozen=True, kw_only=True):
 
 
 class FieldRequirement(Answer, frozen=True, kw_only=True):
-    """A field of a form; a dot in its name stands for an object."""
+    """A field of a form; a dot in its name means a nested object."""
 
     name: str
-    """The field's name; a dot stands for an object."""
+    """The field's name; a dot means a nested object."""
     type: str
     """The field's type."""
     required: bool
@@ -463,13 +463,13 @@ class FieldRequirement(Answer, frozen=True, kw_only=True):
 
 class BankAccountRequirements(Answer, frozen=True, kw_only=True):
     """Whether bank accounts can be added and, if not, why and what removes the reasons; and
-    what a new one takes.
+    the fields of a new one.
     """
 
     eligible: bool
     """Whether one can be added now."""
     reasons: list[str]
-    """Why not; empty where it is possible."""
+    """Why not; empty if it is possible."""
     actions: list[Action]
     """The requests that supply what is missing, or remove a reason."""
     rails: list[Known[Literal["ach", "wire"]]]
@@ -481,7 +481,7 @@ class BankAccountRequirements(Answer, frozen=True, kw_only=True):
 
 
 class BankAddress(Answer, frozen=True, kw_only=True):
-    """Where the holder lives or has its seat."""
+    """The holder's home address or registered office."""
 
     line1: str
     """The first line of the street address."""
@@ -498,12 +498,12 @@ class BankAddress(Answer, frozen=True, kw_only=True):
 
 
 class BankAccount(Answer, frozen=True, kw_only=True):
-    """A bank account. Of its number there are the last four digits."""
+    """A bank account, with the last four digits of its number."""
 
     id: str
     """The resource's id; ids are opaque and never change."""
     bank_account_id: str
-    """The id of the bank account; null where there is none."""
+    """The id of the bank account; null if there is none."""
     account_id: str
     """The account's id."""
     status: Known[Literal["pending", "active", "rejected", "disabled"]]
@@ -517,15 +517,15 @@ class BankAccount(Answer, frozen=True, kw_only=True):
     account_holder_type: Known[Literal["individual", "business"]]
     """Whether the holder is a person or a business."""
     last4: str
-    """The last four digits of the number, which is told nowhere."""
+    """The last four digits of the number; the whole number is never returned."""
     routing_number: str
     """The bank's routing number (ABA)."""
     account_type: Known[Literal["checking", "savings"]]
     """The kind of bank account."""
     bank_name: str | None
-    """The bank's name; null where it is not known."""
+    """The bank's name; null if it is not known."""
     address: BankAddress
-    """Where the holder lives or has its seat."""
+    """The holder's home address or registered office."""
     reason: str | None
     """Why the bank refuses it; null unless it does."""
     created_at: datetime
@@ -535,14 +535,14 @@ class BankAccount(Answer, frozen=True, kw_only=True):
 
 
 class OnrampRequirements(Answer, frozen=True, kw_only=True):
-    """Whether on-ramps can be added and, if not, why and what removes the reasons; and what
-    a new one takes.
+    """Whether on-ramps can be added and, if not, why and what removes the reasons; and the
+    fields of a new one.
     """
 
     eligible: bool
     """Whether one can be added now."""
     reasons: list[str]
-    """Why not; empty where it is possible."""
+    """Why not; empty if it is possible."""
     actions: list[Action]
     """The requests that supply what is missing, or remove a reason."""
     rails: list[Known[Literal["ach_push", "wire"]]]
@@ -567,7 +567,7 @@ class OnrampDestination(Answer, frozen=True, kw_only=True):
 
 
 class OnrampBankAccount(Answer, frozen=True, kw_only=True):
-    """A reusable on-ramp. Of its number there are the last four digits."""
+    """A reusable on-ramp, with the last four digits of its number."""
 
     id: str
     """The resource's id; ids are opaque and never change."""
@@ -582,9 +582,9 @@ class OnrampBankAccount(Answer, frozen=True, kw_only=True):
     destination: OnrampDestination
     """Where the funds go."""
     bank_name: str | None
-    """The bank's name; null where it is not known."""
+    """The bank's name; null if it is not known."""
     last4: str | None
-    """The last four digits of the number, which is told nowhere."""
+    """The last four digits of the number; the whole number is never returned."""
     reason: str | None
     """Why the bank refuses it; null unless it does."""
     created_at: datetime
@@ -594,7 +594,7 @@ class OnrampBankAccount(Answer, frozen=True, kw_only=True):
 
 
 class DepositInstructions(Answer, frozen=True, kw_only=True):
-    """Where others send money; it never changes. The reference goes on the transfer."""
+    """Where others send money; it never changes. The transfer must carry the reference."""
 
     bank_name: str
     """The bank's name."""
@@ -615,7 +615,7 @@ class DepositInstructions(Answer, frozen=True, kw_only=True):
 
 
 class BankTransaction(Answer, frozen=True, kw_only=True):
-    """A bank transfer to an on-ramp, and how far its money has come. `amount` is in dollars;
+    """A bank transfer to an on-ramp, and the state of its money. `amount` is in dollars;
     `amountAtomic` of the asset is credited for it. A `micro_deposit` is never credited.
     """
 
@@ -634,7 +634,7 @@ class BankTransaction(Answer, frozen=True, kw_only=True):
     ]
     """Its state."""
     status_version: int
-    """Rises by one at each change of `status`: the higher one is the newer."""
+    """Rises by one at each change of `status`; a higher version is newer."""
     rail: Known[Literal["ach_push", "wire"]]
     """The way that the bank's money goes."""
     currency: Known[Literal["usd"]]
@@ -648,13 +648,13 @@ class BankTransaction(Answer, frozen=True, kw_only=True):
     transaction_hash: str | None
     """The transaction that credits the stablecoins; null until there is one."""
     sender_name: str | None
-    """Who sent the money, as the bank has it; null where it does not say."""
+    """Who sent the money, according to the bank; null if the bank does not say."""
     reference: str | None
-    """What the sender wrote on the transfer; null without a text."""
+    """The sender's text on the transfer; null without one."""
     reason: str | None
-    """Why; null where no reason was given."""
+    """The reason; null without one."""
     expected_at: datetime | None
-    """When the money is expected; null where that is not known."""
+    """When the money is expected; null if that is not known."""
     received_at: datetime | None
     """When the money arrived; null until then."""
     submitted_at: datetime | None
@@ -670,7 +670,7 @@ class BankTransaction(Answer, frozen=True, kw_only=True):
 
 
 class VaultDetails(Answer, frozen=True, kw_only=True):
-    """A vault on one chain, whose it is, and which policy governs it."""
+    """A vault on one chain, its account, and the policy that governs it."""
 
     id: str
     """The resource's id; ids are opaque and never change."""
@@ -755,7 +755,7 @@ class YieldSettings(Answer, frozen=True, kw_only=True):
 
 
 class Mandate(Answer, frozen=True, kw_only=True):
-    """A standing approval; `remainingAtomic` is of the present period."""
+    """A standing approval; `remainingAtomic` is of the current period."""
 
     id: str
     """The resource's id; ids are opaque and never change."""
@@ -774,9 +774,9 @@ class Mandate(Answer, frozen=True, kw_only=True):
     amount_per_period_atomic: str
     """The same in the asset's smallest unit."""
     period: Known[Literal["day", "week", "month"]]
-    """How often the approval begins anew."""
+    """How often the approval renews."""
     remaining_atomic: str
-    """What is left of the present period, in the smallest unit."""
+    """What is left in the current period, in the smallest unit."""
     status: str
     """Its state."""
     reference: str | None
@@ -784,7 +784,7 @@ class Mandate(Answer, frozen=True, kw_only=True):
     metadata: dict[str, Any] | None
     """Your own data, as you sent it."""
     expires_at: datetime | None
-    """When the approval ends; null where it does not."""
+    """When the approval ends; null if it does not end."""
     created_at: datetime
     """When it was created."""
     updated_at: datetime
@@ -811,7 +811,7 @@ class DepositAddress(Answer, frozen=True, kw_only=True):
 
 
 class Deposit(Answer, frozen=True, kw_only=True):
-    """A transfer to a deposit address, and how far it has come."""
+    """A transfer to a deposit address, and its state."""
 
     id: str
     """The resource's id; ids are opaque and never change."""
@@ -826,7 +826,7 @@ class Deposit(Answer, frozen=True, kw_only=True):
     asset_symbol: str
     """The asset's symbol, such as `USDC`."""
     amount: str
-    """How much came, as a decimal string."""
+    """How much arrived, as a decimal string."""
     amount_atomic: str
     """The amount in the asset's smallest unit, as a digit string."""
     status: Known[Literal["confirmed", "detected", "failed", "settled"]]
@@ -844,20 +844,18 @@ class Deposit(Answer, frozen=True, kw_only=True):
 
 
 class Check(Answer, frozen=True, kw_only=True):
-    """An account's newest deposits after a look at the chain."""
+    """An account's newest deposits after a check of the chain."""
 
     account_id: str
     """The account's id."""
     checked_at: datetime
-    """When the chain was looked at."""
+    """When the chain was read."""
     deposits: list[Deposit]
     """The newest deposits."""
 
 
 class Fees(Answer, frozen=True, kw_only=True):
-    """What the recipient pays, frozen at creation; the amount is what the release keeps
-    back.
-    """
+    """The fees that the recipient pays, fixed at creation; the release withholds the amount."""
 
     fee_bps: int
     """The fee in hundredths of a percent of what is released."""
@@ -885,28 +883,28 @@ class Source(Answer, frozen=True, kw_only=True):
     mandate_id: str | None
     """The mandate; null without one."""
     policy_version: int | None
-    """The version of the vault's policy that allowed it; null until one has."""
+    """The version of the vault's policy that allowed it; null until then."""
 
 
 class Destination(Answer, frozen=True, kw_only=True):
-    """Who is paid. The address of a bank account is the off-ramp address."""
+    """Who is paid. For a bank account, the address is the off-ramp address."""
 
     type: Known[Literal["account", "payment_address", "wallet", "bank_account"]]
     """Its kind."""
     account_id: str | None
-    """The account that is paid; null where none is."""
+    """The account that is paid; null if no account is paid."""
     external_user_id: str | None
     """Your own id of that account's user; null without an account."""
     payment_address: str | None
-    """The payment address that was named; null unless one was."""
+    """The payment address that was named; null without one."""
     address: str
-    """The address that is paid; of a bank account, the off-ramp address."""
+    """The address that is paid; for a bank account, the off-ramp address."""
     bank_account_id: str | None
-    """The id of the bank account; null where there is none."""
+    """The id of the bank account; null if there is none."""
     rail: Known[Literal["ach", "wire"]] | None
     """The way that the bank's money goes."""
     ach_reference: str | None
-    """What the recipient's statement says of an ACH payment."""
+    """The text on the recipient's statement for an ACH payment."""
     wire_message: str | None
     """The message of a wire."""
 
@@ -921,7 +919,7 @@ class Escrow(Answer, frozen=True, kw_only=True):
 
 
 class Submission(Answer, frozen=True, kw_only=True):
-    """A transaction that the payer says to have sent; its receipts say whether it has."""
+    """A transaction that the payer says it has sent; the receipts show whether it did."""
 
     chain_id: int
     """The number of the chain, such as 8453 for Base."""
@@ -982,8 +980,8 @@ class VaultExecutionOrTransferExecution(Answer, frozen=True, kw_only=True):
 
 
 class Receipt(Answer, frozen=True, kw_only=True):
-    """A transfer to the escrow and what became of it. `optionId` is null for what came by no
-    option.
+    """A transfer to the escrow and its result. `optionId` is null for a transfer that
+    belongs to no option.
     """
 
     id: str
@@ -991,13 +989,13 @@ class Receipt(Answer, frozen=True, kw_only=True):
     payment_id: str
     """The Payment's id."""
     option_id: str | None
-    """The option's id; null where it belongs to none."""
+    """The option's id; null without one."""
     chain_id: int
     """The number of the chain, such as 8453 for Base."""
     transaction_hash: str
     """The hash of the transaction on the chain; null until there is one."""
     log_index: int
-    """The place of the transfer's log in its block."""
+    """The index of the transfer's log in its block."""
     token_address: str
     """The address of the asset's contract on the chain."""
     from_: str
@@ -1050,13 +1048,13 @@ class OptionOrDirectOption(Answer, frozen=True, kw_only=True):
     selection_status: Known[Literal["selected", "superseded"]] | None
     """Whether it is selected or superseded; null until it is selected."""
     required_amount_atomic: str
-    """What the option is to bring, in the smallest unit."""
+    """The amount that the option is to deliver, in the smallest unit."""
     paid_amount_atomic: str
     """What was received by this option, in the smallest unit."""
     remaining_amount_atomic: str
     """What is still to be received, in the smallest unit."""
     is_terminal: bool
-    """Whether `status` will not change any more."""
+    """Whether `status` is final."""
     confirmation_mode: Known[Literal["provider_webhook", "chain"]]
     transaction_submissions: list[str | Submission]
     source_amount: ChainAmount
@@ -1066,7 +1064,7 @@ class OptionOrDirectOption(Answer, frozen=True, kw_only=True):
     payer_amount: TokenAmount
     """What the payer pays."""
     recipient_amount: TokenAmount
-    """What is meant for the recipient."""
+    """The amount for the recipient."""
     provider_fee: TokenAmount
     """What the method's provider charges."""
     execution: VaultExecutionOrTransferExecution | None
@@ -1079,13 +1077,13 @@ class OptionOrDirectOption(Answer, frozen=True, kw_only=True):
     action_expires_at: datetime | None
     """When the one-time action expires; null without one."""
     quote_expires_at: datetime | None
-    """When its terms expire; null where they do not."""
+    """When its terms expire; null if they do not expire."""
     order_expires_at: datetime | None
     """When a provider's order expires; null without one."""
     receipts: list[Receipt]
     """The transfers that were seen at the escrow."""
     payer_address: str | None = None
-    """The address that the payer says to pay from; null if it says none."""
+    """The address that the payer says it pays from; null without one."""
     created_at: datetime | None = None
     """When it was created."""
     updated_at: datetime | None = None
@@ -1123,7 +1121,7 @@ class FundingOperation(Answer, frozen=True, kw_only=True):
     confirmed_at: datetime | None
     """When the transfer was final on the chain; null until then."""
     expires_at: datetime | None
-    """When the one-time action expires; null where it does not."""
+    """When the one-time action expires; null if it does not expire."""
 
 
 class PaymentOptionEntry(Answer, frozen=True, kw_only=True):
@@ -1143,12 +1141,12 @@ class RefundFailure(Answer, frozen=True, kw_only=True):
     """Why a refund failed."""
 
     reason: str
-    """What has failed."""
+    """Why it failed."""
 
 
 class Refund(Answer, frozen=True, kw_only=True):
     """One transfer back: from the escrow or from the recipient's vault. The off-ramp
-    address, from which what a bank did not pay goes back, is an escrow too.
+    address, from which a payout that the bank did not pay goes back, is an escrow too.
     """
 
     id: str
@@ -1170,13 +1168,13 @@ class Refund(Answer, frozen=True, kw_only=True):
     destination: str
     """The address that gets it."""
     reason: str | None
-    """Why; null where no reason was given."""
+    """The reason; null without one."""
     purpose: Known[Literal["refund", "reconcile_refund", "refund_excess"]]
-    """What it was made for: a refund asked for, or a decision of a reconciliation."""
+    """What it was made for: a requested refund, or a decision of a reconciliation."""
     status: Known[Literal["created", "failed", "submitted", "succeeded"]]
     """Its state."""
     status_version: int
-    """Rises by one at each change of `status`: the higher one is the newer."""
+    """Rises by one at each change of `status`; a higher version is newer."""
     transaction_hash: str | None
     """The hash of the transaction on the chain; null until there is one."""
     failure: RefundFailure | None
@@ -1190,10 +1188,10 @@ class Refund(Answer, frozen=True, kw_only=True):
 
 
 class PayoutFailure(Answer, frozen=True, kw_only=True):
-    """Why the bank did not pay: its own word, or what became of the transfer to it."""
+    """Why the bank did not pay: its own reason, or why the transfer to it failed."""
 
     reason: str
-    """The bank's own word, or what became of the transfer to it."""
+    """The bank's reason, or why the transfer to the bank failed."""
 
 
 class Payout(Answer, frozen=True, kw_only=True):
@@ -1205,7 +1203,7 @@ class Payout(Answer, frozen=True, kw_only=True):
     status: Known[Literal["cancelled", "created", "failed", "returned", "settled", "submitted"]]
     """Its state."""
     attempt: int
-    """Which payout of the Payment it is; each retry is another."""
+    """The number of this payout of the Payment; each retry is a new payout."""
     bank_account_id: str
     """The bank account that is paid."""
     rail: Known[Literal["ach", "wire"]]
@@ -1219,7 +1217,7 @@ class Payout(Answer, frozen=True, kw_only=True):
     settles_on: str | None
     """The rail's settlement date; expected, until it has settled."""
     return_code: str | None
-    """The bank's code for the return, such as R01; null unless it was returned."""
+    """The bank's code for the return, for example R01; null unless it was returned."""
     failure: PayoutFailure | None
     """Why it failed; null unless it did."""
     submitted_at: datetime | None
@@ -1248,13 +1246,13 @@ class NotedReconciliation(Answer, frozen=True, kw_only=True):
             ]
         ]
     ]
-    """What was out of the ordinary; labels add up and are never lost."""
+    """The exceptions that occurred; labels are added and never removed."""
     resolution: (
         Known[Literal["accept", "refund", "refund_excess", "retry_execution", "write_off"]] | None
     )
-    """How it was settled; null until then."""
+    """How it was resolved; null until then."""
     resolved_at: datetime | None
-    """When it was settled; null until then."""
+    """When it was resolved; null until then."""
     note: str | None
     """The note of the last decision; null without one."""
 
@@ -1281,25 +1279,25 @@ class Timeline(Answer, frozen=True, kw_only=True):
     at: datetime
     """When it began."""
     reason: str | None
-    """Why it is there again, or a decision's note; null without one."""
+    """Why the state recurred, or a decision's note; null without one."""
 
 
 class Failure(Answer, frozen=True, kw_only=True):
     """Why the execution failed."""
 
     reason: str
-    """What has failed."""
+    """Why it failed."""
 
 
 class CreatedPayment(Answer, frozen=True, kw_only=True):
-    """A new receive Payment, with the secret that is told at creation and its replay only."""
+    """A new receive Payment, with the secret that is shown only at creation and its replay."""
 
     id: str
     """The resource's id; ids are opaque and never change."""
     payment_id: str
     """The Payment's id."""
     intent: Known[Literal["receive", "send", "collect"]]
-    """Which way the money goes: `receive`, `send` or `collect`."""
+    """The direction of the money: `receive`, `send` or `collect`."""
     status: Known[
         Literal[
             "accepted",
@@ -1315,17 +1313,17 @@ class CreatedPayment(Answer, frozen=True, kw_only=True):
             "succeeded",
         ]
     ]
-    """Its state, as the table of state machines has it."""
+    """Its state, as listed in the table of state machines."""
     status_version: int
-    """Rises by one at each change of `status`: the higher one is the newer."""
+    """Rises by one at each change of `status`; a higher version is newer."""
     account_id: str | None
-    """The recipient's account; null where a wallet or a bank account is paid."""
+    """The recipient's account; null if a wallet or a bank account is paid."""
     external_user_id: str | None
-    """Your own id of the recipient's user; null where no account is paid."""
+    """Your own id of the recipient's user; null if no account is paid."""
     amount: str
-    """What the Payment is for, as a decimal string in whole units of the asset."""
+    """The Payment's amount, as a decimal string in whole units of the asset."""
     amount_atomic: str
-    """What the Payment is for, in the asset's smallest unit."""
+    """The Payment's amount, in the asset's smallest unit."""
     asset_symbol: str
     """The asset's symbol, such as `USDC`."""
     decimals: int
@@ -1339,29 +1337,29 @@ class CreatedPayment(Answer, frozen=True, kw_only=True):
     remaining_amount_atomic: str
     """What is still to be received, in the smallest unit."""
     excess_amount_atomic: str
-    """What was received beyond the amount and has not gone back, in the smallest unit."""
+    """What was received beyond the amount and has not been refunded, in the smallest unit."""
     settled_amount_atomic: str
-    """What the recipient has got, after the fee, in the smallest unit."""
+    """What the recipient has received, after the fee, in the smallest unit."""
     refunded_amount_atomic: str
-    """What has finally gone back, in the smallest unit."""
+    """The sum of final refunds, in the smallest unit."""
     returned_amount_atomic: str
-    """What whoever was paid from a vault has sent back, in the smallest unit."""
+    """What the recipient of a payment from a vault has sent back, in the smallest unit."""
     fees: Fees
-    """What the recipient pays, frozen at creation."""
+    """The fees that the recipient pays, fixed at creation."""
     source: Source | None
-    """The vault that pays; null unless one was named."""
+    """The vault that pays; null without one."""
     destination: Destination
     """Where the funds go."""
     escrow: Escrow | None
     """Where its funds are received; null for a send, which has no escrow."""
     release_transaction_hash: str | None
-    """The transaction that pays the recipient, from its first offer to a node on."""
+    """The transaction that pays the recipient, from its first broadcast on."""
     allowed_methods: list[Known[Literal["vault", "direct", "routing", "hosted_onramp"]]]
-    """The methods that may pay it; empty where nobody can choose one."""
+    """The methods that may pay it; empty if the payer cannot choose one."""
     selected_option_id: str | None
     """The option that the payer has selected; null without one."""
     options: list[PaymentOptionEntry]
-    """The ways in which the payer has begun to pay."""
+    """The options by which the payer has begun to pay."""
     receipts: list[Receipt]
     """The transfers that were seen at the escrow."""
     refunds: list[Refund]
@@ -1369,9 +1367,9 @@ class CreatedPayment(Answer, frozen=True, kw_only=True):
     payout: Payout | None
     """What the bank pays; null unless the destination is a bank account."""
     reconciliation: NotedReconciliation
-    """What is out of the ordinary, and whether it was settled."""
+    """The exceptions, and whether they were resolved."""
     session_id: str | None
-    """The id of its session, for disputes; null unless it receives."""
+    """The id of its session, for disputes; null unless it is a receive Payment."""
     timeline: list[Timeline]
     """Its states in order, each with its time."""
     failure: Failure | None
@@ -1385,19 +1383,19 @@ class CreatedPayment(Answer, frozen=True, kw_only=True):
     api_version: str
     """The dated contract under which it was made; it does not change."""
     payment_url: str | None
-    """The link to the hosted checkout page, for the payer; null where there is none."""
+    """The link to the hosted checkout page, for the payer; null if there is none."""
     success_url: str | None
     """Where the checkout page sends a payer who has paid."""
     cancel_url: str | None
-    """Where the checkout page sends a payer who turns back."""
+    """Where the checkout page sends a payer who cancels."""
     created_by: Known[Literal["server", "client", "public"]] | None
     """Who created it: your backend, a client token, or public checkout. Null for Payments
-that are older than the field.
+that are older than this field.
 """
     expires_at: datetime | None
-    """Until when it can be paid; null for a send."""
+    """When it can no longer be paid; null for a send."""
     monitoring_expires_at: datetime | None
-    """Until when transfers to the escrow are watched for; null for a send."""
+    """When the escrow is no longer watched for transfers; null for a send."""
     succeeded_at: datetime | None
     """When it succeeded; null until then."""
     cancelled_at: datetime | None
@@ -1411,8 +1409,8 @@ that are older than the field.
 
 
 class Payment(Answer, frozen=True, kw_only=True):
-    """A Payment, whole. A send has no escrow and no time limit; only those that receive have
-    a session and a checkout link.
+    """A Payment with all its fields. A send has no escrow and no time limit; only a receive
+    Payment has a session and a checkout link.
     """
 
     id: str
@@ -1420,7 +1418,7 @@ class Payment(Answer, frozen=True, kw_only=True):
     payment_id: str
     """The Payment's id."""
     intent: Known[Literal["receive", "send", "collect"]]
-    """Which way the money goes: `receive`, `send` or `collect`."""
+    """The direction of the money: `receive`, `send` or `collect`."""
     status: Known[
         Literal[
             "accepted",
@@ -1436,17 +1434,17 @@ class Payment(Answer, frozen=True, kw_only=True):
             "succeeded",
         ]
     ]
-    """Its state, as the table of state machines has it."""
+    """Its state, as listed in the table of state machines."""
     status_version: int
-    """Rises by one at each change of `status`: the higher one is the newer."""
+    """Rises by one at each change of `status`; a higher version is newer."""
     account_id: str | None
-    """The recipient's account; null where a wallet or a bank account is paid."""
+    """The recipient's account; null if a wallet or a bank account is paid."""
     external_user_id: str | None
-    """Your own id of the recipient's user; null where no account is paid."""
+    """Your own id of the recipient's user; null if no account is paid."""
     amount: str
-    """What the Payment is for, as a decimal string in whole units of the asset."""
+    """The Payment's amount, as a decimal string in whole units of the asset."""
     amount_atomic: str
-    """What the Payment is for, in the asset's smallest unit."""
+    """The Payment's amount, in the asset's smallest unit."""
     asset_symbol: str
     """The asset's symbol, such as `USDC`."""
     decimals: int
@@ -1460,29 +1458,29 @@ class Payment(Answer, frozen=True, kw_only=True):
     remaining_amount_atomic: str
     """What is still to be received, in the smallest unit."""
     excess_amount_atomic: str
-    """What was received beyond the amount and has not gone back, in the smallest unit."""
+    """What was received beyond the amount and has not been refunded, in the smallest unit."""
     settled_amount_atomic: str
-    """What the recipient has got, after the fee, in the smallest unit."""
+    """What the recipient has received, after the fee, in the smallest unit."""
     refunded_amount_atomic: str
-    """What has finally gone back, in the smallest unit."""
+    """The sum of final refunds, in the smallest unit."""
     returned_amount_atomic: str
-    """What whoever was paid from a vault has sent back, in the smallest unit."""
+    """What the recipient of a payment from a vault has sent back, in the smallest unit."""
     fees: Fees
-    """What the recipient pays, frozen at creation."""
+    """The fees that the recipient pays, fixed at creation."""
     source: Source | None
-    """The vault that pays; null unless one was named."""
+    """The vault that pays; null without one."""
     destination: Destination
     """Where the funds go."""
     escrow: Escrow | None
     """Where its funds are received; null for a send, which has no escrow."""
     release_transaction_hash: str | None
-    """The transaction that pays the recipient, from its first offer to a node on."""
+    """The transaction that pays the recipient, from its first broadcast on."""
     allowed_methods: list[Known[Literal["vault", "direct", "routing", "hosted_onramp"]]]
-    """The methods that may pay it; empty where nobody can choose one."""
+    """The methods that may pay it; empty if the payer cannot choose one."""
     selected_option_id: str | None
     """The option that the payer has selected; null without one."""
     options: list[PaymentOptionEntry]
-    """The ways in which the payer has begun to pay."""
+    """The options by which the payer has begun to pay."""
     receipts: list[Receipt]
     """The transfers that were seen at the escrow."""
     refunds: list[Refund]
@@ -1490,9 +1488,9 @@ class Payment(Answer, frozen=True, kw_only=True):
     payout: Payout | None
     """What the bank pays; null unless the destination is a bank account."""
     reconciliation: NotedReconciliation
-    """What is out of the ordinary, and whether it was settled."""
+    """The exceptions, and whether they were resolved."""
     session_id: str | None
-    """The id of its session, for disputes; null unless it receives."""
+    """The id of its session, for disputes; null unless it is a receive Payment."""
     timeline: list[Timeline]
     """Its states in order, each with its time."""
     failure: Failure | None
@@ -1506,19 +1504,19 @@ class Payment(Answer, frozen=True, kw_only=True):
     api_version: str
     """The dated contract under which it was made; it does not change."""
     payment_url: str | None
-    """The link to the hosted checkout page, for the payer; null where there is none."""
+    """The link to the hosted checkout page, for the payer; null if there is none."""
     success_url: str | None
     """Where the checkout page sends a payer who has paid."""
     cancel_url: str | None
-    """Where the checkout page sends a payer who turns back."""
+    """Where the checkout page sends a payer who cancels."""
     created_by: Known[Literal["server", "client", "public"]] | None
     """Who created it: your backend, a client token, or public checkout. Null for Payments
-that are older than the field.
+that are older than this field.
 """
     expires_at: datetime | None
-    """Until when it can be paid; null for a send."""
+    """When it can no longer be paid; null for a send."""
     monitoring_expires_at: datetime | None
-    """Until when transfers to the escrow are watched for; null for a send."""
+    """When the escrow is no longer watched for transfers; null for a send."""
     succeeded_at: datetime | None
     """When it succeeded; null until then."""
     cancelled_at: datetime | None
@@ -1530,7 +1528,7 @@ that are older than the field.
 
 
 class Entry(Answer, frozen=True, kw_only=True):
-    """One movement of a Payment's money: what each account gained, or lost with a minus."""
+    """One movement of a Payment's money: the change of each account, negative for a debit."""
 
     number: int
     """Its number in the journal, from 1."""
@@ -1553,7 +1551,7 @@ class Entry(Answer, frozen=True, kw_only=True):
     subject: str
     """The id of the receipt, transfer, refund or payout that moved the money."""
     postings: dict[str, str]
-    """What each account gained, or with a minus lost, in the smallest unit; they add up to
+    """The change of each account, in the smallest unit; negative for a debit. They add up to
 zero.
 """
     created_at: datetime
@@ -1561,7 +1559,7 @@ zero.
 
 
 class Journal(Answer, frozen=True, kw_only=True):
-    """Where a Payment's money is, and how it came there. The balances add up to zero."""
+    """Where a Payment's money is, and how it got there. The balances add up to zero."""
 
     balances: dict[str, str]
     """What each account holds, in the smallest unit; they add up to zero."""
@@ -1573,12 +1571,12 @@ class Receipts(Page[Receipt], frozen=True, kw_only=True):
     """What a Payment received, and where its money is."""
 
     journal: Journal
-    """Where the Payment's money is, and how it came there."""
+    """Where the Payment's money is, and how it got there."""
 
 
 class CreatedRefund(Answer, frozen=True, kw_only=True):
     """A new refund; `refunds` lists all that the request made, this one first. There are
-    several where the funds came from several senders and no destination was named.
+    several if the funds came from several senders and no destination was named.
     """
 
     id: str
@@ -1600,13 +1598,13 @@ class CreatedRefund(Answer, frozen=True, kw_only=True):
     destination: str
     """The address that gets it."""
     reason: str | None
-    """Why; null where no reason was given."""
+    """The reason; null without one."""
     purpose: Known[Literal["refund", "reconcile_refund", "refund_excess"]]
-    """What it was made for: a refund asked for, or a decision of a reconciliation."""
+    """What it was made for: a requested refund, or a decision of a reconciliation."""
     status: Known[Literal["created", "failed", "submitted", "succeeded"]]
     """Its state."""
     status_version: int
-    """Rises by one at each change of `status`: the higher one is the newer."""
+    """Rises by one at each change of `status`; a higher version is newer."""
     transaction_hash: str | None
     """The hash of the transaction on the chain; null until there is one."""
     failure: RefundFailure | None
@@ -1622,26 +1620,26 @@ class CreatedRefund(Answer, frozen=True, kw_only=True):
 
 
 class Dispute(Answer, frozen=True, kw_only=True):
-    """A dispute; what belongs to its end is null until then."""
+    """A dispute; the fields of its resolution are null until then."""
 
     status: Known[Literal["flagged", "resolved"]]
     """Its state."""
     reason: str
     """What is disputed."""
     description: str | None
-    """The text of whoever flagged it; null without one."""
+    """The text of the person who flagged it; null without one."""
     created_at: datetime
     """When it was created."""
     resolution: Known[Literal["won", "lost", "withdrawn"]] | None
-    """How it was settled; null until then."""
+    """How it was resolved; null until then."""
     note: str | None
-    """The note of whoever resolved it; null without one."""
+    """The note of the person who resolved it; null without one."""
     resolved_at: datetime | None
-    """When it was settled; null until then."""
+    """When it was resolved; null until then."""
 
 
 class Session(Answer, frozen=True, kw_only=True):
-    """A session, whole."""
+    """A session with all its fields."""
 
     object: Known[Literal["session"]]
     """The kind of object."""
@@ -1679,7 +1677,7 @@ class FlaggedDispute(Answer, frozen=True, kw_only=True):
     reason: str
     """What is disputed."""
     description: str | None
-    """The text of whoever flagged it; null without one."""
+    """The text of the person who flagged it; null without one."""
     created_at: datetime
     """When it was created."""
 
@@ -1700,7 +1698,7 @@ class FlaggedSession(Answer, frozen=True, kw_only=True):
 
 
 class Endpoint(Answer, frozen=True, kw_only=True):
-    """A webhook endpoint; its secret is told at creation and rotation only."""
+    """A webhook endpoint; its secret is shown only at creation and rotation."""
 
     id: str
     """The resource's id; ids are opaque and never change."""
@@ -1728,7 +1726,7 @@ class EndpointWithSecret(Answer, frozen=True, kw_only=True):
     webhook_endpoint: Endpoint
     """The endpoint."""
     signing_secret: str
-    """What signs the endpoint's deliveries; told at creation and rotation only."""
+    """Signs the endpoint's deliveries; shown only at creation and rotation."""
 
 
 class EventType(Answer, frozen=True, kw_only=True):
@@ -1755,36 +1753,36 @@ class Endpoints(Page[Endpoint], frozen=True, kw_only=True):
 
 
 class EndpointHealth(Answer, frozen=True, kw_only=True):
-    """What came of the endpoint's newest delivery that has an outcome."""
+    """The outcome of the endpoint's newest delivery that has one."""
 
     status: Known[Literal["unknown", "ok", "failing"]]
-    """Whether that delivery was taken."""
+    """Whether that delivery was accepted."""
     delivery_id: str | None
     """The newest delivery that has an outcome; null without one."""
     failure_reason: str | None
     """Why that delivery failed; null unless it did."""
     checked_at: datetime | None
-    """When that delivery changed last; null where none is known."""
+    """When that delivery last changed; null without one."""
 
 
 class EndpointWithHealth(Answer, frozen=True, kw_only=True):
-    """A webhook endpoint, and whether it takes what it is sent."""
+    """A webhook endpoint, and whether it accepts its deliveries."""
 
     webhook_endpoint: Endpoint
     """The endpoint."""
     health: EndpointHealth
-    """Whether the endpoint takes what it is sent."""
+    """Whether the endpoint accepts its deliveries."""
 
 
 class OneEndpoint(Answer, frozen=True, kw_only=True):
-    """A webhook endpoint, named."""
+    """An answer with one webhook endpoint."""
 
     webhook_endpoint: Endpoint
     """The endpoint."""
 
 
 class TestedEndpoint(Answer, frozen=True, kw_only=True):
-    """The test that is on its way to an endpoint."""
+    """The test event that is queued for an endpoint."""
 
     webhook_id: str
     """The endpoint's id."""
@@ -1797,18 +1795,18 @@ class TestedEndpoint(Answer, frozen=True, kw_only=True):
 
 
 class RecoveringEndpoint(Answer, frozen=True, kw_only=True):
-    """A recovery that is under way."""
+    """A recovery that is in progress."""
 
     webhook_id: str
     """The endpoint's id."""
     since: datetime
-    """From when on events are sent again."""
+    """The time from which events are sent again."""
     status: Known[Literal["recovering"]]
-    """That the recovery is under way."""
+    """That the recovery is in progress."""
 
 
 class Delivery(Answer, frozen=True, kw_only=True):
-    """A delivery; the moments that do not apply are left out, never null."""
+    """A delivery; times that do not apply are absent, never null."""
 
     id: str
     """The resource's id; ids are opaque and never change."""
@@ -1819,21 +1817,21 @@ class Delivery(Answer, frozen=True, kw_only=True):
     event_name: str
     """The event's name."""
     status: Known[Literal["pending", "failed", "delivered", "abandoned"]]
-    """How far it is; `abandoned` is not sent again by itself."""
+    """Its state; an `abandoned` delivery is not sent again by itself."""
     attempts: int
-    """How often it was sent since it was last put back."""
+    """How many times it has been sent since its last replay."""
     response_status: int | None
-    """The HTTP status of the last attempt; null where there was no answer."""
+    """The HTTP status of the last attempt; null if there was no response."""
     request_body: str
     """The exact text that was sent."""
     response_body: str | None
-    """The start of the endpoint's answer; null without one."""
+    """The start of the endpoint's response; null without one."""
     failure_reason: str | None
-    """Why it failed, in a sentence; null where nothing failed."""
+    """Why it failed, in a sentence; null if nothing failed."""
     next_attempt_at: datetime | None = None
-    """When it is sent again; absent where no attempt is scheduled."""
+    """When it is sent again; absent if no attempt is scheduled."""
     delivered_at: datetime | None = None
-    """When the endpoint took it; absent until then."""
+    """When the endpoint accepted it; absent until then."""
     created_at: datetime
     """When it was created."""
     updated_at: datetime
@@ -1858,7 +1856,7 @@ class Deliveries(Page[Delivery], frozen=True, kw_only=True):
 
 
 class RetriedDelivery(Answer, frozen=True, kw_only=True):
-    """A delivery that was put back."""
+    """A delivery that is scheduled again."""
 
     webhook_id: str
     """The endpoint's id."""
@@ -1869,22 +1867,22 @@ class RetriedDelivery(Answer, frozen=True, kw_only=True):
 
 
 class Event(Answer, frozen=True, kw_only=True):
-    """An event, as its deliveries carry it."""
+    """An event, as in its deliveries."""
 
     id: str
     """The event's id, which is the same in every delivery."""
     name: str
     """The event's name."""
     api_version: str
-    """The dated contract that the event has for ever."""
+    """The dated contract of the event; it never changes."""
     created_at: datetime
-    """When what it tells of was committed."""
+    """When the change that it reports was committed."""
     payload: dict[str, Any]
-    """What the event is about; the fields are those of its kind."""
+    """What the event is about; the fields depend on the event."""
 
 
 class ResentEvent(Answer, frozen=True, kw_only=True):
-    """The deliveries of an event that were put on their way again."""
+    """The deliveries of an event that are queued again."""
 
     event_id: str
     """The event's id."""
@@ -1896,21 +1894,21 @@ class LoggedRequest(Answer, frozen=True, kw_only=True):
     """A request that was made with a credential of the environment, and how it ended."""
 
     id: str
-    """The `x-request-id` of its answer."""
+    """The `x-request-id` of its response."""
     method: str
     """Its method."""
     path: str
-    """Its path, without the query; what looks like a secret is replaced."""
+    """Its path, without the query; text that looks like a secret is replaced."""
     credential: str
     """The kind of credential that its route takes."""
     status: int
-    """The HTTP status of its answer."""
+    """The HTTP status of its response."""
     error_code: str | None
-    """The error's code; null where it was not refused."""
+    """The error's code; null if it succeeded."""
     duration_ms: int
-    """How long the answer took, in milliseconds."""
+    """How long the response took, in milliseconds."""
     created_at: datetime
-    """When it had been answered."""
+    """When it was answered."""
 
 
 class Block(Answer, frozen=True, kw_only=True):
@@ -1923,7 +1921,7 @@ class Block(Answer, frozen=True, kw_only=True):
 
 
 class Chain(Answer, frozen=True, kw_only=True):
-    """The newest block of a simulated chain, and the newest final one."""
+    """The newest block of a simulated chain, and its newest final block."""
 
     chain_id: int
     """The number of the simulated chain."""
@@ -1934,16 +1932,16 @@ class Chain(Answer, frozen=True, kw_only=True):
 
 
 class ArmedFailure(Answer, frozen=True, kw_only=True):
-    """What is to fail next, and how often still; without a chain, on all of them."""
+    """What is to fail next, and how many more times; without a chain, on all chains."""
 
     dependency: str
-    """What is to fail: `chain`, `kyc`, `bank` or `router`."""
+    """The dependency that is to fail: `chain`, `kyc`, `bank` or `router`."""
     operation: str
-    """The operation that is to fail; `*` is any."""
+    """The operation that is to fail; `*` means any."""
     chain_id: int | None
     """The chain that is to fail; null means any chain."""
     times: int
-    """How many more times."""
+    """How many more times it fails."""
 
 
 class Sandbox(Answer, frozen=True, kw_only=True):
@@ -1956,7 +1954,7 @@ class Sandbox(Answer, frozen=True, kw_only=True):
     chains: list[Chain]
     """The simulated chains."""
     failures: list[ArmedFailure]
-    """What is to fail next."""
+    """The failures that come next."""
 
 
 class Funded(Answer, frozen=True, kw_only=True):
@@ -1992,11 +1990,11 @@ class BankDeposit(Answer, frozen=True, kw_only=True):
     status: Known[Literal["scheduled", "in_review", "received", "returned", "cancelled"]]
     """Its state."""
     expected_at: datetime | None
-    """When the money is expected; null where that is not known."""
+    """When the money is expected; null if that is not known."""
 
 
 class Advanced(Answer, frozen=True, kw_only=True):
-    """The time that the clock shows now, and how many jobs fell due on the way."""
+    """The new time of the clock, and how many jobs became due on the way."""
 
     now: datetime
     """The time on the sandbox's clock, which stamps everything."""
@@ -2005,18 +2003,18 @@ class Advanced(Answer, frozen=True, kw_only=True):
 
 
 class Triggered(Answer, frozen=True, kw_only=True):
-    """The event that was sent on order."""
+    """The event that was triggered."""
 
     event_id: str
     """The event's id."""
     name: str
     """The event's name."""
     payload: dict[str, Any]
-    """What the event is about; the fields are those of its kind."""
+    """What the event is about; the fields depend on the event."""
 
 
 class DecidedPayout(Answer, frozen=True, kw_only=True):
-    """A Payment's payout after the bank's decision, and what became of the Payment."""
+    """A Payment's payout after the bank's decision, and the Payment's new state."""
 
     payment_id: str
     """The Payment's id."""
@@ -2048,7 +2046,7 @@ class Ran(Answer, frozen=True, kw_only=True):
 
 
 class Transferred(Answer, frozen=True, kw_only=True):
-    """A stranger's transfer. `block` is null where a reorg has dropped it already."""
+    """A stranger's transfer. `block` is null if a reorg has already dropped it."""
 
     transaction_hash: str
     """The hash of the transaction on the chain; null until there is one."""
@@ -2067,7 +2065,7 @@ class Transferred(Answer, frozen=True, kw_only=True):
     succeeded: bool
     """Whether the transfer succeeded on the chain."""
     block: Block | None
-    """The block that the transfer is in; null where a reorg has dropped it."""
+    """The block that the transfer is in; null if a reorg has dropped it."""
 
 
 class Health(Answer, frozen=True, kw_only=True):
@@ -2095,7 +2093,7 @@ class MoneyAccount(Answer, frozen=True, kw_only=True):
     is_kyc: bool = msgspec.field(name="isKYC")
     """Whether the account is verified."""
     kyc_provider_token: str | None
-    """The id of the verification; it opens nothing."""
+    """The id of the verification; it gives no access."""
     preferred_settlement_chain: int | None
     """The chain on which the account wants to be paid."""
     preferred_settlement_token: str | None
@@ -2108,7 +2106,7 @@ class MoneyAccountAnswer(Answer, frozen=True, kw_only=True):
     """A Money Account."""
 
     success: bool
-    """Whether the request did what it was for."""
+    """Whether the request succeeded."""
     request_id: str
     """The id of this request, to quote when you ask about it."""
     data: MoneyAccount
@@ -2140,14 +2138,14 @@ class AddressOwner(Answer, frozen=True, kw_only=True):
     is_kyc: bool = msgspec.field(name="isKYC")
     """Whether the account is verified."""
     kyc_provider_token: str | None
-    """The id of the verification; it opens nothing."""
+    """The id of the verification; it gives no access."""
 
 
 class AddressOwnerAnswer(Answer, frozen=True, kw_only=True):
     """The account that an address is linked to."""
 
     success: bool
-    """Whether the request did what it was for."""
+    """Whether the request succeeded."""
     request_id: str
     """The id of this request, to quote when you ask about it."""
     data: AddressOwner
@@ -2167,7 +2165,7 @@ class LinkedAddressesAnswer(Answer, frozen=True, kw_only=True):
     """The account's addresses, with the new one."""
 
     success: bool
-    """Whether the request did what it was for."""
+    """Whether the request succeeded."""
     request_id: str
     """The id of this request, to quote when you ask about it."""
     data: LinkedAddresses
@@ -2180,7 +2178,7 @@ class UsernameAvailability(Answer, frozen=True, kw_only=True):
     """Whether an account could have the username now."""
 
     username: str
-    """The name that was asked for."""
+    """The requested name."""
     available: bool
     """Whether an account could have it now."""
 
@@ -2189,7 +2187,7 @@ class UsernameAvailabilityAnswer(Answer, frozen=True, kw_only=True):
     """Whether a username is available."""
 
     success: bool
-    """Whether the request did what it was for."""
+    """Whether the request succeeded."""
     request_id: str
     """The id of this request, to quote when you ask about it."""
     data: UsernameAvailability
@@ -2207,7 +2205,7 @@ class ChosenUsernameAnswer(Answer, frozen=True, kw_only=True):
     """The new payment address."""
 
     success: bool
-    """Whether the request did what it was for."""
+    """Whether the request succeeded."""
     request_id: str
     """The id of this request, to quote when you ask about it."""
     data: ChosenUsername
@@ -2217,7 +2215,7 @@ class ChosenUsernameAnswer(Answer, frozen=True, kw_only=True):
 
 
 class Preferences(Answer, frozen=True, kw_only=True):
-    """Where an account wants to be paid."""
+    """Where an account is to be paid."""
 
     user_id: str
     """The account's id."""
@@ -2231,7 +2229,7 @@ class PreferencesAnswer(Answer, frozen=True, kw_only=True):
     """The changed preferences."""
 
     success: bool
-    """Whether the request did what it was for."""
+    """Whether the request succeeded."""
     request_id: str
     """The id of this request, to quote when you ask about it."""
     data: Preferences
@@ -2248,7 +2246,7 @@ class ResolvedAddress(Answer, frozen=True, kw_only=True):
     username: str
     """The name in the payment address; null without one."""
     payment_address: str
-    """The payment address that was asked for."""
+    """The requested payment address."""
     vault_address: str
     """The address of the account's vault."""
 
@@ -2257,7 +2255,7 @@ class ResolvedAddressAnswer(Answer, frozen=True, kw_only=True):
     """The account behind a payment address."""
 
     success: bool
-    """Whether the request did what it was for."""
+    """Whether the request succeeded."""
     request_id: str
     """The id of this request, to quote when you ask about it."""
     data: ResolvedAddress
@@ -2265,19 +2263,19 @@ class ResolvedAddressAnswer(Answer, frozen=True, kw_only=True):
 
 
 class KycDone(Answer, frozen=True, kw_only=True):
-    """Whether an account is verified. The token is a reference that opens nothing."""
+    """Whether an account is verified. The token is a reference that gives no access."""
 
     is_kyc: bool = msgspec.field(name="isKYC")
     """Whether the account is verified."""
     kyc_provider_token: str | None
-    """The id of the verification; it opens nothing."""
+    """The id of the verification; it gives no access."""
 
 
 class KycDoneAnswer(Answer, frozen=True, kw_only=True):
     """Whether an account is verified."""
 
     success: bool
-    """Whether the request did what it was for."""
+    """Whether the request succeeded."""
     request_id: str
     """The id of this request, to quote when you ask about it."""
     data: KycDone
@@ -2301,7 +2299,7 @@ class GeneratedAddressAnswer(Answer, frozen=True, kw_only=True):
     """A deposit address."""
 
     success: bool
-    """Whether the request did what it was for."""
+    """Whether the request succeeded."""
     request_id: str
     """The id of this request, to quote when you ask about it."""
     data: GeneratedAddress
@@ -2309,22 +2307,20 @@ class GeneratedAddressAnswer(Answer, frozen=True, kw_only=True):
 
 
 class QuotedAmounts(Answer, frozen=True, kw_only=True):
-    """What goes in and what comes out, in whole tokens; `fee` is in the token that comes
-    out.
-    """
+    """The input and output amounts, in whole tokens; `fee` is in the output token."""
 
     input_amount: str
-    """What goes in, in whole tokens."""
+    """The input amount, in whole tokens."""
     input_token: str
-    """The symbol of the token that goes in."""
+    """The symbol of the token that the payer sends."""
     input_chain: int
-    """The chain that it comes from."""
+    """The chain that the payer pays on."""
     output_amount: str
-    """What comes out, in whole tokens."""
+    """The output amount, in whole tokens."""
     output_token: str
-    """The symbol of the token that comes out."""
+    """The symbol of the token that the recipient gets."""
     output_chain: int
-    """The chain that it goes to."""
+    """The chain on which the recipient is paid."""
     fee: str
     """The fee, as a decimal string."""
     expires_at: datetime
@@ -2346,7 +2342,7 @@ class QuotedAddressAnswer(Answer, frozen=True, kw_only=True):
     """An address for one payment."""
 
     success: bool
-    """Whether the request did what it was for."""
+    """Whether the request succeeded."""
     request_id: str
     """The id of this request, to quote when you ask about it."""
     data: QuotedAddress
@@ -2376,8 +2372,8 @@ class TokenIn(Answer, frozen=True, kw_only=True):
 
 
 class TokenOut(Answer, frozen=True, kw_only=True):
-    """What the recipient is expected to get, and the least in `minimumOutput`, as raw
-    amount.
+    """What the recipient is expected to get, and the minimum in `minimumOutput`, as raw
+    amounts.
     """
 
     address: str
@@ -2389,12 +2385,12 @@ class TokenOut(Answer, frozen=True, kw_only=True):
     output_value_in_usd: str | None = msgspec.field(name="outputValueInUSD")
     """Its value in US dollars; null without a price."""
     minimum_output: str
-    """The least that the recipient gets, in the token's smallest unit."""
+    """The minimum that the recipient gets, in the token's smallest unit."""
 
 
 class QuotePayload(Answer, frozen=True, kw_only=True):
     """What a quote offers. `estimatedTime` is in seconds, `quoteExpiry` in Unix seconds.
-    `exchangeRate` is how many tokens out one token in buys, before the fee.
+    `exchangeRate` is how many output tokens one input token buys, before the fee.
     """
 
     token_in: TokenIn
@@ -2406,7 +2402,7 @@ class QuotePayload(Answer, frozen=True, kw_only=True):
     quote_expiry: int
     """When the quote expires, in Unix seconds."""
     exchange_rate: str
-    """How many tokens out one token in buys, before the fee."""
+    """How many output tokens one input token buys, before the fee."""
 
 
 class Quote(Answer, frozen=True, kw_only=True):
@@ -2422,7 +2418,7 @@ class QuoteAnswer(Answer, frozen=True, kw_only=True):
     """A quote."""
 
     success: bool
-    """Whether the request did what it was for."""
+    """Whether the request succeeded."""
     request_id: str
     """The id of this request, to quote when you ask about it."""
     data: Quote
@@ -2440,7 +2436,7 @@ class TransferStateAnswer(Answer, frozen=True, kw_only=True):
     """Whether a transfer is done."""
 
     success: bool
-    """Whether the request did what it was for."""
+    """Whether the request succeeded."""
     request_id: str
     """The id of this request, to quote when you ask about it."""
     data: TransferState
@@ -2448,7 +2444,7 @@ class TransferStateAnswer(Answer, frozen=True, kw_only=True):
 
 
 class SettlementsSettlement(Answer, frozen=True, kw_only=True):
-    """A settlement that was accepted; `get-transaction` tells how far it is."""
+    """A settlement that was accepted; `get-transaction` shows its progress."""
 
     message: str
     """What happens next."""
@@ -2462,7 +2458,7 @@ class SettlementAnswer(Answer, frozen=True, kw_only=True):
     """A settlement that was accepted."""
 
     success: bool
-    """Whether the request did what it was for."""
+    """Whether the request succeeded."""
     request_id: str
     """The id of this request, to quote when you ask about it."""
     data: SettlementsSettlement
@@ -2523,7 +2519,7 @@ class SupportedChainsAnswer(Answer, frozen=True, kw_only=True):
     """The chains of the registry."""
 
     success: bool
-    """Whether the request did what it was for."""
+    """Whether the request succeeded."""
     request_id: str
     """The id of this request, to quote when you ask about it."""
     data: SupportedChains
@@ -2545,7 +2541,7 @@ class AddressBalanceAnswer(Answer, frozen=True, kw_only=True):
     """What an address holds."""
 
     success: bool
-    """Whether the request did what it was for."""
+    """Whether the request succeeded."""
     request_id: str
     """The id of this request, to quote when you ask about it."""
     data: AddressBalance
@@ -2579,9 +2575,9 @@ class AddressHoldings(Answer, frozen=True, kw_only=True):
     address: str
     """The address on the chain."""
     address_type: Known[Literal["evm", "solana", "aptos"]]
-    """The family of chains that the address is of."""
+    """The family of chains that the address belongs to."""
     balances: list[Holding]
-    """What it holds of each token."""
+    """The balance of each token."""
     total_usd_value: str
     """The sum of the values in US dollars."""
 
@@ -2590,7 +2586,7 @@ class AddressHoldingsAnswer(Answer, frozen=True, kw_only=True):
     """What an address holds on every chain of its type."""
 
     success: bool
-    """Whether the request did what it was for."""
+    """Whether the request succeeded."""
     request_id: str
     """The id of this request, to quote when you ask about it."""
     data: AddressHoldings
@@ -2605,7 +2601,7 @@ class Party(Answer, frozen=True, kw_only=True):
     payment_address: str | None
     """`<username>@<partner id>`; null without a username."""
     wallet_address: str | None
-    """The wallet's address; null where it is not known."""
+    """The wallet's address; null if it is not known."""
 
 
 class Transaction(Answer, frozen=True, kw_only=True):
@@ -2641,7 +2637,7 @@ class TransactionAnswer(Answer, frozen=True, kw_only=True):
     """A transaction."""
 
     success: bool
-    """Whether the request did what it was for."""
+    """Whether the request succeeded."""
     request_id: str
     """The id of this request, to quote when you ask about it."""
     data: Transaction
@@ -2649,7 +2645,7 @@ class TransactionAnswer(Answer, frozen=True, kw_only=True):
 
 
 class ListedTransaction(Answer, frozen=True, kw_only=True):
-    """The same in a list: a side is its payment address, or else its wallet address."""
+    """The same in a list: a side is its payment address, or otherwise its wallet address."""
 
     id: str
     """The resource's id; ids are opaque and never change."""
@@ -2662,9 +2658,9 @@ class ListedTransaction(Answer, frozen=True, kw_only=True):
     token: str
     """The token's symbol."""
     from_: str | None
-    """The payer's payment address, or else its wallet; null where it is not known."""
+    """The payer's payment address, or else its wallet; null if it is not known."""
     to: str | None
-    """The recipient's payment address, or else its wallet; null where it is not known."""
+    """The recipient's payment address, or else its wallet; null if it is not known."""
     fee: str
     """The fee, as a decimal string."""
     chain_id: int
@@ -2678,7 +2674,7 @@ class ListedTransaction(Answer, frozen=True, kw_only=True):
 
 
 class Pagination(Answer, frozen=True, kw_only=True):
-    """Where the page is. `totalCount` counts 1,000 transactions at most."""
+    """The position of the page. `totalCount` counts 1,000 transactions at most."""
 
     page: int
     """The number of the page, from 1."""
@@ -2687,7 +2683,7 @@ class Pagination(Answer, frozen=True, kw_only=True):
     total_pages: int
     """How many pages there are."""
     total_count: int
-    """How many transactions there are; 1,000 at most are counted."""
+    """The number of transactions; at most 1,000 are counted."""
 
 
 class Transactions(Answer, frozen=True, kw_only=True):
@@ -2703,7 +2699,7 @@ class TransactionsAnswer(Answer, frozen=True, kw_only=True):
     """A page of transactions."""
 
     success: bool
-    """Whether the request did what it was for."""
+    """Whether the request succeeded."""
     request_id: str
     """The id of this request, to quote when you ask about it."""
     data: Transactions
@@ -2711,7 +2707,7 @@ class TransactionsAnswer(Answer, frozen=True, kw_only=True):
 
 
 class RoleModule(Answer, frozen=True, kw_only=True):
-    """A vault's role module. `txHash` is of the newest transaction for it, once it was sent."""
+    """A vault's role module. `txHash` is the newest transaction for it, once it was sent."""
 
     vault_address: str
     """The address of the account's vault."""
@@ -2727,7 +2723,7 @@ class RoleModuleAnswer(Answer, frozen=True, kw_only=True):
     """A vault's role module."""
 
     success: bool
-    """Whether the request did what it was for."""
+    """Whether the request succeeded."""
     request_id: str
     """The id of this request, to quote when you ask about it."""
     data: RoleModule
@@ -2756,7 +2752,7 @@ class OwnAccount(Answer, frozen=True, kw_only=True):
     wallets: list[Wallet]
     """The account's wallets."""
     settlement: AccountsSettlement | None
-    """Where the account wants to be paid; null without a preference."""
+    """Where the account is to be paid; null without a preference."""
     kyc: Kyc
     """The state of the account's verification."""
     capabilities: dict[
@@ -2773,7 +2769,7 @@ class OwnAccount(Answer, frozen=True, kw_only=True):
 
 
 class PayingVault(Answer, frozen=True, kw_only=True):
-    """The vault that a send or a collect comes from, without whose it is."""
+    """The vault that a send or a collect comes from, without its owner."""
 
     type: Known[Literal["vault"]]
     """Its kind."""
@@ -2794,7 +2790,7 @@ class FundedOptionOrDirectPaymentOption(Answer, frozen=True, kw_only=True):
 
 
 class Reconciliation(Answer, frozen=True, kw_only=True):
-    """What is out of the ordinary, and whether it was settled."""
+    """The exceptions, and whether they were resolved."""
 
     status: Known[Literal["none", "open", "resolved"]]
     """Its state."""
@@ -2811,19 +2807,19 @@ class Reconciliation(Answer, frozen=True, kw_only=True):
             ]
         ]
     ]
-    """What was out of the ordinary; labels add up and are never lost."""
+    """The exceptions that occurred; labels are added and never removed."""
     resolution: (
         Known[Literal["accept", "refund", "refund_excess", "retry_execution", "write_off"]] | None
     )
-    """How it was settled; null until then."""
+    """How it was resolved; null until then."""
     resolved_at: datetime | None
-    """When it was settled; null until then."""
+    """When it was resolved; null until then."""
 
 
 class RecipientPayment(Answer, frozen=True, kw_only=True):
-    """A Payment as its recipient sees it: whole, but for the partner's metadata, its notes
-    and reasons for refunds, and whatever belongs to the payer alone. Options are the
-    recipient's own, if it pays itself; the ids of others' are null.
+    """A Payment as its recipient sees it: all of it except the partner's metadata, its notes
+    and reasons for refunds, and what only the payer may see. Options are the recipient's
+    own, if it pays itself; the ids of others' options are null.
     """
 
     id: str
@@ -2831,7 +2827,7 @@ class RecipientPayment(Answer, frozen=True, kw_only=True):
     payment_id: str
     """The Payment's id."""
     intent: Known[Literal["receive", "send", "collect"]]
-    """Which way the money goes: `receive`, `send` or `collect`."""
+    """The direction of the money: `receive`, `send` or `collect`."""
     status: Known[
         Literal[
             "accepted",
@@ -2847,17 +2843,17 @@ class RecipientPayment(Answer, frozen=True, kw_only=True):
             "succeeded",
         ]
     ]
-    """Its state, as the table of state machines has it."""
+    """Its state, as listed in the table of state machines."""
     status_version: int
-    """Rises by one at each change of `status`: the higher one is the newer."""
+    """Rises by one at each change of `status`; a higher version is newer."""
     account_id: str | None
-    """The recipient's account; null where a wallet or a bank account is paid."""
+    """The recipient's account; null if a wallet or a bank account is paid."""
     external_user_id: str | None
-    """Your own id of the recipient's user; null where no account is paid."""
+    """Your own id of the recipient's user; null if no account is paid."""
     amount: str
-    """What the Payment is for, as a decimal string in whole units of the asset."""
+    """The Payment's amount, as a decimal string in whole units of the asset."""
     amount_atomic: str
-    """What the Payment is for, in the asset's smallest unit."""
+    """The Payment's amount, in the asset's smallest unit."""
     asset_symbol: str
     """The asset's symbol, such as `USDC`."""
     decimals: int
@@ -2871,29 +2867,29 @@ class RecipientPayment(Answer, frozen=True, kw_only=True):
     remaining_amount_atomic: str
     """What is still to be received, in the smallest unit."""
     excess_amount_atomic: str
-    """What was received beyond the amount and has not gone back, in the smallest unit."""
+    """What was received beyond the amount and has not been refunded, in the smallest unit."""
     settled_amount_atomic: str
-    """What the recipient has got, after the fee, in the smallest unit."""
+    """What the recipient has received, after the fee, in the smallest unit."""
     refunded_amount_atomic: str
-    """What has finally gone back, in the smallest unit."""
+    """The sum of final refunds, in the smallest unit."""
     returned_amount_atomic: str
-    """What whoever was paid from a vault has sent back, in the smallest unit."""
+    """What the recipient of a payment from a vault has sent back, in the smallest unit."""
     fees: Fees
-    """What the recipient pays, frozen at creation."""
+    """The fees that the recipient pays, fixed at creation."""
     source: PayingVault | None
-    """The vault that pays; null unless one was named."""
+    """The vault that pays; null without one."""
     destination: Destination
     """Where the funds go."""
     escrow: Escrow | None
     """Where its funds are received; null for a send, which has no escrow."""
     release_transaction_hash: str | None
-    """The transaction that pays the recipient, from its first offer to a node on."""
+    """The transaction that pays the recipient, from its first broadcast on."""
     allowed_methods: list[Known[Literal["vault", "direct", "routing", "hosted_onramp"]]]
-    """The methods that may pay it; empty where nobody can choose one."""
+    """The methods that may pay it; empty if the payer cannot choose one."""
     selected_option_id: str | None
     """The option that the payer has selected; null without one."""
     options: list[FundedOptionOrDirectPaymentOption]
-    """The ways in which the payer has begun to pay."""
+    """The options by which the payer has begun to pay."""
     receipts: list[Receipt]
     """The transfers that were seen at the escrow."""
     refunds: list[Refund]
@@ -2901,9 +2897,9 @@ class RecipientPayment(Answer, frozen=True, kw_only=True):
     payout: Payout | None
     """What the bank pays; null unless the destination is a bank account."""
     reconciliation: Reconciliation
-    """What is out of the ordinary, and whether it was settled."""
+    """The exceptions, and whether they were resolved."""
     session_id: str | None
-    """The id of its session, for disputes; null unless it receives."""
+    """The id of its session, for disputes; null unless it is a receive Payment."""
     timeline: list[Timeline]
     """Its states in order, each with its time."""
     failure: Failure | None
@@ -2915,19 +2911,19 @@ class RecipientPayment(Answer, frozen=True, kw_only=True):
     api_version: str
     """The dated contract under which it was made; it does not change."""
     payment_url: str | None
-    """The link to the hosted checkout page, for the payer; null where there is none."""
+    """The link to the hosted checkout page, for the payer; null if there is none."""
     success_url: str | None
     """Where the checkout page sends a payer who has paid."""
     cancel_url: str | None
-    """Where the checkout page sends a payer who turns back."""
+    """Where the checkout page sends a payer who cancels."""
     created_by: Known[Literal["server", "client", "public"]] | None
     """Who created it: your backend, a client token, or public checkout. Null for Payments
-that are older than the field.
+that are older than this field.
 """
     expires_at: datetime | None
-    """Until when it can be paid; null for a send."""
+    """When it can no longer be paid; null for a send."""
     monitoring_expires_at: datetime | None
-    """Until when transfers to the escrow are watched for; null for a send."""
+    """When the escrow is no longer watched for transfers; null for a send."""
     succeeded_at: datetime | None
     """When it succeeded; null until then."""
     cancelled_at: datetime | None
@@ -2939,7 +2935,7 @@ that are older than the field.
 
 
 class Payee(Answer, frozen=True, kw_only=True):
-    """Who is paid, as far as a payer is told: never an account id, a vault or a wallet."""
+    """Who is paid, as far as a payer may see: never an account id, a vault or a wallet."""
 
     type: Known[Literal["account", "payment_address", "wallet", "bank_account"]]
     """Its kind."""
@@ -2978,15 +2974,15 @@ class Option(Answer, frozen=True, kw_only=True):
     ]
     """Its state."""
     selection_status: Known[Literal["selected", "superseded"]]
-    """Whether it is the selected option or one that another has superseded."""
+    """Whether it is the selected option or was superseded by another."""
     required_amount_atomic: str
-    """What the option is to bring, in the smallest unit."""
+    """The amount that the option is to deliver, in the smallest unit."""
     paid_amount_atomic: str
     """What was received by this option, in the smallest unit."""
     remaining_amount_atomic: str
     """What is still to be received, in the smallest unit."""
     is_terminal: bool
-    """Whether `status` will not change any more."""
+    """Whether `status` is final."""
     confirmation_mode: Known[Literal["provider_webhook"]]
     """What confirms that the option was paid."""
     transaction_submissions: list[str]
@@ -2998,11 +2994,11 @@ class Option(Answer, frozen=True, kw_only=True):
     payer_amount: TokenAmount
     """What the payer pays."""
     recipient_amount: TokenAmount
-    """What is meant for the recipient."""
+    """The amount for the recipient."""
     provider_fee: TokenAmount
     """What the method's provider charges."""
     execution: VaultExecution | None
-    """What the payer can do now; null where there is nothing to do."""
+    """What the payer can do now; null if there is nothing to do."""
     expires_at: datetime | None
     """When it expires."""
     refreshable: bool
@@ -3012,7 +3008,7 @@ class Option(Answer, frozen=True, kw_only=True):
     action_expires_at: datetime | None
     """When the one-time action expires; null without one."""
     quote_expires_at: datetime | None
-    """When its terms expire; null where they do not."""
+    """When its terms expire; null if they do not expire."""
     order_expires_at: datetime | None
     """When a provider's order expires; null without one."""
     receipts: list[Receipt]
@@ -3054,7 +3050,7 @@ class Moment(Answer, frozen=True, kw_only=True):
 
 
 class PayerPayment(Answer, frozen=True, kw_only=True):
-    """A Payment as a payer sees it, who holds its secret: its terms, its course, and the
+    """A Payment as seen by a payer who holds its secret: its terms, its timeline, and the
     payer's own part in it.
     """
 
@@ -3063,7 +3059,7 @@ class PayerPayment(Answer, frozen=True, kw_only=True):
     payment_id: str
     """The Payment's id."""
     intent: Known[Literal["receive", "send", "collect"]]
-    """Which way the money goes: `receive`, `send` or `collect`."""
+    """The direction of the money: `receive`, `send` or `collect`."""
     status: Known[
         Literal[
             "accepted",
@@ -3079,13 +3075,13 @@ class PayerPayment(Answer, frozen=True, kw_only=True):
             "succeeded",
         ]
     ]
-    """Its state, as the table of state machines has it."""
+    """Its state, as listed in the table of state machines."""
     status_version: int
-    """Rises by one at each change of `status`: the higher one is the newer."""
+    """Rises by one at each change of `status`; a higher version is newer."""
     amount: str
-    """What the Payment is for, as a decimal string in whole units of the asset."""
+    """The Payment's amount, as a decimal string in whole units of the asset."""
     amount_atomic: str
-    """What the Payment is for, in the asset's smallest unit."""
+    """The Payment's amount, in the asset's smallest unit."""
     asset_symbol: str
     """The asset's symbol, such as `USDC`."""
     decimals: int
@@ -3099,19 +3095,19 @@ class PayerPayment(Answer, frozen=True, kw_only=True):
     remaining_amount_atomic: str
     """What is still to be received, in the smallest unit."""
     excess_amount_atomic: str
-    """What was received beyond the amount and has not gone back, in the smallest unit."""
+    """What was received beyond the amount and has not been refunded, in the smallest unit."""
     refunded_amount_atomic: str
-    """What has finally gone back, in the smallest unit."""
+    """The sum of final refunds, in the smallest unit."""
     destination: Payee
     """Where the funds go."""
     escrow: Escrow | None
     """Where its funds are received; null for a send, which has no escrow."""
     allowed_methods: list[Known[Literal["vault", "direct", "routing", "hosted_onramp"]]]
-    """The methods that may pay it; empty where nobody can choose one."""
+    """The methods that may pay it; empty if the payer cannot choose one."""
     selected_option_id: str | None
     """The option that the payer has selected; null without one."""
     options: list[FundedOption]
-    """The ways in which the payer has begun to pay."""
+    """The options by which the payer has begun to pay."""
     receipts: list[Receipt]
     """The transfers that were seen at the escrow."""
     timeline: list[Moment]
@@ -3123,17 +3119,17 @@ class PayerPayment(Answer, frozen=True, kw_only=True):
     api_version: str
     """The dated contract under which it was made; it does not change."""
     payment_url: str | None
-    """The link to the hosted checkout page, for the payer; null where there is none."""
+    """The link to the hosted checkout page, for the payer; null if there is none."""
     success_url: str | None
     """Where the checkout page sends a payer who has paid."""
     cancel_url: str | None
-    """Where the checkout page sends a payer who turns back."""
+    """Where the checkout page sends a payer who cancels."""
     created_by: Known[Literal["server", "client", "public"]] | None
     """Who created it: your backend, a client token, or public checkout. Null for Payments
-that are older than the field.
+that are older than this field.
 """
     expires_at: datetime | None
-    """Until when it can be paid; null for a send."""
+    """When it can no longer be paid; null for a send."""
     succeeded_at: datetime | None
     """When it succeeded; null until then."""
     cancelled_at: datetime | None
@@ -3169,19 +3165,19 @@ class AccessToken(Answer, frozen=True, kw_only=True):
 
 
 class ExchangedLink(Answer, frozen=True, kw_only=True):
-    """The Payment that a link's code stands for; the code works until `expiresAt`."""
+    """The Payment of a link's code; the code works until `expiresAt`."""
 
     payment_id: str
     """The Payment's id."""
     client_secret: str
     """The credential for the Payment."""
     expires_at: datetime
-    """Until when the link works."""
+    """When the link expires."""
 
 
 class TransferExecution(Answer, frozen=True, kw_only=True):
-    """What the payer can do now: send to the Payment's escrow what remains of it and is not
-    on its way yet.
+    """What the payer can do now: send to the Payment's escrow the remaining amount that is
+    not already in transit.
     """
 
     type: Known[Literal["transfer"]]
@@ -3197,8 +3193,8 @@ class TransferExecution(Answer, frozen=True, kw_only=True):
 
 
 class DirectOption(Answer, frozen=True, kw_only=True):
-    """A direct option. It was never selected where it has no `selectionStatus`, and there is
-    nothing to send where it has no `execution`.
+    """A direct option. Without a `selectionStatus` it was never selected; without an
+    `execution` there is nothing to send.
     """
 
     id: str
@@ -3220,17 +3216,17 @@ class DirectOption(Answer, frozen=True, kw_only=True):
     selection_status: Known[Literal["selected", "superseded"]] | None
     """Whether it is selected or superseded; null until it is selected."""
     required_amount_atomic: str
-    """What the option is to bring, in the smallest unit."""
+    """The amount that the option is to deliver, in the smallest unit."""
     paid_amount_atomic: str
     """What was received by this option, in the smallest unit."""
     remaining_amount_atomic: str
     """What is still to be received, in the smallest unit."""
     is_terminal: bool
-    """Whether `status` will not change any more."""
+    """Whether `status` is final."""
     confirmation_mode: Known[Literal["chain"]]
     """What confirms that the option was paid."""
     transaction_submissions: list[Submission]
-    """The transactions that the payer says to have sent; they prove nothing."""
+    """The transactions that the payer says it has sent; they prove nothing."""
     source_amount: ChainAmount
     """What leaves the payer's vault or wallet."""
     destination_amount: ChainAmount
@@ -3238,15 +3234,15 @@ class DirectOption(Answer, frozen=True, kw_only=True):
     payer_amount: TokenAmount
     """What the payer pays."""
     recipient_amount: TokenAmount
-    """What is meant for the recipient."""
+    """The amount for the recipient."""
     provider_fee: TokenAmount
     """What the method's provider charges."""
     payer_address: str | None
-    """The address that the payer says to pay from; null if it says none."""
+    """The address that the payer says it pays from; null without one."""
     execution: TransferExecution | None
-    """What the payer can do now; null where there is nothing to do."""
+    """What the payer can do now; null if there is nothing to do."""
     expires_at: datetime
-    """Until when its terms are offered."""
+    """When its terms expire."""
     refreshable: bool
     """Whether a refresh can give it new terms and a new action."""
     fee_amount_atomic: Known[Literal["0"]]
@@ -3254,7 +3250,7 @@ class DirectOption(Answer, frozen=True, kw_only=True):
     action_expires_at: None
     """When the one-time action expires; null without one."""
     quote_expires_at: None
-    """When its terms expire; null where they do not."""
+    """When its terms expire; null if they do not expire."""
     order_expires_at: None
     """When a provider's order expires; null without one."""
     receipts: list[Receipt]
@@ -3289,14 +3285,14 @@ class PublicMoment(Answer, frozen=True, kw_only=True):
 
 
 class CreatedPublicPayment(Answer, frozen=True, kw_only=True):
-    """A new Payment, with the secret and the link that are told at its creation only."""
+    """A new Payment, with the secret and the link that are shown only at its creation."""
 
     id: str
     """The resource's id; ids are opaque and never change."""
     payment_id: str
     """The Payment's id."""
     intent: Known[Literal["receive", "send", "collect"]]
-    """Which way the money goes: `receive`, `send` or `collect`."""
+    """The direction of the money: `receive`, `send` or `collect`."""
     status: Known[
         Literal[
             "accepted",
@@ -3312,13 +3308,13 @@ class CreatedPublicPayment(Answer, frozen=True, kw_only=True):
             "succeeded",
         ]
     ]
-    """Its state, as the table of state machines has it."""
+    """Its state, as listed in the table of state machines."""
     status_version: int
-    """Rises by one at each change of `status`: the higher one is the newer."""
+    """Rises by one at each change of `status`; a higher version is newer."""
     amount: str
-    """What the Payment is for, as a decimal string in whole units of the asset."""
+    """The Payment's amount, as a decimal string in whole units of the asset."""
     amount_atomic: str
-    """What the Payment is for, in the asset's smallest unit."""
+    """The Payment's amount, in the asset's smallest unit."""
     asset_symbol: str
     """The asset's symbol, such as `USDC`."""
     decimals: int
@@ -3332,17 +3328,17 @@ class CreatedPublicPayment(Answer, frozen=True, kw_only=True):
     remaining_amount_atomic: str
     """What is still to be received, in the smallest unit."""
     excess_amount_atomic: str
-    """What was received beyond the amount and has not gone back, in the smallest unit."""
+    """What was received beyond the amount and has not been refunded, in the smallest unit."""
     refunded_amount_atomic: str
-    """What has finally gone back, in the smallest unit."""
+    """The sum of final refunds, in the smallest unit."""
     escrow: Escrow | None
     """Where its funds are received; null for a send, which has no escrow."""
     allowed_methods: list[Known[Literal["vault", "direct", "routing", "hosted_onramp"]]]
-    """The methods that may pay it; empty where nobody can choose one."""
+    """The methods that may pay it; empty if the payer cannot choose one."""
     selected_option_id: str | None
     """The option that the payer has selected; null without one."""
     options: list[DirectOption]
-    """The ways in which the payer has begun to pay."""
+    """The options by which the payer has begun to pay."""
     timeline: list[PublicMoment]
     """Its states in order, each with its time."""
     reference: str | None
@@ -3354,13 +3350,13 @@ class CreatedPublicPayment(Answer, frozen=True, kw_only=True):
     success_url: str | None
     """Where the checkout page sends a payer who has paid."""
     cancel_url: str | None
-    """Where the checkout page sends a payer who turns back."""
+    """Where the checkout page sends a payer who cancels."""
     created_by: Known[Literal["server", "client", "public"]] | None
     """Who created it: your backend, a client token, or public checkout. Null for Payments
-that are older than the field.
+that are older than this field.
 """
     expires_at: datetime
-    """Until when it can be paid; null for a send."""
+    """When it can no longer be paid; null for a send."""
     succeeded_at: datetime | None
     """When it succeeded; null until then."""
     cancelled_at: datetime | None
@@ -3376,14 +3372,14 @@ that are older than the field.
 
 
 class PublicPayment(Answer, frozen=True, kw_only=True):
-    """A Payment's terms, its direct options, and its course."""
+    """A Payment's terms, its direct options, and its timeline."""
 
     id: str
     """The resource's id; ids are opaque and never change."""
     payment_id: str
     """The Payment's id."""
     intent: Known[Literal["receive", "send", "collect"]]
-    """Which way the money goes: `receive`, `send` or `collect`."""
+    """The direction of the money: `receive`, `send` or `collect`."""
     status: Known[
         Literal[
             "accepted",
@@ -3399,13 +3395,13 @@ class PublicPayment(Answer, frozen=True, kw_only=True):
             "succeeded",
         ]
     ]
-    """Its state, as the table of state machines has it."""
+    """Its state, as listed in the table of state machines."""
     status_version: int
-    """Rises by one at each change of `status`: the higher one is the newer."""
+    """Rises by one at each change of `status`; a higher version is newer."""
     amount: str
-    """What the Payment is for, as a decimal string in whole units of the asset."""
+    """The Payment's amount, as a decimal string in whole units of the asset."""
     amount_atomic: str
-    """What the Payment is for, in the asset's smallest unit."""
+    """The Payment's amount, in the asset's smallest unit."""
     asset_symbol: str
     """The asset's symbol, such as `USDC`."""
     decimals: int
@@ -3419,17 +3415,17 @@ class PublicPayment(Answer, frozen=True, kw_only=True):
     remaining_amount_atomic: str
     """What is still to be received, in the smallest unit."""
     excess_amount_atomic: str
-    """What was received beyond the amount and has not gone back, in the smallest unit."""
+    """What was received beyond the amount and has not been refunded, in the smallest unit."""
     refunded_amount_atomic: str
-    """What has finally gone back, in the smallest unit."""
+    """The sum of final refunds, in the smallest unit."""
     escrow: Escrow | None
     """Where its funds are received; null for a send, which has no escrow."""
     allowed_methods: list[Known[Literal["vault", "direct", "routing", "hosted_onramp"]]]
-    """The methods that may pay it; empty where nobody can choose one."""
+    """The methods that may pay it; empty if the payer cannot choose one."""
     selected_option_id: str | None
     """The option that the payer has selected; null without one."""
     options: list[DirectOption]
-    """The ways in which the payer has begun to pay."""
+    """The options by which the payer has begun to pay."""
     timeline: list[PublicMoment]
     """Its states in order, each with its time."""
     reference: str | None
@@ -3441,13 +3437,13 @@ class PublicPayment(Answer, frozen=True, kw_only=True):
     success_url: str | None
     """Where the checkout page sends a payer who has paid."""
     cancel_url: str | None
-    """Where the checkout page sends a payer who turns back."""
+    """Where the checkout page sends a payer who cancels."""
     created_by: Known[Literal["server", "client", "public"]] | None
     """Who created it: your backend, a client token, or public checkout. Null for Payments
-that are older than the field.
+that are older than this field.
 """
     expires_at: datetime
-    """Until when it can be paid; null for a send."""
+    """When it can no longer be paid; null for a send."""
     succeeded_at: datetime | None
     """When it succeeded; null until then."""
     cancelled_at: datetime | None
@@ -3459,7 +3455,7 @@ that are older than the field.
 
 
 class OptionState(Answer, frozen=True, kw_only=True):
-    """How an option stands."""
+    """The state of an option."""
 
     id: str
     """The resource's id; ids are opaque and never change."""
@@ -3468,13 +3464,13 @@ class OptionState(Answer, frozen=True, kw_only=True):
     ]
     """Its state."""
     selection_status: Known[Literal["selected", "superseded"]] | None
-    """Whether it is the selected option or one that another has superseded."""
+    """Whether it is the selected option or was superseded by another."""
     paid_amount_atomic: str
     """What was received by this option, in the smallest unit."""
 
 
 class CheckoutState(Answer, frozen=True, kw_only=True):
-    """How a Payment stands. It changes when the state does, and at no other time."""
+    """The state of a Payment. The answer changes only when the state does."""
 
     payment_id: str
     """The Payment's id."""
@@ -3495,7 +3491,7 @@ class CheckoutState(Answer, frozen=True, kw_only=True):
     ]
     """Its state."""
     status_version: int
-    """Rises by one at each change of `status`: the higher one is the newer."""
+    """Rises by one at each change of `status`; a higher version is newer."""
     amount_atomic: str
     """The amount in the asset's smallest unit, as a digit string."""
     received_amount_atomic: str
@@ -3503,19 +3499,19 @@ class CheckoutState(Answer, frozen=True, kw_only=True):
     remaining_amount_atomic: str
     """What is still to be received, in the smallest unit."""
     excess_amount_atomic: str
-    """What was received beyond the amount and has not gone back, in the smallest unit."""
+    """What was received beyond the amount and has not been refunded, in the smallest unit."""
     refunded_amount_atomic: str
-    """What has finally gone back, in the smallest unit."""
+    """The sum of final refunds, in the smallest unit."""
     selected_option_id: str | None
     """The option that the payer has selected; null without one."""
     options: list[OptionState]
-    """The ways in which the payer has begun to pay."""
+    """The options by which the payer has begun to pay."""
     expires_at: datetime
     """When it expires."""
 
 
 class MethodAsset(Answer, frozen=True, kw_only=True):
-    """A token that a method takes."""
+    """A token that a method accepts."""
 
     chain_id: int
     """The number of the chain, such as 8453 for Base."""
@@ -3528,7 +3524,7 @@ class MethodAsset(Answer, frozen=True, kw_only=True):
 
 
 class Method(Answer, frozen=True, kw_only=True):
-    """A way to pay. One that is not `available` is allowed by the Payment, and not active
+    """A way to pay. If it is not `available`, the Payment allows it, but it is not active
     here.
     """
 
@@ -3539,9 +3535,9 @@ class Method(Answer, frozen=True, kw_only=True):
     available: bool
     """Whether it can be used now."""
     unavailable_reason: Known[Literal["capability_not_active"]] | None
-    """Why it is not available; null where it is."""
+    """Why it is not available; null if it is available."""
     assets: list[MethodAsset]
-    """The assets that are taken."""
+    """The assets that are accepted."""
 
 
 class Methods(Answer, frozen=True, kw_only=True):

@@ -37,8 +37,8 @@ such as #1a2b3c.
 
 
 class WalletInput(Body, frozen=True, kw_only=True):
-    """A wallet address of the account; given here it proves nothing. Refused too: an address
-    that is none of its chain type.
+    """A wallet address of the account; given here it proves nothing. Also refused: an
+    address that is not valid for its chain type.
     """
 
     address: str
@@ -50,7 +50,7 @@ class WalletInput(Body, frozen=True, kw_only=True):
 
 
 class Settlement(Body, frozen=True, kw_only=True):
-    """Where the account wants to be paid."""
+    """Where the account is to be paid."""
 
     chain_id: int
     """The number of the chain, such as 8453 for Base."""
@@ -85,7 +85,7 @@ class OnrampDestinationInput(Body, frozen=True, kw_only=True):
     asset_symbol: str
     """The asset's symbol, such as `USDC`."""
     address: str | UnsetType | None = UNSET
-    """The wallet to credit; a vault needs none."""
+    """The wallet to credit; absent for a vault."""
 
 
 class VaultsAllowedWallet(Body, frozen=True, kw_only=True):
@@ -151,7 +151,7 @@ class VaultSource(Body, frozen=True, kw_only=True):
 
 
 class WalletOnChainDestination(Body, frozen=True, kw_only=True):
-    """Pay an address, on the chain that the source is on."""
+    """Pay an address, on the chain of the source."""
 
     type: Literal["wallet"] = "wallet"
     """Its kind."""
@@ -162,8 +162,8 @@ class WalletOnChainDestination(Body, frozen=True, kw_only=True):
 
 
 class BankDestination(Body, frozen=True, kw_only=True):
-    """Pay a bank account. Each rail has its own text for the recipient's statement. Refused
-    too: the text of the other rail.
+    """Pay a bank account. Each rail has its own text for the recipient's statement. Also
+    refused: the text of the other rail.
     """
 
     type: Literal["bank_account"] = "bank_account"
@@ -173,7 +173,7 @@ class BankDestination(Body, frozen=True, kw_only=True):
     rail: Literal["ach", "wire"]
     """The way that the bank's money goes."""
     ach_reference: str | UnsetType | None = UNSET
-    """What the recipient's statement says of an ACH payment."""
+    """The text on the recipient's statement for an ACH payment."""
     wire_message: str | UnsetType | None = UNSET
     """The message of a wire."""
 
@@ -186,7 +186,7 @@ class SettlementPayload(Body, frozen=True, kw_only=True):
     nonce: int | str
     """A number of the signer's choice, which works once."""
     deadline: int | str
-    """Until when the signature is valid, in Unix seconds."""
+    """When the signature expires, in Unix seconds."""
 
 
 class SettlementDomain(Body, frozen=True, kw_only=True):
@@ -223,7 +223,7 @@ class SettlementTypes(Body, frozen=True, kw_only=True):
 
 
 class OwnersCall(Body, frozen=True, kw_only=True):
-    """The call that the vault shall make of itself: `enableModule` of its role module."""
+    """The call that the vault is to make on itself: `enableModule` of its role module."""
 
     to: str
     """The contract to call."""
@@ -232,11 +232,11 @@ class OwnersCall(Body, frozen=True, kw_only=True):
     data: str
     """The call's data in hex. 0x and bytes in hex."""
     operation: int | UnsetType | None = UNSET
-    """The kind of call; 0 is a plain one."""
+    """The kind of call; 0 is a plain call."""
 
 
 class OwnAccountInput(Body, frozen=True, kw_only=True):
-    """The caller's own account, which is the only one that it may be paid to."""
+    """The caller's own account, the only one to which it may be paid."""
 
     type: Literal["account"] = "account"
     """Its kind."""
@@ -250,4 +250,4 @@ class Proof(Body, frozen=True, kw_only=True):
     type: Literal["managed_authorization"] = "managed_authorization"
     """Its kind."""
     authorization: Literal["approved"] = "approved"
-    """The payer's word."""
+    """The payer's authorization."""

@@ -18,9 +18,9 @@ class Envelope(Answer, frozen=True, kw_only=True):
     name: str
     """The event's name."""
     api_version: str
-    """The dated contract that the event has for ever."""
+    """The dated contract of the event; it never changes."""
     created_at: datetime
-    """When what it tells of was committed."""
+    """When the change that it reports was committed."""
 
 
 class PaymentPayload(Answer, frozen=True, kw_only=True):
@@ -29,7 +29,7 @@ class PaymentPayload(Answer, frozen=True, kw_only=True):
     payment_id: str
     """The Payment's id."""
     account_id: str | None
-    """The recipient's account; null where a wallet or a bank account is paid."""
+    """The recipient's account; null if a wallet or a bank account is paid."""
     status: Known[
         Literal[
             "accepted",
@@ -45,9 +45,9 @@ class PaymentPayload(Answer, frozen=True, kw_only=True):
             "succeeded",
         ]
     ]
-    """Its state, as the table of state machines has it."""
+    """Its state, as listed in the table of state machines."""
     status_version: int
-    """Rises by one at each change of `status`: the higher one is the newer."""
+    """Rises by one at each change of `status`; a higher version is newer."""
     labels: list[
         Known[
             Literal[
@@ -61,27 +61,27 @@ class PaymentPayload(Answer, frozen=True, kw_only=True):
             ]
         ]
     ]
-    """What was out of the ordinary; labels add up and are never lost."""
+    """The exceptions that occurred; labels are added and never removed."""
     asset_symbol: str
     """The asset's symbol, such as `USDC`."""
     chain_id: int
     """The number of the chain, such as 8453 for Base."""
     amount_atomic: str
-    """What the Payment is for, in the asset's smallest unit."""
+    """The Payment's amount, in the asset's smallest unit."""
     received_amount_atomic: str
     """The sum of verified receipts, in the smallest unit."""
     excess_amount_atomic: str
-    """What was received beyond the amount and has not gone back, in the smallest unit."""
+    """What was received beyond the amount and has not been refunded, in the smallest unit."""
     settled_amount_atomic: str
-    """What the recipient has got, after the fee, in the smallest unit."""
+    """What the recipient has received, after the fee, in the smallest unit."""
     refunded_amount_atomic: str
-    """What has finally gone back, in the smallest unit."""
+    """The sum of final refunds, in the smallest unit."""
     created_by: Known[Literal["server", "client", "public"]] | None
     """Who created it: your backend, a client token, or public checkout. Null for Payments
-that are older than the field.
+that are older than this field.
 """
     returned_amount_atomic: str
-    """What whoever was paid from a vault has sent back, in the smallest unit."""
+    """What the recipient of a payment from a vault has sent back, in the smallest unit."""
 
 
 class PaymentReconciledPayload(Answer, frozen=True, kw_only=True):
@@ -90,7 +90,7 @@ class PaymentReconciledPayload(Answer, frozen=True, kw_only=True):
     payment_id: str
     """The Payment's id."""
     account_id: str | None
-    """The recipient's account; null where a wallet or a bank account is paid."""
+    """The recipient's account; null if a wallet or a bank account is paid."""
     status: Known[
         Literal[
             "accepted",
@@ -106,9 +106,9 @@ class PaymentReconciledPayload(Answer, frozen=True, kw_only=True):
             "succeeded",
         ]
     ]
-    """Its state, as the table of state machines has it."""
+    """Its state, as listed in the table of state machines."""
     status_version: int
-    """Rises by one at each change of `status`: the higher one is the newer."""
+    """Rises by one at each change of `status`; a higher version is newer."""
     labels: list[
         Known[
             Literal[
@@ -122,27 +122,27 @@ class PaymentReconciledPayload(Answer, frozen=True, kw_only=True):
             ]
         ]
     ]
-    """What was out of the ordinary; labels add up and are never lost."""
+    """The exceptions that occurred; labels are added and never removed."""
     asset_symbol: str
     """The asset's symbol, such as `USDC`."""
     chain_id: int
     """The number of the chain, such as 8453 for Base."""
     amount_atomic: str
-    """What the Payment is for, in the asset's smallest unit."""
+    """The Payment's amount, in the asset's smallest unit."""
     received_amount_atomic: str
     """The sum of verified receipts, in the smallest unit."""
     excess_amount_atomic: str
-    """What was received beyond the amount and has not gone back, in the smallest unit."""
+    """What was received beyond the amount and has not been refunded, in the smallest unit."""
     settled_amount_atomic: str
-    """What the recipient has got, after the fee, in the smallest unit."""
+    """What the recipient has received, after the fee, in the smallest unit."""
     refunded_amount_atomic: str
-    """What has finally gone back, in the smallest unit."""
+    """The sum of final refunds, in the smallest unit."""
     created_by: Known[Literal["server", "client", "public"]] | None
     """Who created it: your backend, a client token, or public checkout. Null for Payments
-that are older than the field.
+that are older than this field.
 """
     returned_amount_atomic: str
-    """What whoever was paid from a vault has sent back, in the smallest unit."""
+    """What the recipient of a payment from a vault has sent back, in the smallest unit."""
     note: str | None
     """The note of the last decision; null without one."""
 
@@ -157,7 +157,7 @@ class RefundPayload(Answer, frozen=True, kw_only=True):
     status: Known[Literal["created", "failed", "submitted", "succeeded"]]
     """Its state."""
     status_version: int
-    """Rises by one at each change of `status`: the higher one is the newer."""
+    """Rises by one at each change of `status`; a higher version is newer."""
     amount_atomic: str
     """The amount in the asset's smallest unit, as a digit string."""
 
@@ -168,7 +168,7 @@ class VaultFundingPayload(Answer, frozen=True, kw_only=True):
     payment_id: str
     """The Payment's id."""
     option_id: str
-    """The option's id; null where it belongs to none."""
+    """The option's id; null without one."""
     funding_operation_id: str
     """The id of the transfer from the payer's vault."""
     status: Known[
@@ -185,7 +185,7 @@ class VaultFundingPayload(Answer, frozen=True, kw_only=True):
     ]
     """Its state."""
     status_version: int
-    """Rises by one at each change of `status`: the higher one is the newer."""
+    """Rises by one at each change of `status`; a higher version is newer."""
     amount_atomic: str
     """The amount in the asset's smallest unit, as a digit string."""
 
@@ -200,7 +200,7 @@ class DepositPayload(Answer, frozen=True, kw_only=True):
     status: Known[Literal["confirmed", "detected", "failed", "settled"]]
     """Its state."""
     status_version: int
-    """Rises by one at each change of `status`: the higher one is the newer."""
+    """Rises by one at each change of `status`; a higher version is newer."""
     chain_id: int
     """The number of the chain, such as 8453 for Base."""
     asset_symbol: str
@@ -239,7 +239,7 @@ class BankAccountPayload(Answer, frozen=True, kw_only=True):
     account_id: str | None
     """The account's id."""
     bank_account_id: str
-    """The id of the bank account; null where there is none."""
+    """The id of the bank account; null if there is none."""
     status: str
     """Its state."""
 
@@ -258,7 +258,7 @@ class BankFundingPayload(Answer, frozen=True, kw_only=True):
     ]
     """Its state."""
     status_version: int
-    """Rises by one at each change of `status`: the higher one is the newer."""
+    """Rises by one at each change of `status`; a higher version is newer."""
     amount: str
     """The amount in dollars, as a decimal string."""
 
@@ -285,22 +285,22 @@ class WebhookFailingPayload(Answer, frozen=True, kw_only=True):
     """Webhook failing payload."""
 
     webhook_id: str
-    """The endpoint that the event is about, which does not get it."""
+    """The endpoint that the event is about; the event is not sent to it."""
     delivery_id: str
     """The delivery that failed."""
     failure_reason: str | None
-    """Why it fails, in a sentence; null where it works again."""
+    """Why it fails, in a sentence; null if it works again."""
 
 
 class WebhookRecoveredPayload(Answer, frozen=True, kw_only=True):
     """Webhook recovered payload."""
 
     webhook_id: str
-    """The endpoint that the event is about, which does not get it."""
+    """The endpoint that the event is about; the event is not sent to it."""
     delivery_id: str
-    """The delivery that was taken."""
+    """The delivery that was accepted."""
     failure_reason: str | None
-    """Why it fails, in a sentence; null where it works again."""
+    """Why it fails, in a sentence; null if it works again."""
 
 
 class PaymentCreated(Envelope, frozen=True, kw_only=True):

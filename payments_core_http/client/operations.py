@@ -172,7 +172,7 @@ def payment_settings_replace(
     updated_at: str | UnsetType | None = UNSET,
     idempotency_key: str | None = None,
 ) -> Call[PaymentSettings]:
-    """Replace the payment settings as a whole; Payments keep those they began with. Needs a
+    """Replace all payment settings; existing Payments keep those they began with. Needs a
     standard key. The whole settings: an absent field returns to its default, and null
     means no limit. `enabled` is required. `version` is the version that you read and
     replace, 0 if they were never set; a version that is not current is a conflict.
@@ -181,24 +181,24 @@ def payment_settings_replace(
     `enabled`: Whether it is on.
     `allowed_origins`: The origins whose pages may create Payments, as browsers send them.
     `allowed_destinations`: Who may be paid; null means anyone.
-    `allowed_methods`: The methods that may pay it; empty where nobody can choose one.
+    `allowed_methods`: The methods that may pay it; empty if the payer cannot choose one.
     `chains`: The chains; null means any chain.
-    `assets`: The assets that are taken.
+    `assets`: The assets that are accepted.
     `min_amount`: The minimum amount of a Payment; null means no limit. A decimal string such as
       25.00, with no sign or exponent.
     `max_amount`: The maximum amount of a Payment; null means no limit. A decimal string such as
       25.00, with no sign or exponent.
-    `expires_in_seconds`: How many seconds it lives.
+    `expires_in_seconds`: After how many seconds it expires.
     `monitoring_seconds`: For how many seconds after its end a Payment's escrow is watched.
     `underpayment_tolerance_bps`: How much may be missing, in hundredths of a percent.
     `fee_bps`: The fee in hundredths of a percent of what is released.
     `confirmations`: How many blocks must be on top of a transfer's, by chain.
     `success_url`: Where the checkout page sends a payer who has paid. An http(s) URL.
-    `cancel_url`: Where the checkout page sends a payer who turns back. An http(s) URL.
-    `branding`: What the checkout page shows of you.
-    `version`: The version that was read; 0 where they were never set.
-    `created_at`: Not looked at: what was read can be sent back.
-    `updated_at`: Not looked at: what was read can be sent back.
+    `cancel_url`: Where the checkout page sends a payer who cancels. An http(s) URL.
+    `branding`: Your brand on the checkout page.
+    `version`: The version that you read; 0 if they were never set.
+    `created_at`: Ignored, so that you can send back what you read.
+    `updated_at`: Ignored, so that you can send back what you read.
     """
     return Call(
         operation="replacePaymentSettings",
@@ -247,7 +247,7 @@ def client_sessions_create(
 
     `external_user_id`: Your own id of the account's user.
     `account_id`: The account's id.
-    `expires_in_seconds`: How many seconds it lives.
+    `expires_in_seconds`: After how many seconds it expires.
     `permissions`: What the client may do.
     """
     return Call(
@@ -301,7 +301,7 @@ def accounts_create(
       underscores.
     `email`: The address that you gave for it; null without one. An email address.
     `wallets`: The account's wallets.
-    `settlement`: Where the account wants to be paid; null without a preference.
+    `settlement`: Where the account is to be paid; null without a preference.
     `metadata`: Your own data, as you sent it.
     """
     return Call(
@@ -329,7 +329,7 @@ def accounts_create(
 def accounts_list(
     *, external_user_id: str | None = None, cursor: str | None = None, limit: int | None = None
 ) -> PageCall[Page[Account], Account]:
-    """List accounts, newest first. Needs `v2:accounts`. Accounts, all or the one of an
+    """List accounts, newest first. Needs `v2:accounts`. All accounts, or the account of an
     external user.
     """
     return PageCall(
@@ -362,12 +362,12 @@ def accounts_change(
     status: Literal["active", "suspended", "closed"] | UnsetType = UNSET,
     idempotency_key: str | None = None,
 ) -> Call[Account]:
-    """Change an account's email, metadata or status. Needs `v2:accounts`. What is absent
-    stays; null clears.
+    """Change an account's email, metadata or status. Needs `v2:accounts`. An absent field
+    stays as it is; null clears it.
 
     `email`: The account's email address; null clears it. An email address.
     `metadata`: Your own data, as you sent it.
-    `status`: The state that it is to have.
+    `status`: The new state.
     """
     return Call(
         operation="changeAccount",
@@ -383,7 +383,7 @@ def accounts_change(
 
 
 def accounts_read_balances(account_id: str) -> Call[Balances]:
-    """What the account's vaults hold, at the newest final block. Needs `v2:accounts`."""
+    """Read what the account's vaults hold, at the newest final block. Needs `v2:accounts`."""
     return Call(
         operation="readAccountBalances",
         method="GET",
@@ -433,8 +433,8 @@ def accounts_set_handle(
 def accounts_set_settlement(
     account_id: str, *, chain_id: int, asset_symbol: str, idempotency_key: str | None = None
 ) -> Call[Account]:
-    """Choose the chain and asset in which the account wants to be paid. Needs `v2:accounts`.
-    Where the account wants to be paid.
+    """Set the chain and asset in which the account is to be paid. Needs `v2:accounts`. Where
+    the account is to be paid.
 
     `chain_id`: The number of the chain, such as 8453 for Base.
     `asset_symbol`: The asset's symbol, such as `USDC`.
@@ -469,7 +469,7 @@ def wallets_add(
 
     `challenge_id`: The challenge's id.
     `signature`: The wallet's signature.
-    `public_key`: The wallet's public key, where its chain cannot tell it from the signature.
+    `public_key`: The wallet's public key, if its chain cannot recover it from the signature.
     `label`: Your own name for it.
     """
     return Call(
@@ -516,8 +516,8 @@ def wallets_create_challenge(
     chain_type: Literal["evm", "solana", "aptos"],
     idempotency_key: str | None = None,
 ) -> Call[Challenge]:
-    """Ask for the text that a wallet signs to be linked. Needs `v2:accounts`. The wallet
-    that is to sign. Refused too: an address that is none of its chain type.
+    """Request the text that a wallet signs to be linked. Needs `v2:accounts`. The wallet
+    that is to sign. Also refused: an address that is not valid for its chain type.
 
     `address`: The address on the chain.
     `chain_type`: The family of the chain, which gives addresses and signatures their form.
@@ -554,9 +554,9 @@ def verifications_start(
     idempotency_key: str | None = None,
 ) -> Call[Verification]:
     """Start a verification; answers the URL where the user goes. Needs `v2:kyc`. Where the
-    provider sends the user in the end.
+    provider sends the user afterwards.
 
-    `return_url`: Where the hosted page sends the user in the end. An http(s) URL.
+    `return_url`: Where the hosted page sends the user afterwards. An http(s) URL.
     """
     return Call(
         operation="startVerification",
@@ -595,11 +595,11 @@ def bank_accounts_activate(
     return_url: str | UnsetType | None = UNSET,
     idempotency_key: str | None = None,
 ) -> Call[CapabilityActivation]:
-    """Ask for a capability; answers what it still waits for. Needs `v2:accounts`. The
+    """Request a capability; answers what it still waits for. Needs `v2:accounts`. The
     capability, and where the bank's pages send the user back to.
 
     `capability`: The capability's name.
-    `return_url`: Where the hosted page sends the user in the end. An http(s) URL.
+    `return_url`: Where the hosted page sends the user afterwards. An http(s) URL.
     """
     return Call(
         operation="activateBankAccountCapability",
@@ -641,16 +641,17 @@ def bank_accounts_add(
     idempotency_key: str | None = None,
 ) -> Call[BankAccount]:
     """Add a US bank account, which the bank reviews. Needs `v2:accounts`. An account at a US
-    bank. Its number is stored sealed, and never given out. Refused too: a routing number
-    that no bank has.
+    bank. Its number is stored encrypted, and never returned. Also refused: a routing
+    number that is not valid.
 
     `account_holder_name`: The name of the bank account's holder.
     `account_holder_type`: Whether the holder is a person or a business.
-    `account_number`: The account's number; it is sealed, and never told again. 4 to 17 digits.
+    `account_number`: The account's number; it is stored encrypted, and never returned. 4 to 17
+      digits.
     `routing_number`: The bank's routing number (ABA). An ABA routing number of 9 digits.
     `account_type`: The kind of bank account.
-    `bank_name`: The bank's name; null where it is not known.
-    `address`: Where the holder lives or has its seat.
+    `bank_name`: The bank's name; null if it is not known.
+    `address`: The holder's home address or registered office.
     """
     return Call(
         operation="addBankAccount",
@@ -709,8 +710,8 @@ def onramps_read_requirements(account_id: str) -> Call[OnrampRequirements]:
 def onramps_add(
     account_id: str, *, destination: OnrampDestinationInput, idempotency_key: str | None = None
 ) -> Call[OnrampBankAccount]:
-    """Add a reusable on-ramp, whose account number the bank makes. Needs `v2:accounts`. A
-    reusable on-ramp, whose number the bank makes. Refused too: a wallet without an
+    """Add a reusable on-ramp; the bank assigns its account number. Needs `v2:accounts`. A
+    reusable on-ramp; the bank assigns its number. Also refused: a wallet without an
     address, or a vault with one.
 
     `destination`: Where the funds go.
@@ -800,8 +801,8 @@ def vaults_list(
 def vaults_provision(
     account_id: str, *, chain_id: int, idempotency_key: str | None = None
 ) -> Call[VaultDetails]:
-    """Make the account's vault on a chain; 200 if it has one. Needs `v2:vaults`. Answers 200
-    where it was there already. The chain that the account shall have a vault on.
+    """Create the account's vault on a chain; 200 if it has one. Needs `v2:vaults`. Answers
+    200 if it already existed. The chain on which the account is to have a vault.
 
     `chain_id`: The number of the chain, such as 8453 for Base.
     """
@@ -821,8 +822,8 @@ def vaults_provision(
 def vaults_read_policy(
     account_id: str, vault_id: str, *, version: int | None = None
 ) -> Call[Policy]:
-    """Read a vault's policy, as it is or as it was in a version. Needs `v2:vaults`. Which
-    version of a policy to read; without one, the present one.
+    """Read a vault's policy, in its current or an earlier version. Needs `v2:vaults`. Which
+    version of a policy to read; without one, the current version.
     """
     return Call(
         operation="readVaultPolicy",
@@ -864,7 +865,7 @@ def vaults_replace_policy(
     `allowed_chains`: The chains that it may pay on; null means any chain.
     `allowed_assets`: The assets that it may pay; null means any asset.
     `allowed_destinations`: Who may be paid; null means anyone.
-    `version`: The version that was read and is to be replaced.
+    `version`: The version that you read and replace.
     """
     return Call(
         operation="replaceVaultPolicy",
@@ -909,8 +910,8 @@ def vaults_replace_yield_settings(
     strategy: str | UnsetType | None = UNSET,
     idempotency_key: str | None = None,
 ) -> Call[YieldSettings]:
-    """Replace a vault's yield settings. Needs `v2:vaults`. Whether a vault's idle funds
-    shall earn, and how.
+    """Replace a vault's yield settings. Needs `v2:vaults`. Whether a vault's idle funds are
+    to earn, and how.
 
     `enabled`: Whether it is on.
     `strategy`: Where idle funds earn; null without a choice.
@@ -947,7 +948,7 @@ def mandates_create(
     `asset_symbol`: The asset's symbol, such as `USDC`.
     `amount_per_period`: How much it approves for each period, as a decimal string. A decimal
       string such as 25.00, with no sign or exponent.
-    `period`: How often the approval begins anew.
+    `period`: How often the approval renews.
     `expires_at`: When it expires. An ISO 8601 time with a zone.
     `reference`: Your own id or text for it.
     `metadata`: Your own data, as you sent it.
@@ -1008,8 +1009,8 @@ def deposits_issue_address(
     account_id: str, *, chain_id: int, idempotency_key: str | None = None
 ) -> Call[DepositAddress]:
     """Get the account's deposit address on a chain; 200 if it has one. Needs
-    `v2:deposit_addresses`. Answers 200 where it was there already. The chain that the
-    account shall have a deposit address on.
+    `v2:deposit_addresses`. Answers 200 if it already existed. The chain on which the
+    account is to have a deposit address.
 
     `chain_id`: The number of the chain, such as 8453 for Base.
     """
@@ -1047,7 +1048,7 @@ def deposits_check(
     account_id: str, *, chain_id: int | UnsetType | None = UNSET, idempotency_key: str | None = None
 ) -> Call[Check]:
     """Look for an account's deposits now, and send failed sweeps again. Needs
-    `v2:deposit_addresses`. The chain to look at; without one, all of them.
+    `v2:deposit_addresses`. The chain to check; without one, all of them.
 
     `chain_id`: The number of the chain, such as 8453 for Base.
     """
@@ -1071,8 +1072,8 @@ def deposits_list(
     cursor: str | None = None,
     limit: int | None = None,
 ) -> PageCall[Page[Deposit], Deposit]:
-    """List an account's deposits, newest first. Needs `v2:deposit_addresses`. Deposits, all
-    or those of a status.
+    """List an account's deposits, newest first. Needs `v2:deposit_addresses`. All deposits,
+    or those with a status.
     """
     return PageCall(
         operation="listDeposits",
@@ -1102,8 +1103,8 @@ def payments_receive(
     metadata: Mapping[str, Any] | UnsetType | None = UNSET,
     idempotency_key: str | None = None,
 ) -> Call[CreatedPayment]:
-    """Create a Payment that receives. Needs `v2:payments`. A receive Payment. Without
-    expiry, methods or URLs it has those of the payment settings.
+    """Create a Payment that receives. Needs `v2:payments`. A receive Payment. Absent expiry,
+    methods and URLs are those of the payment settings.
 
     `amount`: The amount, as a decimal string in whole units of the asset. A decimal string such
       as 25.00, with no sign or exponent.
@@ -1112,10 +1113,10 @@ def payments_receive(
     `chain_id`: The number of the chain, such as 8453 for Base.
     `reference`: Your own id or text for it.
     `description`: Your text about it, which the payer sees.
-    `expires_in_seconds`: How many seconds it lives.
-    `allowed_methods`: The methods that may pay it; empty where nobody can choose one.
+    `expires_in_seconds`: After how many seconds it expires.
+    `allowed_methods`: The methods that may pay it; empty if the payer cannot choose one.
     `success_url`: Where the checkout page sends a payer who has paid. An http(s) URL.
-    `cancel_url`: Where the checkout page sends a payer who turns back. An http(s) URL.
+    `cancel_url`: Where the checkout page sends a payer who cancels. An http(s) URL.
     `metadata`: Your own data, as you sent it.
     """
     return Call(
@@ -1158,11 +1159,11 @@ def payments_send(
     idempotency_key: str | None = None,
 ) -> Call[Payment]:
     """Create a Payment that sends from an account's vault. Needs `v2:payments`. A Payment
-    out of a vault, straight to the recipient.
+    from a vault directly to the recipient.
 
     `amount`: The amount, as a decimal string in whole units of the asset. A decimal string such
       as 25.00, with no sign or exponent.
-    `source`: The vault that pays; null unless one was named.
+    `source`: The vault that pays; null without one.
     `destination`: Where the funds go.
     `reference`: Your own id or text for it.
     `metadata`: Your own data, as you sent it.
@@ -1200,8 +1201,8 @@ def payments_collect(
     metadata: Mapping[str, Any] | UnsetType | None = UNSET,
     idempotency_key: str | None = None,
 ) -> Call[Payment]:
-    """Create a Payment that collects by a mandate. Needs `v2:payments`. A Payment drawn from
-    a vault under its mandate, whose chain and asset it has.
+    """Create a Payment that collects by a mandate. Needs `v2:payments`. A Payment collected
+    from a vault under its mandate, which defines its chain and asset.
 
     `amount`: The amount, as a decimal string in whole units of the asset. A decimal string such
       as 25.00, with no sign or exponent.
@@ -1338,9 +1339,9 @@ def payments_reconcile(
     idempotency_key: str | None = None,
 ) -> Call[Payment]:
     """Resolve a Payment that needs a decision. Needs `v2:payments`. What the partner decides
-    about a Payment out of the ordinary.
+    about a Payment with an exception.
 
-    `action`: What you decide.
+    `action`: Your decision.
     `note`: Your note, which is kept with it.
     """
     return Call(
@@ -1364,12 +1365,12 @@ def payments_refund(
     reason: str | UnsetType | None = UNSET,
     idempotency_key: str | None = None,
 ) -> Call[CreatedRefund]:
-    """Send received funds back, all or part of them. Needs `v2:payments`. How much goes back
-    and to whom; without these, all that can, to whoever sent it.
+    """Refund received funds, in full or in part. Needs `v2:payments`. How much to refund and
+    to whom; without these, all that can be refunded, to its sender.
 
-    `amount`: How much is to go back; all that can, where it is absent. A decimal string such as
+    `amount`: How much to refund; if absent, all that can be refunded. A decimal string such as
       25.00, with no sign or exponent.
-    `destination`: The address that is to get it; whoever paid, where it is absent.
+    `destination`: The address to refund to; if absent, the payer's address.
     `reason`: Your reason.
     """
     return Call(
@@ -1449,9 +1450,9 @@ def sessions_resolve_dispute(
     note: str | UnsetType | None = UNSET,
     idempotency_key: str | None = None,
 ) -> Call[Session]:
-    """Say how a dispute ended. Needs `v2:payments`. How a dispute ended.
+    """Record how a dispute ended. Needs `v2:payments`. How a dispute ended.
 
-    `resolution`: How it was settled.
+    `resolution`: How it was resolved.
     `note`: Your note.
     """
     return Call(
@@ -1538,7 +1539,7 @@ def webhooks_change(
 
     `description`: Your own text about it; null clears it.
     `subscribed_events`: The names of the events to send; an empty list means every event.
-    `status`: The state that it is to have.
+    `status`: The new state.
     """
     return Call(
         operation="changeWebhook",
@@ -1562,10 +1563,10 @@ def webhooks_rotate_secret(
     idempotency_key: str | None = None,
 ) -> Call[EndpointWithSecret]:
     """Replace the signing secret; the old one ends at once, or with an overlap. Needs
-    `v2:webhooks`, `v2:console`. How long the secret before goes on signing beside the new
-    one: up to seven days.
+    `v2:webhooks`, `v2:console`. How long the previous secret still signs together with
+    the new one: up to seven days.
 
-    `overlap_seconds`: For how many seconds the former secret still signs.
+    `overlap_seconds`: For how many seconds the previous secret still signs.
     """
     return Call(
         operation="rotateWebhookSecret",
@@ -1581,7 +1582,7 @@ def webhooks_rotate_secret(
 
 
 def webhooks_test(webhook_id: str, *, idempotency_key: str | None = None) -> Call[TestedEndpoint]:
-    """Send a test event to the endpoint alone, whatever it subscribed to. Needs
+    """Send a test event to this endpoint only, regardless of its subscriptions. Needs
     `v2:webhooks`, `v2:console`.
     """
     return Call(
@@ -1599,11 +1600,11 @@ def webhooks_test(webhook_id: str, *, idempotency_key: str | None = None) -> Cal
 def webhooks_recover(
     webhook_id: str, *, since: datetime | str, idempotency_key: str | None = None
 ) -> Call[RecoveringEndpoint]:
-    """Send every event since a time that the endpoint wants and did not get. Needs
-    `v2:webhooks`, `v2:console`. From when on; an ISO 8601 time with a zone, at most 30
-    days ago.
+    """Send every subscribed event since a time that the endpoint did not receive. Needs
+    `v2:webhooks`, `v2:console`. The time from which to recover; an ISO 8601 time with a
+    zone, at most 30 days ago.
 
-    `since`: From when on events are sent again. An ISO 8601 time with a zone.
+    `since`: The time from which events are sent again. An ISO 8601 time with a zone.
     """
     return Call(
         operation="recoverWebhook",
@@ -1638,7 +1639,7 @@ def webhooks_list_deliveries(
 def webhooks_retry_delivery(
     webhook_id: str, delivery_id: str, *, idempotency_key: str | None = None
 ) -> Call[RetriedDelivery]:
-    """Put a failed or abandoned delivery back. Needs `v2:webhooks`, `v2:console`."""
+    """Retry a failed or abandoned delivery. Needs `v2:webhooks`, `v2:console`."""
     return Call(
         operation="retryWebhookDelivery",
         method="POST",
@@ -1700,8 +1701,8 @@ def events_resend(
     event_id: str, *, webhook_id: str | UnsetType | None = UNSET, idempotency_key: str | None = None
 ) -> Call[ResentEvent]:
     """Deliver an event again, to one endpoint or to all that are subscribed. Needs
-    `v2:webhooks`, `v2:console`. Where to; without `webhookId` to every active endpoint
-    that is subscribed.
+    `v2:webhooks`, `v2:console`. The endpoint to send to; without `webhookId`, every
+    active endpoint that is subscribed.
 
     `webhook_id`: The endpoint's id.
     """
@@ -1738,7 +1739,7 @@ def requests_list(
 
 
 def sandbox_read() -> Call[Sandbox]:
-    """The sandbox's clock and chains. Needs a standard key."""
+    """Read the sandbox's clock and chains. Needs a standard key."""
     return Call(
         operation="readSandbox",
         method="GET",
@@ -1756,8 +1757,8 @@ def sandbox_fund(
     amount: str,
     idempotency_key: str | None = None,
 ) -> Call[Funded]:
-    """Credit an account's vault; final when it answers. Needs a standard key. A credit of
-    the faucet.
+    """Credit an account's vault; the credit is final when the call returns. Needs a standard
+    key. A credit of the faucet.
 
     `chain_id`: The number of the chain, such as 8453 for Base.
     `asset_symbol`: The asset's symbol, such as `USDC`.
@@ -1783,8 +1784,8 @@ def sandbox_decide_kyc(
     status: Literal["pending", "approved", "rejected"],
     idempotency_key: str | None = None,
 ) -> Call[Verification]:
-    """What the provider decides of an account's verification. Needs a standard key. What the
-    verification of an account comes to.
+    """Set the provider's decision about an account's verification. Needs a standard key. The
+    decision about an account's verification.
 
     `status`: What the provider is to decide.
     """
@@ -1812,14 +1813,14 @@ def sandbox_deposit_at_bank(
     idempotency_key: str | None = None,
 ) -> Call[BankDeposit]:
     """Make a bank transfer to an on-ramp, which arrives by its rail's calendar. Needs a
-    standard key. A bank transfer that somebody makes to an on-ramp bank account, and what
-    becomes of it.
+    standard key. A bank transfer that somebody makes to an on-ramp bank account, and its
+    result.
 
     `onramp_bank_account_id`: The id of the on-ramp bank account.
     `amount`: The amount, as a decimal string in whole units of the asset. A decimal string such
       as 25.00, with no sign or exponent.
     `rail`: The way that the bank's money goes.
-    `outcome`: What the bank makes of the transfer.
+    `outcome`: The bank's decision about the transfer.
     """
     return Call(
         operation="depositAtSandboxBank",
@@ -1863,8 +1864,8 @@ def sandbox_mine_blocks(
 def sandbox_advance_clock(
     *, advance_seconds: int, idempotency_key: str | None = None
 ) -> Call[Advanced]:
-    """Advance the clock, and do what falls due on the way. Needs a standard key. How far to
-    move the clock.
+    """Advance the clock, and do the work that becomes due on the way. Needs a standard key.
+    How far to move the clock.
 
     `advance_seconds`: By how many seconds to move the clock.
     """
@@ -1887,8 +1888,8 @@ def sandbox_trigger_event(
     payment_id: str | UnsetType | None = UNSET,
     idempotency_key: str | None = None,
 ) -> Call[Triggered]:
-    """Send any event of the catalog, with a payload such as the real one has. Needs a
-    standard key. An event of the catalog, and what it shall be about.
+    """Send any event of the catalog, with a realistic payload. Needs a standard key. An
+    event of the catalog, and what it is about.
 
     `name`: The name.
     `account_id`: The account's id.
@@ -1914,13 +1915,13 @@ def sandbox_fail_dependency(
     chain_id: int | UnsetType | None = UNSET,
     idempotency_key: str | None = None,
 ) -> Call[ArmedFailure]:
-    """Let the next uses of a dependency fail. Needs a standard key. What shall fail next,
+    """Let the next uses of a dependency fail. Needs a standard key. What is to fail next,
     and how often.
 
-    `dependency`: What is to fail: `chain`, `kyc`, `bank` or `router`.
-    `operation`: The operation that is to fail; `*` is any.
-    `times`: How many more times.
-    `chain_id`: The chain that is to fail; any, where it is absent.
+    `dependency`: The dependency that is to fail: `chain`, `kyc`, `bank` or `router`.
+    `operation`: The operation that is to fail; `*` means any.
+    `times`: How many more times it fails.
+    `chain_id`: The chain that is to fail; if absent, any chain.
     """
     return Call(
         operation="failSandboxDependency",
@@ -1943,10 +1944,10 @@ def sandbox_decide_payout(
     code: str | UnsetType | None = UNSET,
     idempotency_key: str | None = None,
 ) -> Call[DecidedPayout]:
-    """Let the simulated bank settle or return a Payment's payout. Needs a standard key. What
-    the bank makes of a payout; a return has its code.
+    """Let the simulated bank settle or return a Payment's payout. Needs a standard key. The
+    bank's decision about a payout; a return has its code.
 
-    `outcome`: What the bank makes of the payout.
+    `outcome`: The bank's decision about the payout.
     `code`: The bank's reason for a return. A return code such as R01.
     """
     return Call(
@@ -1970,7 +1971,7 @@ def sandbox_reorg_chain(
     idempotency_key: str | None = None,
 ) -> Call[Chain]:
     """Remove a chain's last blocks and their transactions. Needs a standard key. How many of
-    a chain's last blocks to drop, and whether what was in them comes back.
+    a chain's last blocks to drop, and whether their transactions come back.
 
     `chain_id`: The number of the chain, such as 8453 for Base.
     `depth`: How many of the last blocks to drop.
@@ -1989,7 +1990,7 @@ def sandbox_reorg_chain(
 
 
 def sandbox_run(*, idempotency_key: str | None = None) -> Call[Ran]:
-    """Do all work that is due now, before answering. Needs a standard key."""
+    """Do all due work before answering. Needs a standard key."""
     return Call(
         operation="runSandboxWork",
         method="POST",
@@ -2011,8 +2012,8 @@ def sandbox_transfer(
     from_: str | UnsetType | None = UNSET,
     idempotency_key: str | None = None,
 ) -> Call[Transferred]:
-    """A stranger's transfer to any address, in a block when it answers. Needs a standard
-    key.
+    """Send a stranger's transfer to any address, in a block when the call returns. Needs a
+    standard key.
 
     `chain_id`: The number of the chain, such as 8453 for Base.
     `asset_symbol`: The asset's symbol, such as `USDC`.
@@ -2074,8 +2075,8 @@ def legacy_register(
     idempotency_key: str | None = None,
 ) -> Call[MoneyAccountAnswer]:
     """Create a Money Account. Needs a standard key. A new Money Account. An address given
-    here proves nothing; its form tells the chain type. Refused too: an address of no
-    chain type, and one that is given twice.
+    here proves nothing; its form shows the chain type. Also refused: an address that is
+    not valid for any chain type, or that is given twice.
 
     `username`: The name in the payment address; null without one. 3 to 20 letters, digits or
       underscores.
@@ -2122,7 +2123,7 @@ def legacy_get_user(
 
 def legacy_get_user_by_address(*, address: str) -> Call[AddressOwnerAnswer]:
     """Read the Money Account that a wallet address is linked to. Needs a standard key. A
-    wallet address that is linked to an account; its form tells the chain type.
+    wallet address that is linked to an account; its form shows the chain type.
     """
     return Call(
         operation="readLegacyAddressOwner",
@@ -2156,7 +2157,7 @@ def legacy_add_address(
     `chain_type`: The family of the chain, which gives addresses and signatures their form.
     `signature`: The wallet's signature.
     `message`: The text that the wallet signed.
-    `public_key`: The wallet's public key, where its chain cannot tell it from the signature.
+    `public_key`: The wallet's public key, if its chain cannot recover it from the signature.
     """
     return Call(
         operation="addLegacyAddress",
@@ -2180,7 +2181,7 @@ def legacy_add_address(
 
 
 def legacy_check_username(*, username: str) -> Call[UsernameAvailabilityAnswer]:
-    """Tell whether an account could have a username. A username that an account might have.
+    """Check whether an account could have a username. A username that an account might have.
 
     `username`: 3 to 20 letters, digits or underscores.
     """
@@ -2198,7 +2199,7 @@ def legacy_update_username(
     *, user_id: str, username: str, idempotency_key: str | None = None
 ) -> Call[ChosenUsernameAnswer]:
     """Give an account its username, once. Needs a standard key. The username of an account
-    that has none.
+    that does not have one yet.
 
     `user_id`: The account's id.
     `username`: The name in the payment address; null without one. 3 to 20 letters, digits or
@@ -2223,9 +2224,9 @@ def legacy_update_preferences(
     preferred_settlement_token: str | UnsetType | None = UNSET,
     idempotency_key: str | None = None,
 ) -> Call[PreferencesAnswer]:
-    """Choose the chain and token in which an account wants to be paid. Needs a standard key.
-    Where the account wants to be paid; what is absent stays as it is. Refused too: a body
-    that would change nothing.
+    """Set the chain and token in which an account is to be paid. Needs a standard key. Where
+    the account is to be paid; an absent field stays as it is. Also refused: a body that
+    would change nothing.
 
     `user_id`: The account's id.
     `preferred_settlement_chain`: The chain on which the account wants to be paid.
@@ -2264,8 +2265,8 @@ def legacy_resolve(*, payment_address: str) -> Call[ResolvedAddressAnswer]:
 def legacy_is_kyc_done(
     *, user_id: str | None = None, username: str | None = None, payment_address: str | None = None
 ) -> Call[KycDoneAnswer]:
-    """Tell whether an account is verified. An account by its id, its username or its payment
-    address.
+    """Check whether an account is verified. An account by its id, its username or its
+    payment address.
 
     `username`: 3 to 20 letters, digits or underscores.
     """
@@ -2304,12 +2305,12 @@ def legacy_get_deposit_address(
     source_chain_id: int,
     source_chain_token: str,
 ) -> Call[QuotedAddressAnswer]:
-    """Give a payer an address for one payment to a payment address. Who is paid, and how
-    much comes in, in the token's smallest unit. `sourceChainToken` is the symbol or the
+    """Give a payer an address for one payment to a payment address. Who is paid, and the
+    input amount, in the token's smallest unit. `sourceChainToken` is the symbol or the
     address of a token.
 
     `payment_address`: `<username>@<partner id>`; null without a username.
-    `raw_amount`: How much comes in, in the token's smallest unit. A digit string of at most 78
+    `raw_amount`: The input amount, in the token's smallest unit. A digit string of at most 78
       digits.
     `source_address`: The payer's wallet.
     `source_chain_id`: The chain that the payer pays on.
@@ -2346,10 +2347,10 @@ def legacy_quote(
     destination_chain_id: int | UnsetType | None = UNSET,
     destination_token: str | UnsetType | None = UNSET,
 ) -> Call[QuoteAnswer]:
-    """Quote a transfer, on one chain or across two, with a deposit address of its own. Who
-    pays whom how many whole tokens of `sourceChainToken`; the number is read exactly.
-    Without a chain or token it is the preference of the payer or recipient, else USDC on
-    Base. Refused too: a number that no amount of a token can be.
+    """Quote a transfer, on one chain or across two, with its own deposit address. Who pays
+    whom how many whole tokens of `sourceChainToken`; the number is read exactly. Without
+    a chain or token, the preference of the payer or recipient applies, or else USDC on
+    Base. Also refused: a number that no amount of a token can be.
 
     `amount`: The amount, as a decimal string in whole units of the asset.
     `user_id`: The account's id.
@@ -2388,8 +2389,8 @@ def legacy_quote(
 def legacy_read_transfer(
     *, quote_id: str | None = None, deposit_address: str | None = None, chain_id: int | None = None
 ) -> Call[TransferStateAnswer]:
-    """The same, asked in the query. Which transfer: of a quote, or to a deposit address.
-    Refused too: a deposit address without its chain, and a quote with one.
+    """The same, with a query. Which transfer: of a quote, or to a deposit address. Also
+    refused: a deposit address without its chain, or a quote with one.
     """
     return Call(
         operation="readLegacyTransfer",
@@ -2407,9 +2408,9 @@ def legacy_verify_transfer(
     deposit_address: str | UnsetType | None = UNSET,
     chain_id: int | UnsetType | None = UNSET,
 ) -> Call[TransferStateAnswer]:
-    """Tell whether the transfer of a quote, or to a deposit address, is done. Which
-    transfer: of a quote, or to a deposit address. Refused too: a deposit address without
-    its chain, and a quote with one.
+    """Check whether the transfer of a quote, or to a deposit address, is done. Which
+    transfer: of a quote, or to a deposit address. Also refused: a deposit address without
+    its chain, or a quote with one.
 
     `quote_id`: The quote's id.
     `deposit_address`: The address to pay to.
@@ -2434,8 +2435,8 @@ def legacy_settle(
     idempotency_key: str | None = None,
 ) -> Call[SettlementAnswer]:
     """Pay a quote from its payer's vault, as the payer's wallet has signed. What the payer
-    of a quote has signed (EIP-712, or ERC-1271), and the signature in hex. Refused too: a
-    domain, types or numbers that no settlement has, of whatever quote.
+    of a quote has signed (EIP-712, or ERC-1271), and the signature in hex. Also refused:
+    a domain, types or numbers that no settlement of any quote can have.
 
     `payload`: The message that was signed.
     `signature`: The wallet's signature.
@@ -2537,7 +2538,7 @@ def legacy_get_transactions(
 ) -> Call[TransactionsAnswer]:
     """List an account's transactions, newest first. Needs a standard key. An account's
     transactions, newest first, all or some. Pages reach 1,000 transactions; `before` is
-    the id of a transaction, and the list begins behind it.
+    the id of a transaction, and the list begins after it.
     """
     return Call(
         operation="listLegacyTransactions",
@@ -2560,7 +2561,7 @@ def legacy_get_transactions(
 def legacy_deploy_role_module(
     *, user_id: str, tx_data: OwnersCall, signature: str, idempotency_key: str | None = None
 ) -> Call[RoleModuleAnswer]:
-    """Deploy the role module of an account's vault, and have the vault obey it. Needs a
+    """Deploy the role module of an account's vault, and enable it in the vault. Needs a
     standard key. What the owner of an account's vault has signed (EIP-712, or ERC-1271),
     and the signature.
 
@@ -2581,7 +2582,7 @@ def legacy_deploy_role_module(
 
 
 def own_account_read() -> Call[OwnAccount]:
-    """The token's account, and what the token may do now. Needs `account:read`."""
+    """Read the token's account, and what the token may do now. Needs `account:read`."""
     return Call(
         operation="readOwnAccount",
         method="GET",
@@ -2595,8 +2596,8 @@ def own_deposits_issue_address(
     *, chain_id: int, idempotency_key: str | None = None
 ) -> Call[DepositAddress]:
     """Get the caller's own deposit address on a chain; 200 if it has one. Needs
-    `deposits:write`. Answers 200 where it was there already. The chain that the account
-    shall have a deposit address on.
+    `deposits:write`. Answers 200 if it already existed. The chain on which the account is
+    to have a deposit address.
 
     `chain_id`: The number of the chain, such as 8453 for Base.
     """
@@ -2647,10 +2648,10 @@ def own_payments_create(
     idempotency_key: str | None = None,
 ) -> Call[CreatedPayment]:
     """Create a receive Payment to the account. Needs `payments:write`. A receive Payment to
-    the caller's own account: a browser's token never spends a vault so. `metadata` must
+    the caller's own account: a browser's token cannot spend from a vault. `metadata` must
     be null or absent: only the partner's backend sets it.
 
-    `intent`: Which way the money goes: `receive`, `send` or `collect`.
+    `intent`: The direction of the money: `receive`, `send` or `collect`.
     `amount`: The amount, as a decimal string in whole units of the asset. A decimal string such
       as 25.00, with no sign or exponent.
     `destination`: Where the funds go.
@@ -2658,10 +2659,10 @@ def own_payments_create(
     `chain_id`: The number of the chain, such as 8453 for Base.
     `reference`: Your own id or text for it.
     `description`: Your text about it, which the payer sees.
-    `expires_in_seconds`: How many seconds it lives.
-    `allowed_methods`: The methods that may pay it; empty where nobody can choose one.
+    `expires_in_seconds`: After how many seconds it expires.
+    `allowed_methods`: The methods that may pay it; empty if the payer cannot choose one.
     `success_url`: Where the checkout page sends a payer who has paid. An http(s) URL.
-    `cancel_url`: Where the checkout page sends a payer who turns back. An http(s) URL.
+    `cancel_url`: Where the checkout page sends a payer who cancels. An http(s) URL.
     `metadata`: Your own data, as you sent it.
     """
     return Call(
@@ -2809,7 +2810,7 @@ def own_options_authorize(
     `vault_payments:write`. The one-time action that authorizes exactly one transfer.
 
     `action_id`: The one-time action that authorizes this transfer.
-    `proof`: That the payer approves.
+    `proof`: The proof that the payer approves.
     `metadata`: Your own data, as you sent it.
     """
     return Call(
@@ -2881,8 +2882,8 @@ def public_payments_create(
 ) -> Call[CreatedPublicPayment]:
     """Create a Payment from a shop's page, on an origin that the settings allow. A receive
     Payment to one of the wallets that the payment settings allow. Without `chainId` and
-    `assetSymbol` it is USDC on chain 8453, or where the settings exclude that, the first
-    of theirs. The URLs are under an allowed origin.
+    `assetSymbol` it is USDC on chain 8453, or, if the settings exclude that, their first.
+    The URLs must be under an allowed origin.
 
     `amount`: The amount, as a decimal string in whole units of the asset. A decimal string such
       as 25.00, with no sign or exponent.
@@ -2891,7 +2892,7 @@ def public_payments_create(
     `chain_id`: The number of the chain, such as 8453 for Base.
     `reference`: Your own id or text for it.
     `success_url`: Where the checkout page sends a payer who has paid. An http(s) URL.
-    `cancel_url`: Where the checkout page sends a payer who turns back. An http(s) URL.
+    `cancel_url`: Where the checkout page sends a payer who cancels. An http(s) URL.
     """
     return Call(
         operation="createPublicPayment",
@@ -2971,7 +2972,7 @@ def public_options_create(
     `provider_code`: The method: `vault`, `direct`, `routing` or `hosted_onramp`.
     `chain_id`: The number of the chain, such as 8453 for Base.
     `asset_symbol`: The asset's symbol, such as `USDC`.
-    `payer_address`: The address that the payer says to pay from; null if it says none.
+    `payer_address`: The address that the payer says it pays from; null without one.
     """
     return Call(
         operation="createPublicOption",
@@ -2997,7 +2998,7 @@ def public_options_create(
 def public_options_read(
     payment_id: str, option_id: str, *, client_secret: str
 ) -> Call[DirectPaymentOption]:
-    """Read an option: where to send what, and what came."""
+    """Read an option: where to send what, and what arrived."""
     return Call(
         operation="readPublicOption",
         method="GET",
@@ -3012,7 +3013,7 @@ def public_options_read(
 def public_options_select(
     payment_id: str, option_id: str, *, client_secret: str, idempotency_key: str | None = None
 ) -> Call[DirectPaymentOption]:
-    """Select the option to pay by; the one before is superseded."""
+    """Select the option to pay by; the previous option is superseded."""
     return Call(
         operation="selectPublicOption",
         method="POST",
@@ -3029,7 +3030,7 @@ def public_options_select(
 def public_options_refresh(
     payment_id: str, option_id: str, *, client_secret: str, idempotency_key: str | None = None
 ) -> Call[DirectPaymentOption]:
-    """Ask the option for what remains by now."""
+    """Refresh the option for the amount that still remains."""
     return Call(
         operation="refreshPublicOption",
         method="POST",
@@ -3052,8 +3053,8 @@ def public_options_submit_transaction(
     chain_id: int,
     idempotency_key: str | None = None,
 ) -> Call[DirectPaymentOption]:
-    """Say where to look for the transfer; at most five times for one option. A transaction
-    that the payer says to have sent: a hint where to look.
+    """Submit the hash of the transfer to look for; at most five times for one option. A
+    transaction that the payer says it has sent: a hint where to look.
 
     `transaction_hash`: The hash of the transaction on the chain; null until there is one.
     `chain_id`: The number of the chain, such as 8453 for Base.

@@ -1,6 +1,6 @@
-"""What the name of an answer's field says of its text (contract §1 "Conventions").
+"""What the name of an answer's field says about its text (contract §1 "Conventions").
 
-Bodies say their rules in their annotations, since these are checked. Answers follow conventions:
+Bodies state their rules in annotations, which are checked. Answers follow conventions:
 `...At` is a time, `...Atomic` an amount in the smallest unit, `...Id` an id with its prefix.
 """
 
@@ -43,7 +43,7 @@ _TIMES = frozenset({"at", "now", "realNow", "since"})
 _TIME_PATTERN = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}Z$"
 _ATOMIC_PATTERN = "^[0-9]{1,78}$"
 _ALIASES: Mapping[str, str] = {"endpointId": ENDPOINT}
-"""What `id` is called elsewhere, where a class has a shorter name."""
+"""What `id` is called elsewhere, if a class has a shorter name."""
 
 _WORD = re.compile("[A-Z][a-z0-9]*")
 
@@ -61,7 +61,7 @@ def rules_of(name: str, owner: str = "") -> Schema:
 
 
 def prefix_of(name: str, owner: str = "") -> str | None:
-    """The prefix of the id that a field holds; None where it holds none that is known."""
+    """The prefix of the id that a field holds; None if it holds no known id."""
     if name != "id":
         return PREFIXES.get(name)
     # The id of an `OwnAccountView` is an account's: the last words of the class name it.

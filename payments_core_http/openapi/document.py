@@ -27,16 +27,16 @@ ABOUT = """\
 Stablecoin Payments and accounts.
 
 Amounts are decimal strings, and those in an asset's smallest unit digit strings; times are ISO 8601
-in UTC. A field that a body does not list is refused, and every fault of a body is told at once.
-Every answer, errors too, carries `X-Request-Id` and `Service-Version`. Paths that take GET take
-HEAD as well.
+in UTC. A field that a body does not list is refused, and all faults of a body are reported at
+once. Every response, errors too, carries `X-Request-Id` and `Service-Version`. Paths that accept
+GET accept HEAD as well.
 """
 
 
 def build_document(version: str = FIRST_VERSION, routes: Sequence[Route] | None = None) -> Schema:
     """The OpenAPI 3.1 document of a dated contract, as JSON values.
 
-    `routes` are those of the application; without them, all that there are.
+    `routes` are the application's; without them, the document has all routes.
     """
     rows = (*health.ROUTES, *(ROUTES if routes is None else routes))
     schemas = Schemas()
@@ -82,8 +82,8 @@ def build_document(version: str = FIRST_VERSION, routes: Sequence[Route] | None 
 
 
 def format_document(whole: Schema) -> str:
-    """The document as it is committed and printed, always the same bytes: what fits stands on one
-    line, and else each key on its own, so that a change is a change of few lines."""
+    """The document as it is committed and printed, always the same bytes: a value that fits is on
+    one line, and otherwise each key has its own, so that a change is a change of few lines."""
     return _format_value(whole, 0) + "\n"
 
 
@@ -136,18 +136,18 @@ SECURITY_SCHEMES: Schema = {
     "appSecret": {
         "type": "http",
         "scheme": "basic",
-        "description": "App id and app secret, from the partner's backend alone.",
+        "description": "App id and app secret, from the partner's backend only.",
     },
     "appId": {
         "type": "http",
         "scheme": "basic",
-        "description": "The app id alone, with or without a colon behind it, and no secret.",
+        "description": "The app id alone, without a secret, with or without a colon after it.",
     },
     "sdkKey": {
         "type": "apiKey",
         "in": "header",
         "name": "x-sdk-key",
-        "description": "A publishable key (`pk_`), which is no secret.",
+        "description": "A publishable key (`pk_`), which is not secret.",
     },
     "appSecretAsBearer": _bearer_scheme("The app secret, without the app id."),
     "accessToken": _bearer_scheme("The result of exchanging a client session's token."),
@@ -157,7 +157,7 @@ SECURITY_SCHEMES: Schema = {
         "type": "apiKey",
         "in": "header",
         "name": "X-Service-Payment-Secret",
-        "description": "The `clientSecret` of the path's Payment, beside an access token.",
+        "description": "The `clientSecret` of the path's Payment, together with an access token.",
     },
 }
 
@@ -167,17 +167,17 @@ def _header_component(text: str, kind: str, *, always: bool = False, **keywords:
 
 
 RESPONSE_HEADERS: Schema = {
-    "ETag": _header_component("Changes exactly when the answer does.", "string"),
+    "ETag": _header_component("Changes exactly when the response does.", "string"),
     "Idempotent-Replayed": _header_component(
-        "There where the answer is that of an earlier request.", "string", const="true"
+        "Present if the response is that of an earlier request.", "string", const="true"
     ),
     "RateLimit-Limit": _header_component(
-        "The quota of the policy with the least left, where limits are enforced.", "integer"
+        "The quota of the policy with the fewest requests left, if limits are enforced.", "integer"
     ),
-    "RateLimit-Remaining": _header_component("The remaining amount.", "integer"),
-    "RateLimit-Reset": _header_component("In how many seconds it begins anew.", "integer"),
+    "RateLimit-Remaining": _header_component("The remaining requests.", "integer"),
+    "RateLimit-Reset": _header_component("The number of seconds until it resets.", "integer"),
     "Retry-After": _header_component("After how many seconds to try again.", "integer"),
-    "Service-Version": _header_component("The contract of this answer.", "string", always=True),
-    "WWW-Authenticate": _header_component("The scheme that is asked for.", "string", always=True),
-    "X-Request-Id": _header_component("To quote when you ask about it.", "string", always=True),
+    "Service-Version": _header_component("The contract of this response.", "string", always=True),
+    "WWW-Authenticate": _header_component("The required scheme.", "string", always=True),
+    "X-Request-Id": _header_component("The id of the request.", "string", always=True),
 }

@@ -192,7 +192,7 @@ def _header_names(status: int, kinds: list[ErrorClass]) -> list[str]:
 
 
 def describe_error(kind: ErrorClass) -> str:
-    """What an error class says of itself, in one paragraph."""
+    """An error class's description, in one paragraph."""
     return " ".join((kind.__doc__ or "").split("\n\n")[0].split())
 
 
@@ -203,7 +203,7 @@ def _has_retry_after(kind: ErrorClass) -> bool:
 def _error_schema(kind: ErrorClass) -> Schema:
     """The envelope of one error."""
     details = details_of(kind)
-    # A refusal for its address alone names no rule.
+    # A refusal because of the address alone names no rule.
     optional = {"rule"} if kind is wire.RateLimited else set()
     error: Schema = {
         "type": "object",
@@ -257,7 +257,7 @@ def details_of(kind: ErrorClass) -> dict[str, Schema]:
     for field in attrs.fields(kind):
         name = wire_name(field.name)
         found[name] = _detail_schema(field.name, name, types[field.name])
-    # What the server refuses before the application sees it has no page to name.
+    # What the server refuses before the application sees it has no page.
     return {
         **found,
         "requestId": {"type": "string", **rules_of("requestId")},
@@ -292,10 +292,10 @@ _TYPES: Mapping[Any, str] = {str: "string", int: "integer", bool: "boolean"}
 
 
 def make_error_example(kind: ErrorClass, form: ErrorForm) -> Schema:
-    """An error as it is answered, with facts of the one story that all examples tell."""
+    """An error as it is answered, with the facts that all examples share."""
     facts = {field.name: example_detail(kind.code, field) for field in _required_fields(kind)}
-    told = ENCODERS[form](kind(**facts), example_id("req"), f"{_DOCS}/{kind.code}")
-    body = msgspec.json.decode(told)
+    encoded = ENCODERS[form](kind(**facts), example_id("req"), f"{_DOCS}/{kind.code}")
+    body = msgspec.json.decode(encoded)
     return {"summary": describe_error(kind), "value": body}
 
 

@@ -1,6 +1,6 @@
 """One value for each name on the wire, the same in every body and answer.
 
-They tell one story, a Payment of 25 USDC on Base.
+Together they describe one Payment of 25 USDC on Base.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ VALUES: Mapping[str, Any] = {
     "line2": "Suite 4",
     "logIndex": 12,
     "maxAttempts": 10,
-    "meaning": "The recipient has the funds, finally.",
+    "meaning": "The recipient has the funds, and this is final.",
     "message": "Link this wallet to account user-1042.",
     "metadata": {"orderId": "1042"},
     "minimumOutput": "24902567",
@@ -247,20 +247,20 @@ VALUES_OF: Mapping[tuple[str, str], Any] = {
         )
     },
 }  # fmt: skip
-"""By the name of the object and that of the field, where the field's alone does not suffice."""
+"""By the name of the object and that of the field, if the field's alone does not suffice."""
 
 NULL = frozenset({
     "block", "cancelledAt", "confirmedAt", "broadcastAt", "deliveredAt", "dispute", "failure",
     "nextCursor", "orderExpiresAt", "rejectionReason", "releaseTransactionHash", "resolution",
     "resolvedAt", "revokedAt", "selectedOptionId", "source", "succeededAt",
 })  # fmt: skip
-"""What is null in an example, where it may be."""
+"""What is null in an example, if it may be null."""
 
 EMPTY = frozenset({"options", "receipts", "refunds", "transactionSubmissions"})
-"""Lists that an example leaves empty, since their items have examples of their own."""
+"""Lists that an example leaves empty, since their items have their own examples."""
 
 ABSENT = frozenset({"publicKey", "code", "cursor", "from", "nextAttemptAt"})
-"""What an example leaves out, where it may be absent."""
+"""What an example leaves out, if it may be absent."""
 
 ABSENT_OF = frozenset({("VerifyTransfer", "chainId"), ("SettlementTypes", "EIP712Domain")})
 """The same, by the name of the object and that of the field."""

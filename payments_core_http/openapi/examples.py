@@ -1,4 +1,4 @@
-"""Examples: made from the schemas, which they must fit; nothing in them is drawn by chance."""
+"""Examples: made from the schemas, which they must fit; nothing in them is random."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def _make_example_object(
     schema: Schema, schemas: Mapping[str, Schema], owner: str
 ) -> dict[str, Any]:
     required = schema.get("required", [])
-    # Of a group of which one must be given, the first is.
+    # Of a group of which one must be given, the first is given.
     several = [schema, *schema.get("allOf", ())]
     groups = [
         [branch["required"][0] for branch in one["oneOf"]] for one in several if "oneOf" in one

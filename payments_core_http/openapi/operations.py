@@ -29,7 +29,7 @@ SCHEMES: Mapping[Credential, str] = {
     "basic_app_id": "appId",
     "sdk_key": "sdkKey",
 }
-"""The security scheme of each credential; what is open to all has none."""
+"""The security scheme of each credential; a route that is open to all has none."""
 
 
 class Operations:
@@ -75,7 +75,7 @@ class Operations:
         if route.query is Nothing:
             return []
         attrs.resolve_types(route.query)
-        paged: set[str] = set()  # a list of v1 has pages of its own
+        paged: set[str] = set()  # a list of v1 has its own pages
         if issubclass(route.query, PageQuery):
             paged = {field.name for field in attrs.fields(PageQuery)}
         own = [field for field in attrs.fields(route.query) if field.name not in paged]
@@ -112,13 +112,13 @@ class Operations:
             found = {str(route.success_if_existing): dict(response), **found}
         if route.has_etag:
             found["304"] = {
-                "description": "Nothing has changed since the answer with that ETag.",
+                "description": "Nothing has changed since the response with that ETag.",
                 "headers": {name: {"$ref": HEADERS + name} for name in names},
             }
         return found
 
     def make_shared_parameters(self, versions: tuple[str, ...]) -> dict[str, Schema]:
-        """The parameters that the rows which were added may share."""
+        """The parameters that the added rows may share."""
         attrs.resolve_types(PageQuery)
         paged = {field.name: self._make_parameter(field) for field in attrs.fields(PageQuery)}
         return {
@@ -129,7 +129,7 @@ class Operations:
 
 
 def security_of(route: Route) -> list[Schema]:
-    """The credentials that open a row, each way with the scopes or permissions that it needs."""
+    """The credentials that a row accepts, each with the scopes or permissions that it needs."""
     if route.credential not in SCHEMES:
         return []
     needs = route.needs
@@ -150,16 +150,16 @@ def _describe_route(route: Route) -> str:
         names = ", ".join(f"`{name}`" for name in (*needs.scopes, *needs.permissions))
         sentences.append(f"Needs {names}.")
     if route.success_if_existing:
-        sentences.append(f"Answers {route.success_if_existing} where it was there already.")
+        sentences.append(f"Answers {route.success_if_existing} if it already existed.")
     if route.answers is NoReturn:
-        sentences.append("This release does not carry it out yet.")
+        sentences.append("This release does not implement it yet.")
     if route.query is not Nothing:
         sentences.append(describe(route.query))
     return " ".join(sentences)
 
 
 def _describe_answer(kind: Any) -> str:
-    """What the answer's class says of itself."""
+    """The description of the answer's class."""
     if isinstance(kind, ListOf):
         return f"A page of: {_describe_answer(kind.view)}"
     kinds = get_args(kind) if get_origin(kind) is not None else (kind,)
@@ -184,23 +184,23 @@ def _make_header_parameters(versions: tuple[str, ...]) -> dict[str, Schema]:
     key: Schema = {
         "name": "Idempotency-Key",
         "in": "header",
-        "description": "The same request with the same key is answered once, and again with"
-        " `Idempotent-Replayed: true`.",
+        "description": "The same request with the same key runs once; a repeat gets the same"
+        " response, with `Idempotent-Replayed: true`.",
         "schema": {"type": "string", "pattern": KEY_PATTERN},
     }
     version: Schema = {
         "name": "Service-Version",
         "in": "header",
         "required": False,
-        "description": "The dated contract that you were written for; it must be the one that the"
-        " credential is bound to.",
+        "description": "The dated contract that your program was written for; it must be the one"
+        " that the credential is bound to.",
         "schema": {"type": "string", "enum": list(versions)},
     }
     tag: Schema = {
         "name": "If-None-Match",
         "in": "header",
         "required": False,
-        "description": "The ETag of the answer that you have.",
+        "description": "The ETag of the response that you have.",
         "schema": {"type": "string"},
     }
     return {

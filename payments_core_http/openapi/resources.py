@@ -16,7 +16,7 @@ TITLE_OF = {
     "LEGACY_CHAINS": "Legacy v1: chains and balances",
     "LEGACY_QUOTES": "Legacy v1: quotes",
 }
-"""Of the tuples of routes whose names say too little."""
+"""The titles of tuples of routes whose names say too little."""
 
 Resource = tuple[str, tuple[Route, ...]]
 
@@ -39,7 +39,7 @@ def list_resources() -> Iterable[Resource]:
 
 
 def group_by_resource(routes: Sequence[Route]) -> list[Resource]:
-    """The same for some routes; those that are not served stand under `Others`."""
+    """The same for some routes; those that no resource has are under `Others`."""
     wanted = set(routes)
     found = [
         (title, tuple(row for row in rows if row in wanted)) for title, rows in list_resources()
@@ -50,7 +50,7 @@ def group_by_resource(routes: Sequence[Route]) -> list[Resource]:
 
 
 def operation_id(route: Route) -> str:
-    """The name of a route's operation: the row's own, or else its handler's with its resource.
+    """The name of a route's operation: the row's own, or otherwise its handler's with its resource.
 
     `accounts.create` makes `createAccount`, `accounts.set_handle` makes `setAccountHandle`.
     """
@@ -67,7 +67,7 @@ def operation_id(route: Route) -> str:
 
 
 def resource_name(defined: Any) -> str:
-    """The folder of a resource of v2, or its file where it has but one, in which a thing lives."""
+    """The folder of a resource of v2 in which a thing lives, or the file if there is only one."""
     folder, module = str(defined.__module__).split(".")[-2:]
     return module if folder == "v2" else folder
 

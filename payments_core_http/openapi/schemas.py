@@ -1,7 +1,7 @@
-"""JSON Schemas of wire classes, from the annotations that structuring reads them by.
+"""JSON Schemas of wire classes, from the annotations that structuring reads.
 
 Bodies are closed: a field that is not listed is refused. Answers stay open, since a contract may
-gain fields, but for the classes that the interface closes (`closed`).
+gain fields, except for the classes that the interface closes (`closed`).
 """
 
 from __future__ import annotations
@@ -25,27 +25,27 @@ from payments_core_http.wire.structuring import find_discriminator, null_is_abse
 
 COMPONENTS = "#/components/schemas/"
 _SOURCE = re.compile(r" \((?:contract|interface)[^)]*\)")
-"""Where a docstring names its source, which the document's readers do not have."""
+"""A docstring's reference to its source, which the document's readers do not have."""
 
 Side = Literal["body", "answer"]
-"""Which way a class goes."""
+"""Whether a class is read from a request or written to an answer."""
 
 
 @attrs.frozen
 class NamedSchema:
-    """A class whose schema has a name of its own, and which way it goes, or a page of them."""
+    """A class whose schema has its own name, and its side; or a page of them."""
 
     kind: Any
     side: Literal["body", "answer", "page"]
 
     @property
     def placeholder(self) -> str:
-        """What stands for its name until all names are known."""
+        """The text in place of its name until all names are known."""
         return f"{COMPONENTS}?{self.side}:{self.kind.__module__}.{self.kind.__qualname__}"
 
     @property
     def short_name(self) -> str:
-        """The name that it has where no other wants the same."""
+        """The name that it has if no other class wants the same."""
         name: str = self.kind.__name__
         if self.side == "body":
             return name
@@ -53,13 +53,13 @@ class NamedSchema:
 
     @property
     def qualified_name(self) -> str:
-        """The name with its module's, where another class of its side has the plain one."""
+        """The name with its module's, if another class of its side has the plain one."""
         resource = resource_name(self.kind)
         return "".join(word.capitalize() for word in resource.split("_")) + self.short_name
 
 
 class Schemas:
-    """Gathers the schemas of classes as they are asked for."""
+    """Gathers the schemas of classes as they are requested."""
 
     def __init__(self) -> None:
         self._found: dict[NamedSchema, Schema] = {}
@@ -75,7 +75,7 @@ class Schemas:
         return self._make_schema(kind, side)
 
     def add(self, name: str, schema: Schema) -> Schema:
-        """A schema that no class describes, under a name of its own."""
+        """A schema that no class describes, under its own name."""
         self._added[name] = schema
         return {"$ref": COMPONENTS + name}
 
@@ -84,7 +84,7 @@ class Schemas:
         return {**self._make_schema(field.type, "body"), **_default_keyword(field)}
 
     def body_names(self) -> dict[Any, str]:
-        """The name of every body's class that was asked for."""
+        """The name of every body's class that was requested."""
         names = self._assign_names()
         bodies = [named for named in self._found if named.side == "body"]
         return {one.kind: names[one.placeholder].removeprefix(COMPONENTS) for one in bodies}
@@ -198,8 +198,8 @@ class Schemas:
         return found
 
     def _assign_names(self) -> dict[str, str]:
-        """The name of every class. Where two want one, all of that side tell their module; a body
-        that wants an answer's name is its input."""
+        """The name of every class. If two want the same name, each of them on that side adds its
+        module; a body that wants an answer's name gets the suffix `Input`."""
         names: dict[str, str] = {}
         for is_body in (False, True):
             mine = [named for named in self._found if (named.side == "body") == is_body]
@@ -219,7 +219,7 @@ class Schemas:
 
 @attrs.frozen
 class WireField:
-    """A field of a wire class, as the wire has it."""
+    """A field of a wire class, as it is on the wire."""
 
     name: str
     type: Any
@@ -251,18 +251,18 @@ def fields_of(kind: Any, side: Side) -> Iterator[WireField]:
 
 
 def describe(kind: Any) -> str:
-    """What a class says of itself, and what it refuses beside its fields' own rules."""
-    # attrs writes a docstring where there is none, and it begins with the class's name.
+    """A class's description, and what it refuses besides its fields' own rules."""
+    # attrs writes a docstring if there is none, and it begins with the class's name.
     text = _SOURCE.sub("", " ".join((kind.__doc__ or "").split()))
     sentences = [] if text.startswith(f"{kind.__name__}(") else [text]
     if hasattr(kind, "faults"):
         refused = " ".join((kind.faults.__doc__ or "").split())
-        sentences.append(f"Refused too: {refused[:1].lower()}{refused[1:]}")
+        sentences.append(f"Also refused: {refused[:1].lower()}{refused[1:]}")
     return " ".join(sentences).strip()
 
 
 def _find_discriminator(kinds: list[Any]) -> tuple[str, dict[str, Any]] | None:
-    """The field whose value tells the classes apart, and the class of each; None without one."""
+    """The field whose value distinguishes the classes, and the class of each; None without one."""
     try:
         tag, by_value = find_discriminator(kinds)
     except TypeError:
@@ -289,7 +289,7 @@ def _exactly_one_of_keyword(kind: Any, properties: Mapping[str, Schema]) -> Sche
     groups: tuple[tuple[str, ...], ...] = getattr(kind, "exactly_one_of", ())
     if not groups:
         return {}
-    # Given is what is there and not null; of those there is one in each group.
+    # A field is given if it is present and not null; each group has exactly one that is given.
     found: list[Schema] = [
         {
             "oneOf": [
@@ -347,7 +347,7 @@ def _add_constraints(schema: Schema, metas: Iterable[msgspec.Meta]) -> Schema:
 
 
 def _make_metadata_schemas() -> dict[str, Schema]:
-    """The limits of metadata: each level of nesting is a schema of its own."""
+    """The limits of metadata: each level of nesting is its own schema."""
     names = ["Metadata", *(f"MetadataLevel{n}" for n in range(2, metadata.MAX_DEPTH + 1))]
     text: Schema = {"maxLength": metadata.MAX_CHARACTERS}
     scalars = ["string", "number", "boolean", "null"]
@@ -364,7 +364,7 @@ def _make_metadata_schemas() -> dict[str, Schema]:
         if name == "Metadata":
             about = (
                 f"The partner's own data: at most {metadata.MAX_BYTES} bytes as JSON, and"
-                f" {metadata.MAX_DEPTH} levels. Integers lie within ±(2^53−1)."
+                f" {metadata.MAX_DEPTH} levels. Integers are within ±(2^53−1)."
             )
             found[name] = {"type": "object", "description": about, **inside}
         else:

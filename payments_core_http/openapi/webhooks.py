@@ -32,7 +32,7 @@ _STATUSES_BY_FAMILY: Mapping[str, tuple[str, ...]] = {
     "refund": tuple(sorted(REFUND.states)),
     "vault_funding": tuple(sorted(FUNDING_OPERATION.states)),
 }
-"""What `status` may be, by family; the others are not sent yet."""
+"""What `status` may be, by family; other families are not sent yet."""
 
 _SCHEMA_BY_FIELD: Mapping[str, Schema] = {
     "accountId": {"type": ["string", "null"], **rules_of("accountId")},
@@ -101,7 +101,7 @@ def _make_payload(event: EventType, schemas: Schemas) -> Schema:
 
 
 def _payload_name(event: EventType) -> str:
-    """Events of a family share a payload, unless one has fields of its own."""
+    """Events of a family share a payload, unless one has its own fields."""
     family = event.name.partition(".")[0]
     first = next(one for one in CATALOGUE if one.name.startswith(f"{family}."))
     words = _split_words(family if first.fields == event.fields else event.name)
@@ -119,7 +119,7 @@ def _make_field(event: EventType, name: str, schemas: Schemas) -> Schema:
 
 
 def add_examples(events: Schema, schemas: Mapping[str, Schema]) -> None:
-    """Give every event an example, in the status that its name tells."""
+    """Give every event an example, in the status that its name states."""
     for name, entry in events.items():
         content = entry["post"]["requestBody"]["content"]["application/json"]
         found = make_example(content["schema"], schemas, owner="Event")
@@ -155,12 +155,12 @@ HEADERS: Mapping[str, tuple[str, Schema]] = {
     "x-service-timestamp": ("When it was sent, in Unix seconds.", _UNIX),
     "x-service-signature": (
         "HMAC-SHA256 over `<timestamp>.<raw body>`, keyed with the whole signing secret. While a"
-        " rotation overlaps there is one `v1` for each secret.",
+        " rotation overlaps, there is one `v1` for each secret.",
         {"type": "string", "pattern": "^t=[0-9]+(,v1=[0-9a-f]{64})+$"},
     ),
-    "webhook-id": ("As Standard Webhooks has it.", _TEXT),
-    "webhook-timestamp": ("As Standard Webhooks has it, in Unix seconds.", _UNIX),
-    "webhook-signature": ("As Standard Webhooks has it.", _TEXT),
+    "webhook-id": ("As Standard Webhooks defines it.", _TEXT),
+    "webhook-timestamp": ("As Standard Webhooks defines it, in Unix seconds.", _UNIX),
+    "webhook-signature": ("As Standard Webhooks defines it.", _TEXT),
 }
 """The headers of a delivery."""
 

@@ -1,7 +1,7 @@
-"""Whom the routes of v1 let in (interface "v1 credentials by route", contract §2).
+"""Which credentials the routes of v1 accept (interface "v1 credentials by route", contract §2).
 
-With a secret it is a standard key; with the app id alone it is anybody. Each asks for the product
-`legacy_sdk`, and for the product of what it touches: v1 opens nothing that is switched off.
+With a secret it is a standard key; with the app id alone it is anyone. Each requires the product
+`legacy_sdk`, and the product of what it touches: v1 gives access to nothing that is disabled.
 """
 
 from __future__ import annotations

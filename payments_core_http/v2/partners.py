@@ -33,7 +33,7 @@ class DeploymentCapabilities:
 
 @frozen_view
 class PartnerConfig:
-    """What a credential is, and what it reaches (interface "Runtime configuration")."""
+    """What a credential is, and what it gives access to (interface "Runtime configuration")."""
 
     appId: str
     environmentId: str
@@ -49,10 +49,10 @@ class PartnerConfig:
 
 
 def read_config(service: PaymentsService, call: ApiCall[None, None]) -> Response:
-    """What this credential is; a 200 confirms that it opens this environment."""
+    """What this credential is; a 200 confirms that it is valid for this environment."""
     environment, key = call.authority.environment, call.authority.key
     assert key is not None
-    assert key.kind != "publishable"  # which opens no route of v2
+    assert key.kind != "publishable"  # which gives access to no route of v2
     return call.answer(
         PartnerConfig(
             appId=environment.app_id,

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 class CreatePublicPayment:
     """A receive Payment to one of the wallets that the payment settings allow.
 
-    Without `chainId` and `assetSymbol` it is USDC on chain 8453, or where the settings exclude
-    that, the first of theirs. The URLs are under an allowed origin.
+    Without `chainId` and `assetSymbol` it is USDC on chain 8453, or, if the settings exclude
+    that, their first. The URLs must be under an allowed origin.
     """
 
     amount: Amount
@@ -40,7 +40,7 @@ class CreatePublicPayment:
 def create_public_payment(
     service: PaymentsService, call: ApiCall[CreatePublicPayment, None]
 ) -> Response:
-    """A Payment with its client secret, which is told at creation and its replay only."""
+    """A Payment with its client secret, which is shown only at creation and its replay."""
     body = call.body
     new = NewPublicPayment(
         amount=body.amount,

@@ -1,4 +1,4 @@
-"""What several routes of v2 share: whom they let in, and how spending from a vault fails."""
+"""What several routes of v2 share: the credentials they accept, and the errors of spending."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """A sentence for each field on the wire: `describe_field` finds it.
 
 Most fields are described by their name, since a name means the same everywhere; `owners.py` has
-those that mean something else, or something more, in one resource. The tables are by topic, and a
-row that no field has fails the tests, as does a field without a row.
+the names that mean something else, or something more, in one resource. The tables are by topic. A
+row without a field fails the tests, as does a field without a row.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ BY_NAME: Mapping[str, str] = {
 
 
 def describe_field(owner: str, name: str) -> str | None:
-    """The sentence for a field of the schema `owner`; None for a field that is not of ours."""
+    """The sentence for a field of the schema `owner`; None for a field that is not ours."""
     for table in (BY_OWNER.get(owner, {}), _tables_of_errors(owner)):
         if name in table:
             return table[name]
@@ -38,10 +38,9 @@ def _tables_of_errors(owner: str) -> Mapping[str, str]:
 
 
 def describe_fields(owner: str, schema: Schema) -> None:
-    """Give each field of a schema its sentence, those of objects inside it too.
+    """Give each field of a schema its sentence, and each field of the objects inside it.
 
-    A rule that a body's field has already is told after the sentence; values that are listed need
-    none.
+    A rule that a body's field already has follows the sentence; listed values need no rule.
     """
     for name, field in schema.get("properties", {}).items():
         rule = None if "enum" in field else field.get("description")

@@ -1,4 +1,4 @@
-"""What the routes of Money Accounts take in."""
+"""The bodies and queries of Money Accounts."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from payments_core_http.wire.classes import frozen_body
 
 @frozen_body
 class RegisterMoneyAccount:
-    """A new Money Account. An address given here proves nothing; its form tells the chain type."""
+    """A new Money Account. An address given here proves nothing; its form shows the chain type."""
 
     username: Username | None = None
     addresses: Annotated[tuple[Address, ...], Meta(max_length=MAX_WALLETS)] = ()
@@ -34,7 +34,7 @@ class RegisterMoneyAccount:
     preferredSettlementToken: AssetSymbol | None = None
 
     def faults(self) -> list[FieldError]:
-        """An address of no chain type, and one that is given twice."""
+        """An address that is not valid for any chain type, or that is given twice."""
         found: list[FieldError] = []
         seen: set[tuple[str, str]] = set()
         for place, text in enumerate(self.addresses):
@@ -70,7 +70,7 @@ class AddAddress:
 
 @frozen_body
 class ChooseUsername:
-    """The username of an account that has none."""
+    """The username of an account that does not have one yet."""
 
     userId: AccountId
     username: Username
@@ -78,7 +78,7 @@ class ChooseUsername:
 
 @frozen_body
 class ChoosePreferences:
-    """Where the account wants to be paid; what is absent stays as it is."""
+    """Where the account is to be paid; an absent field stays as it is."""
 
     userId: AccountId
     preferredSettlementChain: ChainId | None = None
@@ -90,7 +90,7 @@ class ChoosePreferences:
             return [
                 FieldError(
                     "preferredSettlementChain",
-                    "is required, or in its place preferredSettlementToken",
+                    "is required, unless preferredSettlementToken is given",
                 )
             ]
         return []
@@ -129,7 +129,7 @@ class AnyNameOfUser:
 
 @frozen_body
 class UserAddress:
-    """A wallet address that is linked to an account; its form tells the chain type."""
+    """A wallet address that is linked to an account; its form shows the chain type."""
 
     address: Address
 

@@ -21,7 +21,7 @@ LEGACY_ACCOUNTS = (
         "GET", "/sdk/v1/check-username", accounts.check_username, needs=ANYBODY,
         credential="basic_app_id", query=bodies.WantedUsername,
         answers=views.UsernameAvailabilityAnswer, operation="checkLegacyUsername",
-        summary="Tell whether an account could have a username.",
+        summary="Check whether an account could have a username.",
     ),
     Route(
         "POST", "/sdk/v1/update-username", accounts.set_username, needs=ACCOUNTS_KEY,
@@ -47,7 +47,7 @@ LEGACY_ACCOUNTS = (
             NotFound, errors.AccountSuspended, errors.UnsupportedChain, errors.UnsupportedAsset,
         ),
         answers=views.PreferencesAnswer, operation="setLegacyPreferences",
-        summary="Choose the chain and token in which an account wants to be paid.",
+        summary="Set the chain and token in which an account is to be paid.",
     ),
     Route(
         "POST", "/sdk/v1/generate", accounts.generate_address, needs=ANYBODY_DEPOSITS,
@@ -78,6 +78,6 @@ LEGACY_ACCOUNTS = (
         "GET", "/sdk/v1/is-kyc-done", accounts.read_kyc, needs=ANYBODY, credential="basic_app_id",
         query=bodies.AnyNameOfUser, errors=(NotFound,),
         answers=views.KycDoneAnswer, operation="readLegacyKyc",
-        summary="Tell whether an account is verified.",
+        summary="Check whether an account is verified.",
     ),
 )  # fmt: skip

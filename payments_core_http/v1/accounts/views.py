@@ -1,4 +1,4 @@
-"""Money Accounts as v1 gives them out (interface "Money Account")."""
+"""Money Accounts as v1 returns them (interface "Money Account")."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class ResolvedAddressView:
 
 @frozen_view
 class KycDoneView:
-    """Whether an account is verified. The token is a reference that opens nothing."""
+    """Whether an account is verified. The token is a reference that gives no access."""
 
     isKYC: bool
     kycProviderToken: str | None
@@ -89,7 +89,7 @@ class KycDoneView:
 
 @frozen_view
 class PreferencesView:
-    """Where an account wants to be paid."""
+    """Where an account is to be paid."""
 
     userId: str
     preferredSettlementChain: int
@@ -271,7 +271,7 @@ def generated_address(address: DepositAddress) -> GeneratedAddressView:
 
 
 def vault_address(details: AccountDetails) -> str:
-    """The vault on the chain where the account wants to be paid, or on the service's default."""
+    """The vault on the chain where the account is to be paid, or on the service's default chain."""
     settlement = details.account.settlement
     by_chain: dict[int, Vault] = {vault.chain_id: vault for vault in details.vaults}
     wanted = by_chain.get(settlement.chain_id if settlement else DEFAULT_CHAIN_ID)

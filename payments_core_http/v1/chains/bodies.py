@@ -1,4 +1,4 @@
-"""What the routes of balances take in."""
+"""The bodies of balances."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Chains and balances as v1 gives them out (interface "Chain")."""
+"""Chains and balances as v1 returns them (interface "Chain")."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the routes of quotes take in."""
+"""The bodies and queries of quotes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ from payments_core_http.wire.classes import frozen_body
 class AskQuote:
     """Who pays whom how many whole tokens of `sourceChainToken`; the number is read exactly.
 
-    Without a chain or token it is the preference of the payer or recipient, else USDC on Base.
+    Without a chain or token, the preference of the payer or recipient applies, or else USDC on
+    Base.
     """
 
     exactly_one_of: ClassVar[tuple[tuple[str, ...], ...]] = (
@@ -57,7 +58,7 @@ class AskQuote:
 
 @frozen_body
 class AskDepositAddress:
-    """Who is paid, and how much comes in, in the token's smallest unit.
+    """Who is paid, and the input amount, in the token's smallest unit.
 
     `sourceChainToken` is the symbol or the address of a token.
     """
@@ -80,7 +81,7 @@ class VerifyTransfer:
     chainId: ChainId | None = None
 
     def faults(self) -> list[FieldError]:
-        """A deposit address without its chain, and a quote with one."""
+        """A deposit address without its chain, or a quote with one."""
         if self.depositAddress is not None and self.chainId is None:
             return [FieldError("chainId", "is required with depositAddress")]
         if self.quoteId is not None and self.chainId is not None:

@@ -51,7 +51,7 @@ def create_quote(service: PaymentsService, call: ApiCall[bodies.AskQuote, None])
 def create_deposit_address(
     service: PaymentsService, call: ApiCall[bodies.AskDepositAddress, None]
 ) -> Response:
-    """A quote for a payment address, by what comes in."""
+    """A quote for a payment address, by the input amount."""
     body = call.body
     new = NewQuote(
         raw_amount=body.rawAmount,
@@ -72,14 +72,14 @@ def create_deposit_address(
 def verify_transfer(
     service: PaymentsService, call: ApiCall[bodies.VerifyTransfer, None]
 ) -> Response:
-    """Whether a transfer is done, asked in a body."""
+    """Whether a transfer is done, from a request with a body."""
     return _verify(service, call, call.body)
 
 
 def verify_transfer_by_query(
     service: PaymentsService, call: ApiCall[None, bodies.VerifyTransfer]
 ) -> Response:
-    """Whether a transfer is done, asked in the query."""
+    """Whether a transfer is done, from a request with a query."""
     return _verify(service, call, call.query)
 
 

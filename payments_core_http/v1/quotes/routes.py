@@ -20,7 +20,7 @@ LEGACY_QUOTES = (
         credential="basic_app_id", body=bodies.AskQuote, idempotency="ignored",
         policy="legacy_quotes", creation_policy="public_creation_minute", errors=_QUOTE_ERRORS,
         answers=views.QuoteAnswer, operation="createLegacyQuote",
-        summary="Quote a transfer, on one chain or across two, with a deposit address of its own.",
+        summary="Quote a transfer, on one chain or across two, with its own deposit address.",
     ),
     Route(
         "POST", "/sdk/v1/get-deposit-address", quotes.create_deposit_address,
@@ -35,13 +35,13 @@ LEGACY_QUOTES = (
         credential="basic_app_id", body=bodies.VerifyTransfer, idempotency="ignored",
         errors=(NotFound, errors.UnsupportedChain),
         answers=views.TransferStateAnswer, operation="verifyLegacyTransfer",
-        summary="Tell whether the transfer of a quote, or to a deposit address, is done.",
+        summary="Check whether the transfer of a quote, or to a deposit address, is done.",
     ),
     Route(
         "GET", "/sdk/v1/verify-transfer", quotes.verify_transfer_by_query,
         needs=ANYBODY_PAYMENTS, credential="basic_app_id", query=bodies.VerifyTransfer,
         errors=(NotFound, errors.UnsupportedChain),
         answers=views.TransferStateAnswer, operation="readLegacyTransfer",
-        summary="The same, asked in the query.",
+        summary="The same, with a query.",
     ),
 )  # fmt: skip

@@ -1,7 +1,7 @@
-"""Quotes as v1 gives them out (interface "v1 (legacy) conventions").
+"""Quotes as v1 returns them (interface "v1 (legacy) conventions").
 
-Amounts are texts: digit strings in the smallest unit, and decimals. Of fixed places are values in
-US dollars, which are null for a token without a price.
+Amounts are texts: digit strings in the smallest unit, and decimals. Values in US dollars have
+fixed places, and are null for a token without a price.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class TokenInView:
 
 @frozen_view
 class TokenOutView:
-    """What the recipient is expected to get, and the least in `minimumOutput`, as raw amount."""
+    """What the recipient is expected to get, and the minimum in `minimumOutput`, as raw amounts."""
 
     address: str
     outputTokenAmountRaw: str
@@ -46,7 +46,7 @@ class TokenOutView:
 class QuotePayloadView:
     """What a quote offers. `estimatedTime` is in seconds, `quoteExpiry` in Unix seconds.
 
-    `exchangeRate` is how many tokens out one token in buys, before the fee.
+    `exchangeRate` is how many output tokens one input token buys, before the fee.
     """
 
     tokenIn: TokenInView
@@ -66,7 +66,7 @@ class QuoteView:
 
 @frozen_view
 class QuotedAmountsView:
-    """What goes in and what comes out, in whole tokens; `fee` is in the token that comes out."""
+    """The input and output amounts, in whole tokens; `fee` is in the output token."""
 
     inputAmount: str
     inputToken: str

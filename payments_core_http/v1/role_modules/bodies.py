@@ -1,4 +1,4 @@
-"""What the route of role modules takes in."""
+"""The body of role modules."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Calldata = Annotated[
 
 @frozen_body
 class OwnersCall:
-    """The call that the vault shall make of itself: `enableModule` of its role module."""
+    """The call that the vault is to make on itself: `enableModule` of its role module."""
 
     to: Address
     value: Uint256Text = "0"
@@ -32,7 +32,7 @@ class OwnersCall:
 
     @property
     def tx_data(self) -> TxData:
-        """The call as the core takes it."""
+        """The call as the core expects it."""
         data = bytes.fromhex(self.data[2:])
         return TxData(to=self.to, value=int(self.value), data=data, operation=self.operation)
 

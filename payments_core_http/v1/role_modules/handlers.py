@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def deploy(service: PaymentsService, call: ApiCall[bodies.DeployRoleModule, None]) -> Response:
-    """The role module, and how far it is."""
+    """The role module and its state."""
     body = call.body
     return call.run_idempotent(
         lambda idempotent: service.role_modules.deploy(

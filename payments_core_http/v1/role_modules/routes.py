@@ -17,6 +17,6 @@ LEGACY_ROLE_MODULES = (
             errors.CapabilityNotActive, errors.DependencyFailed,
         ),
         answers=views.RoleModuleAnswer, operation="deployLegacyRoleModule",
-        summary="Deploy the role module of an account's vault, and have the vault obey it.",
+        summary="Deploy the role module of an account's vault, and enable it in the vault.",
     ),
 )  # fmt: skip

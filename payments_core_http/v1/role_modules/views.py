@@ -1,4 +1,4 @@
-"""Role modules as v1 gives them out (contract §10)."""
+"""Role modules as v1 returns them (contract §10)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _STATUSES: Mapping[str, TransactionStatus] = {
 
 @frozen_view
 class RoleModuleView:
-    """A vault's role module. `txHash` is of the newest transaction for it, once it was sent."""
+    """A vault's role module. `txHash` is the newest transaction for it, once it was sent."""
 
     vaultAddress: str
     roleModuleAddress: str
@@ -35,7 +35,7 @@ class RoleModuleAnswer(Success):
 
 
 def role_module(installation: RoleModuleInstallation) -> RoleModuleView:
-    """A vault's role module, and how far it is."""
+    """A vault's role module and its state."""
     return RoleModuleView(
         vaultAddress=installation.vault_address,
         roleModuleAddress=installation.module_address,

@@ -1,4 +1,4 @@
-"""What the route of settlements takes in."""
+"""The body of settlements."""
 
 from __future__ import annotations
 
@@ -54,12 +54,12 @@ class SettleQuote:
     types: SettlementTypes
 
     def faults(self) -> list[FieldError]:
-        """A domain, types or numbers that no settlement has, of whatever quote."""
+        """A domain, types or numbers that no settlement of any quote can have."""
         return core.find_form_faults(self.request)
 
     @property
     def request(self) -> core.SettlementRequest:
-        """The same as the core takes it."""
+        """The same as the core expects it."""
         payload, domain = self.payload, self.domain
         return core.SettlementRequest(
             payload=core.SettlementPayload(

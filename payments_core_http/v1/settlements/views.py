@@ -1,4 +1,4 @@
-"""Settlements as v1 gives them out (contract §10)."""
+"""Settlements as v1 returns them (contract §10)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MESSAGE = "The settlement is accepted; the transfer from the vault follows."
 
 @frozen_view
 class SettlementView:
-    """A settlement that was accepted; `get-transaction` tells how far it is."""
+    """A settlement that was accepted; `get-transaction` shows its progress."""
 
     message: str
     transactionId: str
@@ -29,5 +29,5 @@ class SettlementAnswer(Success):
 
 
 def settlement(operation: FundingOperation) -> SettlementView:
-    """The transaction that an authorization is."""
+    """The transaction of an authorization."""
     return SettlementView(message=MESSAGE, transactionId=transaction_id(operation))

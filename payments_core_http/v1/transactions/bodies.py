@@ -1,4 +1,4 @@
-"""What the routes of transactions take in."""
+"""The queries of transactions."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class OneTransaction:
 class TransactionsQuery:
     """An account's transactions, newest first, all or some.
 
-    Pages reach 1,000 transactions; `before` is the id of a transaction, and the list begins behind
+    Pages reach 1,000 transactions; `before` is the id of a transaction, and the list begins after
     it.
     """
 

@@ -1,4 +1,4 @@
-"""Transactions as v1 gives them out (interface "Transaction")."""
+"""Transactions as v1 returns them (interface "Transaction")."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class TransactionView(msgspec.Struct, kw_only=True, frozen=True, rename={"from_"
 
 
 class ListedTransactionView(msgspec.Struct, kw_only=True, frozen=True, rename={"from_": "from"}):
-    """The same in a list: a side is its payment address, or else its wallet address."""
+    """The same in a list: a side is its payment address, or otherwise its wallet address."""
 
     id: str
     type: TransactionType
@@ -62,7 +62,7 @@ class ListedTransactionView(msgspec.Struct, kw_only=True, frozen=True, rename={"
 
 @frozen_view
 class PaginationView:
-    """Where the page is. `totalCount` counts 1,000 transactions at most."""
+    """The position of the page. `totalCount` counts 1,000 transactions at most."""
 
     page: int
     limit: int

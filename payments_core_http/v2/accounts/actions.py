@@ -1,6 +1,6 @@
-"""What supplies a requirement of a capability, or removes a reason: a table, as v2 gives it out.
+"""What supplies a requirement of a capability, or removes a reason: a table, as v2 returns it.
 
-A row says who does what and, where it is the partner's backend, with which request.
+A row says who does what and, for the partner's backend, with which request.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _ACCOUNT = "/v2/accounts/{accountId}"
 class ActionView:
     """What supplies a requirement, or removes a reason, which `resolves` names.
 
-    `method` and `path` are the request to send next; null where the user, the bank or the operator
+    `method` and `path` are the request to send next; null if the user, the bank or the operator
     of the deployment acts. `url` is where the user supplies what the bank asks for.
     """
 
@@ -35,7 +35,7 @@ class ActionView:
 
 @attrs.frozen
 class _Action:
-    """A row; `{capability}` and `{product}` in a description stand for those at hand."""
+    """A row; `{capability}` and `{product}` in a description are replaced with their names."""
 
     description: str
     method: Literal["GET", "POST", "PATCH"] | None = None
@@ -53,13 +53,13 @@ _OF_REQUIREMENTS: Mapping[tuple[str, str], _Action] = {
         "GET", _ACCOUNT + "/verifications",
     ),
     ("activation", "missing"): _Action(
-        "Ask for the capability {capability}.", "POST", _ACCOUNT + "/capability-activations"
+        "Request the capability {capability}.", "POST", _ACCOUNT + "/capability-activations"
     ),
     ("bank_review", "missing"): _Action(
         "The bank reviews the request when the other requirements are complete."
     ),
     ("bank_review", "rejected"): _Action(
-        "The bank rejected the request; ask for the capability {capability} again.",
+        "The bank rejected the request; request the capability {capability} again.",
         "POST", _ACCOUNT + "/capability-activations",
     ),
     ("bank_review", "pending"): _Action(
@@ -70,18 +70,18 @@ _OF_REQUIREMENTS: Mapping[tuple[str, str], _Action] = {
     ),
     ("account_active", "missing"): _REACTIVATE,
 }  # fmt: skip
-"""By the requirement and the group that it is in; a missing review may be a rejected one."""
+"""By the requirement and its group; a missing review may be a rejected review."""
 
 _OF_REASONS: Mapping[str, _Action] = {
     "account_suspended": _REACTIVATE,
-    "account_closed": _Action("The account is closed for good; create another one."),
+    "account_closed": _Action("The account is closed permanently; create another account."),
     "entitlement_required": _Action(
         "The operator of the deployment adds the product {product} to the app."
     ),
     "capability_not_active": _Action(
         "Read what the capability {capability} waits for.", "GET", _ACCOUNT + "/capabilities"
     ),
-    "onramp_limit_reached": _Action("The account has as many on-ramps as one can have."),
+    "onramp_limit_reached": _Action("The account has the maximum number of on-ramps."),
 }
 
 

@@ -31,7 +31,7 @@ class Wallet:
     label: Label | None = None
 
     def faults(self) -> list[FieldError]:
-        """An address that is none of its chain type."""
+        """An address that is not valid for its chain type."""
         try:
             normalize_address(self.chainType, self.address)
         except AddressError as error:
@@ -41,7 +41,7 @@ class Wallet:
 
 @frozen_body
 class Settlement:
-    """Where the account wants to be paid."""
+    """Where the account is to be paid."""
 
     chainId: ChainId
     assetSymbol: AssetSymbol
@@ -69,7 +69,7 @@ class CreateAccount:
 
 @frozen_body
 class ChangeAccount:
-    """What is absent stays; null clears."""
+    """An absent field stays as it is; null clears it."""
 
     email: Email | UnsetType | None = UNSET
     metadata: Metadata | UnsetType | None = UNSET
@@ -78,6 +78,6 @@ class ChangeAccount:
 
 @frozen_body
 class ListAccounts(PageQuery):
-    """Accounts, all or the one of an external user."""
+    """All accounts, or the account of an external user."""
 
     externalUserId: ExternalUserId | None = None

@@ -52,7 +52,7 @@ def list_accounts(service: PaymentsService, call: ApiCall[None, bodies.ListAccou
 
 
 def change(service: PaymentsService, call: ApiCall[bodies.ChangeAccount, None]) -> Response:
-    """The account with what was given changed."""
+    """The account with the given fields changed."""
     body = call.body
     return call.run_idempotent(
         lambda idempotent: service.accounts.update(
@@ -90,7 +90,7 @@ def set_handle(service: PaymentsService, call: ApiCall[bodies.Handle, None]) -> 
 
 
 def read_capabilities(service: PaymentsService, call: ApiCall[None, None]) -> Response:
-    """What of the bank flows the account may use."""
+    """Which bank flows the account may use."""
     account_id = call.path["accountId"]
     return call.answer(
         views.capabilities(account_id, service.capabilities.list(call.authority, account_id))

@@ -44,7 +44,7 @@ ACCOUNTS = (
             NotFound, errors.AccountSuspended, errors.UnsupportedChain, errors.UnsupportedAsset,
         ),
         answers=views.AccountView,
-        summary="Choose the chain and asset in which the account wants to be paid.",
+        summary="Set the chain and asset in which the account is to be paid.",
     ),
     Route(
         "PUT", "/v2/accounts/{accountId}/handle", accounts.set_handle, needs=ACCOUNTS_KEY,
@@ -63,6 +63,6 @@ ACCOUNTS = (
         "GET", "/v2/accounts/{accountId}/balances", accounts.read_balances, needs=ACCOUNTS_KEY,
         errors=(NotFound, errors.DependencyFailed),
         answers=views.BalancesView,
-        summary="What the account's vaults hold, at the newest final block.",
+        summary="Read what the account's vaults hold, at the newest final block.",
     ),
 )  # fmt: skip

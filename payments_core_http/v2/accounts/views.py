@@ -1,4 +1,4 @@
-"""Accounts, vaults, capabilities and balances as v2 gives them out."""
+"""Accounts, vaults, capabilities and balances as v2 returns them."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class VaultView:
 
 @frozen_view
 class SettlementView:
-    """Where an account wants to be paid."""
+    """Where an account is to be paid."""
 
     chainId: int
     assetSymbol: str
@@ -142,7 +142,7 @@ def account(details: AccountDetails) -> AccountView:
 
 
 def capabilities(account_id: str, found: Iterable[Capability]) -> CapabilitiesView:
-    """What of the bank flows the account may use."""
+    """Which bank flows the account may use."""
     return CapabilitiesView(
         accountId=account_id,
         capabilities={item.name: _capability(account_id, item) for item in found},

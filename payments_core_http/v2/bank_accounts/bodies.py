@@ -50,7 +50,7 @@ class PostalAddress:
 
 @frozen_body
 class AddBankAccount:
-    """An account at a US bank. Its number is stored sealed, and never given out."""
+    """An account at a US bank. Its number is stored encrypted, and never returned."""
 
     currency: Literal["usd"]
     country: Literal["US"]
@@ -63,5 +63,5 @@ class AddBankAccount:
     address: PostalAddress
 
     def faults(self) -> list[FieldError]:
-        """A routing number that no bank has."""
+        """A routing number that is not valid."""
         return find_bank_account_faults(self.routingNumber)

@@ -1,4 +1,4 @@
-"""Capabilities and bank accounts: asked for, added and listed by the partner's backend."""
+"""Capabilities and bank accounts: requested, added and listed by the partner's backend."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def activate_capability(
     service: PaymentsService, call: ApiCall[bodies.ActivateCapability, None]
 ) -> Response:
-    """The capability that was asked for."""
+    """The capability that was requested."""
     body = call.body
     return call.run_idempotent(
         lambda idempotent: service.capabilities.activate(

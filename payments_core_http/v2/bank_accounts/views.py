@@ -1,4 +1,4 @@
-"""Capability activations and bank accounts as v2 gives them out."""
+"""Capability activations and bank accounts as v2 returns them."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from payments_core_http.wire.classes import frozen_view
 
 @frozen_view
 class CapabilityActivationView:
-    """A capability that was asked for, what it still waits for (contract §7), and in `actions` who
-    supplies that, and where."""
+    """A requested capability, what it still waits for (contract §7), and in `actions` who supplies
+    that, and where."""
 
     id: str
     accountId: str
@@ -41,7 +41,7 @@ class CapabilityActivationView:
 
 @frozen_view
 class BankAddressView:
-    """Where the holder lives or has its seat."""
+    """The holder's home address or registered office."""
 
     line1: str
     line2: str | None
@@ -53,7 +53,7 @@ class BankAddressView:
 
 @frozen_view
 class BankAccountView:
-    """A bank account. Of its number there are the last four digits."""
+    """A bank account, with the last four digits of its number."""
 
     id: str
     bankAccountId: str
@@ -84,7 +84,7 @@ class PayingWalletView:
 
 @frozen_view
 class FieldRequirementView:
-    """A field of a form; a dot in its name stands for an object."""
+    """A field of a form; a dot in its name means a nested object."""
 
     name: str
     type: str
@@ -97,8 +97,8 @@ class FieldRequirementView:
 
 @frozen_view
 class BankAccountRequirementsView:
-    """Whether bank accounts can be added and, if not, why and what removes the reasons; and what a
-    new one takes."""
+    """Whether bank accounts can be added and, if not, why and what removes the reasons; and the
+    fields of a new one."""
 
     eligible: bool
     reasons: tuple[str, ...]
@@ -109,7 +109,7 @@ class BankAccountRequirementsView:
 
 
 def capability_activation(activated: ActivatedCapability) -> CapabilityActivationView:
-    """A capability that was asked for."""
+    """A requested capability."""
     activation = activated.activation
     return CapabilityActivationView(
         id=activation.id,

@@ -21,7 +21,7 @@ from payments_core_http.wire.classes import frozen_body
 
 @frozen_body
 class OwnAccount:
-    """The caller's own account, which is the only one that it may be paid to."""
+    """The caller's own account, the only one to which it may be paid."""
 
     type: Literal["account"]
     accountId: AccountId
@@ -29,7 +29,7 @@ class OwnAccount:
 
 @frozen_body
 class CreateOwnPayment:
-    """A receive Payment to the caller's own account: a browser's token never spends a vault so.
+    """A receive Payment to the caller's own account: a browser's token cannot spend from a vault.
 
     `metadata` must be null or absent: only the partner's backend sets it.
     """

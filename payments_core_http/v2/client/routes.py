@@ -14,7 +14,7 @@ OWN = (
     Route(
         "GET", "/v2/client/me", handlers.read, needs=ACCOUNT_READS, errors=(NotFound,),
         answers=views.OwnAccountView, operation="readOwnAccount",
-        summary="The token's account, and what the token may do now.",
+        summary="Read the token's account, and what the token may do now.",
     ),
     Route(
         "GET", "/v2/client/me/payments", handlers.list_payments, needs=RECIPIENT_READS,

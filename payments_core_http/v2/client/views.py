@@ -1,6 +1,6 @@
 """What an account sees with a client token: itself, its Payments, and those that it pays.
 
-Each class names all that is shown; what is not named stays with the partner's backend.
+Each class names all that is shown; other fields are for the partner's backend only.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class OwnAccountView:
 
 @frozen_view
 class PayingVaultView:
-    """The vault that a send or a collect comes from, without whose it is."""
+    """The vault that a send or a collect comes from, without its owner."""
 
     type: Literal["vault"] = "vault"
     address: str
@@ -74,9 +74,9 @@ class PayingVaultView:
 
 @frozen_view
 class RecipientPaymentView:
-    """A Payment as its recipient sees it: whole, but for the partner's metadata, its notes and
-    reasons for refunds, and whatever belongs to the payer alone. Options are the recipient's own,
-    if it pays itself; the ids of others' are null."""
+    """A Payment as its recipient sees it: all of it except the partner's metadata, its notes and
+    reasons for refunds, and what only the payer may see. Options are the recipient's own, if it
+    pays itself; the ids of others' options are null."""
 
     id: str
     paymentId: str
@@ -129,7 +129,7 @@ class RecipientPaymentView:
 
 @frozen_view
 class PayeeView:
-    """Who is paid, as far as a payer is told: never an account id, a vault or a wallet."""
+    """Who is paid, as far as a payer may see: never an account id, a vault or a wallet."""
 
     type: DestinationType
     paymentAddress: str | None
@@ -145,7 +145,7 @@ class MomentView:
 
 @frozen_view
 class PayerPaymentView:
-    """A Payment as a payer sees it, who holds its secret: its terms, its course, and the payer's
+    """A Payment as seen by a payer who holds its secret: its terms, its timeline, and the payer's
     own part in it."""
 
     id: str
@@ -190,7 +190,7 @@ def own_account(details: AccountDetails, permissions: tuple[str, ...]) -> OwnAcc
 
 
 def recipient_payment(details: PaymentDetails, links: Links) -> RecipientPaymentView:
-    """A Payment, to its recipient, also where it is filed under the account that sends it."""
+    """A Payment, to its recipient, also if it is filed under the account that sends it."""
     record = details.payment
     recipient = record.destination
     own = _options_of(details, recipient.account_id)
@@ -243,7 +243,7 @@ def _options_of(details: PaymentDetails, account_id: str | None) -> list[OptionD
 
 
 def _id_among(known: Collection[str], option_id: str | None) -> str | None:
-    """The id of an option, or None where it is another's."""
+    """The id of an option, or None if it is another payer's."""
     return option_id if option_id in known else None
 
 
@@ -257,6 +257,6 @@ def _option_without_action(details: OptionDetails) -> FundedOption:
 
 
 def _select_fields(kind: type[V], view: Any, **others: Any) -> V:
-    """What `kind` names of a larger view, with `others` in its own words."""
+    """The fields of a larger view that `kind` names, with `others` replaced."""
     names = [field.name for field in attrs.fields(kind)]  # type: ignore[arg-type]
     return kind(**{name: getattr(view, name) for name in names if name not in others}, **others)

@@ -29,7 +29,7 @@ def create(service: PaymentsService, call: ApiCall[bodies.CreateClientSession, N
 
 
 def revoke(service: PaymentsService, call: ApiCall[None, None]) -> Response:
-    """The end of a session and its tokens; ending it twice answers alike."""
+    """The end of a session and its tokens; ending it twice gives the same answer."""
     return call.run_idempotent(
         lambda idempotent: service.client_sessions.revoke(
             call.authority, call.path["clientSessionId"], idempotency_key=idempotent

@@ -14,7 +14,7 @@ from payments_core_http.wire.classes import frozen_view
 
 @frozen_view
 class CreatedClientSession:
-    """A new session; its token is told only here."""
+    """A new session; its token is shown only here."""
 
     clientSessionId: str
     clientSessionToken: str = attrs.field(repr=False)

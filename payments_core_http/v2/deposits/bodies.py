@@ -1,4 +1,4 @@
-"""Deposit addresses: where one is wanted, and what is looked at."""
+"""Deposit addresses: where to create one, and which chain to check."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from payments_core_http.wire.query import PageQuery
 
 @frozen_body
 class IssueAddress:
-    """The chain that the account shall have a deposit address on."""
+    """The chain on which the account is to have a deposit address."""
 
     chainId: ChainId
 
 
 @frozen_body
 class CheckDeposits:
-    """The chain to look at; without one, all of them."""
+    """The chain to check; without one, all of them."""
 
     chainId: ChainId | None = None
 
 
 @frozen_body
 class DepositsQuery(PageQuery):
-    """Deposits, all or those of a status."""
+    """All deposits, or those with a status."""
 
     status: DepositStatus | None = None

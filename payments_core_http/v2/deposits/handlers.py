@@ -34,7 +34,7 @@ def list_own_addresses(service: PaymentsService, call: ApiCall[None, PageQuery])
 
 
 def check(service: PaymentsService, call: ApiCall[bodies.CheckDeposits, None]) -> Response:
-    """The account's newest deposits, after a look at the chain."""
+    """The account's newest deposits, after a check of the chain."""
     return call.run_idempotent(
         lambda idempotent: service.deposits.check(
             call.authority, call.path["accountId"], call.body.chainId, idempotency_key=idempotent

@@ -1,4 +1,4 @@
-"""Deposit addresses and deposits as v2 gives them out (contract §5 "Deposit addresses")."""
+"""Deposit addresses and deposits as v2 returns them (contract §5 "Deposit addresses")."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class DepositAddressView:
 
 
 class DepositView(msgspec.Struct, kw_only=True, frozen=True, rename={"from_": "from"}):
-    """A transfer to a deposit address, and how far it has come."""
+    """A transfer to a deposit address, and its state."""
 
     id: str
     depositId: str
@@ -46,7 +46,7 @@ class DepositView(msgspec.Struct, kw_only=True, frozen=True, rename={"from_": "f
 
 @frozen_view
 class CheckView:
-    """An account's newest deposits after a look at the chain."""
+    """An account's newest deposits after a check of the chain."""
 
     accountId: str
     checkedAt: str

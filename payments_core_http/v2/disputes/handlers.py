@@ -33,7 +33,7 @@ def flag(service: PaymentsService, call: ApiCall[bodies.FlagDispute, None]) -> R
 
 
 def resolve(service: PaymentsService, call: ApiCall[bodies.ResolveDispute, None]) -> Response:
-    """The session with its dispute at its end."""
+    """The session with its resolved dispute."""
     return call.run_idempotent(
         lambda idempotent: service.disputes.resolve(
             call.authority,

@@ -24,6 +24,6 @@ SESSIONS = (
         "POST", "/v2/sessions/{sessionId}/dispute/resolve", disputes.resolve, needs=PAYMENTS_KEY,
         body=bodies.ResolveDispute, errors=(NotFound, InvalidState),
         answers=views.SessionView,
-        summary="Say how a dispute ended.",
+        summary="Record how a dispute ended.",
     ),
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Sessions and disputes as v2 gives them out (interface "Session (dispute)")."""
+"""Sessions and disputes as v2 returns them (interface "Session (dispute)")."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class FlaggedSessionView:
 
 @frozen_view
 class DisputeView:
-    """A dispute; what belongs to its end is null until then."""
+    """A dispute; the fields of its resolution are null until then."""
 
     status: DisputeStatus
     reason: str
@@ -51,7 +51,7 @@ class DisputeView:
 
 @frozen_view
 class SessionView:
-    """A session, whole."""
+    """A session with all its fields."""
 
     object: Literal["session"] = "session"
     id: str

@@ -22,7 +22,7 @@ class OnrampDestination:
 
 @frozen_body
 class AddOnrampAccount:
-    """A reusable on-ramp, whose number the bank makes."""
+    """A reusable on-ramp; the bank assigns its number."""
 
     currency: Literal["usd"]
     destination: OnrampDestination

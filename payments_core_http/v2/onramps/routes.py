@@ -28,7 +28,7 @@ ONRAMPS = (
             errors.ResourceConflict,
         ),
         answers=views.OnrampBankAccountView,
-        summary="Add a reusable on-ramp, whose account number the bank makes.",
+        summary="Add a reusable on-ramp; the bank assigns its account number.",
     ),
     Route(
         "GET", _ONRAMPS, onramps.list_onramps, needs=ACCOUNTS_KEY, query=PageQuery,

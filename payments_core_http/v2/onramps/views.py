@@ -1,4 +1,4 @@
-"""On-ramp bank accounts, their instructions and transactions as v2 gives them out (contract §7)."""
+"""On-ramp bank accounts, their instructions and transactions as v2 returns them (contract §7)."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class OnrampDestinationView:
 
 @frozen_view
 class OnrampBankAccountView:
-    """A reusable on-ramp. Of its number there are the last four digits."""
+    """A reusable on-ramp, with the last four digits of its number."""
 
     id: str
     onrampBankAccountId: str
@@ -58,8 +58,8 @@ class OnrampBankAccountView:
 
 @frozen_view
 class OnrampRequirementsView:
-    """Whether on-ramps can be added and, if not, why and what removes the reasons; and what a new
-    one takes."""
+    """Whether on-ramps can be added and, if not, why and what removes the reasons; and the fields
+    of a new one."""
 
     eligible: bool
     reasons: tuple[str, ...]
@@ -71,7 +71,7 @@ class OnrampRequirementsView:
 
 @frozen_view
 class DepositInstructionsView:
-    """Where others send money; it never changes. The reference goes on the transfer."""
+    """Where others send money; it never changes. The transfer must carry the reference."""
 
     bankName: str
     bankAddress: str
@@ -85,7 +85,7 @@ class DepositInstructionsView:
 
 @frozen_view
 class BankTransactionView:
-    """A bank transfer to an on-ramp, and how far its money has come.
+    """A bank transfer to an on-ramp, and the state of its money.
 
     `amount` is in dollars; `amountAtomic` of the asset is credited for it. A `micro_deposit` is
     never credited.

@@ -1,4 +1,4 @@
-"""Direct options as v2 gives them out: to the payer's browser, and on the Payment to its partner.
+"""Direct options as v2 returns them: to the payer's browser, and on the Payment to its partner.
 
 They have the fields of a Vault option (interface "Payment option"), and where to send what.
 """
@@ -19,8 +19,8 @@ from payments_core_http.wire.classes import frozen_view
 
 @frozen_view
 class TransferExecution:
-    """What the payer can do now: send to the Payment's escrow what remains of it and is not on
-    its way yet."""
+    """What the payer can do now: send to the Payment's escrow the remaining amount that is not
+    already in transit."""
 
     type: Literal["transfer"] = "transfer"
     chainId: int
@@ -31,7 +31,7 @@ class TransferExecution:
 
 @frozen_view
 class SubmissionView:
-    """A transaction that the payer says to have sent; its receipts say whether it has."""
+    """A transaction that the payer says it has sent; the receipts show whether it did."""
 
     chainId: int
     transactionHash: str
@@ -40,8 +40,8 @@ class SubmissionView:
 
 @frozen_view
 class DirectOptionView:
-    """A direct option. It was never selected where it has no `selectionStatus`, and there is
-    nothing to send where it has no `execution`."""
+    """A direct option. Without a `selectionStatus` it was never selected; without an `execution`
+    there is nothing to send."""
 
     id: str
     providerCode: Literal["direct"] = "direct"
@@ -84,7 +84,7 @@ class DirectPaymentOption:
 
 
 def payment_option(details: DirectOptionDetails) -> DirectPaymentOption:
-    """A direct option, as every call of its own answers."""
+    """A direct option, as each of its own calls answers it."""
     return DirectPaymentOption(paymentId=details.payment.id, option=option(details))
 
 
@@ -132,9 +132,9 @@ def option(details: DirectOptionDetails) -> DirectOptionView:
 
 
 def _execution(details: DirectOptionDetails) -> TransferExecution | None:
-    """What to send: nothing where it is on its way, or a vault's authorization brings it.
+    """What to send: nothing if it is in transit, or if a vault's authorization delivers it.
 
-    A stranger's dust on its way takes nothing from what the payer has to do.
+    A stranger's dust in transit does not reduce what the payer has to send.
     """
     payment = details.payment
     missing = payment.remaining.amount_atomic - details.pending_amount

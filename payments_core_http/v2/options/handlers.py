@@ -30,7 +30,7 @@ def create(service: PaymentsService, call: ApiCall[bodies.CreateOption, None]) -
 
 
 def list_options(service: PaymentsService, call: ApiCall[None, PageQuery]) -> Response:
-    """The caller's options of the Payment, oldest first; there are ten at the most."""
+    """The caller's options of the Payment, oldest first; there are at most ten."""
     options = service.vault_options.list(call.authority, call.path["paymentId"])
     position = call.decode_position()
     start = int(position[0] or 0) if position else 0
@@ -61,7 +61,7 @@ def refresh(service: PaymentsService, call: ApiCall[None, None]) -> Response:
 
 
 def authorize(service: PaymentsService, call: ApiCall[bodies.Authorize, None]) -> Response:
-    """The authorization of exactly one transfer, recorded; funds arrive later, or not."""
+    """The recorded authorization of exactly one transfer; funds arrive later, or not."""
     body = call.body
     return call.run_idempotent(
         lambda idempotent: service.funding.authorize(

@@ -1,4 +1,4 @@
-"""Rows of the options that a payer makes of its vault, with a client token."""
+"""Rows of the options by which a payer pays from its vault, with a client token."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Options, funding operations and receipts as v2 gives them out.
+"""Options, funding operations and receipts as v2 returns them.
 
-Option and funding operation have exactly the fields of interface.md, all of them and no others.
+Option and funding operation have exactly the fields of interface.md.
 """
 
 from __future__ import annotations
@@ -64,9 +64,9 @@ class VaultExecution:
 
 
 class ReceiptView(msgspec.Struct, kw_only=True, frozen=True, rename={"from_": "from"}):
-    """A transfer to the escrow and what became of it (contract §6 "Receipts").
+    """A transfer to the escrow and its result (contract §6 "Receipts").
 
-    `optionId` is null for what came by no option.
+    `optionId` is null for a transfer that belongs to no option.
     """
 
     id: str

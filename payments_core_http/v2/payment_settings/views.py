@@ -1,4 +1,4 @@
-"""Payment settings as v2 gives them out; what is read can be sent back as it is."""
+"""Payment settings as v2 returns them; what is read can be sent back as it is."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class PaymentSettingsView:
 
 
 def payment_settings(settings: PaymentSettings) -> PaymentSettingsView:
-    """The settings in their present version."""
+    """The settings in their current version."""
     terms = settings.terms
     return PaymentSettingsView(
         enabled=terms.enabled,

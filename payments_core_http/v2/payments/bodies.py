@@ -64,7 +64,7 @@ class WalletDestination:
 
 @frozen_body
 class WalletOnChainDestination(WalletDestination):
-    """Pay an address, on the chain that the source is on."""
+    """Pay an address, on the chain of the source."""
 
     chainId: ChainId | None = None
 
@@ -85,12 +85,12 @@ class BankDestination:
 
 
 AnyDestination = AccountDestination | PaymentAddressDestination | WalletDestination
-"""Of what is received: only a send can go to a bank."""
+"""The destination of a receive Payment: only a send can go to a bank."""
 
 
 @frozen_body
 class CreatePayment:
-    """A receive Payment. Without expiry, methods or URLs it has those of the payment settings."""
+    """A receive Payment. Absent expiry, methods and URLs are those of the payment settings."""
 
     intent: Literal["receive"]
     amount: Amount
@@ -118,7 +118,7 @@ class VaultSource:
 
 @frozen_body
 class CreateSend:
-    """A Payment out of a vault, straight to the recipient."""
+    """A Payment from a vault directly to the recipient."""
 
     intent: Literal["send"]
     amount: Amount
@@ -132,7 +132,7 @@ class CreateSend:
 
 @frozen_body
 class CreateCollect:
-    """A Payment drawn from a vault under its mandate, whose chain and asset it has."""
+    """A Payment collected from a vault under its mandate, which defines its chain and asset."""
 
     intent: Literal["collect"]
     amount: Amount
@@ -150,7 +150,7 @@ AnyPayment = CreatePayment | CreateSend | CreateCollect
 
 @frozen_body
 class Reconcile:
-    """What the partner decides about a Payment out of the ordinary."""
+    """What the partner decides about a Payment with an exception."""
 
     action: ReconciliationAction
     note: Sentence | None = None

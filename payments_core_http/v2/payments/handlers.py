@@ -39,7 +39,7 @@ def create(service: PaymentsService, call: ApiCall[bodies.AnyPayment, None]) -> 
 
 
 def read(service: PaymentsService, call: ApiCall[None, None]) -> Response:
-    """A Payment, whole."""
+    """A Payment with all its fields."""
     details = service.payments.get(call.authority, call.path["paymentId"])
     return call.answer_from(details, lambda known: views.payment(known, service.links))
 
@@ -68,7 +68,7 @@ def cancel(service: PaymentsService, call: ApiCall[None, None]) -> Response:
 
 
 def reconcile(service: PaymentsService, call: ApiCall[bodies.Reconcile, None]) -> Response:
-    """The Payment, with what was decided about it; refunds and releases are the worker's."""
+    """The Payment, with the decision about it; the worker does refunds and releases."""
     body = call.body
     known = service.payments.get(call.authority, call.path["paymentId"])
     return call.run_idempotent(
@@ -170,7 +170,7 @@ def _destination(given: bodies.AnyDestination) -> DestinationRequest:
 
 
 def _merge_details(details: PaymentDetails, known: PaymentDetails) -> PaymentDetails:
-    """What an operation tells of the Payment that it changed, with what it left as it was known.
+    """The answer of an operation: the Payment that it changed, with the known parts it did not.
 
     Inside the transaction lists are not read: they decide nothing there.
     """

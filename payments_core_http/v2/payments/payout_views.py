@@ -1,4 +1,4 @@
-"""Payouts as v2 gives them out, inside their Payment (contract §7)."""
+"""Payouts as v2 returns them, inside their Payment (contract §7)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from payments_core_http.wire.classes import frozen_view
 
 @frozen_view
 class PayoutFailure:
-    """Why the bank did not pay: its own word, or what became of the transfer to it."""
+    """Why the bank did not pay: its own reason, or why the transfer to it failed."""
 
     reason: str
 

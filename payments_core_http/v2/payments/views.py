@@ -1,4 +1,4 @@
-"""Payments as v2 gives them out to a partner's backend (contract §6).
+"""Payments as v2 returns them to a partner's backend (contract §6).
 
 What an account sees of them with a client token is in `v2/client/views.py`.
 """
@@ -47,7 +47,7 @@ from payments_core_http.wire.classes import frozen_view
 
 @frozen_view
 class Fees:
-    """What the recipient pays, frozen at creation; the amount is what the release keeps back."""
+    """The fees that the recipient pays, fixed at creation; the release withholds the amount."""
 
     feeBps: int
     feeAmountAtomic: str
@@ -69,7 +69,7 @@ class SourceView:
 
 @frozen_view
 class DestinationView:
-    """Who is paid. The address of a bank account is the off-ramp address."""
+    """Who is paid. For a bank account, the address is the off-ramp address."""
 
     type: DestinationType
     accountId: str | None
@@ -102,7 +102,7 @@ class PaymentOptionEntry:
 
 @frozen_view
 class ReconciliationView:
-    """What is out of the ordinary, and whether it was settled."""
+    """The exceptions, and whether they were resolved."""
 
     status: Literal["none", "open", "resolved"]
     labels: tuple[PaymentLabel, ...]
@@ -135,8 +135,8 @@ class Failure:
 
 @frozen_view
 class PaymentView:
-    """A Payment, whole. A send has no escrow and no time limit; only those that receive have a
-    session and a checkout link."""
+    """A Payment with all its fields. A send has no escrow and no time limit; only a receive Payment
+    has a session and a checkout link."""
 
     id: str
     paymentId: str
@@ -190,14 +190,14 @@ class PaymentView:
 
 @frozen_view
 class CreatedPaymentView(PaymentView):
-    """A new receive Payment, with the secret that is told at creation and its replay only."""
+    """A new receive Payment, with the secret that is shown only at creation and its replay."""
 
     clientSecret: str = attrs.field(repr=False)
 
 
 @frozen_view
 class EntryView:
-    """One movement of a Payment's money: what each account gained, or lost with a minus."""
+    """One movement of a Payment's money: the change of each account, negative for a debit."""
 
     number: int
     cause: EntryCause
@@ -208,7 +208,7 @@ class EntryView:
 
 @frozen_view
 class JournalView:
-    """Where a Payment's money is, and how it came there. The balances add up to zero."""
+    """Where a Payment's money is, and how it got there. The balances add up to zero."""
 
     balances: Mapping[str, str]
     entries: tuple[EntryView, ...]
@@ -231,7 +231,7 @@ def payment(details: PaymentDetails, links: Links) -> PaymentView:
 
 
 def created_payment(details: PaymentDetails, links: Links) -> PaymentView:
-    """A new Payment; only those that receive have a secret."""
+    """A new Payment; only a receive Payment has a secret."""
     if details.client_secret is None:
         return payment(details, links)
     return CreatedPaymentView(clientSecret=details.client_secret, **_detail_fields(details, links))
@@ -246,7 +246,7 @@ def journal(receipts_with_journal: ReceiptsWithJournal) -> JournalView:
 
 
 def term_fields(record: Payment) -> dict[str, Any]:
-    """What the partner and a stranger who pays are told alike; a view's class names what it shows.
+    """The fields for both the partner and an unknown payer; a view's class names what it shows.
 
     A field that is added here is refused by every view that does not name it.
     """
@@ -285,7 +285,7 @@ def term_fields(record: Payment) -> dict[str, Any]:
 
 
 def reconciliation_fields(record: Payment) -> dict[str, Any]:
-    """What a partner and a recipient are told alike of the reconciliation."""
+    """The fields of the reconciliation for both the partner and the recipient."""
     return {
         "status": record.reconciliation.status,
         "labels": record.labels,

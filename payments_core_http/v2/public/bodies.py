@@ -19,7 +19,7 @@ class CreatePublicOption:
 
 @frozen_body
 class SubmitTransaction:
-    """A transaction that the payer says to have sent: a hint where to look."""
+    """A transaction that the payer says it has sent: a hint where to look."""
 
     transactionHash: TransactionHash
     chainId: ChainId

@@ -23,7 +23,7 @@ def read_payment(service: PaymentsService, call: ApiCall[None, None]) -> Respons
 
 
 def read_state(service: PaymentsService, call: ApiCall[None, None]) -> Response:
-    """How the Payment stands, for polling; the tag changes when anything of it does."""
+    """The state of the Payment, for polling; the tag changes when anything of it does."""
     state = service.checkout.get_state(call.authority, call.path["paymentId"])
     return call.answer_with_etag(public_views.state(state))
 
@@ -76,7 +76,7 @@ def select_option(service: PaymentsService, call: ApiCall[None, None]) -> Respon
 
 
 def refresh_option(service: PaymentsService, call: ApiCall[None, None]) -> Response:
-    """The option for what remains by now."""
+    """The option for the amount that still remains."""
     return call.run_idempotent(
         lambda idempotent: service.direct_options.refresh(
             call.authority,
@@ -91,7 +91,7 @@ def refresh_option(service: PaymentsService, call: ApiCall[None, None]) -> Respo
 def submit_transaction(
     service: PaymentsService, call: ApiCall[bodies.SubmitTransaction, None]
 ) -> Response:
-    """The option with the transaction noted; it is looked at once this was answered."""
+    """The option with the transaction noted; it is checked after this answer."""
     body = call.body
     return call.run_idempotent(
         lambda idempotent: service.direct_options.submit(
@@ -107,7 +107,7 @@ def submit_transaction(
 
 
 def exchange_link(service: PaymentsService, call: ApiCall[None, None]) -> Response:
-    """The client secret of a link's Payment. The page that asks must not tell its address on."""
+    """The client secret of a link's Payment. The page that asks must not pass its address on."""
     service.refresh()  # the one call without a credential that asks what time it is
     exchanged = service.checkout.exchange(call.path["code"], mode=call.mode)
     answer = call.answer(public_views.exchanged_link(exchanged))

@@ -51,7 +51,7 @@ CHECKOUT = (
         errors=(NotFound,),
         answers=DirectPaymentOption,
         operation="readPublicOption",
-        summary="Read an option: where to send what, and what came.",
+        summary="Read an option: where to send what, and what arrived.",
     ),
     Route(
         "POST", f"{_PATH}/options/{{optionId}}/select", public.select_option, needs=PAYER,
@@ -60,14 +60,14 @@ CHECKOUT = (
         ),
         answers=DirectPaymentOption,
         operation="selectPublicOption",
-        summary="Select the option to pay by; the one before is superseded.",
+        summary="Select the option to pay by; the previous option is superseded.",
     ),
     Route(
         "POST", f"{_PATH}/options/{{optionId}}/refresh", public.refresh_option, needs=PAYER,
         errors=(*_ACTION_ERRORS, errors.OptionSuperseded, errors.OptionExpired),
         answers=DirectPaymentOption,
         operation="refreshPublicOption",
-        summary="Ask the option for what remains by now.",
+        summary="Refresh the option for the amount that still remains.",
     ),
     Route(
         "POST", f"{_PATH}/options/{{optionId}}/submissions", public.submit_transaction,
@@ -75,7 +75,7 @@ CHECKOUT = (
         errors=(*_ACTION_ERRORS, errors.UnsupportedChain, errors.ResourceConflict),
         answers=DirectPaymentOption,
         operation="submitPublicTransaction",
-        summary="Say where to look for the transfer; at most five times for one option.",
+        summary="Submit the hash of the transfer to look for; at most five times for one option.",
     ),
     Route(
         "POST", "/v2/public/payment-links/{code}/exchange", public.exchange_link, needs=None,

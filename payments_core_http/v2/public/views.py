@@ -1,7 +1,7 @@
-"""Payments as a payer's browser sees them, who holds the Payment's client secret and nothing else
+"""Payments as seen by a payer's browser that holds the Payment's client secret and nothing else
 (contract §6 "Public checkout").
 
-Each class names all that is shown. Metadata, account ids, vaults and wallets stay with the partner.
+Each class names all that is shown. Only the partner sees metadata, account ids, vaults and wallets.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class PublicMomentView:
 
 @frozen_view
 class PublicPaymentView:
-    """A Payment's terms, its direct options, and its course."""
+    """A Payment's terms, its direct options, and its timeline."""
 
     id: str
     paymentId: str
@@ -74,7 +74,7 @@ class PublicPaymentView:
 
 @frozen_view
 class CreatedPublicPaymentView(PublicPaymentView):
-    """A new Payment, with the secret and the link that are told at its creation only."""
+    """A new Payment, with the secret and the link that are shown only at its creation."""
 
     clientSecret: str = attrs.field(repr=False)
     paymentUrl: str = attrs.field(repr=False)
@@ -82,7 +82,7 @@ class CreatedPublicPaymentView(PublicPaymentView):
 
 @frozen_view
 class OptionStateView:
-    """How an option stands."""
+    """The state of an option."""
 
     id: str
     status: OptionStatus
@@ -92,7 +92,7 @@ class OptionStateView:
 
 @frozen_view
 class CheckoutStateView:
-    """How a Payment stands. It changes when the state does, and at no other time."""
+    """The state of a Payment. The answer changes only when the state does."""
 
     paymentId: str
     status: PaymentStatus
@@ -109,7 +109,7 @@ class CheckoutStateView:
 
 @frozen_view
 class MethodAssetView:
-    """A token that a method takes."""
+    """A token that a method accepts."""
 
     chainId: int
     assetSymbol: str
@@ -119,7 +119,7 @@ class MethodAssetView:
 
 @frozen_view
 class MethodView:
-    """A way to pay. One that is not `available` is allowed by the Payment, and not active here."""
+    """A way to pay. If it is not `available`, the Payment allows it, but it is not active here."""
 
     providerCode: PaymentMethod
     displayName: str
@@ -138,7 +138,7 @@ class MethodsView:
 
 @frozen_view
 class ExchangedLinkView:
-    """The Payment that a link's code stands for; the code works until `expiresAt`."""
+    """The Payment of a link's code; the code works until `expiresAt`."""
 
     paymentId: str
     clientSecret: str = attrs.field(repr=False)
@@ -154,7 +154,7 @@ _NAMES = {
 
 
 def payment(details: PaymentDetails) -> PublicPaymentView:
-    """A Payment, to whoever holds its secret."""
+    """A Payment, to the holder of its secret."""
     return PublicPaymentView(**_payment_fields(details))
 
 
@@ -169,7 +169,7 @@ def created_payment(details: PaymentDetails, links: Links) -> CreatedPublicPayme
 
 
 def state(known: CheckoutState) -> CheckoutStateView:
-    """How a Payment and its direct options stand."""
+    """The state of a Payment and its direct options."""
     record = known.payment
     return CheckoutStateView(
         paymentId=record.id,
@@ -227,7 +227,7 @@ def _method(offered: CheckoutMethod) -> MethodView:
 
 
 def _selected_option_id(record: Payment) -> str | None:
-    """The selected option, unless it is a vault's: that one is its payer's alone."""
+    """The selected option, unless it is a Vault option, which only its payer may see."""
     selected = record.selected_option_id
     return selected if selected in record.direct_option_ids else None
 

@@ -1,4 +1,4 @@
-"""What a refund is asked for with."""
+"""The body of a refund."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from payments_core_http.wire.classes import frozen_body
 
 @frozen_body
 class CreateRefund:
-    """How much goes back and to whom; without these, all that can, to whoever sent it."""
+    """How much to refund and to whom; without these, all that can be refunded, to its sender."""
 
     amount: Amount | None = None
     destination: Address | None = None

@@ -1,4 +1,4 @@
-"""Refunds: asked for and listed by the partner's backend."""
+"""Refunds: requested and listed by the partner's backend."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def create(service: PaymentsService, call: ApiCall[bodies.CreateRefund, None]) -> Response:
-    """A refund whose amount is set aside, or one for each sender; the worker sends them."""
+    """A refund whose amount is reserved, or one for each sender; the worker sends them."""
     body = call.body
     new = NewRefund(amount=body.amount, destination=body.destination, reason=body.reason)
     return call.run_idempotent(

@@ -18,7 +18,7 @@ REFUNDS = (
             errors.ResourceConflict, *VAULT_SPENDING,
         ),
         answers=views.CreatedRefundView,
-        summary="Send received funds back, all or part of them.",
+        summary="Refund received funds, in full or in part.",
     ),
     Route(
         "GET", "/v2/payments/{paymentId}/refunds", handlers.list_refunds, needs=PAYMENTS_KEY,

@@ -1,4 +1,4 @@
-"""Refunds as v2 gives them out (contract §6)."""
+"""Refunds as v2 returns them (contract §6)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class RefundFailure:
 @frozen_view
 class RefundView:
     """One transfer back: from the escrow or from the recipient's vault. The off-ramp address, from
-    which what a bank did not pay goes back, is an escrow too."""
+    which a payout that the bank did not pay goes back, is an escrow too."""
 
     id: str
     refundId: str
@@ -48,7 +48,7 @@ class RefundView:
 class CreatedRefundView(RefundView):
     """A new refund; `refunds` lists all that the request made, this one first.
 
-    There are several where the funds came from several senders and no destination was named.
+    There are several if the funds came from several senders and no destination was named.
     """
 
     refunds: tuple[RefundView, ...]

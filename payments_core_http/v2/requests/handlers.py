@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def list_requests(service: PaymentsService, call: ApiCall[None, bodies.ListRequests]) -> Response:
-    """The requests that are kept, newest first."""
+    """The recorded requests, newest first."""
     status = (call.query.status or "").removesuffix("xx")
     page = service.request_log.list_page(
         call.authority,

@@ -7,7 +7,7 @@ from payments_core_http.v2.requests import bodies, handlers, views
 from payments_core_http.v2.requirements import CONSOLE_KEY
 
 LIST_PATH = "/v2/console/requests"
-"""Requests to it are not recorded: whoever follows the log would fill it."""
+"""Requests to it are not recorded: a client that follows the log would fill it."""
 
 REQUESTS = (
     Route(

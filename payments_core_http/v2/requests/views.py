@@ -1,4 +1,4 @@
-"""Recorded requests as the API gives them out: neither queries nor bodies."""
+"""Recorded requests as the API returns them, without queries and bodies."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ class Advance:
 
 @frozen_body
 class TransferFields:
-    """A stranger's transfer, but for `from`."""
+    """A stranger's transfer, except for `from`."""
 
     chainId: ChainId
     assetSymbol: AssetSymbol
@@ -70,7 +70,7 @@ Transfer = attrs.make_class(
 
 @frozen_body
 class Reorg:
-    """How many of a chain's last blocks to drop, and whether what was in them comes back."""
+    """How many of a chain's last blocks to drop, and whether their transactions come back."""
 
     chainId: ChainId
     depth: Annotated[int, Meta(ge=1, le=MAX_SANDBOX_REORG_DEPTH)]
@@ -79,7 +79,7 @@ class Reorg:
 
 @frozen_body
 class Fail:
-    """What shall fail next, and how often."""
+    """What is to fail next, and how often."""
 
     dependency: Literal["chain", "kyc", "bank", "router"]
     operation: Annotated[str, Meta(min_length=1, max_length=32)] = ANY
@@ -89,7 +89,7 @@ class Fail:
 
 @frozen_body
 class TriggerEvent:
-    """An event of the catalog, and what it shall be about."""
+    """An event of the catalog, and what it is about."""
 
     name: EventName
     accountId: AccountId | None = None
@@ -98,14 +98,14 @@ class TriggerEvent:
 
 @frozen_body
 class DecideKyc:
-    """What the verification of an account comes to."""
+    """The decision about an account's verification."""
 
     status: Literal["pending", "approved", "rejected"]
 
 
 @frozen_body
 class BankDeposit:
-    """A bank transfer that somebody makes to an on-ramp bank account, and what becomes of it."""
+    """A bank transfer that somebody makes to an on-ramp bank account, and its result."""
 
     onrampBankAccountId: Id
     amount: Amount
@@ -115,7 +115,7 @@ class BankDeposit:
 
 @frozen_body
 class DecidePayout:
-    """What the bank makes of a payout; a return has its code."""
+    """The bank's decision about a payout; a return has its code."""
 
     outcome: Literal["settle", "return"]
     code: (

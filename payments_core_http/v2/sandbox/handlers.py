@@ -1,4 +1,4 @@
-"""The sandbox's own routes (contract §11): only where one app has the deployment to itself."""
+"""The sandbox's own routes (contract §11): only in a deployment with a single app."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def mine(service: PaymentsService, call: ApiCall[bodies.Mine, None]) -> Response
 
 
 def run(service: PaymentsService, call: ApiCall[None, None]) -> Response:
-    """All work that is due, done before the answer."""
+    """Do all due work before answering."""
     sandbox = service.sandbox(call.mode)
     return call.run_idempotent(
         lambda idempotent: sandbox.run(call.authority, idempotency_key=idempotent),
@@ -67,7 +67,7 @@ def run(service: PaymentsService, call: ApiCall[None, None]) -> Response:
 
 
 def advance(service: PaymentsService, call: ApiCall[bodies.Advance, None]) -> Response:
-    """The clock moved, and what fell due on the way done in order."""
+    """Move the clock, and do the work that becomes due on the way in order."""
     seconds = call.body.advanceSeconds
     sandbox = service.sandbox(call.mode)
     return call.run_idempotent(
@@ -96,7 +96,7 @@ def transfer(service: PaymentsService, call: ApiCall[bodies.TransferFields, None
 
 
 def reorg(service: PaymentsService, call: ApiCall[bodies.Reorg, None]) -> Response:
-    """A chain's last blocks dropped, and others in their place."""
+    """Replace a chain's last blocks with others."""
     body = call.body
     sandbox = service.sandbox(call.mode)
     return call.run_idempotent(
@@ -129,7 +129,7 @@ def fail(service: PaymentsService, call: ApiCall[bodies.Fail, None]) -> Response
 
 
 def decide_kyc(service: PaymentsService, call: ApiCall[bodies.DecideKyc, None]) -> Response:
-    """What the provider decides of an account's verification."""
+    """The provider's decision about an account's verification."""
     account_id, status = call.path["accountId"], call.body.status
     service.sandbox(call.mode).require_single_app()
     return call.run_idempotent(
@@ -141,7 +141,7 @@ def decide_kyc(service: PaymentsService, call: ApiCall[bodies.DecideKyc, None]) 
 
 
 def trigger(service: PaymentsService, call: ApiCall[bodies.TriggerEvent, None]) -> Response:
-    """An event on order."""
+    """A triggered event."""
     body = call.body
     sandbox = service.sandbox(call.mode)
     return call.run_idempotent(

@@ -15,7 +15,7 @@ SANDBOX = (
         "GET", "/v2/sandbox", sandbox.read, needs=STANDARD_KEY,
         errors=(errors.DependencyFailed, NotFound),
         answers=views.SandboxView,
-        summary="The sandbox's clock and chains.",
+        summary="Read the sandbox's clock and chains.",
     ),
     Route(
         "POST", "/v2/sandbox/accounts/{accountId}/fund", sandbox.fund, needs=STANDARD_KEY,
@@ -25,7 +25,7 @@ SANDBOX = (
             NotFound, errors.UnsupportedChain, errors.UnsupportedAsset, errors.AmountOutOfRange,
         ),
         answers=views.FundedView, operation="fundSandboxAccount",
-        summary="Credit an account's vault; final when it answers.",
+        summary="Credit an account's vault; the credit is final when the call returns.",
     ),
     Route(
         "POST", "/v2/sandbox/blocks", sandbox.mine, needs=STANDARD_KEY, body=bodies.Mine,
@@ -37,13 +37,13 @@ SANDBOX = (
         "POST", "/v2/sandbox/run", sandbox.run, needs=STANDARD_KEY,
         errors=(NotFound,),
         answers=views.RanView, operation="runSandboxWork",
-        summary="Do all work that is due now, before answering.",
+        summary="Do all due work before answering.",
     ),
     Route(
         "POST", "/v2/sandbox/clock", sandbox.advance, needs=STANDARD_KEY, body=bodies.Advance,
         errors=(errors.DependencyFailed, NotFound),
         answers=views.AdvancedView, operation="advanceSandboxClock",
-        summary="Advance the clock, and do what falls due on the way.",
+        summary="Advance the clock, and do the work that becomes due on the way.",
     ),
     Route(
         "POST", "/v2/sandbox/transfers", sandbox.transfer, needs=STANDARD_KEY, body=bodies.Transfer,
@@ -52,7 +52,7 @@ SANDBOX = (
             NotFound, errors.UnsupportedChain, errors.UnsupportedAsset, errors.AmountOutOfRange,
         ),
         answers=views.TransferredView, operation="makeSandboxTransfer",
-        summary="A stranger's transfer to any address, in a block when it answers.",
+        summary="Send a stranger's transfer to any address, in a block when the call returns.",
     ),
     Route(
         "POST", "/v2/sandbox/reorgs", sandbox.reorg, needs=STANDARD_KEY, body=bodies.Reorg,
@@ -64,7 +64,7 @@ SANDBOX = (
         "POST", "/v2/sandbox/accounts/{accountId}/kyc", sandbox.decide_kyc, needs=STANDARD_KEY,
         body=bodies.DecideKyc, errors=(NotFound, errors.InvalidState),
         answers=VerificationView,
-        summary="What the provider decides of an account's verification.",
+        summary="Set the provider's decision about an account's verification.",
     ),
     Route(
         "POST", "/v2/sandbox/failures", sandbox.fail, needs=STANDARD_KEY, body=bodies.Fail,
@@ -76,7 +76,7 @@ SANDBOX = (
         "POST", "/v2/sandbox/events", sandbox.trigger, needs=STANDARD_KEY,
         body=bodies.TriggerEvent, errors=(NotFound,),
         answers=views.TriggeredView, operation="triggerSandboxEvent",
-        summary="Send any event of the catalog, with a payload such as the real one has.",
+        summary="Send any event of the catalog, with a realistic payload.",
     ),
     Route(
         "POST", "/v2/sandbox/bank-deposits", sandbox.deposit_at_bank, needs=STANDARD_KEY,

@@ -1,4 +1,4 @@
-"""The sandbox's clock, chains and failures as v2 gives them out (contract §11)."""
+"""The sandbox's clock, chains and failures as v2 returns them (contract §11)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class BlockView:
 
 @frozen_view
 class ChainView:
-    """The newest block of a simulated chain, and the newest final one."""
+    """The newest block of a simulated chain, and its newest final block."""
 
     chainId: int
     latest: BlockView
@@ -52,7 +52,7 @@ class BankDepositView:
 
 @frozen_view
 class ArmedFailureView:
-    """What is to fail next, and how often still; without a chain, on all of them."""
+    """What is to fail next, and how many more times; without a chain, on all chains."""
 
     dependency: str
     operation: str
@@ -84,7 +84,7 @@ class FundedView:
 
 
 class TransferredView(msgspec.Struct, kw_only=True, frozen=True, rename={"from_": "from"}):
-    """A stranger's transfer. `block` is null where a reorg has dropped it already."""
+    """A stranger's transfer. `block` is null if a reorg has already dropped it."""
 
     transactionHash: str
     chainId: int
@@ -106,7 +106,7 @@ class RanView:
 
 @frozen_view
 class AdvancedView:
-    """The time that the clock shows now, and how many jobs fell due on the way."""
+    """The new time of the clock, and how many jobs became due on the way."""
 
     now: str
     jobsRun: int
@@ -114,7 +114,7 @@ class AdvancedView:
 
 @frozen_view
 class TriggeredView:
-    """The event that was sent on order."""
+    """The event that was triggered."""
 
     eventId: str
     name: str
@@ -123,7 +123,7 @@ class TriggeredView:
 
 @frozen_view
 class DecidedPayoutView:
-    """A Payment's payout after the bank's decision, and what became of the Payment."""
+    """A Payment's payout after the bank's decision, and the Payment's new state."""
 
     paymentId: str
     status: PaymentStatus
@@ -179,7 +179,7 @@ def transfer_result(done: OutsideTransfer) -> TransferredView:
 
 
 def armed_failure(armed: ArmedFailure) -> ArmedFailureView:
-    """A failure that was ordered."""
+    """A failure that was requested."""
     return ArmedFailureView(
         dependency=armed.dependency,
         operation=armed.operation,

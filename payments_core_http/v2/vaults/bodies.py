@@ -17,7 +17,7 @@ Version = Annotated[int, Meta(ge=1)]
 
 @frozen_body
 class ProvisionVault:
-    """The chain that the account shall have a vault on."""
+    """The chain on which the account is to have a vault."""
 
     chainId: ChainId
 
@@ -60,14 +60,14 @@ class ReplacePolicy:
 
 @frozen_body
 class PolicyQuery:
-    """Which version of a policy to read; without one, the present one."""
+    """Which version of a policy to read; without one, the current version."""
 
     version: Version | None = None
 
 
 @frozen_body
 class ReplaceYieldSettings:
-    """Whether a vault's idle funds shall earn, and how."""
+    """Whether a vault's idle funds are to earn, and how."""
 
     enabled: bool
     strategy: YieldStrategy | None = None

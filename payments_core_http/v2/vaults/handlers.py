@@ -36,7 +36,7 @@ def provision(service: PaymentsService, call: ApiCall[bodies.ProvisionVault, Non
 
 
 def read_policy(service: PaymentsService, call: ApiCall[None, bodies.PolicyQuery]) -> Response:
-    """A vault's policy, as it is or as it was."""
+    """A vault's policy, in its current or an earlier version."""
     found = service.vault_policies.read(
         call.authority,
         call.path["accountId"],
@@ -122,7 +122,7 @@ def create_mandate(service: PaymentsService, call: ApiCall[bodies.CreateMandate,
 
 
 def revoke_mandate(service: PaymentsService, call: ApiCall[None, None]) -> Response:
-    """The end of a mandate; ending it twice answers alike."""
+    """The end of a mandate; ending it twice gives the same answer."""
     return call.run_idempotent(
         lambda idempotent: service.mandates.revoke(
             call.authority,

@@ -24,13 +24,13 @@ VAULTS = (
         body=bodies.ProvisionVault, success=201, success_if_existing=200,
         errors=(NotFound, errors.InvalidState, errors.UnsupportedChain),
         answers=views.VaultDetailsView,
-        summary="Make the account's vault on a chain; 200 if it has one.",
+        summary="Create the account's vault on a chain; 200 if it has one.",
     ),
     Route(
         "GET", "/v2/accounts/{accountId}/vaults/{vaultId}/policy", vaults.read_policy,
         needs=VAULTS_KEY, query=bodies.PolicyQuery, errors=(NotFound,),
         answers=views.PolicyView,
-        summary="Read a vault's policy, as it is or as it was in a version.",
+        summary="Read a vault's policy, in its current or an earlier version.",
     ),
     Route(
         "PUT", "/v2/accounts/{accountId}/vaults/{vaultId}/policy", vaults.replace_policy,

@@ -1,4 +1,4 @@
-"""Vaults, policies, mandates and yield settings as v2 gives them out."""
+"""Vaults, policies, mandates and yield settings as v2 returns them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from payments_core_http.wire.classes import frozen_view
 
 @frozen_view
 class VaultDetailsView:
-    """A vault on one chain, whose it is, and which policy governs it."""
+    """A vault on one chain, its account, and the policy that governs it."""
 
     id: str
     vaultId: str
@@ -86,7 +86,7 @@ class YieldSettingsView:
 
 @frozen_view
 class MandateView:
-    """A standing approval; `remainingAtomic` is of the present period."""
+    """A standing approval; `remainingAtomic` is of the current period."""
 
     id: str
     mandateId: str
@@ -128,7 +128,7 @@ def provisioned_vault(provisioned: ProvisionedVault) -> VaultDetailsView:
 
 
 def policy(found: VaultPolicy) -> PolicyView:
-    """A policy in the version that was asked for."""
+    """A policy in the requested version."""
     record = found.policy
     allowed = record.allowed_destinations
     return PolicyView(
@@ -162,7 +162,7 @@ def yield_settings(found: VaultYield) -> YieldSettingsView:
 
 
 def mandate(found: MandateDetails) -> MandateView:
-    """A mandate as it stands now."""
+    """A mandate in its current state."""
     record = found.mandate
     return MandateView(
         id=record.id,

@@ -8,6 +8,6 @@ from payments_core_http.wire.classes import frozen_body
 
 @frozen_body
 class StartVerification:
-    """Where the provider sends the user in the end."""
+    """Where the provider sends the user afterwards."""
 
     returnUrl: Url | None = None

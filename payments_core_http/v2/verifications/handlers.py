@@ -1,4 +1,4 @@
-"""Verifications: started by the partner's backend, done by the user at the provider's."""
+"""Verifications: started by the partner's backend, done by the user at the provider."""
 
 from __future__ import annotations
 

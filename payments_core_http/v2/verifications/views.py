@@ -1,4 +1,4 @@
-"""Verifications as v2 gives them out."""
+"""Verifications as v2 returns them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from payments_core_http.wire.classes import frozen_view
 
 @frozen_view
 class VerificationView:
-    """A verification; the URL is there while the user can still go to it."""
+    """A verification; the URL is present while the user can still use it."""
 
     id: str
     verificationId: str

@@ -23,7 +23,7 @@ class CreateChallenge:
     chainType: Literal["evm", "solana", "aptos"]
 
     def faults(self) -> list[FieldError]:
-        """An address that is none of its chain type."""
+        """An address that is not valid for its chain type."""
         try:
             normalize_address(self.chainType, self.address)
         except AddressError as error:

@@ -16,7 +16,7 @@ WALLETS = (
         needs=ACCOUNTS_KEY, body=bodies.CreateChallenge, success=201,
         errors=(NotFound, errors.AccountSuspended),
         answers=views.ChallengeView, operation="createWalletChallenge",
-        summary="Ask for the text that a wallet signs to be linked.",
+        summary="Request the text that a wallet signs to be linked.",
     ),
     Route(
         "POST", "/v2/accounts/{accountId}/wallets", wallets.add, needs=ACCOUNTS_KEY,

@@ -1,4 +1,4 @@
-"""Wallets and their challenges as v2 gives them out."""
+"""Wallets and their challenges as v2 returns them."""
 
 from __future__ import annotations
 

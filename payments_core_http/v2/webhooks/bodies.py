@@ -26,7 +26,7 @@ class CreateWebhook:
 
 @frozen_body
 class RotateWebhookSecret:
-    """How long the secret before goes on signing beside the new one: up to seven days."""
+    """How long the previous secret still signs together with the new one: up to seven days."""
 
     overlapSeconds: OverlapInSeconds = 0
 
@@ -42,14 +42,14 @@ class ChangeWebhook:
 
 @frozen_body
 class ResendEvent:
-    """Where to; without `webhookId` to every active endpoint that is subscribed."""
+    """The endpoint to send to; without `webhookId`, every active endpoint that is subscribed."""
 
     webhookId: Id | None = None
 
 
 @frozen_body
 class RecoverWebhook:
-    """From when on; an ISO 8601 time with a zone, at most 30 days ago."""
+    """The time from which to recover; an ISO 8601 time with a zone, at most 30 days ago."""
 
     since: Moment
 

@@ -59,7 +59,7 @@ def read(service: PaymentsService, call: ApiCall[None, None]) -> Response:
 
 
 def change(service: PaymentsService, call: ApiCall[bodies.ChangeWebhook, None]) -> Response:
-    """The endpoint with what was given changed."""
+    """The endpoint with the given fields changed."""
     body = call.body
     changes = EndpointChanges(body.description, body.subscribedEvents, body.status)
     environment = call.authority.environment
@@ -74,7 +74,7 @@ def change(service: PaymentsService, call: ApiCall[bodies.ChangeWebhook, None]) 
 def rotate_secret(
     service: PaymentsService, call: ApiCall[bodies.RotateWebhookSecret, None]
 ) -> Response:
-    """A new signing secret; the one before is invalid at once, or after its overlap."""
+    """A new signing secret; the previous one is invalid at once, or after its overlap."""
     environment = call.authority.environment
     return call.run_idempotent(
         lambda idempotent: service.webhooks.rotate_secret(
@@ -102,7 +102,7 @@ def list_deliveries(service: PaymentsService, call: ApiCall[None, PageQuery]) ->
 
 
 def retry(service: PaymentsService, call: ApiCall[None, None]) -> Response:
-    """A delivery put back with its full budget of attempts."""
+    """A delivery scheduled again, with its full budget of attempts."""
     return call.run_idempotent(
         lambda idempotent: service.webhooks.retry(
             call.authority,
@@ -115,7 +115,7 @@ def retry(service: PaymentsService, call: ApiCall[None, None]) -> Response:
 
 
 def test(service: PaymentsService, call: ApiCall[None, None]) -> Response:
-    """A test event on its way to the endpoint."""
+    """A test event, queued for the endpoint."""
     return call.run_idempotent(
         lambda idempotent: service.webhook_events.send_test(
             call.authority, call.path["webhookId"], idempotency_key=idempotent
@@ -125,7 +125,7 @@ def test(service: PaymentsService, call: ApiCall[None, None]) -> Response:
 
 
 def recover(service: PaymentsService, call: ApiCall[bodies.RecoverWebhook, None]) -> Response:
-    """What the endpoint has missed, put on its way."""
+    """A recovery of the events that the endpoint has missed."""
     since = parse_iso(call.body.since)
     return call.run_idempotent(
         lambda idempotent: service.webhook_events.recover(
@@ -155,7 +155,7 @@ def read_event(service: PaymentsService, call: ApiCall[None, None]) -> Response:
 
 
 def resend(service: PaymentsService, call: ApiCall[bodies.ResendEvent, None]) -> Response:
-    """An event on its way again."""
+    """An event, queued again."""
     event_id, endpoint_id = call.path["eventId"], call.body.webhookId
     return call.run_idempotent(
         lambda idempotent: service.webhook_events.resend(

@@ -59,19 +59,19 @@ CONSOLE = (
         "POST", "/v2/console/webhooks/{webhookId}/deliveries/{deliveryId}/retry", console.retry,
         needs=CONSOLE_KEY, errors=(NotFound, errors.ResourceConflict),
         answers=views.RetriedDelivery, operation="retryWebhookDelivery",
-        summary="Put a failed or abandoned delivery back.",
+        summary="Retry a failed or abandoned delivery.",
     ),
     Route(
         "POST", "/v2/console/webhooks/{webhookId}/test", console.test, needs=CONSOLE_KEY,
         success=201, errors=(NotFound, errors.ResourceConflict),
         answers=views.TestedEndpoint, operation="testWebhook",
-        summary="Send a test event to the endpoint alone, whatever it subscribed to.",
+        summary="Send a test event to this endpoint only, regardless of its subscriptions.",
     ),
     Route(
         "POST", "/v2/console/webhooks/{webhookId}/recover", console.recover, needs=CONSOLE_KEY,
         body=bodies.RecoverWebhook, success=202, errors=(NotFound, errors.ResourceConflict),
         answers=views.RecoveringEndpoint, operation="recoverWebhook",
-        summary="Send every event since a time that the endpoint wants and did not get.",
+        summary="Send every subscribed event since a time that the endpoint did not receive.",
     ),
     Route(
         "GET", "/v2/console/events", console.list_events, needs=CONSOLE_KEY,

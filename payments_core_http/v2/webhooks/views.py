@@ -1,4 +1,4 @@
-"""Webhook endpoints and deliveries as the console gives them out (interface "Webhook console")."""
+"""Webhook endpoints and deliveries as the console returns them (interface "Webhook console")."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from payments_core_http.wire.classes import frozen_view
 
 @frozen_view
 class DedupeView:
-    """The headers by which a receiver knows what it has seen."""
+    """The headers by which a receiver detects duplicates."""
 
     deliveryRetryHeader: str
     eventHeader: str
@@ -37,7 +37,7 @@ class DeliveryPolicyView:
 
 @frozen_view
 class EndpointView:
-    """A webhook endpoint; its secret is told at creation and rotation only."""
+    """A webhook endpoint; its secret is shown only at creation and rotation."""
 
     id: str
     appId: str
@@ -52,14 +52,14 @@ class EndpointView:
 
 @frozen_view
 class OneEndpoint:
-    """A webhook endpoint, named."""
+    """An answer with one webhook endpoint."""
 
     webhookEndpoint: EndpointView
 
 
 @frozen_view
 class EndpointHealthView:
-    """What came of the endpoint's newest delivery that has an outcome."""
+    """The outcome of the endpoint's newest delivery that has one."""
 
     status: Literal["unknown", "ok", "failing"]
     deliveryId: str | None
@@ -69,7 +69,7 @@ class EndpointHealthView:
 
 @frozen_view
 class EndpointWithHealth:
-    """A webhook endpoint, and whether it takes what it is sent."""
+    """A webhook endpoint, and whether it accepts its deliveries."""
 
     webhookEndpoint: EndpointView
     health: EndpointHealthView
@@ -84,7 +84,7 @@ class EndpointWithSecret:
 
 
 class DeliveryView(Struct, kw_only=True, frozen=True):
-    """A delivery; the moments that do not apply are left out, never null."""
+    """A delivery; times that do not apply are absent, never null."""
 
     id: str
     webhookEndpointId: str
@@ -145,7 +145,7 @@ class DeliveriesView:
 
 @frozen_view
 class RetriedDelivery:
-    """A delivery that was put back."""
+    """A delivery that is scheduled again."""
 
     webhookId: str
     deliveryId: str
@@ -154,7 +154,7 @@ class RetriedDelivery:
 
 @frozen_view
 class TestedEndpoint:
-    """The test that is on its way to an endpoint."""
+    """The test event that is queued for an endpoint."""
 
     webhookId: str
     eventId: str
@@ -164,7 +164,7 @@ class TestedEndpoint:
 
 @frozen_view
 class EventView:
-    """An event, as its deliveries carry it."""
+    """An event, as in its deliveries."""
 
     id: str
     name: str
@@ -175,7 +175,7 @@ class EventView:
 
 @frozen_view
 class ResentEvent:
-    """The deliveries of an event that were put on their way again."""
+    """The deliveries of an event that are queued again."""
 
     eventId: str
     deliveries: tuple[RetriedDelivery, ...]
@@ -183,7 +183,7 @@ class ResentEvent:
 
 @frozen_view
 class RecoveringEndpoint:
-    """A recovery that is under way."""
+    """A recovery that is in progress."""
 
     webhookId: str
     since: str
@@ -192,8 +192,8 @@ class RecoveringEndpoint:
 
 def delivery_policy(settings: WebhookSettings) -> DeliveryPolicyView:
     """The policy under which this deployment delivers."""
-    told = settings.delivery_policy()
-    return DeliveryPolicyView(**{**told, "dedupe": DedupeView(**told["dedupe"])})
+    policy = settings.delivery_policy()
+    return DeliveryPolicyView(**{**policy, "dedupe": DedupeView(**policy["dedupe"])})
 
 
 def event_types() -> tuple[EventTypeView, ...]:
