@@ -1,9 +1,9 @@
 """Stablecoin Payments and accounts as an embeddable library.
 
 `PaymentsService` is the library: it has an attribute for each resource. `open_storage` opens the
-storage that it needs by a URL, and `KeyRing` holds its master keys. All that callers give, get and
-catch can be imported from here; docs/reference/python.md describes it. A program that only
-verifies webhooks imports `payments_core.webhooks`, and loads nothing of the service.
+storage that it needs by a URL, and `KeyRing` holds its master keys. Everything that callers pass,
+receive and catch can be imported from here; docs/reference/python.md describes it. A program that
+only verifies webhooks imports `payments_core.webhooks`, and loads nothing of the service.
 """
 
 from __future__ import annotations
@@ -168,10 +168,10 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
-    # The service and what it is made of
+    # The service and its parts
     "PaymentsService", "Settings", "open_storage", "KeyRing", "WebhookSettings",
     "RefusedPrefix", "Versions",
-    # What operations take
+    # Arguments of operations
     "NewAccount", "NewWallet", "MessageSignature", "NewBankAccount", "NewPostalAddress",
     "Settlement", "NewPayment", "NewSend", "NewCollect", "ToAccount",
     "ToPaymentAddress", "ToWallet", "ToBankAccount", "NewPublicPayment", "NewRefund", "NewMandate",
@@ -179,7 +179,7 @@ __all__ = [
     "PolicyTerms", "AllowedDestination", "PaymentTerms", "AllowedWallet", "Branding",
     "EndpointChanges", "Authority", "Requirement", "IdempotentRequest", "Response", "Page",
     "Where",
-    # What operations return
+    # Results of operations
     "AccountDetails", "Account", "AddressBalance", "AddressHoldings", "ValuedBalance",
     "Wallet", "WalletChallenge",
     "Verification", "Capability",
@@ -196,7 +196,7 @@ __all__ = [
     "Delivery", "Recovery", "App", "Environment", "Key", "Operator", "NewPassword",
     "OperatorSession", "BegunSession",
     "ClientSession", "CreatedSession", "ExchangedSession",
-    # What goes wrong
+    # Errors
     "PaymentsError", "BadInput", "Unauthenticated", "Forbidden", "Missing", "ConflictError",
     "Unprocessable", "DependencyError", "LimitReached", "ServiceUnavailable",
     "ValidationFailed", "InvalidJson", "IdempotencyKeyRequired", "UnsupportedVersion",
@@ -214,7 +214,7 @@ __all__ = [
 ]  # fmt: skip
 
 # The module of each name, which is loaded when the name is first used: a receiver that only
-# verifies webhooks does not load the service. `name:other` where the module calls it otherwise.
+# verifies webhooks does not load the service. `name:other` if the module has another name for it.
 _MODULES = {
     "payments_core.accounts.address_balances": "AddressBalance AddressHoldings ValuedBalance",
     "payments_core.accounts.bank_accounts.fields": (

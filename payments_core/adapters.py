@@ -1,8 +1,8 @@
 """Adapters by the scheme of a URL, found by entry points (`docs/how-to/adapters.md`).
 
 Each port has a group of entry points; another distribution adds an adapter by declaring
-`its_scheme = "its.module:open_url"` there. The ports' own `opening` modules say how theirs is
-called.
+`its_scheme = "its.module:open_url"` there. The `loader` module of each port says how its
+function is called.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class UnknownAdapter(ValueError):
 
 
 def scheme_of(url: str) -> str:
-    """What stands before the first colon; empty where there is none, since the rest may be a
+    """The text before the first colon; empty if there is no colon, since the rest may be a
     secret in the wrong place."""
     scheme, colon, _ = url.partition(":")
     return scheme if colon else ""
@@ -33,7 +33,7 @@ def scheme_of(url: str) -> str:
 def load_adapter(group: str, scheme: str, what: str, hint: str = "") -> Any:
     """The function that opens an adapter. `what` and `hint` are for the error's text.
 
-    Raises UnknownAdapter for a scheme that no adapter serves, and ImportError where an adapter's
+    Raises UnknownAdapter for a scheme that no adapter serves, and ImportError if an adapter's
     driver is not installed.
     """
     found = entry_points(group=group)
@@ -43,10 +43,10 @@ def load_adapter(group: str, scheme: str, what: str, hint: str = "") -> Any:
 
 
 def require_port(opened: object, port: type[Any], scheme: str, what: str) -> None:
-    """Refuse what an adapter has opened where it has not all that its port promises: else a request
-    would find it out, or nobody, where a service does without the port.
+    """Refuse an opened adapter that lacks a method of its port: otherwise a request
+    would fail later, or nobody would notice, if a service does without the port.
 
-    Raises ValueError, which tells the scheme and what is missing.
+    Raises ValueError, which names the scheme and the missing methods.
     """
     missing = [name for name in _port_members(port) if not hasattr(opened, name)]
     if missing:
@@ -57,7 +57,7 @@ def require_port(opened: object, port: type[Any], scheme: str, what: str) -> Non
 
 
 def _port_members(port: type) -> list[str]:
-    """The methods and properties of a protocol and of those that it is made of."""
+    """The methods and properties of a protocol and of its bases."""
     names = {
         name
         for kind in port.__mro__

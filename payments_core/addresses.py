@@ -19,7 +19,7 @@ _TOKENS = frozenset(
 
 
 class AddressError(ValueError):
-    """A text that is no address of its chain type; the message completes "must be …"."""
+    """A text that is not an address of its chain type; the message completes "must be …"."""
 
 
 def normalize_address(chain_type: ChainType, text: str) -> str:
@@ -41,7 +41,7 @@ def normalize_wallet_address(chain_type: ChainType, text: str) -> str:
 
 
 def identify_chain_type(text: str) -> ChainType:
-    """The chain type that an address has the form of. Raises AddressError for no such form.
+    """The chain type whose form an address has. Raises AddressError for any other text.
 
     `0x` and 40 hex digits are an EVM address, never a short one of Aptos.
     """
@@ -70,7 +70,7 @@ def encode_checksum_address(raw: bytes) -> str:
 
 
 def decode_base58(text: str, length: int) -> bytes | None:
-    """What base58 text of exactly `length` bytes stands for; None for any other text."""
+    """The `length` bytes that a base58 text encodes; None for any other text."""
     if not length <= len(text) <= length * 2:  # a long number is slow to read
         return None
     number = 0

@@ -10,8 +10,8 @@ from payments_core.money import AmountTooLarge, MoneyError, parse_amount
 def parse_positive_amount(text: str, asset: Asset, path: str = "amount") -> int:
     """The atomic amount of a decimal text, more than zero.
 
-    Raises ValidationFailed at `path` for what is no amount of the asset, and AmountOutOfRange for
-    zero and for more than a token can carry.
+    Raises ValidationFailed at `path` for a text that is not an amount of the asset, and
+    AmountOutOfRange for zero and for more than a token can carry.
     """
     amount = parse_nonnegative_amount(text, asset, path)
     if amount == 0:
@@ -20,7 +20,7 @@ def parse_positive_amount(text: str, asset: Asset, path: str = "amount") -> int:
 
 
 def parse_nonnegative_amount(text: str, asset: Asset, path: str = "amount") -> int:
-    """As `parse_positive_amount`, but zero is an amount too: a stranger may transfer nothing."""
+    """As `parse_positive_amount`, but zero is allowed: anybody may transfer nothing."""
     try:
         return parse_amount(text, asset.decimals)
     except AmountTooLarge:

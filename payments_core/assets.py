@@ -36,7 +36,7 @@ class Asset:
 
 @attrs.frozen
 class NativeCurrency:
-    """What a chain's fees are paid in."""
+    """The currency in which a chain's fees are paid."""
 
     name: str
     symbol: str
@@ -125,7 +125,7 @@ READABLE_USDC: Mapping[ChainType, Asset] = {
         0, "USDC", "0xbae207659db88bea0cbead6da0ed00aac12edcdda169e591cd41c94180b46f3b", 6
     ),
 }
-"""The USDC whose balance a wallet is shown, by chain type; 0 where a chain's number is ours."""
+"""The chain whose USDC balance a wallet shows, by chain type; 0 for a number of our own."""
 
 
 def chain_entry(chain_id: int) -> ChainEntry:

@@ -1,4 +1,4 @@
-"""The jobs of each mode: which handler does what, and the worker and the scanner that run them."""
+"""The jobs of each mode: the handler of each kind, and the worker and the scanner that run them."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ from payments_core.webhooks.dispatch.recovery import WebhookRecovery
 from payments_core.webhooks.lifecycle import RECOVER
 
 TIMER_THREADS = 2
-"""Half of a worker's threads. What asks banks is here: while one hangs, chains are looked at."""
+"""Half of a worker's threads. Jobs that ask banks are here: while one hangs, chains are read."""
 
 QUEUES = (
     Queue("chain", lane_concurrency=1),
@@ -70,7 +70,7 @@ QUEUES = (
 )
 
 MAX_CLOCK_SKEW_MS = min(queue.lease_ms for queue in QUEUES) // 2
-"""A worker whose clock is further ahead takes leases that live."""
+"""A worker whose clock is further ahead takes leases that are still valid."""
 
 
 class BackgroundJobs:
@@ -139,7 +139,7 @@ class BackgroundJobs:
         return self._workers[mode]
 
     def scanner(self, mode: str) -> Scanner:
-        """What looks through the chains for a mode's transfers."""
+        """The scanner that finds a mode's transfers on the chains."""
         if mode not in self._scanners:
             receipts = ReceiptDiscovery(self._ports, mode)
             purged = PurgedEscrows(self._ports, mode)
@@ -170,7 +170,7 @@ class BackgroundJobs:
         return self._scanners[mode]
 
     def notice_reader(self, mode: str) -> NoticeReader:
-        """What reads the notices of a mode's bank: the one table of their kinds."""
+        """The reader of the notices of a mode's bank: the one table of their kinds."""
         if mode not in self._notice_readers:
             kinds: dict[str, NoticeKind] = {}
             if (funding_bank := self._funding_banks.get(mode)) is not None:
@@ -181,7 +181,7 @@ class BackgroundJobs:
         return self._notice_readers[mode]
 
     def webhook_delivery(self, mode: str) -> WebhookJobHandlers:
-        """What makes the deliveries of a mode's events and attempts them."""
+        """The dispatcher that makes and attempts the deliveries of a mode's events."""
         return WebhookJobHandlers(self._ports, self._attempts, mode)
 
     def require_working(self) -> None:
@@ -190,12 +190,12 @@ class BackgroundJobs:
             raise Unavailable()
 
     def stop(self, within_s: float) -> None:
-        """Stop the workers, so long as that takes no longer for each."""
+        """Stop the workers, for at most that long each."""
         for worker in self._workers.values():
             worker.stop(within_s)
 
     def _wake_scanner(self, authority: WorkerAuthority, chain_id: int) -> None:
-        """Scan a chain that is seldom scanned as soon as a transaction of ours went out to it, so
+        """Scan a chain that is seldom scanned as soon as we send a transaction to it, so
         that a reorg of its block will be noticed."""
         if self._chains[chain_id].max_scan_interval_ms > MINUTE:
             self.scanner(authority.mode).wake(chain_id)
@@ -209,7 +209,7 @@ class BackgroundJobs:
         )
 
     def _handlers(self, mode: str) -> dict[str, Handler]:
-        """What does which job: the one table of them."""
+        """The handler of each kind of job: the one table of them."""
         ports, chains = self._ports, self._chains
         payouts = PayoutJobs(ports, self._banks)
         return {
@@ -235,7 +235,7 @@ class BackgroundJobs:
         }
 
     def _batch_handlers(self, mode: str) -> dict[str, BatchHandler]:
-        """What does jobs of a kind and environment together: the one table of them."""
+        """The handlers that run jobs of one kind and environment together, as one table."""
         receipts = ReceiptJobs(self._ports, self._chains, self._outbox, self._vaults)
         return {
             WATCH_TRANSACTION: receipts.watch,

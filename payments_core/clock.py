@@ -65,7 +65,7 @@ def measure_clock_skew_ms(server: HasServerTime, clock: Clock) -> int:
 
 
 class FixedClock:
-    """A clock for tests, which moves only when told to."""
+    """A clock for tests, which moves only when it is set."""
 
     def __init__(self, now: Instant = 1_790_000_000_000) -> None:
         self._now = now
@@ -90,14 +90,14 @@ def format_iso(instant: Instant) -> str:
 
 
 def format_iso_or_none(instant: Instant | None) -> str | None:
-    """`format_iso`, for a moment that may not have come."""
+    """`format_iso`, for an instant that may be None."""
     return None if instant is None else format_iso(instant)
 
 
 def parse_iso(text: str) -> Instant:
-    """The instant that an ISO 8601 text with a zone names; ValueError where it names none."""
+    """The instant that an ISO 8601 text with a zone names; ValueError for any other text."""
     moment = datetime.fromisoformat(text)
     if moment.tzinfo is None:
-        raise ValueError("the time needs a time zone, such as Z")
+        raise ValueError("the time needs a time zone, for example Z")
     seconds = moment.replace(microsecond=0).timestamp()
     return int(seconds) * SECOND + moment.microsecond // 1_000

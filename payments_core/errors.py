@@ -1,4 +1,4 @@
-"""What can go wrong, by whose fault it is (contract §3).
+"""The errors of the service, by whose fault they are (contract §3).
 
 The class says whose fault it is, `code` is the word on the wire, the fields hold the facts.
 `sentence` makes the message from them, and their camel-case names are the `details`.
@@ -18,7 +18,7 @@ from payments_core.clock import Instant, format_iso
 
 @attrs.frozen
 class FieldError:
-    """One fault of an input, by the path of the field, such as `wallets[0].address`."""
+    """One fault of an input, by the path of the field, for example `wallets[0].address`."""
 
     path: str
     message: str
@@ -33,7 +33,7 @@ class PaymentsError(Exception):
 
     @property
     def message(self) -> str:
-        """One sentence for the caller: what is wrong and, where it can be said, the remedy."""
+        """One sentence for the caller: what is wrong and, if possible, the remedy."""
         return self.sentence.format_map(
             {name: _to_text(name, value) for name, value in self._facts().items()}
         )
@@ -75,27 +75,27 @@ class BadInput(PaymentsError):
 
 
 class Unauthenticated(PaymentsError):
-    """No credential, or one that proves nothing."""
+    """No credential, or a credential that proves nothing."""
 
 
 class Forbidden(PaymentsError):
-    """A good credential that may not do this."""
+    """A valid credential without permission for this."""
 
 
 class Missing(PaymentsError):
-    """There is no such thing here, or it is not the caller's."""
+    """The resource does not exist here, or belongs to somebody else."""
 
 
 class ConflictError(PaymentsError):
-    """It contradicts what has already happened."""
+    """The request contradicts an earlier change."""
 
 
 class Unprocessable(PaymentsError):
-    """Well formed and allowed, and still impossible."""
+    """The request is well formed and allowed, but cannot be carried out."""
 
 
 class DependencyError(PaymentsError):
-    """Something outside did not answer; nothing was changed."""
+    """An external service did not answer; nothing was changed."""
 
 
 class LimitReached(PaymentsError):
@@ -134,7 +134,7 @@ class ValidationFailed(BadInput):
 
 @attrs.frozen
 class InvalidJson(BadInput):
-    """The body is not the JSON that we read (RFC 8259, duplicate keys refused)."""
+    """The body is not JSON in the accepted form (RFC 8259, duplicate keys refused)."""
 
     code = "invalid_json"
     sentence = "The body is not valid JSON: {reason}."
@@ -151,7 +151,7 @@ class IdempotencyKeyRequired(BadInput):
 
 @attrs.frozen
 class UnsupportedVersion(BadInput):
-    """No such dated contract in this deployment."""
+    """The deployment serves no such API version."""
 
     code = "unsupported_version"
     sentence = "Service-Version must be one of {supported_api_versions}."
@@ -160,14 +160,14 @@ class UnsupportedVersion(BadInput):
 
 @attrs.frozen
 class VersionMismatch(BadInput):
-    """A supported version, but not the one that this environment or token is bound to."""
+    """A supported version, but not the version to which this environment or token is bound."""
 
     code = "version_mismatch"
-    sentence = "This credential is bound to version {api_version}; send that version or none."
+    sentence = "This credential is bound to version {api_version}; send that version or no version."
     api_version: str
 
 
-# Who asks
+# The caller
 
 
 @attrs.frozen
@@ -183,7 +183,7 @@ class Unauthorized(Unauthenticated):
 
 @attrs.frozen
 class ClientTokenExpired(Unauthenticated):
-    """A correctly signed client token whose time is over."""
+    """A correctly signed client token that has expired."""
 
     code = "client_token_expired"
     sentence = "The client token has expired; request a new client session from your backend."
@@ -209,7 +209,7 @@ class EntitlementRequired(Forbidden):
 
 @attrs.frozen
 class OriginNotAllowed(Forbidden):
-    """The header `Origin` is missing, or is none that the payment settings allow."""
+    """The header `Origin` is missing, or the payment settings do not allow it."""
 
     code = "origin_not_allowed"
     sentence = "Payments cannot be created from this origin; allow it in the payment settings."
@@ -217,7 +217,7 @@ class OriginNotAllowed(Forbidden):
 
 @attrs.frozen
 class CredentialMismatch(Forbidden):
-    """Two good credentials, of two environments."""
+    """Two valid credentials, of two environments."""
 
     code = "credential_mismatch"
     sentence = "The two credentials belong to different environments."
@@ -233,24 +233,24 @@ class AccountSuspended(Forbidden):
     status: str
 
 
-# What is asked for
+# Resources
 
 
 @attrs.frozen
 class NotFound(Missing):
-    """No such resource for this caller; another tenant's looks the same."""
+    """No such resource for this caller; another tenant's resource gives the same error."""
 
     code = "not_found"
     sentence = "No such {resource}."
     resource: str
 
 
-# What has already happened
+# Conflicts
 
 
 @attrs.frozen
 class ResourceConflict(ConflictError):
-    """It clashes with something that exists."""
+    """The request conflicts with something that exists."""
 
     code = "conflict"
     sentence = "{reason}"
@@ -267,7 +267,7 @@ class IdempotencyConflict(ConflictError):
 
 @attrs.frozen
 class IdempotencyInProgress(ConflictError):
-    """The first request with this key is still under way."""
+    """The first request with this key is still in progress."""
 
     code = "idempotency_in_progress"
     sentence = "A request with this Idempotency-Key is in progress; try again shortly."
@@ -276,7 +276,7 @@ class IdempotencyInProgress(ConflictError):
 
 @attrs.frozen
 class InvalidState(ConflictError):
-    """No transition leads there from here."""
+    """The state machine has no such transition from this state."""
 
     code = "invalid_state"
     sentence = "The {resource} is {status}; the action '{action}' is not possible now."
@@ -341,13 +341,13 @@ class WebhookLimitReached(ConflictError):
 
 @attrs.frozen
 class UsernameTaken(ConflictError):
-    """The name belongs to another account."""
+    """Another account has this username."""
 
     code = "username_taken"
     sentence = "This username is taken."
 
 
-# What cannot be done
+# Requests that cannot be carried out
 
 
 @attrs.frozen
@@ -406,7 +406,7 @@ class ActionExpired(Unprocessable):
 
 @attrs.frozen
 class ActionInvalid(Unprocessable):
-    """Not the action that this option waits for."""
+    """The action is not the one that this option waits for."""
 
     code = "action_invalid"
     sentence = "The actionId is not this option's current one; read the option again."
@@ -414,7 +414,7 @@ class ActionInvalid(Unprocessable):
 
 @attrs.frozen
 class AmountOutOfRange(Unprocessable):
-    """Zero, or outside the limits."""
+    """The amount is zero, or outside the limits."""
 
     code = "amount_out_of_range"
     sentence = "The amount is out of range: {reason}."
@@ -423,7 +423,7 @@ class AmountOutOfRange(Unprocessable):
 
 @attrs.frozen
 class UnsupportedChain(Unprocessable):
-    """The deployment does not serve this chain, or what is asked for is bound to another."""
+    """The deployment does not serve this chain, or the request is bound to another chain."""
 
     code = "unsupported_chain"
     sentence = "Chain {chain_id} {reason}."
@@ -433,7 +433,7 @@ class UnsupportedChain(Unprocessable):
 
 @attrs.frozen
 class UnsupportedAsset(Unprocessable):
-    """The chain does not have this asset here, or what is asked for is bound to another."""
+    """The chain does not have this asset here, or the request is bound to another asset."""
 
     code = "unsupported_asset"
     sentence = "{symbol} on chain {chain_id} {reason}."
@@ -444,7 +444,7 @@ class UnsupportedAsset(Unprocessable):
 
 @attrs.frozen
 class DestinationNotAllowed(Unprocessable):
-    """The recipient cannot be paid so."""
+    """The recipient cannot be paid in this way."""
 
     code = "destination_not_allowed"
     sentence = "The destination cannot be used: {reason}."
@@ -453,7 +453,7 @@ class DestinationNotAllowed(Unprocessable):
 
 @attrs.frozen
 class ReconciliationActionNotAllowed(Unprocessable):
-    """The Payment waits for a decision, and this one makes no sense for it now."""
+    """The Payment waits for a decision, but cannot take this one now."""
 
     code = "reconciliation_action_not_allowed"
     sentence = "{action} is not possible for this Payment now: {reason}."
@@ -463,7 +463,7 @@ class ReconciliationActionNotAllowed(Unprocessable):
 
 @attrs.frozen
 class CapabilityNotActive(Unprocessable):
-    """A part of the service that is not active here, or not yet."""
+    """A capability that is not active here, or not yet."""
 
     code = "capability_not_active"
     sentence = "{capability} is not active here."
@@ -479,7 +479,7 @@ class WebhookUrlNotAllowed(Unprocessable):
     reason: str
 
 
-# Elsewhere
+# External services
 
 
 @attrs.frozen
@@ -503,7 +503,7 @@ class PaymentOptionLimitReached(LimitReached):
 
 @attrs.frozen
 class Unavailable(ServiceUnavailable):
-    """Storage is out of reach, or too busy."""
+    """The storage cannot be reached, or is too busy."""
 
     code = "unavailable"
     sentence = "The service is temporarily unavailable; try again."

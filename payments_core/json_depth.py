@@ -1,8 +1,8 @@
-"""How deeply JSON nests, told before it is parsed.
+"""How deeply JSON nests, measured before it is parsed.
 
 Parsers written in C go as deep as Python's recursion limit allows, and some libraries raise that
 limit for the whole process (py_ecc does): a hundred thousand brackets then overflow the C stack,
-and the process is gone. So what strangers send is looked at first.
+and the process is gone. So untrusted input is checked first.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ _NOT_STRUCTURE = bytes(byte for byte in range(256) if byte not in b'[]{}"')
 
 
 def exceeds_depth(raw: bytes, limit: int) -> bool:
-    """Whether arrays and objects of a JSON text stand more than `limit` deep in one another."""
-    if raw.count(b"[") + raw.count(b"{") <= limit:  # as nearly always
+    """Whether arrays and objects of a JSON text are nested more than `limit` deep."""
+    if raw.count(b"[") + raw.count(b"{") <= limit:  # true for nearly every text
         return False
     bare = raw if b"\\" in raw else raw.translate(None, _NOT_STRUCTURE)
     depth = 0

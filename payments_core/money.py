@@ -13,17 +13,17 @@ MAX_DIGITS = 78
 """An EVM token counts in 256 bits, which is 78 digits."""
 
 MAX_ATOMIC = 2**256 - 1
-"""The most that an EVM token counts to."""
+"""The maximum amount of an EVM token."""
 
 _DECIMAL = re.compile(r"(0|[1-9][0-9]*)(?:\.([0-9]+))?", re.ASCII)
 
 
 class MoneyError(ValueError):
-    """A text that is no amount of this asset, or a sum over two assets."""
+    """A text that is not an amount of this asset, or a sum over two assets."""
 
 
 class AmountTooLarge(MoneyError):
-    """A decimal text like any other, of more than a token can carry."""
+    """A valid decimal text of more than a token can carry."""
 
 
 class Atomic(int):

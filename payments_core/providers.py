@@ -1,6 +1,6 @@
-"""Who does what outside of the service, by mode: what a deployment gives, else a simulation.
+"""The external providers of each mode: those of the deployment, or simulations.
 
-The simulations serve the sandbox alone; without an adapter of its own production has none.
+The simulations serve the sandbox only; production has no provider without an adapter.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from payments_core.sandbox.chains import SandboxChain
 
 @attrs.frozen(kw_only=True)
 class Providers:
-    """The adapters of each mode that has some; `simulated_bank` where that is the sandbox's."""
+    """The adapters of each mode that has any; `simulated_bank` if the sandbox uses it."""
 
     kyc: Mapping[str, KycProvider]
     banks: Mapping[str, Bank]
@@ -45,7 +45,7 @@ class Providers:
         pricing: Pricing | None,
         router: Router | None,
     ) -> Providers:
-        """What was given serves both modes. A router is simulated on a sandbox's chains alone."""
+        """Given adapters serve both modes. A router is simulated only on a sandbox's chains."""
         failures = Failures(ports)
         simulated_kyc = SimulatedKyc(fails=lambda: failures.consume("kyc", "start"))
         simulated_bank = SimulatedBank(ports, ordered_bank_failures(ports))

@@ -93,16 +93,16 @@ from payments_core.webhooks.transports.sockets import SocketTransport
 
 @attrs.frozen
 class Settings:
-    """What a deployment decides.
+    """The settings that a deployment decides.
 
-    `public_url` is where payers reach the checkout pages. `docs_url` is the URL of a documentation
-    that has a page for each error below `errors/`; without it errors name the application's own.
-    `service_name` is what wallets show their owners, who sign that they hold them. A call with an
+    `public_url` is the base URL of the checkout pages. `docs_url` is the URL of documentation
+    that has a page for each error below `errors/`; without it errors name the application's pages.
+    `service_name` is shown by wallets to owners who sign that they hold them. A call with an
     idempotency key is answered from the store for `idempotency_retention_ms` milliseconds, 30
     days unless given. At most `max_remote_calls` requests wait for chains, providers and name
-    servers at the same time, so that what hangs leaves threads for the others; with five or more,
-    what hangs for two environments leaves a place to a third. `webhooks` are the
-    rules of deliveries, and `versions` the dated contracts that are served.
+    servers at the same time, so that hanging calls leave threads for the others; with five or more,
+    hanging calls of two environments leave a place to a third. `webhooks` are the
+    rules of deliveries, and `versions` the API versions that are served.
     """
 
     public_url: str = "http://127.0.0.1:8080"
@@ -120,22 +120,22 @@ class Settings:
 
 
 class PaymentsService:
-    """Accounts, Payments and all around them, over one storage: an attribute for each resource.
+    """Accounts, Payments and related resources over one storage: an attribute for each resource.
 
-    Without `chains` it is a sandbox, on `sandbox_chains` or on simulated ones, whose books are in
-    the same storage; `sandbox` has their doors. Without `clock` it takes the sandbox's clock there,
-    else the system's. Without `kyc` verifications are simulated in the sandbox, and there are none
-    in production; so it is with `bank`, `pricing` and `router`. `telemetry` is told how it goes.
+    Without `chains` it is a sandbox, on `sandbox_chains` or on simulated chains, whose books are in
+    the same storage; `sandbox` controls them. Without `clock` it takes the sandbox's clock there,
+    or the system's clock. Without `kyc` verifications are simulated in the sandbox, and there are
+    none in production; the same holds for `bank`, `pricing` and `router`. Events go to `telemetry`.
     The worker of a mode is made by `worker`; `payments_core_http.create_app` serves it.
 
     Besides the resources it shows its `settings`, the `chains` that it serves by their number, and
-    the `ports` that everything is made over, for tools that work on a whole deployment.
+    the `ports` that everything is built on, for tools that work on a whole deployment.
     """
 
     settings: Settings
-    """What the deployment decided."""
+    """The settings of the deployment."""
     chains: Mapping[int, Chain]
-    """The chains that are served, by their number; another raises ChainUnavailable."""
+    """The served chains, by their number; any other number raises ChainUnavailable."""
     ports: Ports
     """The storage, its committer, the clock, the key ring: for tools and for serving. Partners'
     programs need only the resources."""
@@ -187,7 +187,7 @@ class PaymentsService:
         self._resolver = resolver or SystemResolver()
         self._transport = transport or SocketTransport()
         self._event_handlers = EventHandlers()
-        for name in _RESOURCES:  # now, and not when two threads first ask at once
+        for name in _RESOURCES:  # now, not when two threads first ask at the same time
             getattr(self, name)
         self._background_jobs = BackgroundJobs(
             self.ports,
@@ -213,7 +213,7 @@ class PaymentsService:
 
     @cached_property
     def tenants(self) -> Tenants:
-        """Partners, their apps and environments, and the keys of those."""
+        """Partners, their apps and environments, and their keys."""
         return Tenants(self.ports, self.settings.versions)
 
     @cached_property
@@ -228,7 +228,7 @@ class PaymentsService:
 
     @cached_property
     def request_log(self) -> RequestLog:
-        """What was asked of the API lately, as far as it is recorded."""
+        """Recent requests to the API, as far as they are recorded."""
         return RequestLog(self.ports)
 
     @cached_property
@@ -243,7 +243,7 @@ class PaymentsService:
 
     @cached_property
     def address_balances(self) -> AddressBalances:
-        """What any address holds, ours or not."""
+        """Balances of any address, ours or not."""
         return AddressBalances(self.chains, self._remote_calls, self._providers.pricing)
 
     @cached_property
@@ -274,22 +274,22 @@ class PaymentsService:
 
     @cached_property
     def client_sessions(self) -> ClientSessions:
-        """What a browser may do in the name of one account, for a time."""
+        """Tokens with which a browser acts for one account, for a limited time."""
         return ClientSessions(self.ports, self.accounts)
 
     @cached_property
     def vaults(self) -> Vaults:
-        """What vaults hold: balances as a chain has them, less what is reserved."""
+        """Balances of vaults: as a chain reports them, less the reserved amounts."""
         return Vaults(self.ports, self.chains, self._remote_calls)
 
     @cached_property
     def vault_provisioning(self) -> VaultProvisioning:
-        """The vaults themselves, one of an account on each chain."""
+        """Vaults: an account has one on each chain."""
         return VaultProvisioning(self.ports, self.chains)
 
     @cached_property
     def vault_policies(self) -> VaultPolicies:
-        """What vaults may pay: limits, chains, assets and destinations, in versions."""
+        """Policies of vaults: limits, chains, assets and destinations, in versions."""
         return VaultPolicies(self.ports)
 
     @cached_property
@@ -304,17 +304,17 @@ class PaymentsService:
 
     @cached_property
     def deposits(self) -> Deposits:
-        """Deposit addresses of accounts, and what arrived there."""
+        """Deposit addresses of accounts, and the transfers that arrived there."""
         return Deposits(self.ports, self.chains, self.scanner, self._remote_calls)
 
     @cached_property
     def payments(self) -> Payments:
-        """Payments that receive, and the reading and ending of all Payments."""
+        """Receive Payments; reads and ends Payments of any intent."""
         return Payments(self.ports, self._destinations, self.links)
 
     @cached_property
     def quotes(self) -> Quotes:
-        """What transfers will bring, and the Payments that carry them out."""
+        """Quotes of transfers, and the Payments that carry them out."""
         pricing, routers = self._providers.pricing, self._providers.routers
         return Quotes(
             self.ports, self.payments, self._destinations, pricing, routers, self._remote_calls
@@ -322,7 +322,7 @@ class PaymentsService:
 
     @cached_property
     def payment_settings(self) -> PartnerPaymentSettings:
-        """What a partner allows its Payments: fee, tolerance, limits, origins."""
+        """A partner's settings for its Payments: fee, tolerance, limits, origins."""
         return PartnerPaymentSettings(self.ports)
 
     @cached_property
@@ -374,12 +374,12 @@ class PaymentsService:
 
     @cached_property
     def checkout(self) -> Checkout:
-        """What a payer sees, let in by a link or by the Payment's client secret."""
+        """A payer's view of a Payment, by a link or by the Payment's client secret."""
         return Checkout(self.ports, self.links)
 
     @cached_property
     def links(self) -> Links:
-        """Checkout links, by which payers reach a Payment."""
+        """Checkout links, which lead payers to a Payment."""
         return Links(self.ports.key_ring, self.ports.entropy, self.settings.public_url)
 
     @cached_property
@@ -389,7 +389,7 @@ class PaymentsService:
 
     @cached_property
     def role_modules(self) -> RoleModules:
-        """Role modules of vaults, which their owners let act for them."""
+        """Role modules of vaults, which their owners authorize to act for them."""
         return RoleModules(self.ports, self.chains, self._remote_calls)
 
     @cached_property
@@ -406,7 +406,7 @@ class PaymentsService:
 
     @cached_property
     def webhook_events(self) -> WebhookEvents:
-        """The events of an environment, and their sending again."""
+        """The events of an environment, and the repeated sending of events."""
         return WebhookEvents(self.ports)
 
     # The processes.
@@ -419,39 +419,39 @@ class PaymentsService:
         *,
         subscribed_events: Sequence[EventName] = (),
     ) -> Endpoint:
-        """Have a function called with the events of the authority's environment, all unless some
-        are named, by the workers of this process.
+        """Have a function called with the events of the authority's environment: all events, unless
+        some are named. The workers of this process call it.
 
         It is a webhook endpoint whose attempts call `handle` with a `ReceivedEvent`: events come at
-        least once and in any order, so keep their `id`. What raises, or does not return within
-        `webhooks.attempt_s`, comes again by the schedule of webhooks, also after the process was
-        killed. Events from now on are kept for `name`, also while no process runs; call this at
-        every start, wherever workers run. Raises ValidationFailed, WebhookLimitReached.
+        least once and in any order, so keep their `id`. If `handle` raises, or does not return
+        within `webhooks.attempt_s`, the event comes again by the schedule of webhooks, also if the
+        process was killed. Events from now on are kept for `name`, also while no process runs; call
+        this at every start, wherever workers run. Raises ValidationFailed, WebhookLimitReached.
         """
         endpoints = HandlerEndpoints(self.ports, self.webhooks, self._event_handlers)
         return endpoints.register(authority, name, handle, subscribed_events=subscribed_events)
 
     def require_mode(self, mode: str) -> None:
-        """Raise ValueError where this service cannot serve the mode."""
+        """Raise ValueError if this service cannot serve the mode."""
         if mode not in MODES:
             raise ValueError(f"the mode must be one of {', '.join(MODES)}")
         if mode != "sandbox" and self._sandbox_chains:
-            raise ValueError("simulated chains serve the sandbox alone; give `chains` for others")
+            raise ValueError("simulated chains serve the sandbox only; other modes need `chains`")
 
     def worker(self, mode: str) -> Worker:
         """The worker that does this process's share of a mode's jobs; one per mode.
 
-        Raises ValueError where this service cannot serve the mode.
+        Raises ValueError if this service cannot serve the mode.
         """
         self.require_mode(mode)
         return self._background_jobs.worker(mode)
 
     def scanner(self, mode: str) -> Scanner:
-        """What looks through the chains for a mode's transfers."""
+        """The scanner that finds a mode's transfers on the chains."""
         return self._background_jobs.scanner(mode)
 
     def sandbox(self, mode: str = "sandbox") -> Sandbox:
-        """The sandbox's doors. Raises NotFound in another mode, or where the chains are real."""
+        """The sandbox's controls. Raises NotFound in another mode, or if the chains are real."""
         if mode != "sandbox" or not self._sandbox_chains:
             raise NotFound("sandbox")
         return Sandbox(
@@ -465,17 +465,17 @@ class PaymentsService:
         )
 
     def sandbox_payer(self, mode: str = "sandbox") -> SandboxPayer:
-        """Who plays a Payment's payer in the sandbox. Raises NotFound as `sandbox` does."""
+        """The simulated payer of Payments in the sandbox. Raises NotFound as `sandbox` does."""
         return SandboxPayer(self.sandbox(mode), self.checkout, self.tenants)
 
     def refresh(self) -> None:
-        """What a process does first in every request: a sandbox's clock may have been moved."""
+        """The first step of every request: a sandbox's clock may have been moved."""
         self._clock_guard.require_right()  # and a machine's may have jumped
         if isinstance(self.ports.clock, SandboxClock):
             self.ports.clock.refresh()
 
     def check_ready(self) -> None:
-        """Return if the storage answers and has room for writes, and jobs that hang have left a
+        """Return if the storage answers and has room for writes, and hanging jobs have left a
         worker of this process enough threads. Raises StorageUnavailable, Unavailable."""
         self._clock_guard.require_right()
         self._background_jobs.require_working()
@@ -485,14 +485,14 @@ class PaymentsService:
             storage.require_writable()
 
     def verify_key_ring(self) -> None:
-        """Return if the key ring is the one that the storage was begun with.
+        """Return if the key ring is the one with which the storage was created.
 
         Raises UnknownKeyRing, StorageUnavailable, Unavailable.
         """
         verify_or_register(self.ports.storage, self.ports.committer, self.ports.key_ring)
 
     def close(self, within_s: float = 30.0) -> None:
-        """Stop the workers, so long as that takes no longer, and give back what is open."""
+        """Stop the workers, waiting at most that long, and close everything that is open."""
         self._background_jobs.stop(within_s)
         self._transport.close()
         self.ports.storage.close()

@@ -15,16 +15,16 @@ GROUP = "payments_core.storage"
 
 
 def open_storage(url: str, record_types: Sequence[type[Record]] | None = None) -> Storage:
-    """The storage that a URL such as `sqlite:///payments.db` names; `memory:` is one too.
+    """The storage at a URL, for example `sqlite:///payments.db` or `memory:`.
 
-    `record_types` are the kinds of records that it will hold, the service's own unless given.
-    Raises UnknownAdapter for a scheme that no adapter serves, ImportError where an adapter's
-    driver is not installed, ValueError where what it opens is no storage, and what the adapter
-    raises for a URL that it cannot read.
+    `record_types` are the kinds of records that it will hold, by default the service's own.
+    Raises UnknownAdapter for a scheme that no adapter serves, ImportError if an adapter's
+    driver is not installed, ValueError if the adapter opens no storage, and the adapter's own
+    errors for a URL that it cannot read.
     """
     if record_types is None:
         from payments_core.record_types import (
-            RECORD_TYPES,  # what they are made of imports this package
+            RECORD_TYPES,  # their modules import this package
         )
 
         record_types = RECORD_TYPES

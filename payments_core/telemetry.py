@@ -1,7 +1,7 @@
-"""What the core reports of itself to those who operate it: a port, and a listener that is deaf.
+"""The port by which the core reports to its operators, and a listener that ignores everything.
 
-The core says that something begins and how it ended. Whoever listens has the watch: so nothing
-here reads a clock, and a run without a listener is the same run. Nothing that is reported names a
+The core says that something begins and how it ended. The listener measures time: so nothing
+here reads a clock, and a run without a listener behaves the same. No report names a
 record, an account or an address: kinds, outcomes and chains alone, of which there are few.
 
 Alarms are not reported here: they are log records whose message begins with `ALARM`.
@@ -18,32 +18,32 @@ import attrs
 AttemptOutcome = Literal[
     "delivered", "refused", "failing", "no_answer", "unresolved", "forbidden", "postponed"
 ]
-"""What came of an attempt at a delivery: a 2xx; a status that is not tried again; one that is; no
+"""The result of a delivery attempt: a 2xx; a permanent status; a status that is retried; no
 answer in time; a name that does not resolve; an address that may not be sent to."""
 
 RetryReason = Literal["lost_race", "unanswered"]
-"""Why a transaction is run again: another came first, or the answer to COMMIT was lost."""
+"""Why a transaction is run again: another was first, or the answer to COMMIT was lost."""
 
 EndAttempt = Callable[[AttemptOutcome], None]
 
 
 class Telemetry(Protocol):
-    """Who is told. Every method returns at once, from any thread, and raises nothing.
+    """A listener. Every method returns at once, from any thread, and raises nothing.
 
-    The context managers let every exception through, and learn by it how it ended.
+    The context managers pass every exception on, and learn from it how the work ended.
     """
 
     def observe_job(self, queue: str, kind: str, count: int = 1) -> AbstractContextManager[object]:
-        """While a job runs, or `count` of a kind together; LeaseLost says that it was taken."""
+        """While `count` jobs of a kind run; LeaseLost means that another worker took them."""
 
     def record_parked(self, queue: str, kind: str) -> None:
-        """A job came to no outcome so often that it is not tried any more."""
+        """A job failed so often that it is not tried any more."""
 
     def observe_attempt(self) -> AbstractContextManager[EndAttempt]:
-        """While a delivery is attempted; to be called with what came of it, unless it raises."""
+        """While a delivery is attempted; to be called with the result, unless it raises."""
 
     def observe_commit(self) -> AbstractContextManager[object]:
-        """While a decision is committed; a PaymentsError says that it was refused."""
+        """While a decision is committed; a PaymentsError means that it was refused."""
 
     def record_retry(self, why: RetryReason) -> None:
         """The transaction of a commit is run again."""
@@ -57,7 +57,7 @@ class Telemetry(Protocol):
 
 @attrs.frozen
 class NoopTelemetry:
-    """Listens to nothing."""
+    """Ignores every report."""
 
     def observe_job(self, queue: str, kind: str, count: int = 1) -> AbstractContextManager[object]:
         return _NOOP

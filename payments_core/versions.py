@@ -1,4 +1,4 @@
-"""The dated contracts that a deployment serves (interface "Versioning")."""
+"""The API versions that a deployment serves (interface "Versioning")."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
 @attrs.frozen
 class Versions:
-    """The dates of the contracts, oldest first. New environments are pinned to the newest.
+    """The dated API versions, oldest first. New environments are pinned to the newest version.
 
-    Raises ValueError for none at all, for what is no date, and for another order.
+    Raises ValueError for an empty tuple, for a text that is not a date, and for any other order.
     """
 
     supported: tuple[str, ...] = (FIRST_VERSION,)
@@ -27,5 +27,5 @@ class Versions:
 
     @property
     def current(self) -> str:
-        """The newest."""
+        """The newest version."""
         return self.supported[-1]

@@ -1,7 +1,7 @@
-"""What any address holds (contract §10): of USDC on the chain that stands for its chain type, or of
+"""Balances of any address (contract §10): of USDC on the main chain of its chain type, or of
 every token on every chain of that type, with its value.
 
-The address need not be ours: this is what a wallet shows of itself.
+The address need not be ours: a wallet shows this of itself.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from payments_core.validation.inputs import validate_operations
 
 @attrs.frozen
 class AddressBalance:
-    """What an address holds of an asset, at the newest final block."""
+    """An address's balance of an asset, at the newest final block."""
 
     asset: Asset
     amount_atomic: int
@@ -39,7 +39,7 @@ class AddressBalance:
 
 @attrs.frozen
 class ValuedBalance:
-    """A balance and what it is worth in US dollars, rounded down to the cent.
+    """A balance and its value in US dollars, rounded down to the cent.
 
     `usd_cents` is None for an asset without a price.
     """
@@ -51,7 +51,7 @@ class ValuedBalance:
 
 @attrs.frozen
 class AddressHoldings:
-    """What an address holds on the chains of its type; `total_usd_cents` of all that has a price.
+    """An address's balances on the chains of its type; `total_usd_cents` of all with a price.
 
     The total is rounded once: it may be more than the sum of the values.
     """
@@ -77,9 +77,9 @@ class AddressBalances:
     def read_all(
         self, authority: Authority, address: str, *, above: Decimal = Decimal(0)
     ) -> AddressHoldings:
-        """What an address holds of each token on each chain that is served, if more than `above`.
+        """An address's balance of each token on each served chain, if more than `above`.
 
-        The form of the address tells the chain type. Raises ValidationFailed at `userAddress`,
+        The form of the address decides the chain type. Raises ValidationFailed at `userAddress`,
         CapabilityNotActive without prices, DependencyFailed.
         """
         try:
@@ -113,7 +113,7 @@ class AddressBalances:
         )
 
     def _list_assets(self, chain_type: ChainType) -> Iterator[tuple[Chain, tuple[Asset, ...]]]:
-        """Every chain of a type that is served, with its tokens."""
+        """Every served chain of a type, with its tokens."""
         for number in sorted(self._chains):
             chain = self._chains[number]
             if chain.chain_type != chain_type:
@@ -123,9 +123,9 @@ class AddressBalances:
             yield chain, entry.assets if entry is not None else (usdc,)
 
     def read(self, authority: Authority, chain_type: ChainType, address: str) -> AddressBalance:
-        """What an address holds.
+        """The balance of an address.
 
-        Raises ValidationFailed at `address`, CapabilityNotActive where no such chain is served,
+        Raises ValidationFailed at `address`, CapabilityNotActive if no such chain is served,
         DependencyFailed.
         """
         chain, asset = self._find_chain(chain_type)
@@ -138,7 +138,7 @@ class AddressBalances:
     def read_vault(
         self, authority: Authority, chain_type: ChainType, details: AccountDetails
     ) -> AddressBalance:
-        """What an account's vault on that chain holds. Raises NotFound, and as `read` does."""
+        """The balance of an account's vault on that chain. Raises NotFound, and as `read` does."""
         chain, asset = self._find_chain(chain_type)
         for vault in details.vaults:
             if vault.chain_id == chain.chain_id:
@@ -159,7 +159,7 @@ class AddressBalances:
     def _ask_all(
         self, authority: Authority, chain: Chain, assets: Sequence[Asset], holder: str
     ) -> tuple[AddressBalance, ...]:
-        """What the holder has of each, in one question where the chain can."""
+        """The holder's balance of each, in one query if the chain supports it."""
         try:
             with self._calls.acquire("chain", authority.partition):
                 found = read_token_balances(chain, [asset.address for asset in assets], [holder])

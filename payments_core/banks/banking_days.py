@@ -5,8 +5,8 @@ holidays of the Federal Reserve System. A holiday on a Sunday is kept on the Mon
 Saturday is kept on no other day, and the Friday before it is a banking day. (Private banks, and
 most other calendars of US federal holidays, close on that Friday.)
 
-Source: Federal Reserve Financial Services, "Holiday Schedules"; the years 2025 to 2027 are held
-against that of the Federal Reserve Bank of Richmond by `tests/core/banks`.
+Source: Federal Reserve Financial Services, "Holiday Schedules"; the years 2025 to 2027 are checked
+against the schedule of the Federal Reserve Bank of Richmond by `tests/core/banks`.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ DeliveryStatus = Literal["pending", "delivered"]
 
 @attrs.frozen(kw_only=True)
 class VirtualAccountRequest:
-    """An account that is to have a number of its own at the bank."""
+    """An account that is to get its own account number at the bank."""
 
     key: str
     account_id: str
@@ -52,13 +52,13 @@ class VirtualAccount:
 
 @attrs.frozen(kw_only=True)
 class IncomingTransfer:
-    """A transfer to one of our numbers, as the bank has it.
+    """A transfer to one of our numbers, as the bank reports it.
 
-    `account_key` is the key of the virtual account, None where the bank cannot tell. It is
+    `account_key` is the key of the virtual account, None if the bank does not know it. It is
     `scheduled` until it settles, about at `expected_at`; `in_review` while the bank holds it, and
-    `received` when the money may be used. One that is `cancelled` never arrived; one that is
-    `returned` was sent back, by the bank or by us, for `reason`. Its account, rail and amount never
-    change.
+    `received` when the money may be used. A `cancelled` transfer never arrived; a
+    `returned` transfer was sent back, by the bank or by us, for `reason`. Its account, rail and
+    amount never change.
     """
 
     id: str
@@ -75,7 +75,7 @@ class IncomingTransfer:
 
 @attrs.frozen(kw_only=True)
 class DeliveryOrder:
-    """Stablecoins to be bought with a received transfer and sent to an address, once for its key.
+    """Stablecoins to be bought with a received transfer and sent to an address, once per key.
 
     `amount_atomic` is worth as much as the transfer.
     """
@@ -90,7 +90,7 @@ class DeliveryOrder:
 
 @attrs.frozen(kw_only=True)
 class Delivery:
-    """A delivery as the bank has it. Only the chain proves that it has arrived."""
+    """A delivery as the bank reports it. Only the chain proves that it has arrived."""
 
     key: str
     status: DeliveryStatus
@@ -99,7 +99,7 @@ class Delivery:
 
 @attrs.frozen(kw_only=True)
 class IncomingNotice:
-    """A hint that something happened to an incoming transfer: read it for what is true."""
+    """A hint that an incoming transfer changed: read the transfer for its true state."""
 
     id: str
     incoming_id: str
@@ -109,7 +109,7 @@ class IncomingNotice:
 
 @attrs.frozen(kw_only=True)
 class NoticePage:
-    """Notices that were not acknowledged; `next` is where to go on, None at the end."""
+    """Notices that were not acknowledged; `next` is where to continue, None at the end."""
 
     notices: Sequence[IncomingNotice]
     next: str | None
@@ -119,8 +119,8 @@ class NoticePage:
 class FundingBank(Protocol):
     """An adapter. It may be used from many threads, and by several processes at once.
 
-    The errors are those of `banks.port`: BankUnavailable, after which what was asked may have
-    happened and the same may be asked again; BankRefused, and nothing has happened; KeyReused.
+    The errors are those of `banks.port`: BankUnavailable, after which the request may have
+    been carried out and may be repeated; BankRefused, and nothing has happened; KeyReused.
     """
 
     @property
@@ -128,14 +128,14 @@ class FundingBank(Protocol):
         """How seldom the bank may be asked for notices when there were none for long."""
 
     def open_virtual_account(self, request: VirtualAccountRequest) -> VirtualAccount:
-        """A number for an account, or the one that was made under the same key before.
+        """A number for an account, or the number that was made earlier under the same key.
 
         Raises BankUnavailable, BankRefused for an account that the bank will never serve, and
-        KeyReused where the key came with another request.
+        KeyReused if the key came with another request.
         """
 
     def find_incoming(self, incoming_id: str) -> IncomingTransfer | None:
-        """The transfer as it is now, or None where the bank knows none of this id.
+        """The transfer as it is now, or None if the bank knows no transfer of this id.
 
         A status only moves forward: `scheduled`, `in_review`, `received`, and from each of them to
         `returned`; `cancelled` only before `received`. After a delivery was ordered it stays
@@ -143,16 +143,16 @@ class FundingBank(Protocol):
         """
 
     def return_incoming(self, incoming_id: str, reason: str) -> IncomingTransfer:
-        """Send a transfer back to its sender. One that was returned before is left as it is.
+        """Send a transfer back to its sender. A returned transfer is left as it is.
 
-        `reason` is a word for programs. Raises BankUnavailable, and BankRefused where it is not
-        `received` or `in_review`, or where a delivery was ordered with it.
+        `reason` is a word for programs. Raises BankUnavailable, and BankRefused if it is not
+        `received` or `in_review`, or if a delivery was ordered with it.
         """
 
     def deliver(self, order: DeliveryOrder) -> Delivery:
-        """Order a delivery, or give the one that was ordered under the same key as it is now.
+        """Order a delivery, or return the present state of the delivery under the same key.
 
-        Raises BankUnavailable, KeyReused, and BankRefused where the transfer is not `received` or
+        Raises BankUnavailable, KeyReused, and BankRefused if the transfer is not `received` or
         has another delivery.
         """
 
@@ -167,7 +167,7 @@ class FundingBank(Protocol):
         """
 
     def acknowledge(self, notice_ids: Sequence[str]) -> None:
-        """End these notices: they are not listed again. Unknown ids are ignored.
+        """Acknowledge these notices: they are not listed again. Unknown ids are ignored.
 
         Raises BankUnavailable, after which they may be listed again.
         """

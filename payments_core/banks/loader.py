@@ -1,7 +1,7 @@
 """Opening a bank by its URL: adapters are found by the entry-point group below.
 
-None comes with this distribution. An adapter's `open_url` is called with the URL, and returns a
-Bank.
+This distribution contains no bank adapter. An adapter's `open_url` is called with the URL, and
+returns a Bank.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ GROUP = "payments_core.banks"
 def open_bank(url: str) -> Bank:
     """The bank that a URL names.
 
-    Raises UnknownAdapter for a scheme that no adapter serves, ValueError where what it opens is no
-    bank, and what the adapter raises.
+    Raises UnknownAdapter for a scheme that no adapter serves, ValueError if the adapter opens no
+    bank, and the adapter's own errors.
     """
     scheme = scheme_of(url)
     opened: Bank = load_adapter(GROUP, scheme, "bank")(url)

@@ -1,11 +1,11 @@
 """The reader of a bank's notices: one job per mode, over a table of the kinds of notices.
 
-A notice is a hint and may come late, twice or out of order. So nothing is decided here: each kind
-of notice stores what must be looked at, one commit for each environment, and only then are the
+A notice is a hint and may come late, twice or out of order. Nothing is decided here: each kind
+of notice stores jobs, with one commit for each environment, and only then are the
 notices acknowledged. A crash between the two stores the same again, which changes nothing.
 
-A run reads so many pages, and the next one goes on where it ended. So notices that cannot be stored
-keep no others waiting, however many they are; at the end of the list it begins anew.
+A run reads a few pages, and the next run continues after them. So notices that cannot be stored
+keep no others waiting, however many they are; at the end of the list it starts again.
 """
 
 from __future__ import annotations
@@ -40,15 +40,15 @@ _log = logging.getLogger(__name__)
 READ_NOTICES = "banks.read_notices"
 
 MAX_PAGES = 5
-"""So many pages of each kind are read in one run: a run ends within its lease."""
+"""The pages of each kind that one run reads: a run ends within its lease."""
 
 
 @attrs.frozen(kw_only=True)
 class NoticeReaderState(Record):
     """The reader of a mode; the id is the job's. `wakes` counts how often it was woken.
 
-    `cursors` has, by kind, where the next run begins; those that begin at the beginning are not in
-    it.
+    `cursors` has, by kind, where the next run begins; a kind that begins with the first page is not
+    in it.
     """
 
     collection: ClassVar[Collection] = Collection(
@@ -64,7 +64,7 @@ class NoticeReaderState(Record):
 class NoticesPage:
     """Which notices of a page may be acknowledged, and where the next page begins.
 
-    Some are `left` that could not be stored yet: they are read again soon.
+    `left` means that some could not be stored yet: they are read again soon.
     """
 
     stored: Sequence[str]
@@ -77,13 +77,13 @@ class NoticeKind(Protocol):
 
     @property
     def max_pause_ms(self) -> int:
-        """How seldom the bank may be asked when there was nothing for long."""
+        """How seldom the bank may be asked if there was nothing for long."""
 
     def store_page(self, after: str | None) -> NoticesPage:
-        """Read a page, and commit what must be looked at. Raises BankUnavailable."""
+        """Read a page, and commit jobs for its notices. Raises BankUnavailable."""
 
     def acknowledge(self, notice_ids: Sequence[str]) -> None:
-        """End these notices at the bank. Raises BankUnavailable."""
+        """Acknowledge these notices at the bank. Raises BankUnavailable."""
 
 
 class NoticeReader:
@@ -99,22 +99,22 @@ class NoticeReader:
 
     @property
     def max_pause_ms(self) -> int:
-        """How seldom the bank is asked: as often as the kind that waits least wants."""
+        """How seldom the bank is asked: at the shortest interval of its kinds."""
         return min((kind.max_pause_ms for kind in self._kinds.values()), default=POLL_MS)
 
     def ensure_scheduled(self) -> None:
-        """Have the notices read, from now on, if there are any kinds. One that was parked goes
-        on: whoever starts a process has seen the alarm."""
+        """Have the notices read, from now on, if there are any kinds. A parked job
+        continues: the operator who starts a process has seen the alarm."""
         if self._kinds:
             self._transact_until_done(self._ensure_job)
 
     def wake(self) -> None:
-        """Have the notices read at once: there is one. A run under way reads again."""
+        """Have the notices read at once, since there is one. A run in progress reads again."""
         if self._kinds:
             self._transact_until_done(self._wake)
 
     def read(self, claimed: ClaimedJob) -> None:
-        """The job: read what there is of each kind, then wait; longer when there was nothing."""
+        """The job: read the notices of each kind, then wait; longer if there were none."""
         state = self._storage.read(
             DIRECTORY, lambda snapshot: snapshot.get(NoticeReaderState, self._id)
         )
@@ -125,7 +125,7 @@ class NoticeReader:
             try:
                 found_some_of_kind, after = _read_kind(name, kind, known.get(name))
             except BankUnavailable:  # the other kinds may have another bank
-                is_unavailable = True  # and where this one has forgotten the page, it begins anew
+                is_unavailable = True  # and if this bank has forgotten the page, it starts again
                 continue
             found_some |= found_some_of_kind
             if after is not None:
@@ -188,8 +188,7 @@ class NoticeReader:
 
 
 def _read_kind(name: str, kind: NoticeKind, after: str | None) -> tuple[bool, str | None]:
-    """Store and acknowledge up to MAX_PAGES pages; whether to read again soon, and where to begin
-    then."""
+    """Store and acknowledge up to MAX_PAGES pages; whether to read on soon, and from where."""
     stored_some = left_some = False
     for _ in range(MAX_PAGES):
         page = kind.store_page(after)
@@ -206,16 +205,16 @@ def _read_kind(name: str, kind: NoticeKind, after: str | None) -> tuple[bool, st
 
 
 NoticeJob = tuple[Job, list[str]]
-"""The job that notices lead to, and their ids."""
+"""The job for notices, and their ids."""
 
 
 def store_jobs(
     committer: Committer, clock: Clock, mode: str, jobs: Mapping[str, Mapping[str, NoticeJob]]
 ) -> tuple[list[str], bool]:
-    """Commit jobs by partition and id: the notices whose job surely looks after them, and whether
+    """Commit jobs by partition and id: the notices whose job is certainly stored, and whether
     some are left.
 
-    There is one commit for each environment; what one of them refuses keeps no other waiting.
+    There is one commit for each environment; a refused commit keeps no other waiting.
     """
     stored: list[str] = []
     wanted = 0
@@ -251,14 +250,14 @@ def _store(
 
 
 def bring_forward(tx: Transaction, job: Job, now: Instant) -> Decision[None] | None:
-    """The job of what a notice tells of, due now; None while it runs, and may look too early.
+    """The job for a notice's subject, due now; None while it runs, since it may look too early.
 
     A job that is not there is inserted.
     """
     known = tx.get(Job, job.id, for_update=True)
     if known is None:
         return Decision(None, inserts=(job,))
-    if known.lease_until == NEVER:  # parked: it looks at the bank when an operator lets it go on
+    if known.lease_until == NEVER:  # parked: it looks at the bank when an operator resumes it
         return Decision(None)
     if known.lease_until > now:
         return None

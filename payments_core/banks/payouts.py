@@ -1,4 +1,4 @@
-"""What a bank shows of a payout that it has."""
+"""A payout as a bank reports it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ BankPayoutStatus = Literal["submitted", "settled", "returned"]
 
 @attrs.frozen(kw_only=True)
 class BankPayout:
-    """A payout as the bank has it.
+    """A payout as the bank reports it.
 
     `settles_on` is the settlement date of the rail: expected, until it has settled. A payout that
     was returned before it settled has no `settled_at`.

@@ -1,7 +1,7 @@
-"""The bank port: what a bank that pays US accounts promises.
+"""The bank port: the promises of a bank that pays US accounts.
 
-Amounts are US cents. Every request has a key that the caller made, and stored, before it asks: the
-key is what makes a request safe to repeat. Keys of one kind of request do not meet those of others.
+Amounts are US cents. Every request has a key that the caller made and stored before the request:
+the key makes a request safe to repeat. Each kind of request has its own space of keys.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ MAX_NOTICES = 100
 
 
 class BankUnavailable(Exception):
-    """The bank did not answer, or not in time. What was asked may have happened: look."""
+    """The bank did not answer in time. The request may have been carried out: read its state."""
 
 
 class BankRefused(Exception):
@@ -88,7 +88,7 @@ class AccountRegistration:
 
 @attrs.frozen(kw_only=True)
 class PayoutOrder:
-    """A transfer to be made, once for its key.
+    """A transfer to be made, once per key.
 
     `statement_text` is for the recipient's statement. `same_day` asks for the fastest ACH service
     that takes the amount; a wire is always fast.
@@ -104,7 +104,7 @@ class PayoutOrder:
 
 @attrs.frozen(kw_only=True)
 class BankNotice:
-    """A hint that something happened to a payout: read the payout for what is true."""
+    """A hint that a payout changed: read the payout for its true state."""
 
     id: str
     payout_key: str
@@ -116,7 +116,7 @@ class Bank(Protocol):
     """An adapter. It may be used from many threads, and by several processes at once."""
 
     def request_capability(self, request: CapabilityRequest) -> BankReview:
-        """Ask for a service for an account, or give the review of the same request before.
+        """Ask for a service for an account, or return the review of an earlier, identical request.
 
         Raises BankUnavailable, after which the request may have been made: ask again. Raises
         BankRefused for a request that the bank will never take, and KeyReused.
@@ -129,7 +129,7 @@ class Bank(Protocol):
         """
 
     def register_account(self, registration: AccountRegistration) -> BankReview:
-        """Give the bank a recipient's account, or give the review of the same one before.
+        """Give the bank a recipient's account, or return the review of an earlier, identical one.
 
         Raises as `request_capability` does.
         """
@@ -141,11 +141,11 @@ class Bank(Protocol):
         """
 
     def submit(self, order: PayoutOrder) -> BankPayout:
-        """Make a payout, or give the one that was made under the same key before.
+        """Make a payout, or return the payout that was made earlier under the same key.
 
         Raises BankUnavailable, after which the payout may have been made: ask `find_payout`, or
         submit the same order again. Raises BankRefused for an order that the bank will never take,
-        and KeyReused where the key came with another order.
+        and KeyReused if the key came with another order.
         """
 
     def find_payout(self, key: str) -> BankPayout | None:
@@ -159,12 +159,12 @@ class Bank(Protocol):
         """Notices that were not acknowledged, at most `limit` of them.
 
         Each payout that settles, and each that is returned, has a notice. Notices come late, more
-        than once and in any order, but none comes before `find_payout` shows what it says, and
+        than once and in any order, but none comes before `find_payout` shows the change, and
         none is lost: it is listed again until it is acknowledged. Raises BankUnavailable.
         """
 
     def acknowledge(self, notice_ids: Sequence[str]) -> None:
-        """End these notices: they are not listed again. Unknown ids are ignored.
+        """Acknowledge these notices: they are not listed again. Unknown ids are ignored.
 
         Raises BankUnavailable, after which they may be listed again.
         """

@@ -1,4 +1,4 @@
-"""The services of the US rails as tables: when they take transfers, when they settle, how much.
+"""The services of the US rails as tables: cut-off times, settlement times and maximum amounts.
 
 All times are Eastern Time. The sources:
 
@@ -36,10 +36,10 @@ class Moment:
 
 @attrs.frozen
 class BatchWindow:
-    """A file of a banking day: what has arrived by `deadline` settles together.
+    """A file of a banking day: transfers that have arrived by `deadline` settle together.
 
     The deadline counts calendar days from the banking day, the settlement counts banking days.
-    What arrives at the deadline itself is in time.
+    A transfer that arrives at the deadline itself is in time.
     """
 
     deadline: Moment
@@ -76,7 +76,7 @@ SERVICES: dict[ServiceName, RailService] = {
             BatchWindow(Moment(time(10, 30)), settles=Moment(time(13, 0))),
             BatchWindow(Moment(time(14, 45)), settles=Moment(time(17, 0))),
             BatchWindow(Moment(time(16, 45)), settles=Moment(time(18, 0))),
-            _OVERNIGHT,  # too late for today: it settles as a transfer of the next day does
+            _OVERNIGHT,  # too late for today: it settles like a transfer of the next day
         ),
     ),
     "ach_next_day": RailService(
@@ -98,7 +98,7 @@ BANKING_DAY_OPENS = time(8, 30)
 
 
 def choose_service(rail: Rail, amount_cents: int, *, same_day: bool) -> ServiceName:
-    """The service for a transfer; what is too large for the same day goes on the next one."""
+    """The service for a transfer; one too large for same-day service goes on the next day."""
     if rail == "wire":
         return "wire"
     fits = amount_cents <= SERVICES["ach_same_day"].max_cents

@@ -123,5 +123,5 @@ def return_deadline(code: str, holder: HolderType, settled_on: date) -> Instant 
 
 
 def _banking_day_after(day: date) -> date:
-    """The banking day that follows this day, which may be none itself."""
+    """The banking day that follows this day, which need not be a banking day."""
     return add_banking_days(day + timedelta(days=1), 0)

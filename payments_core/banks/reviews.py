@@ -1,4 +1,4 @@
-"""What a bank decides of an account: whether it may use a service, whether it can be paid."""
+"""A bank's decisions on an account: whether it may use a service, whether it can be paid."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ BankReviewStatus = Literal["pending", "active", "rejected"]
 
 @attrs.frozen(kw_only=True)
 class BankReview:
-    """What the bank has decided of a request.
+    """The bank's decision on a request.
 
-    `hosted_url` is where the user supplies what the bank still asks for. `reason` is the bank's
-    sentence about a rejection.
+    `hosted_url` is where the user supplies the information that the bank still requires. `reason`
+    is the bank's sentence about a rejection.
     """
 
     key: str

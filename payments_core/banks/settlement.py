@@ -1,4 +1,4 @@
-"""When a transfer settles that a bank has at a given instant: pure, from the tables of `rails`."""
+"""When a transfer that a bank received settles: pure, from the tables of `rails`."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def plan_settlement(name: ServiceName, received_at: Instant) -> Settlement:
 
 
 def _settle_on(service: RailService, day: date, received_at: Instant) -> Settlement | None:
-    """The settlement of what a banking day takes, or None if the day is over for it."""
+    """The settlement on this banking day, or None if it is too late for the day."""
     if service.hours is not None:
         if received_at > _at(day, service.hours.closes):
             return None

@@ -1,4 +1,4 @@
-"""What the chain shows of a deposit's transfer, as far as it can be believed."""
+"""The chain's view of a deposit's transfer, as far as it can be trusted."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from payments_core.money import Atomic
 
 @attrs.frozen
 class DepositObservation:
-    """What a look saw. Without an arrival the transfer is certainly not in the chain now.
+    """The result of a look. Without an arrival, the transfer is certainly not in the chain now.
 
     `final_height` was the newest final block when the look began.
     """
@@ -34,8 +34,8 @@ class DepositObservation:
 def observe_deposit(chain: Chain, deposit: Deposit) -> DepositObservation:
     """Ask the chain for a deposit's transfer.
 
-    A node that merely does not know it, as one that lags behind, has said nothing: gone is only
-    what was in a block that is now another. Raises ChainUnavailable.
+    A node that does not know it, for example a lagging one, proves nothing: a transfer is gone
+    only if another block has replaced its block. Raises ChainUnavailable.
     """
     heads = chain.heads()
     view = chain.transaction(deposit.transaction_hash)
@@ -52,7 +52,7 @@ def observe_deposit(chain: Chain, deposit: Deposit) -> DepositObservation:
 def incoming_transfer_of(
     chain_id: int, transaction_hash: str, block: Block, log: TransferLog
 ) -> IncomingTransfer | None:
-    """A transfer that counts, or None: of nothing, or of a token that is not served."""
+    """The transfer if it counts; None if it is of zero or of a token that is not served."""
     asset = _find_asset(chain_id, log.token_address)
     if asset is None or log.amount_atomic == 0:
         return None
@@ -73,7 +73,7 @@ def incoming_transfer_of(
 def _observe_transaction(
     deposit: Deposit, view: TransactionView, heads: Heads
 ) -> DepositObservation | None:
-    """What the transaction shows where the deposit's transfer was, if that counts."""
+    """The transfer at the deposit's place in the transaction, if it counts."""
     logs = [log for log in view.logs if log.position == deposit.position]
     if view.block is None or not logs:
         return None

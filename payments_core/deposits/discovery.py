@@ -1,7 +1,7 @@
-"""Deposits found: what a scan of a chain means for deposit addresses.
+"""Discovery of deposits: the results of a chain scan for deposit addresses.
 
-Finding settles nothing. It writes the deposit, and has it looked at; the same transfer may be
-found any number of times, and a block may be undone that was never found.
+Discovery settles nothing. It writes the deposit, and has it checked; the same transfer may be
+found any number of times, and a block that was never found may be undone.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ WATCH_DEPOSIT = "deposits.watch"
 ARRIVE = "deposits.arrive"
 
 LOOKUP_BATCH = 50
-"""So many transactions are asked for in one question."""
+"""The number of transactions in one query."""
 
 AddressRows = Mapping[str, Mapping[str, Sequence[AnyDepositAddress]]]
 """The rows of deposit addresses: by address, then by partition."""
@@ -60,15 +60,15 @@ class DepositDiscovery:
         self._mode = mode
 
     def filter_known(self, recipients: set[str]) -> set[str]:
-        """Those of the recipients that are deposit addresses, or were paid from."""
+        """The recipients that are deposit addresses, or addresses that have paid."""
         return set(self._find_addresses(recipients))
 
     def on_transfers(self, chain_id: int, transfers: Sequence[ScannedTransfer]) -> None:
-        """Write every transfer to a deposit address, whatever chain the address was issued for.
+        """Write every transfer to a deposit address, on any served chain.
 
-        Our own transfers make no deposit, nor do those of nothing or of an unknown token. What
-        cannot be told of a transaction now, a job asks until it can: a stranger may make one that
-        no node tells, and the scan must go on.
+        Our own transfers make no deposit, nor do those of zero or of an unknown token. If
+        a transaction cannot be verified now, a job asks until it can: a stranger may make one that
+        no node shows, and the scan must continue.
         """
         addresses = self._find_addresses({transfer.recipient for transfer in transfers})
         to_us = {item.transaction_hash: item for item in transfers if item.recipient in addresses}
@@ -83,7 +83,7 @@ class DepositDiscovery:
                     self._schedule_lookup(chain_id, to_us[hash], addresses[to_us[hash].recipient])
 
     def retry_lookup(self, claimed: ClaimedJob) -> None:
-        """The job: ask once more for a transaction that could not be told when it was found."""
+        """The job: ask again for a transaction that could not be verified when it was found."""
         chain_id, hash = int(claimed.job.arguments["chainId"]), claimed.job.subject
         found = Block(int(claimed.job.arguments["height"]), claimed.job.arguments["block"])
         view = self._read_transactions(chain_id, [hash]).get(hash)
@@ -97,7 +97,7 @@ class DepositDiscovery:
         self._committer.finish(claimed)
 
     def on_reorg(self, chain_id: int, first: int, last: int) -> None:
-        """Have every deposit looked at again that was seen in these blocks."""
+        """Have every deposit checked again that was seen in these blocks."""
         keys = ((chain_id, height) for height in range(first, last + 1))
         for located in locate_all(self._storage, Deposit, "by_block", keys):
             with leave_out_damaged(f"deposit {located.record.id}", located.partition):
@@ -106,7 +106,7 @@ class DepositDiscovery:
     def _read_transactions(
         self, chain_id: int, hashes: Sequence[str]
     ) -> Mapping[str, TransactionView]:
-        """Those of the transactions that can be told, and are in a block."""
+        """The transactions that can be verified, and are in a block."""
         try:
             views = self._chains[chain_id].transactions(hashes)
         except ChainUnavailable:
@@ -154,7 +154,7 @@ class DepositDiscovery:
         return block is not None and block.hash != found.hash
 
     def _find_addresses(self, recipients: set[str]) -> AddressRows:
-        """Those of the recipients that are deposit addresses: their rows, by partition."""
+        """The rows of the recipients that are deposit addresses, by partition."""
         rows: dict[str, dict[str, list[AnyDepositAddress]]] = defaultdict(lambda: defaultdict(list))
         keys = [(address,) for address in sorted(recipients)]  # one row for each chain
         for own in locate_all(self._storage, DepositAddress, "by_address", keys):
@@ -181,7 +181,7 @@ class DepositDiscovery:
         now = self._clock.now()
 
         def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[None]:
-            # One that is not found may be there all the same: its unique key then begins this anew.
+            # A row that is not found may still exist: its unique key then restarts this.
             found = _find_deposit(tx, incoming)
             if found is not None:
                 known = _lock_deposit(tx, found.id)
@@ -220,7 +220,7 @@ def _is_paid_on(address: AnyDepositAddress, view: TransactionView) -> bool:
 def _has_moved(known: Deposit, incoming: IncomingTransfer) -> bool:
     """Whether the chain shows a deposit elsewhere than it was last seen.
 
-    One that failed for another reason than a reorg waits for a check.
+    A deposit that failed for another reason than a reorg waits for a check.
     """
     if known.status == "failed" and known.failure != REORGED:
         return False
@@ -228,9 +228,9 @@ def _has_moved(known: Deposit, incoming: IncomingTransfer) -> bool:
 
 
 def _schedule_watch(deposit: Deposit, now: Instant) -> Decision[None]:
-    """Have it looked at, by a job of its own unless it has one.
+    """Have it checked by its job, inserted unless there is one.
 
-    The record is replaced in any case: a look that is under way may have been too early, and
+    The record is replaced in any case: a look in progress may have been too early, and
     finds the version changed.
     """
     jobs = () if deposit.watched else (_watch_job(deposit.id, now),)
@@ -242,7 +242,7 @@ def _watch_job(deposit_id: str, now: Instant) -> NewJob:
 
 
 def _choose_address(chain_id: int, issued: Sequence[AnyDepositAddress]) -> AnyDepositAddress:
-    """The row of that chain, or else the one that was issued first."""
+    """The row of that chain, or else the row that was issued first."""
     return min(issued, key=lambda row: (row.chain_id != chain_id, row.created_at, row.id))
 
 

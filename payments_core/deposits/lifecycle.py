@@ -33,7 +33,7 @@ DEPOSIT = StateMachine(
             "confirm",
             "confirmed",
             emits="deposit.confirmed",
-            why="The transfer is final; what arrived is sent on to the account's vault.",
+            why="The transfer is final; the funds are sent on to the account's vault.",
         ),
         Transition(
             "confirmed",
@@ -47,14 +47,14 @@ DEPOSIT = StateMachine(
             "reorg",
             "failed",
             emits="deposit.failed",
-            why="Undone by the chain; a confirmed one only while its sweep can be stopped.",
+            why="Undone by the chain; a confirmed deposit only while its sweep can be stopped.",
         ),
         Transition(
             "failed",
             "return",
             "detected",
             emits="deposit.detected",
-            why="The transaction of a reorged one was included once more.",
+            why="The transaction of a reorged deposit was included again.",
         ),
         Transition(
             "confirmed",
@@ -75,7 +75,7 @@ DEPOSIT = StateMachine(
             "retry",
             "confirmed",
             emits="deposit.confirmed",
-            why="A check has asked for the sweep once more.",
+            why="A check has requested the sweep again.",
         ),
     ),
     terminal=(),
@@ -148,7 +148,7 @@ def detect(
 
 
 def is_same(deposit: Deposit, incoming: IncomingTransfer) -> bool:
-    """Whether the chain still shows what the deposit says, in whatever block."""
+    """Whether the chain still shows the deposit's transfer, in any block."""
     return (deposit.asset_symbol, deposit.amount, deposit.sender) == (
         incoming.asset_symbol,
         incoming.amount,
@@ -193,22 +193,22 @@ def reorg(deposit: Deposit, *, now: Instant) -> Step[Deposit]:
 
 
 def reappear(deposit: Deposit, incoming: IncomingTransfer, *, now: Instant) -> Step[Deposit]:
-    """A reorged one that the chain shows once more, maybe with other facts."""
+    """A reorged deposit that the chain shows again, maybe with other facts."""
     return apply_trigger(with_location(deposit, incoming), "return", now=now, failure=None)
 
 
 def fail(deposit: Deposit, reason: str, *, now: Instant) -> Step[Deposit]:
-    """The sweep failed for good."""
+    """The sweep failed permanently."""
     return apply_trigger(deposit, "fail", now=now, failure=reason)
 
 
 def reverse_settlement(deposit: Deposit, reason: str, *, now: Instant) -> Step[Deposit]:
-    """Out of the vault again: the sweep was undone beyond finality, and failed for good."""
+    """Out of the vault again: the sweep was undone beyond finality, and failed permanently."""
     return apply_trigger(deposit, "sweep_reorged", now=now, failure=reason, settled_at=None)
 
 
 def retry_sweep(deposit: Deposit, sweep_id: str, *, now: Instant) -> Step[Deposit]:
-    """The sweep of one whose sweep failed once more, as another transfer."""
+    """The sweep of a deposit whose sweep failed, again, as another transfer."""
     return apply_trigger(deposit, "retry", now=now, failure=None, sweep_id=sweep_id)
 
 

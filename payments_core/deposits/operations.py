@@ -31,10 +31,10 @@ from payments_core.validation.fields import ChainId, PageLimit
 from payments_core.validation.inputs import validate_operations
 
 MAX_SHOWN_DEPOSITS = 50
-"""A check answers with so many of the newest deposits."""
+"""A check returns this many of the newest deposits."""
 
 MAX_RETRIED_SWEEPS = 20
-"""A check sends so many failed sweeps again; each of them asks the chain."""
+"""A check sends this many failed sweeps again; each of them asks the chain."""
 
 MAX_ADDRESSES = 1_000
 MAX_FAILED_SWEEPS = 200
@@ -71,7 +71,7 @@ class _SweepRetry:
 
 @validate_operations
 class Deposits:
-    """Issues deposit addresses, and reads what arrived there."""
+    """Issues deposit addresses, and reads the deposits there."""
 
     def __init__(
         self,
@@ -99,11 +99,11 @@ class Deposits:
     ) -> IssuedAddress:
         """The account's deposit address on a chain: the same at every call.
 
-        A suspended or closed account is given no new one; it keeps what it has. Raises NotFound,
-        UnsupportedChain, AccountSuspended.
+        A suspended or closed account gets no new address; it keeps those that it has. Raises
+        NotFound, UnsupportedChain, AccountSuspended.
         """
         now = self._clock.now()
-        # Within the transaction a stale read might miss it, and refuse what has been given.
+        # Within the transaction a stale read might miss it, and refuse an issued address.
         known = self._storage.read(
             authority.partition, lambda snapshot: _load_addresses(snapshot, account_id)
         )
@@ -115,7 +115,7 @@ class Deposits:
             chain = self._chains.get(chain_id)
             if chain is None:
                 raise UnsupportedChain(chain_id)
-            # One made meanwhile may be missed all the same: its unique key then begins this anew.
+            # An address made meanwhile may still be missed: its unique key then restarts this.
             rows = (*known, *_load_addresses(tx, account_id))
             present = {row.chain_id: row for row in rows}
             if chain_id in present:
@@ -157,7 +157,7 @@ class Deposits:
         after: Position | None = None,
         limit: PageLimit = 50,
     ) -> Page[Deposit]:
-        """The account's deposits, newest first, all or those of a status. Raises NotFound."""
+        """The account's deposits, newest first, all or those with a status. Raises NotFound."""
         index = "by_account" if status is None else "by_status"
         key = () if status is None else (status,)
         return list_for_account(
@@ -180,11 +180,11 @@ class Deposits:
         *,
         idempotency_key: IdempotencyKey = None,
     ) -> DepositCheck:
-        """Look at the chain for the account's deposits now, on one chain or on all of them.
+        """Scan for the account's deposits now, on one chain or on all chains.
 
-        What is found is detected when this returns. Sweeps that failed are sent again. Raises
-        NotFound, UnsupportedChain, and DependencyFailed where a chain does not answer; what was
-        found on the others stays found.
+        Deposits found are `detected` when this returns. Failed sweeps are sent again. Raises
+        NotFound, UnsupportedChain, and DependencyFailed if a chain does not answer; deposits
+        found on other chains stay found.
         """
         self._committer.replay(authority, idempotency_key)
         addresses = self._storage.read(
@@ -256,7 +256,7 @@ class Deposits:
 
 
 def _retry_sweep(partition: str, retry: _SweepRetry, id: str, now: Instant) -> Decision[Deposit]:
-    """Another sweep of the same deposit: the one that failed is final, and moved nothing."""
+    """Another sweep of the same deposit: the failed one is final, and moved nothing."""
     deposit = lifecycle.with_location(retry.deposit, retry.incoming)
     outgoing: OutboundTransfer = new_sweep(deposit, id, retry.vault, now=now)
     job = send_job(SWEEP, partition, outgoing, now)
@@ -301,7 +301,7 @@ def _load_failed_sweeps(
 
 
 def _collect_pages(find: Callable[[Position | None], Page[T]], most: int) -> tuple[T, ...]:
-    """Records of as many pages as it takes, since one may be short."""
+    """The records of as many pages as needed, since a page may be short."""
     found: list[T] = []
     after: Position | None = None
     while len(found) < most:

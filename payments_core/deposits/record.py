@@ -21,9 +21,9 @@ _LOG = ("chain_id", "transaction_hash", "position", "address")
 
 @attrs.frozen(kw_only=True)
 class DepositAddress(Record):
-    """An account's static address on a chain; on all EVM chains it is the same one.
+    """An account's static address on a chain; the same on all EVM chains.
 
-    What arrives there on any served chain goes to the account's vault on that chain.
+    Transfers there on any served chain go to the account's vault on that chain.
     """
 
     collection: ClassVar[Collection] = Collection(
@@ -47,13 +47,13 @@ AnyDepositAddress = DepositAddress | ReturnAddress
 
 @attrs.frozen(kw_only=True)
 class Deposit(Record):
-    """One transfer to a deposit address, counted once for ever.
+    """One transfer to a deposit address, counted exactly once.
 
     The key is the log's position within its transaction, which survives a reorg, and its
-    recipient: where the chain comes to show another recipient there, that is another deposit.
+    recipient: if the chain later shows another recipient there, that is another deposit.
     `block_number` is the height where it was last seen; without `block_hash` it is not there now.
     `sweep_id` is our transfer of it to the vault. `failure` says why it failed: `reorged`, or
-    the reason for which the sweep did. While it is `watched` there is a job that follows it.
+    the reason for which the sweep failed. While it is `watched` there is a job that follows it.
     `returned_from` is the transfer out of the vault whose recipient has sent it back, if one has.
     """
 
@@ -114,7 +114,7 @@ class Deposit(Record):
 
     @property
     def asset(self) -> Asset:
-        """What arrived."""
+        """The amount that arrived."""
         return asset_of(self.chain_id, self.asset_symbol)
 
     @property
@@ -126,5 +126,5 @@ class Deposit(Record):
 
 
 def find_returned_transfer(address: AnyDepositAddress) -> str | None:
-    """The transfer out of a vault that was paid from an address, if one was."""
+    """The vault transfer that was paid from an address, if any."""
     return address.outgoing_id if isinstance(address, ReturnAddress) else None

@@ -1,8 +1,8 @@
-"""The sweep: what arrived at a deposit address is brought to the account's vault.
+"""The sweep: funds at a deposit address are brought to the account's vault.
 
-Every deposit has a sweep of its own, of exactly its amount, so that what settles is what arrived.
-On a real chain anybody may bring what is there to the vault, and nowhere else: a sweep that fails
-for that settles its deposit all the same. Dust is swept like everything else, whatever the fee: an
+Every deposit has its own sweep, of exactly its amount, so that the settled amount is what arrived.
+On a real chain anybody may bring the funds to the vault, and nowhere else: a sweep that fails
+for that reason still settles its deposit. Dust is swept like everything else, at any fee: an
 account sees all that was sent to it.
 """
 
@@ -39,7 +39,7 @@ WATCH_SWEEP = "deposits.watch_sweep"
 
 
 def vault_address(chain: Chain, partition: str, account_id: str) -> str:
-    """Where an account's deposits go; an account older than the chain's service has it as well."""
+    """Where an account's deposits go; an account older than the chain's support has it too."""
     return chain.derive(AddressSpec(partition, "vault", account_id))
 
 
@@ -89,11 +89,11 @@ class SweepOwner:
         return Decision(None, jobs=(watch,))
 
     def find_to_watch(self, record: Deposit, job: Job) -> TransferToWatch | None:
-        """A deposit may have another sweep by now, so the job says which."""
+        """A deposit may meanwhile have another sweep, so the job names its own."""
         return TransferToWatch(job.arguments["sweepId"])
 
     def read_chain(self, partition: str, record: Deposit, outcome: TransferOutcome) -> bool:
-        """Whether a sweep that failed settles its deposit: somebody else has swept."""
+        """Whether a failed sweep settles its deposit: somebody else has swept."""
         return outcome.reason is not None and _is_swept(
             self._chains[record.chain_id], record, outcome.height
         )
@@ -114,7 +114,7 @@ class SweepOwner:
         *,
         now: Instant,
     ) -> Decision[None]:
-        """In the vault, or failed for good."""
+        """In the vault, or failed permanently."""
         if outcome.reason is None or facts:
             change = lifecycle.settle(locked, now=now)
         else:
@@ -132,7 +132,7 @@ class SweepOwner:
 
 
 def _is_swept(chain: Chain, deposit: Deposit, height: int) -> bool:
-    """Whether the deposit is final, and by then nothing is left at its address."""
+    """Whether the deposit is final, and nothing is left at its address then."""
     seen = observe_deposit(chain, deposit)
     if seen.incoming is None or not seen.is_final:
         return False

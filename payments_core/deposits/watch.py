@@ -1,6 +1,6 @@
-"""Following a deposit until its transfer is final, and beyond where the chain is reorganised.
+"""Following a deposit until its transfer is final, and longer if the chain is reorganised.
 
-One job per deposit looks at the chain and commits in one step what the look means. Only this
+One job per deposit asks the chain and commits the result in one step. Only this
 confirms a deposit, and every look may be repeated.
 """
 
@@ -27,7 +27,7 @@ from payments_core.engine.step import Step
 from payments_core.storage.port import ClaimedJob, Transaction
 
 NOTE_RETURN = "payments.note_return"
-"""The job that tells a Payment of what was sent back; its subject is the transfer."""
+"""The job that reports a return to its Payment; its subject is the transfer."""
 
 _log = logging.getLogger(__name__)
 
@@ -42,7 +42,7 @@ class DepositWatch:
         self._chains = chains
 
     def watch(self, claimed: ClaimedJob) -> None:
-        """Look at the deposit, and look again while it may still change."""
+        """Check the deposit, and check again while it may still change."""
         authority = WorkerAuthority.of(claimed)
         deposit = self._storage.read(
             authority.partition, lambda snapshot: snapshot.get(Deposit, claimed.job.subject)
@@ -90,10 +90,10 @@ def apply_observation(
     *,
     now: Instant,
 ) -> Decision[bool]:
-    """What a look makes of a deposit. The result is whether it was undone and can no longer be
-    taken back, since its funds are in the vault or on their way there.
+    """The decision of a look at a deposit. The result is whether it was undone and can no longer be
+    reversed, since its funds are in the vault or on their way there.
 
-    `known` is the deposit as it was before the look: one that changed since is looked at again.
+    `known` is the deposit as it was before the look: a deposit that changed since is checked again.
     `scanned` is how far the chain had been scanned then.
     """
     current = tx.get(Deposit, known.id, for_update=True)
@@ -129,7 +129,7 @@ def apply_observation(
 
 
 def _is_reorged(deposit: Deposit, observation: DepositObservation) -> bool:
-    """Whether the chain no longer shows what has been told of the deposit."""
+    """Whether the chain no longer shows what was reported of the deposit."""
     if deposit.status == "failed":
         return False
     if observation.incoming is None or not lifecycle.is_same(deposit, observation.incoming):
@@ -144,10 +144,10 @@ def _is_marked_reorged(deposit: Deposit) -> bool:
 def _next_watch_at(
     deposit: Deposit, observation: DepositObservation, scanned: int, *, now: Instant
 ) -> Instant | None:
-    """When to look again: until it is final, and a scan would notice its undoing.
+    """When to look again: until it is final, and a scan would notice that it is undone.
 
-    What is gone may come back to where it was while that height is not final, and a scan that
-    never saw it gone would not tell of it; later blocks are scanned in any case.
+    A missing transfer may come back while its height is not final, and a scan that
+    never saw it missing would not report it; later blocks are scanned in any case.
     """
     if _is_marked_reorged(deposit):
         return now + POLL_MS if observation.final_height < deposit.block_number else None
@@ -157,7 +157,7 @@ def _next_watch_at(
 
 
 def _note_return(deposit: Deposit, amount: int, now: Instant) -> Decision[None]:
-    """What a recipient has sent back is told to the Payment, once it is final; or taken back."""
+    """Report a recipient's return to the Payment once it is final; or reverse it."""
     if deposit.returned_from is None or (amount < 0 and deposit.status != "confirmed"):
         return Decision(None)
     asset = {"chainId": str(deposit.chain_id), "assetSymbol": deposit.asset_symbol}
@@ -168,7 +168,7 @@ def _note_return(deposit: Deposit, amount: int, now: Instant) -> Decision[None]:
 
 
 def _withdraw_sweep(tx: Transaction, deposit: Deposit) -> OutboundTransfer | None:
-    """The sweep of a confirmed deposit, withdrawn; None where there is none, or it is signed."""
+    """The sweep of a confirmed deposit, withdrawn; None if there is none, or it is signed."""
     if deposit.status != "confirmed" or deposit.sweep_id is None:
         return None
     outgoing = tx.get(OutboundTransfer, deposit.sweep_id, for_update=True)
@@ -177,5 +177,5 @@ def _withdraw_sweep(tx: Transaction, deposit: Deposit) -> OutboundTransfer | Non
 
 
 def _stop_watching(deposit: Deposit) -> Decision[bool]:
-    """The deposit as it is, though it was undone, and watched no longer."""
+    """The deposit unchanged, though it was undone, and no longer watched."""
     return Decision(True, replaces=(attrs.evolve(deposit, watched=False),))

@@ -1,1 +1,1 @@
-"""Reusable on-ramps: bank transfers to a number of an account's own, credited as stablecoins."""
+"""Reusable on-ramps: bank transfers to an account's own number, credited as stablecoins."""

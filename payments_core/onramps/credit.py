@@ -1,6 +1,6 @@
 """The credit: the stablecoins of a bank transfer, from its own escrow to the destination.
 
-The bank delivers to an escrow that belongs to the one transaction. So a credit can move no more
+The bank delivers to an escrow that belongs to this transaction only. So a credit can move no more
 than arrived for it, and what the outbox sends exactly once is paid exactly once.
 """
 
@@ -40,7 +40,7 @@ _log = logging.getLogger(__name__)
 def decide_credit(
     transaction: BankTransaction, credit_id: str, escrow: str, partition: str, *, now: Instant
 ) -> Decision[None]:
-    """The intent of the credit, with its send job: the stablecoins are in the escrow, finally."""
+    """The intent of the credit, with its send job: the stablecoins are finally in the escrow."""
     step = lifecycle.begin_credit(transaction, credit_id, now=now)
     outgoing = new_transfer(
         credit_id,
@@ -89,7 +89,7 @@ class CreditOwner:
         return step.as_decision().merge(Decision(None, jobs=(watch,)))
 
     def find_to_watch(self, record: BankTransaction, job: Job) -> TransferToWatch | None:
-        """A transaction may have another credit by now, so the job says which."""
+        """A transaction may meanwhile have another credit, so the job names its own."""
         return TransferToWatch(job.arguments["creditId"])
 
     def read_chain(self, partition: str, record: BankTransaction, outcome: TransferOutcome) -> None:
@@ -113,7 +113,7 @@ class CreditOwner:
         *,
         now: Instant,
     ) -> Decision[None]:
-        """At the destination, or failed: then it is made again later, as another transfer."""
+        """At the destination, or failed: then it is repeated later, as another transfer."""
         if outcome.reason is None:
             return lifecycle.settle(locked, outcome.hash, now=now).as_decision()
         return _credit_again(lifecycle.fail_credit(locked, "credit_failed", now=now), now=now)

@@ -32,7 +32,7 @@ class NewOnrampAccount:
 
 
 def find_onramp_faults(type: str, address: str | None) -> list[FieldError]:
-    """What is wrong with a destination beyond the rule of each field."""
+    """The errors of a destination beyond the rule of each field."""
     if type == "wallet" and address is None:
         return [FieldError("destination.address", "is required for a wallet")]
     if type == "vault" and address is not None:

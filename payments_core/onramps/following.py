@@ -1,15 +1,15 @@
-"""The job of one bank transfer: look at the bank, decide, and have done what was decided.
+"""The job of one bank transfer: ask the bank, decide, and carry out the decision.
 
-Each run asks the bank one thing and ends with one commit. What is to happen to the money is stored
-before the bank is asked for it, so a crash at any point asks for the same again:
+Each run asks the bank one thing and ends with one commit. The decision about the money is stored
+before the bank is asked to carry it out, so a crash at any point repeats the same request:
 
-1. A look. The transaction is inserted or takes its step, and money that has arrived is decided of
+1. A look. The transaction is inserted or takes its step, and money that has arrived is decided on
    (`review.py`). A crash before leaves the job, and the next run looks again.
 2. A delivery. The bank is asked to send stablecoins to the transaction's escrow, under the
-   transaction's id as the key. The job asks again until the chain shows them there, finally.
+   transaction's id as the key. The job asks again until the chain shows them there, and final.
 3. The credit. Its intent and its send job commit in the one transaction that ends this job; from
-   then on the outbox moves it (`chains/outbox/jobs.py`).
-4. Or a return. The bank is asked to send the money back, which it does once.
+   then on the outbox sends it (`chains/outbox/jobs.py`).
+4. A return instead. The bank is asked to send the money back, which it does once.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ MIN_DELIVERY_POLL_MS = 2 * SECOND
 MAX_DELIVERY_POLL_MS = 1 * MINUTE
 MAX_LOOK_PAUSE_MS = 6 * HOUR
 LATE_DELIVERY_MS = 1 * DAY
-"""After so long what was delivered does not come any more, or it has come and gone: the storage was
+"""After this time a delivery does not arrive any more, or it came and is gone: the storage was
 restored, and has lost the credit."""
 
 _log = logging.getLogger(__name__)
@@ -51,7 +51,7 @@ _log = logging.getLogger(__name__)
 
 @attrs.frozen
 class _Known:
-    """What is stored of a transfer before the bank is asked."""
+    """The stored state of a transfer before the bank is asked."""
 
     transaction: BankTransaction | None
     onramp: OnrampAccount
@@ -71,7 +71,7 @@ class TransferFollower:
         self._chains = chains
 
     def follow(self, claimed: ClaimedJob) -> None:
-        """The job: one question to the bank, one commit."""
+        """The job: one request to the bank, one commit."""
         bank = self._banks.get(WorkerAuthority.of(claimed).mode)
         known = self._storage.read(claimed.partition, lambda snapshot: _load(snapshot, claimed))
         try:
@@ -99,17 +99,17 @@ class TransferFollower:
     def _look(
         self, claimed: ClaimedJob, bank: FundingBank, known: _Known, *, is_refused: bool = False
     ) -> None:
-        """Take the step that the bank's answer means."""
+        """Take the step for the bank's answer."""
         incoming = bank.find_incoming(claimed.job.subject)
         if incoming is None:
-            raise BankUnavailable("the bank does not show a transfer that it told of")
+            raise BankUnavailable("the bank does not show a transfer that it reported")
         if not _belongs(incoming, known):
             _log.error("ALARM: the bank shows transfer %s for another account or sum", incoming.id)
             again = Decision(None, next_run_at=self._clock.now() + LOOK_AGAIN_MS)
             self._committer.finish(claimed, again)
             return
         if is_refused and incoming.status != "returned":
-            _log.error("ALARM: the bank refuses what was decided of transfer %s", incoming.id)
+            _log.error("ALARM: the bank refuses the decision on transfer %s", incoming.id)
         self._committer.commit(
             WorkerAuthority.of(claimed),
             lambda tx, id_sequence: self._decide_look(tx, id_sequence, known, incoming),
@@ -155,7 +155,7 @@ class TransferFollower:
         known: _Known,
         transaction: BankTransaction,
     ) -> None:
-        """Credit what is in the escrow, or have the bank deliver it there."""
+        """Credit the funds in the escrow, or have the bank deliver them there."""
         asset, amount = transaction.destination.asset, transaction.amount_atomic
         chain = self._chains[asset.chain_id]
         escrow = chain.derive(AddressSpec(claimed.partition, "escrow", transaction.id))
@@ -199,7 +199,7 @@ class TransferFollower:
         self._committer.commit(WorkerAuthority.of(claimed), decide, claimed=claimed)
 
     def _decide_waiting(self, tx: Transaction, transaction_id: str) -> Decision[int]:
-        """Look again for what the bank delivers. Answers for how long it has been looked for."""
+        """Look again for the bank's delivery. Returns how long it has been looked for."""
         current = tx.get(BankTransaction, transaction_id, for_update=True)
         assert current is not None
         now = self._clock.now()
@@ -239,8 +239,8 @@ def _load(snapshot: Snapshot, claimed: ClaimedJob) -> _Known:
 
 
 def _belongs(incoming: IncomingTransfer, known: _Known) -> bool:
-    """Whether the bank shows what the notice told of, and what was stored: for this on-ramp, and
-    as much. A notice is a hint, and nothing is credited on its word."""
+    """Whether the bank's transfer matches the notice and the stored one: for this on-ramp, and
+    of the same amount. A notice is only a hint, and nothing is credited because of it."""
     stored = known.transaction
     is_as_much = stored is None or stored.amount_cents == incoming.amount_cents
     return incoming.account_key == known.onramp.bank_key and is_as_much
@@ -264,7 +264,7 @@ def _join(first: Step[BankTransaction], then: Step[BankTransaction]) -> Step[Ban
 
 
 def _look_again_at(incoming: IncomingTransfer, now: Instant) -> Instant:
-    """When the bank expects a change, if it says; it tells of changes by notices besides."""
+    """When the bank expects a change, if it says; it also reports changes by notices."""
     expected_at = incoming.expected_at
     if incoming.status == "scheduled" and expected_at is not None and expected_at > now:
         return min(expected_at, now + MAX_LOOK_PAUSE_MS)

@@ -59,14 +59,14 @@ BANK_TRANSACTION = StateMachine(
             "settle",
             "settled",
             emits="bank_funding.settled",
-            why="The destination has the stablecoins, finally.",
+            why="The destination has the stablecoins, and the transfer is final.",
         ),
         Transition(
             "submitted",
             "fail_credit",
             "in_review",
             emits="bank_funding.in_review",
-            why="The transfer of the stablecoins failed, finally; it is made again later.",
+            why="The transfer of the stablecoins failed permanently; it is repeated later.",
         ),
         Transition(
             "settled",
@@ -87,7 +87,7 @@ BANK_TRANSACTION = StateMachine(
             "fail",
             "failed",
             emits="bank_funding.failed",
-            why="The transfer was called off before it arrived.",
+            why="The transfer was cancelled before it arrived.",
         ),
     ),
     terminal=("refunded", "failed"),
@@ -119,7 +119,7 @@ Rules, "Micro-Entries", since 2022-09-16: ACH credits of less than 1 dollar)."""
 def observe_new(
     id: str, onramp: OnrampAccount, incoming: IncomingTransfer, *, now: Instant
 ) -> Step[BankTransaction]:
-    """A transfer that was not known, in the state that the bank says."""
+    """A new transfer, in the state that the bank reports."""
     is_micro = incoming.rail == "ach_push" and incoming.amount_cents < MICRO_DEPOSIT_CENTS
     draft = BankTransaction(
         id=id,
@@ -146,9 +146,9 @@ def observe_new(
 def observe(
     transaction: BankTransaction, incoming: IncomingTransfer, *, now: Instant
 ) -> Step[BankTransaction]:
-    """The transaction after the bank's answer; as it is where that says nothing new.
+    """The transaction after the bank's answer; unchanged if it shows nothing new.
 
-    A transaction whose review is ours is received at the bank: it waits for us.
+    A transaction under our review is `received` at the bank: it waits for us.
     """
     trigger = _TRIGGERS[incoming.status]
     is_ours = transaction.held_at is not None and incoming.status == "received"
@@ -171,7 +171,7 @@ def decide_refund(
 
 
 def hold(transaction: BankTransaction, reason: str, *, now: Instant) -> Step[BankTransaction]:
-    """Received, and not to be credited now. What is held already stays as it is."""
+    """Received, and not to be credited now. A transaction already held stays as it is."""
     if transaction.held_at is not None:
         return Step(transaction)
     return _change(transaction, transaction.status, "review", now=now, reason=reason, held_at=now)
@@ -180,9 +180,9 @@ def hold(transaction: BankTransaction, reason: str, *, now: Instant) -> Step[Ban
 def begin_credit(
     transaction: BankTransaction, credit_id: str, *, now: Instant
 ) -> Step[BankTransaction]:
-    """The stablecoins are in the escrow, and `credit_id` is to bring them to the destination.
+    """The stablecoins are in the escrow, and `credit_id` will bring them to the destination.
 
-    After a credit that failed they are there already, and the review of that ends.
+    After a failed credit they are already there, and its review ends.
     """
     step = _end_review(transaction, now=now)
     after = attrs.evolve(
@@ -212,7 +212,7 @@ def settle(transaction: BankTransaction, hash: str, *, now: Instant) -> Step[Ban
 def fail_credit(
     transaction: BankTransaction, reason: str, *, now: Instant
 ) -> Step[BankTransaction]:
-    """The credit failed, finally: the stablecoins are still in the escrow."""
+    """The credit failed permanently: the stablecoins are still in the escrow."""
     return _change(transaction, "submitted", "fail_credit", now=now, reason=reason, credit_id=None)
 
 
@@ -246,7 +246,7 @@ def _take(
     *,
     now: Instant,
 ) -> Step[BankTransaction]:
-    """A step that the bank has told of, with the money that it moved."""
+    """A step that the bank has reported, with the money that it moved."""
     amount = transaction.amount_atomic
     changes: dict[str, Any] = {"reason": incoming.reason or transaction.reason}
     if trigger == "receive":
@@ -312,6 +312,6 @@ def _post(
 
 
 def format_cents(amount_cents: int) -> str:
-    """Dollars as text, such as 12.50."""
+    """Dollars as text, for example 12.50."""
     dollars, cents = divmod(amount_cents, 100)
     return f"{dollars}.{cents:02d}"

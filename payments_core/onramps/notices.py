@@ -1,5 +1,5 @@
-"""What notices of incoming transfers lead to: a job for each transfer, in its on-ramp's
-environment, or in the directory where no on-ramp is known."""
+"""Notices of incoming transfers: each leads to a job for its transfer, in its on-ramp's
+environment, or in the directory if no on-ramp is known."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _log = logging.getLogger(__name__)
 
 
 class IncomingNotices:
-    """The kind of notices that tell of incoming transfers, for one mode."""
+    """The notices of incoming transfers, for one mode."""
 
     def __init__(self, ports: Ports, bank: FundingBank, mode: str) -> None:
         self._storage = ports.storage
@@ -54,7 +54,7 @@ class IncomingNotices:
         return NoticesPage(stored, has_left or left_out, next=page.next)
 
     def acknowledge(self, notice_ids: Sequence[str]) -> None:
-        """End these notices at the bank."""
+        """Acknowledge these notices at the bank."""
         self._bank.acknowledge(notice_ids)
 
     def _jobs_of(
@@ -62,8 +62,8 @@ class IncomingNotices:
     ) -> tuple[Mapping[str, Mapping[str, NoticeJob]], bool]:
         """The jobs by partition and id, each with its notices; none for the other mode's.
 
-        Those for an on-ramp that cannot be read stay at the bank, and whether there are any is the
-        second answer: what came for it must not go back as if it were for nobody.
+        Notices for an on-ramp that cannot be read stay at the bank, and whether there are any is
+        the second result: its transfers must not go back as if they were for nobody.
         """
         keys = sorted({notice.account_key for notice in notices if notice.account_key is not None})
         found, damaged = locate_with_damaged(
@@ -109,7 +109,7 @@ def new_transfer_job(
 
 
 class UnmatchedTransfers:
-    """Sends back what arrives for no on-ramp that is known."""
+    """Sends back transfers that arrive for no known on-ramp."""
 
     def __init__(self, ports: Ports, banks: Mapping[str, FundingBank]) -> None:
         self._storage = ports.storage
@@ -135,14 +135,14 @@ class UnmatchedTransfers:
                 except BankRefused as error:
                     _log.error("ALARM: the bank does not send back transfer %s: %s", id, error)
             if incoming is None:
-                raise BankUnavailable("the bank does not show a transfer that it told of")
+                raise BankUnavailable("the bank does not show a transfer that it reported")
         except BankUnavailable:
             self._committer.finish(claimed, back_off(claimed.job, self._clock.now(), "bank"))
             return
         shown = incoming
 
         def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[bool]:
-            """Whether the row has another status now: notices come more than once."""
+            """Whether the row's status has changed: notices come more than once."""
             now: Instant = self._clock.now()
             row_id = f"{mode}:{id}"
             known = tx.get(UnmatchedTransfer, row_id, for_update=True)
@@ -168,11 +168,11 @@ class UnmatchedTransfers:
             _log.warning("bank transfer %s matches no on-ramp and was sent back", id)
 
     def _hand_over(self, mode: str, incoming: IncomingTransfer) -> Decision[None] | None:
-        """Have the transfer followed for the on-ramp that the bank shows it for after all: the
-        notice did not say. What becomes of this job, or None where there is no such on-ramp; one of
+        """Have the transfer followed for the on-ramp that the bank shows for it after all: the
+        notice did not say. The result of this job, or None if there is no such on-ramp; one of
         the other mode is left to that.
 
-        For one that cannot be read it waits: the transfer must not go back as if for nobody.
+        For an on-ramp that cannot be read it waits: the transfer must not go back as if for nobody.
         """
         if incoming.account_key is None:
             return None

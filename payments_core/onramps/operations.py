@@ -1,7 +1,7 @@
-"""On-ramp bank accounts: what one needs, add, list, instructions, transactions (contract §7).
+"""On-ramp bank accounts: requirements, add, list, instructions, transactions (contract §7).
 
 Adding one stores it. A job has the bank make the number, under a key that is stored beforehand;
-the number is stored sealed, and opened for the deposit instructions alone.
+the number is stored sealed, and opened only for the deposit instructions.
 """
 
 from __future__ import annotations
@@ -65,7 +65,8 @@ OPEN_ONRAMP_ACCOUNT = "onramps.open_account"
 
 @attrs.frozen(kw_only=True)
 class OnrampRequirements:
-    """Whether an account can add on-ramps and, if not, why; what to give, what can be credited.
+    """Whether an account can add on-ramps and, if not, why; the required fields, and the assets
+    that can be credited.
 
     A reason is `account_suspended`, `account_closed`, `entitlement_required`,
     `capability_not_active` or `onramp_limit_reached`.
@@ -80,7 +81,7 @@ class OnrampRequirements:
 
 @attrs.frozen(kw_only=True)
 class OpenedInstructions:
-    """Deposit instructions with the account number in the clear."""
+    """Deposit instructions with the account number in clear text."""
 
     instructions: DepositInstructions
     account_number: str = attrs.field(repr=False)
@@ -88,7 +89,7 @@ class OpenedInstructions:
 
 @validate_operations
 class OnrampAccounts:
-    """Adds on-ramps to accounts, and says which there are and what arrived."""
+    """Adds on-ramps to accounts, and lists them and their transfers."""
 
     def __init__(
         self, ports: Ports, banks: Mapping[str, FundingBank], destinations: Destinations
@@ -101,7 +102,7 @@ class OnrampAccounts:
         self._destinations = destinations
 
     def requirements(self, authority: Authority, account_id: str) -> OnrampRequirements:
-        """What a new on-ramp needs. Raises NotFound."""
+        """The requirements of a new on-ramp. Raises NotFound."""
 
         def load(snapshot: Snapshot) -> Eligibility:
             found = load_eligibility(snapshot, authority, account_id, FUNDING)
@@ -130,10 +131,10 @@ class OnrampAccounts:
     ) -> OnrampAccount:
         """A new on-ramp, which is pending until the bank has made its number.
 
-        Raises ValidationFailed with every fault, NotFound, AccountSuspended, EntitlementRequired,
+        Raises ValidationFailed with every error, NotFound, AccountSuspended, EntitlementRequired,
         UnsupportedChain, UnsupportedAsset, DestinationNotAllowed for an address of this service,
         CapabilityNotActive until the account's capability us_bank_funding is active, and
-        ResourceConflict where the account has MAX_ONRAMPS on-ramps.
+        ResourceConflict if the account has MAX_ONRAMPS on-ramps.
         """
         new = validate_input(new)
         if faults := find_onramp_faults(new.destination.type, new.destination.address):
@@ -186,7 +187,7 @@ class OnrampAccounts:
     def read_instructions(
         self, authority: Authority, account_id: str, onramp_account_id: str
     ) -> OpenedInstructions:
-        """Where others send money. Raises NotFound, and InvalidState until the bank made it."""
+        """Where others send money. Raises NotFound, and InvalidState until the bank has made it."""
         onramp = self._storage.read(
             authority.partition,
             lambda snapshot: _require_onramp(snapshot, account_id, onramp_account_id),
@@ -222,7 +223,7 @@ class OnrampAccounts:
         return self._storage.read(authority.partition, load)
 
     def open(self, claimed: ClaimedJob) -> None:
-        """The job of an on-ramp: have the bank make its number, and store that sealed."""
+        """The job of an on-ramp: have the bank make its number, and store it sealed."""
         authority = WorkerAuthority.of(claimed)
         bank = self._banks.get(authority.mode)
         found = self._storage.read(

@@ -37,7 +37,7 @@ class OnrampDestination:
 
     @property
     def asset(self) -> Asset:
-        """What is credited."""
+        """The asset that is credited."""
         return asset_of(self.chain_id, self.asset_symbol)
 
 
@@ -88,15 +88,15 @@ class OnrampAccount(Record):
 
 
 class UnbalancedBooks(AssertionError):
-    """Postings that do not add up to zero: a fault of ours, and nothing is committed."""
+    """Postings that do not add up to zero: a bug, and nothing is committed."""
 
 
 @attrs.frozen(kw_only=True)
 class FundingBooks:
-    """Where the money of a bank transfer is, in atomic units of what it is credited as.
+    """Where the money of a bank transfer is, in atomic units of the credited asset.
 
-    `sender` is the world outside, at or below zero. What is at the `bank` or in the `escrow` is in
-    our care; `recipient` has what was credited. The sum is zero, always.
+    `sender` is the outside world, at most zero. Funds at the `bank` or in the `escrow` are in
+    our care; `recipient` has the credited funds. The sum is always zero.
     """
 
     sender: Atomic = attrs.field(default=ZERO, converter=atomic)
@@ -111,11 +111,11 @@ class FundingBooks:
 
 @attrs.frozen(kw_only=True)
 class BankTransaction(Record):
-    """A bank transfer to an on-ramp, counted once for ever: `incoming_id` is the bank's own id.
+    """A bank transfer to an on-ramp, counted exactly once: `incoming_id` is the bank's own id.
 
-    The destination is the on-ramp's, as it was when the transfer was first seen. What becomes of
-    the money is decided once it has arrived: the `disposition` is stored before the bank is asked
-    to deliver or to send back, and never changes after. `credit_id` is our transfer of the
+    The destination is the on-ramp's, as it was when the transfer was first seen. What happens to
+    the money is decided when it has arrived: the `disposition` is stored before the bank is asked
+    to deliver or to send back, and never changes afterwards. `credit_id` is our transfer of the
     stablecoins from the transaction's own escrow; `credits` counts how often there was one.
     `delivery_asked_at` is when the bank had first answered that it delivers.
     """
@@ -171,7 +171,7 @@ class BankTransaction(Record):
 
     @property
     def amount_atomic(self) -> int:
-        """The amount in the smallest units of what is credited: one dollar is one token."""
+        """The amount in the smallest units of the credited asset: one dollar is one token."""
         return int(self.amount_cents * 10 ** (self.destination.asset.decimals - 2))
 
 
@@ -197,9 +197,9 @@ class FundingEntry(Record):
 
 @attrs.frozen(kw_only=True)
 class UnmatchedTransfer(Record):
-    """A bank transfer for no on-ramp that is known, in the directory; it is sent back.
+    """A bank transfer for no known on-ramp, in the directory; it is sent back.
 
-    The id is `<mode>:<the bank's id>`. `status` is what the bank last said of it.
+    The id is `<mode>:<the bank's id>`. `status` is what the bank last reported.
     """
 
     collection: ClassVar[Collection] = Collection("unmatched_bank_transfers")

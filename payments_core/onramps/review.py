@@ -1,4 +1,4 @@
-"""What becomes of the money of a bank transfer that has arrived: a table, first that applies."""
+"""The decision on a bank transfer that has arrived: a table, whose first match applies."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Verdict = Literal["keep", "refund", "hold", "deliver"]
 
 @attrs.frozen(kw_only=True)
 class Circumstances:
-    """What is known of the account when its money has arrived."""
+    """The facts about the account when its money has arrived."""
 
     onramp_status: OnrampAccountStatus
     account_status: str
@@ -31,7 +31,7 @@ class Circumstances:
 
 @attrs.frozen
 class ReviewRule:
-    """A rule: to whom it applies, what follows, and the reason as a word for programs."""
+    """A rule: its condition, its decision, and the reason as a word for programs."""
 
     applies: Callable[[BankTransaction, Circumstances], bool]
     verdict: Verdict
@@ -46,19 +46,19 @@ RULES: tuple[ReviewRule, ...] = (
     ReviewRule(lambda it, now: not now.has_capability, "hold", "capability_not_active"),
     ReviewRule(lambda it, now: True, "deliver", ""),
 )
-"""The first that applies decides. What is held is looked at again, and sent back in the end."""
+"""The first match decides. Held money is reviewed again, and finally sent back."""
 
 
 @attrs.frozen
 class Review:
-    """A transaction after its review, and when to look again; None where nothing is left to do."""
+    """A transaction after its review, and when to look again; None if nothing is left to do."""
 
     step: Step[BankTransaction]
     next_run_at: Instant | None
 
 
 def review(transaction: BankTransaction, known: Circumstances, *, now: Instant) -> Review:
-    """Decide what becomes of money that has arrived and was not decided before."""
+    """Decide on money that has arrived and was not decided before."""
     rule = next(rule for rule in RULES if rule.applies(transaction, known))
     if rule.verdict == "keep":
         return Review(Step(transaction), None)

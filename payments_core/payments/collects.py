@@ -1,4 +1,4 @@
-"""Collects: a vault is drawn on under its mandate, then all goes on as for a receive Payment."""
+"""Collects: a vault is drawn on under its mandate, then all continues as for a receive Payment."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ from payments_core.validation.inputs import validate_input, validate_operations
 
 @attrs.frozen(kw_only=True)
 class NewCollect:
-    """What a collect is made from: a Payment that is drawn from a vault under a mandate.
+    """The input of a collect: a Payment that is drawn from a vault under a mandate.
 
-    `amount` is decimal text in whole tokens, and no more than what is left of the mandate's
-    period. Chain and asset are the mandate's; others are refused. `reference`, `description` and
-    `metadata` are stored and given back.
+    `amount` is decimal text in whole tokens, and at most the rest of the mandate's
+    period. Chain and asset are the mandate's; any other is refused. `reference`, `description` and
+    `metadata` are stored and returned.
     """
 
     amount: Amount
@@ -79,8 +79,8 @@ class Collects:
         """A collect whose transfer from the vault to the escrow is authorized by the mandate.
 
         Raises ValidationFailed, NotFound, DestinationNotAllowed, AmountOutOfRange,
-        UnsupportedChain, UnsupportedAsset, AccountSuspended, InvalidState for a mandate that is
-        over, PolicyInactive, PolicyDenied, InsufficientBalance, DependencyFailed.
+        UnsupportedChain, UnsupportedAsset, AccountSuspended, InvalidState for an ended
+        mandate, PolicyInactive, PolicyDenied, InsufficientBalance, DependencyFailed.
         """
         new = validate_input(new)
         mandate, vault = self._storage.read(
@@ -97,7 +97,7 @@ class Collects:
         recipient_id = self._destinations.resolve_recipient_id(authority, new.destination)
 
         def attempt() -> PaymentDetails:
-            # a retry may find the mandate used up: it is answered
+            # a retry may find the mandate used up: it still gets the answer
             self._committer.replay(authority, idempotency_key)
             reading = self._vaults.read_balance(authority.partition, vault, asset)
             return self._committer.commit(

@@ -1,4 +1,4 @@
-"""What every new Payment begins with, whatever its intent."""
+"""The first form of every new Payment, of any intent."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ CREATORS: Mapping[Caller, CreatedBy] = {
     "client": "client",
     "public": "public",
 }
-"""Who a Payment is created by, for each caller that may create one."""
+"""The creator of a Payment, for each caller that may create one."""
 
 
 @attrs.frozen
 class Payee:
-    """Who is paid how much of what."""
+    """The recipient, the amount and the asset."""
 
     asset: Asset
     amount: int
@@ -32,7 +32,7 @@ class Payee:
 
 
 class PartnerNotes(Protocol):
-    """What a partner writes on a Payment for its own use."""
+    """A partner's own data on a Payment."""
 
     @property
     def reference(self) -> str | None:
@@ -55,10 +55,10 @@ def draft_payment(
     *,
     now: Instant,
 ) -> Payment:
-    """A Payment before its first state, which is the table's to choose (`lifecycle.create`).
+    """A Payment before its first state, which the table chooses (`lifecycle.create`).
 
     It receives, belongs to the recipient, expires at once, and has no escrow: its caller replaces
-    what its intent has otherwise.
+    what differs for its intent.
     """
     asset, destination = payee.asset, payee.destination
     return Payment(

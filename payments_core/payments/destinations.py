@@ -1,4 +1,4 @@
-"""Who is paid: the three ways to name a recipient, and what each comes down to."""
+"""Destinations: the three ways to name a recipient, and how each is resolved."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from payments_core.validation.fields import (
 
 @attrs.frozen(kw_only=True)
 class ToAccount:
-    """Pay an account, by exactly one of its names."""
+    """Pay an account, by exactly one of its ids."""
 
     account_id: AccountId | None = None
     external_user_id: ExternalUserId | None = None
@@ -88,8 +88,8 @@ class Destinations:
         """The id of the account that is paid, None for a wallet.
 
         Raises NotFound, ValidationFailed, and DestinationNotAllowed for a wallet address that is
-        an escrow or deposit address of this deployment: what is paid there is a receipt or a
-        deposit, and our own transfers make neither.
+        an escrow or deposit address of this deployment: a payment there is a receipt or a
+        deposit, and our own transfers create neither.
         """
         if isinstance(wanted, ToWallet):
             self.reject_own_address(authority.partition, wanted.address)
@@ -123,7 +123,7 @@ class Destinations:
         try:
             key = (normalize_address("evm", address),)
         except AddressError:
-            return  # not of this form, and so none of ours; whether it is an address comes later
+            return  # not of this form, so not ours; it is checked later
         escrows = self._storage.locate(Payment, "by_escrow", [key], limit=1)
         purged = self._storage.locate(PurgedPayment, "by_escrow", [key], limit=1)
         deposits = self._storage.locate(DepositAddress, "by_address", [key], limit=1)
@@ -141,10 +141,10 @@ class Destinations:
     def lock_recipient(
         self, tx: Transaction, authority: Authority, recipient_id: str | None
     ) -> Account | None:
-        """The account that is paid, held.
+        """The account that is paid, locked.
 
-        Raises NotFound, and for an account that is not active DestinationNotAllowed, or
-        AccountSuspended where it is the one that asks.
+        Raises NotFound, and for an inactive account DestinationNotAllowed, or
+        AccountSuspended if it is the caller's own.
         """
         if recipient_id is None:
             return None
@@ -164,7 +164,7 @@ class Destinations:
         recipient: Account | None,
         asset: Asset,
     ) -> Destination:
-        """What is stored of it. Raises UnsupportedChain, ValidationFailed."""
+        """The destination as it is stored. Raises UnsupportedChain, ValidationFailed."""
         chain = self.require_chain(asset)
         if isinstance(wanted, ToWallet):
             try:

@@ -1,4 +1,4 @@
-"""A Payment with what belongs to it, as callers see it."""
+"""A Payment with its options, receipts and refunds, as callers see it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from payments_core.storage.documents import UnreadableDocument
 from payments_core.storage.port import Snapshot, Transaction
 
 _MOST = 100
-"""So many receipts and so many refunds of a Payment are shown with it."""
+"""The maximum number of receipts, and of refunds, that are shown with a Payment."""
 
 
 @attrs.frozen
@@ -36,8 +36,8 @@ class OptionDetails:
 class DirectOptionDetails:
     """A direct option, and the receipts that count towards it.
 
-    `pending_amount` is what was seen on its way to the Payment, by whatever option, and is not
-    final.
+    `pending_amount` is the amount seen on its way to the Payment, by any option, that is not
+    yet final.
     """
 
     payment: Payment
@@ -48,7 +48,7 @@ class DirectOptionDetails:
 
 @attrs.frozen
 class PaymentDetails:
-    """A Payment with its options, receipts and refunds; `client_secret` at its creation only."""
+    """A Payment with its options, receipts and refunds; `client_secret` only at its creation."""
 
     payment: Payment
     options: tuple[OptionDetails, ...] = ()
@@ -78,7 +78,7 @@ def load_details(snapshot: Snapshot, payment: Payment) -> PaymentDetails:
 
 
 def reads_of_details(payment_id: str) -> tuple[Question, ...]:
-    """What `load_details` asks of any Payment."""
+    """The queries of `load_details`, which are the same for any Payment."""
     return (
         Find(Receipt, "by_payment", (payment_id,), _MOST),
         Find(Refund, "by_payment", (payment_id,), _MOST),
@@ -86,9 +86,9 @@ def reads_of_details(payment_id: str) -> tuple[Question, ...]:
 
 
 def read_details_ahead(snapshot: Snapshot, payments: Iterable[Payment]) -> None:
-    """Read what `load_details` is going to ask of these Payments, all at once.
+    """Read all that `load_details` needs for these Payments, in one go.
 
-    A row that cannot be read is left to it.
+    `load_details` reports a row that cannot be read.
     """
     questions: list[Question] = []
     option_ids: list[str] = []
@@ -113,7 +113,7 @@ def load_receipts(snapshot: Snapshot, payment_id: str) -> tuple[Receipt, ...]:
 def load_option_details(
     snapshot: Snapshot, payment: Payment, option_id: str, receipts: tuple[Receipt, ...]
 ) -> OptionDetails:
-    """An option of a Payment, with the receipts among `receipts` that are its own.
+    """An option of a Payment, with its own receipts among `receipts`.
 
     Raises UnreadableDocument, also where an operator removed a row of it.
     """
@@ -129,7 +129,7 @@ def load_option_details(
 def load_direct_option_details(
     snapshot: Snapshot, payment: Payment, option_id: str, receipts: tuple[Receipt, ...]
 ) -> DirectOptionDetails:
-    """A direct option of a Payment, with the receipts among `receipts` that are its own.
+    """A direct option of a Payment, with its own receipts among `receipts`.
 
     Raises as `load_option_details`.
     """
@@ -139,9 +139,9 @@ def load_direct_option_details(
 
 
 def sum_pending_amount(payment: Payment, receipts: Iterable[Receipt]) -> int:
-    """What was seen and is not final yet.
+    """The amount that was seen and is not final yet.
 
-    What cannot count is seen as well, as a token that anybody may have made.
+    Receipts that cannot count are excluded: anybody can create a token.
     """
     asset = payment.asset
     return sum(

@@ -15,7 +15,7 @@ from payments_core.storage.port import ClaimedJob, Transaction
 
 EXPIRE_PAYMENT = "payments.expire"
 POLL_MS = 30 * SECOND
-"""How often an attempt that is under way is waited for."""
+"""How often the job checks whether a live attempt has ended."""
 
 
 class PaymentExpiry:
@@ -28,17 +28,17 @@ class PaymentExpiry:
     def run(self, claimed: ClaimedJob) -> None:
         """Expire the Payment, if it is time. A live attempt is waited for: its end expires it.
 
-        The job stays until then all the same, since that end may be seen by a worker whose clock
-        is behind, to which the time is not over. Options that nobody took expire in any case.
+        The job stays until then nevertheless, since the end may be seen by a worker whose clock
+        is behind and says that the time is not over. Options that nobody took expire in any case.
         """
         authority = WorkerAuthority.of(claimed)
         now = self._clock.now()
 
         def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[None]:
             payment = tx.get(Payment, claimed.job.subject, for_update=True)
-            if payment is None:  # it expired by another way, and was purged since
+            if payment is None:  # it has expired and been purged meanwhile
                 return Decision(None)
-            if now < payment.expires_at:  # whoever claimed the job has a clock ahead of ours
+            if now < payment.expires_at:  # our clock is behind the claiming worker's
                 return Decision(None, next_run_at=payment.expires_at)
             if payment.status == "processing" or payment.is_pending:
                 return Decision(None, next_run_at=now + POLL_MS)
@@ -52,8 +52,8 @@ class PaymentExpiry:
 def expire_when_due(
     tx: Transaction, step: Step[Payment], *, now: Instant, ended: str | None = None
 ) -> Decision[None]:
-    """The step, with the expiry and the end of all options but `ended` where the time is over and
-    nothing came."""
+    """The step, with the expiry and the end of all options except `ended` if the time is over and
+    nothing was received."""
     payment = step.record
     if payment.status != "awaiting_payment" or now < payment.expires_at:
         return step.as_decision()
@@ -64,7 +64,7 @@ def expire_when_due(
 
 
 def expiry_job(partition: str, payment: Payment) -> NewJob:
-    """The job at a Payment's expiry; the settlement before it ends it."""
+    """The job at a Payment's expiry; an earlier settlement ends the job."""
     return NewJob(
         "timers",
         EXPIRE_PAYMENT,
@@ -81,10 +81,10 @@ def expiry_job_id(payment_id: str) -> str:
 
 
 def end_expiry(tx: Transaction, payment: Payment) -> Decision[None]:
-    """The job at the expiry of a Payment that has its funds for good, ended before its time.
+    """The job at the expiry of a Payment that keeps its funds, ended before its time.
 
-    Its options ended when it was covered, and no other can be made. What is still on its way is
-    waited for. Payments of the release before have a job of another id, which runs.
+    Its options ended when it was covered, and no other can be made. Transfers still on their way
+    are waited for. Payments of the release before have a job of another id, which runs.
     """
     if payment.is_pending:
         return Decision(None)

@@ -1,7 +1,7 @@
 """The pure steps of a Payment through its table of states (`machine.py`).
 
 Each function takes a Payment and returns a Step: the Payment after it, its events, and the journal
-entries of what it moved.
+entries of its movements.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from payments_core.payments.record import Payment, Reconciliation, TimelineEntry
 from payments_core.payments.timeline import append_entry, append_note
 
 MAX_PENDING_TRANSFERS = 100
-"""So many transfers on their way are waited for; whoever sends more dust holds up nothing."""
+"""The maximum number of pending transfers that are waited for; more dust delays nothing."""
 
 CLEARED_RELEASE: Mapping[str, Any] = {
     "can_retry": True,
@@ -33,7 +33,7 @@ CLEARED_RELEASE: Mapping[str, Any] = {
     "release_hash": None,
     "released": Atomic(0),
 }
-"""What a transfer to the recipient that came to nothing leaves behind."""
+"""The state that a failed transfer to the recipient leaves."""
 
 _RESOLUTIONS = {"reconcile_refund": "refund", "refund_excess": "refund_excess"}
 _AWAITING_DECISION = (*CLOSED_EMPTY, "failed", "action_required")
@@ -54,9 +54,9 @@ def apply_trigger(
     """The Payment after `trigger`, with `changes`, and the event of the change.
 
     `resolution` is the partner's decision that the step carries out, with the partner's `note`; it
-    settles the reconciliation unless excess is still held, or another decision is still asked for.
-    What is settled stays as it is until there is something new to decide. Raises InvalidState where
-    the table has no row.
+    settles the reconciliation unless excess is still held, or another decision is still needed.
+    A settled reconciliation stays settled until there is something new to decide. Raises
+    InvalidState where the table has no row.
     """
     row = PAYMENT.step(payment.status, trigger)
     labels = payment.labels
@@ -107,7 +107,7 @@ def create(payment: Payment, trigger: str = "create", *, now: Instant) -> Step[P
 
 
 def require_payable(payment: Payment, *, now: Instant) -> None:
-    """Raise PaymentExpired or InvalidState where a payer can no longer act."""
+    """Raise PaymentExpired or InvalidState if a payer can no longer act."""
     if payment.intent != "receive":
         raise InvalidState("payment", payment.status, "pay")
     if payment.status == "expired" or (payment.status in OPEN and now >= payment.expires_at):
@@ -117,14 +117,14 @@ def require_payable(payment: Payment, *, now: Instant) -> None:
 
 
 def expire(payment: Payment, *, now: Instant) -> Step[Payment]:
-    """The Payment's time ran out while nothing was under way."""
+    """The Payment's time ran out while nothing was in progress."""
     return apply_trigger(payment, "expire_short" if payment.received else "expire", now=now)
 
 
 def cancel(payment: Payment, *, now: Instant) -> Step[Payment]:
     """The partner gives up a Payment that received nothing. Raises InvalidState.
 
-    Its authorizations must be withdrawn with it; a stranger's transfer that was seen cannot be.
+    Its authorizations must be withdrawn with it; a transfer seen from elsewhere cannot be.
     """
     if payment.received or payment.sighted:
         raise InvalidState("payment", payment.status, "cancel")
@@ -135,8 +135,8 @@ def cancel(payment: Payment, *, now: Instant) -> Step[Payment]:
 
 
 def authorize(payment: Payment, operation_id: str, *, now: Instant) -> Step[Payment]:
-    """An authorization was recorded. A stranger's transfer on its way does not stand against it,
-    or dust would keep every payer out. Raises InvalidState."""
+    """An authorization was recorded. A pending transfer from elsewhere does not prevent it,
+    or dust would block every payer. Raises InvalidState."""
     authorized = (*payment.authorized, operation_id)
     if payment.status == "processing" and not payment.authorized:
         return Step(attrs.evolve(payment, authorized=authorized, updated_at=now))
@@ -144,7 +144,7 @@ def authorize(payment: Payment, operation_id: str, *, now: Instant) -> Step[Paym
 
 
 def add_pending_transfer(payment: Payment, tracked_id: str, *, now: Instant) -> Step[Payment]:
-    """A transfer to the escrow was seen that is not final."""
+    """A transfer to the escrow was seen that is not yet final."""
     if tracked_id in payment.sighted or len(payment.sighted) >= MAX_PENDING_TRANSFERS:
         return Step(payment)
     sighted = (*payment.sighted, tracked_id)
@@ -156,7 +156,7 @@ def add_pending_transfer(payment: Payment, tracked_id: str, *, now: Instant) -> 
 def fail_attempt(
     payment: Payment, operation_id: str, *, now: Instant, reason: str
 ) -> Step[Payment]:
-    """An authorization came to nothing. A collect has no other: whatever strangers sent, it has
+    """An authorization failed. A collect has no other: even if strangers sent funds, it has
     failed."""
     if payment.intent == "collect" and payment.status == "processing":
         left = _remove_attempt(payment, operation_id)
@@ -181,9 +181,9 @@ def end_attempt(payment: Payment, id: str, *, now: Instant, reason: str) -> Step
 def apply_receipt(
     payment: Payment, receipt: Receipt, attempt: str, *, now: Instant
 ) -> Step[Payment]:
-    """A receipt was verified: its amount counts, once. `attempt` is what brought it.
+    """A receipt was verified: its amount counts, once. `attempt` is the attempt that brought it.
 
-    What the release cannot take any more, or never could, is excess.
+    The part that the release cannot take, or can no longer take, is excess.
     """
     room = _escrow_capacity(payment)
     kept = min(room, receipt.amount)
@@ -202,7 +202,7 @@ def apply_receipt(
 
 
 def _advance_on_receipt(payment: Payment, over: int, *, now: Instant) -> Step[Payment]:
-    """The step that a receipt leads to, apart from the labels of its excess."""
+    """The step of a receipt, without the labels of its excess."""
     if payment.status in OPEN:
         if payment.counted >= payment.required:
             return apply_trigger(payment, "covered", now=now)
@@ -224,9 +224,9 @@ def _advance_on_receipt(payment: Payment, over: int, *, now: Instant) -> Step[Pa
 
 
 def _excess_trigger(payment: Payment, receipt: Receipt) -> str:
-    """What a receipt brings about that the release cannot take, or not all of it.
+    """The labels of a receipt that the release cannot take, or not fully.
 
-    Too much begins beyond the amount, also where less was enough and has been released.
+    An overpayment begins beyond the amount, even if less was enough and has been released.
     """
     if payment.release_id is not None and payment.received + receipt.amount <= payment.amount:
         return "missed_release"
@@ -237,8 +237,8 @@ def _excess_trigger(payment: Payment, receipt: Receipt) -> str:
 def _escrow_capacity(payment: Payment) -> int:
     """How much of a receipt goes to escrow.
 
-    Until there is a release, what is missing of the amount; then only what a reorg has taken from
-    under it, and after all was refunded only what a reorg has taken from under the refunds.
+    Before the release: the missing part of the amount. Later: only what a reorg has removed from
+    it, and after a full refund only what a reorg has removed from the refunds.
     """
     escrow = payment.books.escrow
     if payment.release_id is not None:
@@ -252,10 +252,10 @@ def _escrow_capacity(payment: Payment) -> int:
 def reverse_receipt(
     payment: Payment, receipt: Receipt, *, now: Instant, release_stopped: bool
 ) -> Step[Payment]:
-    """A verified receipt was reorged out: what it counted for is taken back.
+    """A verified receipt was reorged out: the amount that it counted for is taken back.
 
     `release_stopped` says that a release not yet sent was withdrawn, since this receipt is missing
-    for it. What was sent stays sent; the escrow is then short, and the books say so.
+    for it. A sent release stays sent; the escrow is then short, and the books show it.
     """
     over = receipt.amount - receipt.counted
     less = attrs.evolve(
@@ -294,7 +294,7 @@ def settle(payment: Payment, *, now: Instant) -> Step[Payment]:
 
 
 def fail_release(payment: Payment, reason: str, *, now: Instant) -> Step[Payment]:
-    """The transfer to the recipient failed for good; the partner may ask for another."""
+    """The transfer to the recipient failed for good; the partner may request another."""
     return apply_trigger(
         payment, "release_failed", now=now, reason=reason, failure=reason, **CLEARED_RELEASE
     )
@@ -322,13 +322,13 @@ def retry(payment: Payment, *, now: Instant, note: str | None = None) -> Step[Pa
 
 
 def write_off(payment: Payment, *, now: Instant, note: str | None = None) -> Step[Payment]:
-    """The partner gives the Payment up; what is held stays held."""
+    """The partner gives the Payment up; held funds stay held."""
     step = apply_trigger(payment, "write_off", now=now, resolution="write_off", note=note)
     return Step(step.record, (*step.events, _build_event("payment.failed", step.record)))
 
 
 def drop_refund(payment: Payment, refund_id: str, *, now: Instant) -> Step[Payment]:
-    """A refund failed for good: what was set aside for it can be refunded again."""
+    """A refund failed for good: the amount set aside for it can be refunded again."""
     left = tuple(id for id in payment.refunding if id != refund_id)
     return Step(attrs.evolve(payment, refunding=left, updated_at=now))
 
@@ -343,8 +343,8 @@ def apply_refund(
     note: str | None = None,
     **sources: int,
 ) -> Step[Payment]:
-    """A refund is final. `sources` says out of which accounts of the books it went, and `note` is
-    that of the decision that it carries out."""
+    """A refund is final. `sources` gives the accounts of the books that it was taken from, and
+    `note` is the note of the decision that it carries out."""
     amount = sum(sources.values())
     paid_by = payment.paid_by
     if any(item.address == to for item in paid_by):
@@ -382,9 +382,9 @@ def _remove_attempt(payment: Payment, id: str) -> Payment:
 
 
 def note_return(payment: Payment, amount: int, *, now: Instant) -> Step[Payment]:
-    """Whoever was paid from a vault sent so much back, or a reorg undid that (below zero).
+    """The recipient of a vault's payment sent so much back, or a reorg undid that (below zero).
 
-    It is in no books of the Payment: it goes to the vault that paid.
+    It is not in the Payment's books: it goes to the vault that paid.
     """
     trigger = "funds_returned" if amount > 0 else "return_reorged"
     returned = Atomic(payment.returned + amount)

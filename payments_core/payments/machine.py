@@ -1,4 +1,4 @@
-"""The table of a Payment's states (contract §6): what may happen to it, and nothing else."""
+"""The table of a Payment's states (contract §6): its transitions, and nothing else."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ _EXECUTION = (
         "action_required",
         emits="payment.action_required",
         label="execution_failed",
-        why="The release was rejected, reverted or returned; the funds are where they were.",
+        why="The release was rejected, reverted or returned; the funds are back where they were.",
     ),
     Transition(
         "succeeded",
@@ -185,7 +185,7 @@ _FURTHER_RECEIPTS = (
         None,
         emits="payment.overpaid",
         label="duplicate",
-        why="A whole second payment of the same amount came.",
+        why="A whole second payment of the same amount was received.",
     ),
     Transition(
         "accepted",
@@ -208,21 +208,21 @@ _FURTHER_RECEIPTS = (
         None,
         emits="payment.late",
         label="returned",
-        why="Whoever was paid from a vault sent funds back, and they go to that vault.",
+        why="The recipient of a vault's payment sent funds back, and they go to that vault.",
     ),
     *transitions_from(
         ("processing", *RELEASE_SENT, "action_required", "failed"),
         "return_reorged",
         None,
         emits="payment.reorged",
-        why="A reorg undid what had been sent back.",
+        why="A reorg undid the funds that were sent back.",
     ),
     *transitions_from(
         ("accepted", *RELEASE_SENT),
         "receipt_returned",
         None,
         emits="payment.reorged",
-        why="A receipt was verified that a reorg had taken from under the release or a refund.",
+        why="A receipt was verified that a reorg had removed from the release or a refund.",
     ),
     *transitions_from(
         ("accepted", "executing"),
@@ -238,7 +238,7 @@ _FURTHER_RECEIPTS = (
         None,
         emits="payment.reorged",
         label="reorged",
-        why="A verified receipt was reorged out; no release can or need be stopped.",
+        why="A verified receipt was reorged out; no release can be stopped, or none needs to be.",
     ),
 )
 
@@ -262,14 +262,14 @@ _RECONCILIATION = (
         "reconcile_refund",
         "refunded",
         emits="payment.reconciled",
-        why="All that was received has gone back.",
+        why="All received funds have gone back.",
     ),
     *transitions_from(
         _CLOSED_LATE,
         "reconcile_refund",
         None,
         emits="payment.reconciled",
-        why="What came after the end has gone back; the end stays.",
+        why="The funds received after the end have gone back; the final status stays.",
     ),
     Transition(
         "action_required",
@@ -293,7 +293,7 @@ _REFUNDS = (
         "refund_part",
         "partially_refunded",
         emits="payment.refunded",
-        why="A refund of a part is final.",
+        why="A partial refund is final.",
     ),
     *transitions_from(
         ("action_required", "refunded", *_CLOSED_LATE),
@@ -307,7 +307,7 @@ _REFUNDS = (
         "refund_all",
         "refunded",
         emits="payment.refunded",
-        why="All that was received has gone back.",
+        why="All received funds have gone back.",
     ),
 )
 
@@ -406,4 +406,4 @@ REPEAT_REASONS: Mapping[str, str] = {
     "refund_part": "refunded",
     "refund_all": "refunded",
 }
-"""Why a status is in the timeline once more, by trigger; a row with a label has that as reason."""
+"""Why a status is in the timeline again, by trigger; a row with a label has that as its reason."""

@@ -71,7 +71,7 @@ from payments_core.validation.fields import (
 from payments_core.validation.inputs import validate_input, validate_operations
 
 MAX_JOURNAL_ENTRIES = 1_000
-"""So many journal entries are shown at once; a Payment with more is under attack by dust."""
+"""The maximum number of journal entries shown; a Payment with more is under a dust attack."""
 
 
 AllowedMethods = Annotated[Sequence[PaymentMethod], Meta(min_length=1, max_length=4)]
@@ -79,14 +79,14 @@ AllowedMethods = Annotated[Sequence[PaymentMethod], Meta(min_length=1, max_lengt
 
 @attrs.frozen(kw_only=True)
 class NewPayment:
-    """What a receive Payment is made from.
+    """The input of a receive Payment.
 
-    `amount` is decimal text in whole tokens, more than zero, with no more digits than the asset
-    has. Chain and asset are the recipient's preference unless given, else USDC on Base.
-    `reference`, `description` and `metadata` are stored and given back. The Payment takes new
-    options for `expires_in_s` seconds. `allowed_methods` are the ways in which it may be paid.
-    The checkout page leads to `success_url` or `cancel_url` at its end. Without an expiry,
-    methods or URLs the Payment has those of the payment settings.
+    `amount` is decimal text in whole tokens, greater than zero, with no more decimals than the
+    asset has. By default, chain and asset are the recipient's preference, or USDC on Base.
+    `reference`, `description` and `metadata` are stored and returned. The Payment takes new options
+    for `expires_in_s` seconds. `allowed_methods` are the ways in which it may be paid. The checkout
+    page leads to `success_url` or `cancel_url` at its end. Without an expiry, methods or URLs the
+    Payment has those of the payment settings.
     """
 
     amount: Amount
@@ -127,10 +127,10 @@ class Payments:
     def create(
         self, authority: Authority, new: NewPayment, *, idempotency_key: IdempotencyKey = None
     ) -> PaymentDetails:
-        """A receive Payment, waiting for funds in an escrow of its own.
+        """A receive Payment, waiting for funds in its own escrow.
 
         Raises ValidationFailed, NotFound, DestinationNotAllowed, AmountOutOfRange,
-        UnsupportedChain, UnsupportedAsset, and AccountSuspended where the account that asks is
+        UnsupportedChain, UnsupportedAsset, and AccountSuspended if the calling account is
         to be paid and is not active.
         """
         new = validate_input(new)
@@ -163,12 +163,12 @@ class Payments:
         idempotency_key: IdempotencyKey = None,
         reads: Sequence[Get] = (),
     ) -> PaymentDetails:
-        """As `create`, where `payee` decides inside the transaction, by the terms in force, who is
-        paid and how much; `reads` are what it asks for. `complete` may change the draft, and adds
-        what commits with it. A caller that gives the `id_sequence` has drawn the Payment's id from
+        """Like `create`, but `payee` decides inside the transaction, by the terms in force, who is
+        paid and how much; `reads` are its queries. `complete` may change the draft, and adds
+        records to its commit. A caller that gives the `id_sequence` has drawn the Payment's id from
         it.
 
-        Raises ValidationFailed, UnsupportedChain, and what `payee` raises."""
+        Raises ValidationFailed, UnsupportedChain, and the errors of `payee`."""
         if new.expires_in_s is not None:
             _require_valid_expiry(new.expires_in_s)
         id_sequence = id_sequence or self._committer.id_sequence()
@@ -252,7 +252,7 @@ class Payments:
         after: Position | None = None,
         limit: PageLimit = 50,
     ) -> Page[Payment]:
-        """The same without options, receipts and refunds: one question, however many there are."""
+        """The same without options, receipts and refunds: one query for the whole page."""
         return self._storage.read(
             authority.partition,
             lambda snapshot: find_payments(snapshot, account_id, where, after, limit),
@@ -266,10 +266,10 @@ class Payments:
         after: Position | None = None,
         limit: PageLimit = 50,
     ) -> ReceiptsWithJournal:
-        """What a Payment received, and its journal: where the money is now. Raises NotFound.
+        """A Payment's receipts, and its journal: where the money is now. Raises NotFound.
 
-        A receipt or an entry that cannot be read is passed over with an alarm. The balances are
-        right all the same: they are the Payment's own (`Payment.books`), and no sum of the entries.
+        A receipt or an entry that cannot be read is skipped with an alarm. The balances are
+        correct nevertheless: they come from `Payment.books`, not from a sum of the entries.
         """
 
         def load(snapshot: Snapshot) -> ReceiptsWithJournal:
@@ -289,7 +289,7 @@ class Payments:
     def cancel(
         self, authority: Authority, payment_id: str, *, idempotency_key: IdempotencyKey = None
     ) -> PaymentDetails:
-        """End a Payment that received nothing and has nothing on its way.
+        """Cancel a Payment that received nothing and has no pending transfer.
 
         Raises NotFound, InvalidState.
         """
@@ -329,7 +329,7 @@ def _load_payment(snapshot: Snapshot, payment_id: str) -> Payment:
 
 
 def _cancel_send(tx: Transaction, payment: Payment) -> Decision[None]:
-    """What a send has reserved is free again. Raises InvalidState where its transfer is sent."""
+    """Release a send's reservation. Raises InvalidState if its transfer was sent."""
     if payment.intent != "send":
         return Decision(None)
     assert payment.release_id is not None
@@ -340,7 +340,7 @@ def _cancel_send(tx: Transaction, payment: Payment) -> Decision[None]:
 
 
 def _require_no_metadata_of_clients(authority: Authority, new: NewPayment) -> None:
-    """Raise ValidationFailed where a browser sets metadata: backends take that for their own."""
+    """Raise ValidationFailed if a browser sets metadata: backends trust it as their own."""
     if authority.requirement.caller == "client" and new.metadata is not None:
         raise ValidationFailed.at("metadata", "cannot be set with a client token")
 

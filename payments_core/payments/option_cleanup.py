@@ -1,4 +1,4 @@
-"""What ends with a Payment: its options, their operations, and reservations not yet used."""
+"""Ends a Payment's options, their operations, and unused reservations."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def close_open_options(
     now: Instant,
     except_option_id: str | None = None,
 ) -> Decision[PaymentDetails]:
-    """Expire or cancel whatever of the Payment's options is open, but `except_option_id`; the
+    """Expire or cancel every open option of the Payment except `except_option_id`; the
     result has them.
 
     An authorization that has not been handed to the chain is withdrawn and its reservation given
@@ -64,9 +64,9 @@ def close_open_options(
 def close_pending_options(
     tx: Transaction, payment: Payment, *, now: Instant, except_option_id: str | None = None
 ) -> Decision[None]:
-    """Cancel the options that nobody pays by yet, but `except_option_id`: no more is wanted.
+    """Cancel the options that nobody pays by yet, except `except_option_id`: no more is needed.
 
-    What is on its way by another option still arrives, as excess.
+    A pending transfer by another option still arrives, as excess.
     """
     decision: Decision[None] = Decision(None)
     for option_id in payment.option_ids:
@@ -106,7 +106,7 @@ def _close_option(option: Option, trigger: str, *, now: Instant) -> Step[Option]
 def _cancel_authorization(
     tx: Transaction, payment: Payment, operation: FundingOperation
 ) -> Decision[None]:
-    """An authorization taken back, with its reservation and what it drew on a mandate."""
+    """An authorization taken back, with its reservation and its draw on a mandate."""
     assert operation.outgoing_id is not None
     stopped = cancel_transfer(tx, payment, operation.outgoing_id)
     reservation = Reservation(

@@ -1,4 +1,4 @@
-"""Who has sent how much to a Payment's escrow, so that each can get its own back. Pure."""
+"""The amount that each sender has paid to a Payment's escrow, for refunds. Pure."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from payments_core.money import Atomic
 from payments_core.payments.record import PayerTotal
 
 MAX_PAYERS = 100
-"""So many senders of a Payment are told apart, those that sent most."""
+"""The maximum number of senders recorded for a Payment: those that sent most."""
 
 
 def add_payment_from(
     paid_by: tuple[PayerTotal, ...], address: str, amount: int, excess: int
 ) -> tuple[PayerTotal, ...]:
-    """What each sender has paid, with so much more; the one concerned comes last.
+    """The senders' totals after another amount; the sender concerned comes last.
 
-    Beyond the number that is kept, the least gives way: no dust makes a payer forgotten.
+    Beyond the maximum number, the smallest total is dropped: dust never displaces a payer.
     """
     known = next(
         (item for item in paid_by if item.address == address),

@@ -1,4 +1,4 @@
-"""What a changed Payment does next, in the commit of the change itself."""
+"""The next step of a changed Payment, in the commit of the change itself."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ def advance_payment(
     now: Instant,
     ended: str | None = None,
 ) -> Decision[None]:
-    """The step with what it leads to at once: the release of what is covered, or the expiry of
-    what waits in vain. In both cases the Payment's other options end. `ended` is an option that the
-    caller's own decision brings to its end."""
+    """The step with its immediate consequence: the release of a covered Payment, or the expiry of
+    a late one. In both cases the Payment's other options end. `ended` is an option that the
+    caller's own decision ends."""
     payment = step.record
     if payment.status == "accepted" and payment.release_id is None:
         outgoing = new_release(payment, id_sequence.issue("out"), now=now)

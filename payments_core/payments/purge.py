@@ -1,9 +1,9 @@
-"""Purging Payments that expired with nothing received (contract §6): which ones, and what goes.
+"""Purging Payments that expired with nothing received (contract §6).
 
-A Payment goes with its link, its options and the submissions that came to nothing. A small record
-of its escrow stays, so that a transfer that arrives even later is noticed
+A Payment is deleted with its link, its options and its failed submissions. A small record
+of its escrow stays, so that an even later transfer is noticed
 (`receipts/purged_escrows.py`). A Payment with a receipt, a journal entry, an authorization or a
-transfer that was ever seen stays for good.
+transfer that was ever seen is kept permanently.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from payments_core.storage.port import Snapshot, Transaction
 from payments_core.storage.records import Record
 
 MAX_EVIDENCE = 100
-"""A Payment with more submissions is kept: each option takes few, so something else is the case."""
+"""A Payment with more submissions is kept: each option takes few, so this one is unusual."""
 
 
 @attrs.frozen
 class PurgeCandidate:
-    """A Payment that may go, with its evidence and the ids of its link, out of one snapshot."""
+    """A Payment that may be purged, with its evidence and its link's ids, from one snapshot."""
 
     payment: Payment
     evidence: tuple[TrackedTransaction, ...]
@@ -38,7 +38,7 @@ class PurgeCandidate:
 
 
 def is_purgeable(payment: Payment, before: Instant) -> bool:
-    """Whether the Payment expired, received nothing ever, and was over before that moment."""
+    """Whether the Payment expired, never received anything, and ended before that moment."""
     return (
         payment.intent == "receive"
         and payment.status == "expired"
@@ -51,7 +51,7 @@ def is_purgeable(payment: Payment, before: Instant) -> bool:
 def load_candidates(
     snapshot: Snapshot, payment_ids: Sequence[str], before: Instant, key_ring: KeyRing
 ) -> tuple[PurgeCandidate, ...]:
-    """Those of the Payments that may go, as far as one snapshot tells."""
+    """The Payments that may be purged, as far as one snapshot shows."""
     found = bulk.get_many(snapshot, Payment, payment_ids)
     loaded = (
         _load_candidate(snapshot, payment, key_ring)
@@ -74,10 +74,10 @@ def _load_candidate(
 def decide_purge(
     tx: Transaction, candidates: Sequence[PurgeCandidate], *, now: Instant
 ) -> Decision[None]:
-    """Delete each candidate that did not change since it was loaded, with all that is its own.
+    """Delete each candidate that did not change since it was loaded, with all its records.
 
-    A transfer that is found changes the Payment in the transaction that notes it
-    (`receipts/discovery.py`), so the version tells that there is none.
+    The discovery of a transfer changes the Payment in the same transaction
+    (`receipts/discovery.py`), so an unchanged version means that there is none.
     """
     locked = bulk.lock_many(tx, Payment, [one.payment.id for one in candidates])
     same = [one for one in candidates if _is_same(one.payment, locked.get(one.payment.id))]
@@ -109,12 +109,12 @@ def _is_same(loaded: Payment, locked: Payment | None) -> bool:
 
 
 def _came_to_nothing(tracked: TrackedTransaction) -> bool:
-    """Whether it is a mere submission that no chain knew, and nobody follows it any more."""
+    """Whether it is only a submission that no chain knew, and no job follows it any more."""
     return not tracked.watched and tracked.block_number is None and not tracked.receipt_ids
 
 
 def _was_authorized(operation: FundingOperation) -> bool:
-    """Whether a transfer was ever made for it, whatever became of that."""
+    """Whether a transfer was ever made for it, with any result."""
     return operation.authorized_at is not None or operation.outgoing_id is not None
 
 

@@ -1,4 +1,4 @@
-"""How Payments are found for a list: by which index, and what is compared row by row."""
+"""How Payments are found for a list: by which index, and which filters are compared row by row."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def find_payments(
 ) -> Page[Payment]:
     """A page of the Payments of one account, or of all, newest first, that satisfy every `where`.
 
-    One that cannot be read is passed over with an alarm.
+    A Payment that cannot be read is skipped with an alarm.
     """
     index, key, where = _choose_index(account_id, where)
     return find_newest(snapshot, Payment, index, key, where=where, after=after, limit=limit)
@@ -28,9 +28,10 @@ def find_payments(
 def _choose_index(
     account_id: str | None, where: Sequence[Where]
 ) -> tuple[str, tuple[Value, ...], Sequence[Where]]:
-    """The index that has the fewest Payments under its key, the key, and what is left to compare.
+    """The index that has the fewest Payments under its key, the key, and the filters left to
+    compare.
 
-    Each has the newest first, so that a position in one is a position in all.
+    Each index has the newest first, so that a position in one is a position in all.
     """
     references = [item for item in where if (item.column, item.operator) == ("reference", "=")]
     if references:

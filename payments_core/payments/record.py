@@ -25,7 +25,7 @@ CreatedBy = Literal["server", "client", "public"]
 
 @attrs.frozen(kw_only=True)
 class Destination:
-    """Who is paid, as the caller named it, and the address that it comes down to.
+    """Who is paid, as the caller named it, and the resolved address.
 
     For a bank account that is the off-ramp address, and `statement_text` is for the recipient's
     statement.
@@ -45,7 +45,7 @@ class Destination:
 class Source:
     """The vault that a send pays from, or that a collect draws on under its mandate.
 
-    `policy_version` is the one that a send passed; a collect's operation has its own.
+    `policy_version` is the version that a send passed; a collect's operation has its own.
     """
 
     account_id: str
@@ -61,11 +61,12 @@ class Source:
 class PaymentRoute:
     """How a Payment reaches its recipient in another asset, or on another chain: by a router.
 
-    The release goes to `address`, the router's on the Payment's own chain, which is this Payment's
-    alone. For `amount` the router is expected to pay `expected` of the asset here to the
-    destination, and at least `minimum`; for another amount both in proportion. `payment_hash` is
-    the final release that it was told of. `delivered` came by `delivery_hash`, which is final.
-    `return_hashes` are of what it returned to the escrow, and is no receipt.
+    The release goes to `address`, the router's on the Payment's own chain, which belongs to this
+    Payment only. For `amount` the router is expected to pay `expected` of the asset here to the
+    destination, and at least `minimum`; for another amount, both change in proportion.
+    `payment_hash` is the final release that the router was notified of. `delivered` was paid by
+    `delivery_hash`, which is final. `return_hashes` are of transfers that it returned to the escrow, which are not
+    receipts.
     """
 
     key: str
@@ -82,20 +83,20 @@ class PaymentRoute:
 
     @property
     def asset(self) -> Asset:
-        """What the recipient gets."""
+        """The asset that the recipient gets."""
         return asset_of(self.chain_id, self.asset_symbol)
 
     def minimum_for(self, paid: int) -> int:
-        """The least that the recipient may get for what the router was paid."""
+        """The minimum that the recipient may get for the amount paid to the router."""
         return self.minimum * paid // self.amount
 
 
 @attrs.frozen(kw_only=True)
 class PayerTotal:
-    """What came from one sender in verified receipts, and was not sent back to it.
+    """The amount of verified receipts from one sender that was not sent back to it.
 
-    `excess` is the part of `amount` that was more than the Payment could use. Below zero where it
-    was sent back, and the chain then undid what had been sent.
+    `excess` is the part of `amount` that the Payment could not use. It is below zero if it
+    was sent back and the chain then undid the receipt.
     """
 
     address: str
@@ -105,7 +106,7 @@ class PayerTotal:
 
 @attrs.frozen(kw_only=True)
 class TimelineEntry:
-    """A status, when it began, and why: where it is there again, or there is more to say."""
+    """A status, when it began, and a reason if the status repeats or needs explanation."""
 
     status: str
     at: Instant
@@ -114,7 +115,7 @@ class TimelineEntry:
 
 @attrs.frozen(kw_only=True)
 class Reconciliation:
-    """What is out of the ordinary about a Payment, and whether somebody settled it."""
+    """What is unusual about a Payment, and whether somebody resolved it."""
 
     status: Literal["none", "open", "resolved"] = "none"
     resolution: str | None = None
@@ -123,7 +124,7 @@ class Reconciliation:
 
 @attrs.frozen(kw_only=True)
 class DecisionNote:
-    """What the partner wrote with the decision that led to a version of the status."""
+    """The partner's note on the decision that led to a version of the status."""
 
     status_version: int
     text: str
@@ -135,23 +136,23 @@ class Payment(Record):
 
     `received` is the sum of verified receipts, and `counted` the part of it that the release may
     take; the rest was excess from the start. `books` says where the money is now, after
-    `entry_count` journal entries. `paid_by` lists the senders, the newest last. What may still
-    bring funds: `authorized` holds the ids of live operations, `sighted` those of the evidence of
+    `entry_count` journal entries. `paid_by` lists the senders, the newest last. Possible further
+    funds: `authorized` holds the ids of live operations, `sighted` those of the evidence of
     strangers' transactions that are not final. `option_ids` are of Vault options,
     `direct_option_ids` of direct ones; the selected one is of either kind.
     `release_id` is the transfer to the recipient, `release_hash` its transaction once it was sent,
-    and `released` what it takes out of escrow; one
-    that failed for good is forgotten, so there is never a second beside it, and the Payment
-    `can_retry`. `payout` is what a bank pays of a send; its `release_id` is the transfer to the
+    and `released` the amount it takes out of escrow; one
+    that failed permanently is removed, so there is never a second beside it, and the Payment
+    `can_retry`. `payout` is a send's payment by a bank; its `release_id` is the transfer to the
     off-ramp address. `refunding` holds the
     ids of refunds that are not final. `tolerance_bps`, `fee_bps` and `confirmations` are frozen at
-    creation; so many blocks as the last says must be on top of one before it is final for this
-    Payment, and the chain must hold it final too. `reconciliation_note` is the partner's of the
-    decision that `reconciliation` tells of; `notes` are those of the newest decisions. `link_code`
-    is sealed to the Payment's id; a send has none. `created_by` says whose word `reference` and
-    `description` are; it is None for Payments that are older than the field. A Payment with a
-    `route` is released to a router, which pays the `destination` in another asset. `quote_id` is of
-    the quote that it carries out.
+    creation; a block is final for this Payment only with `confirmations` blocks on top of it,
+    and if it is final for the chain. `reconciliation_note` is the partner's note on the
+    decision in `reconciliation`; `notes` are those of the newest decisions. `link_code`
+    is sealed to the Payment's id; a send has none. `created_by` says who wrote `reference` and
+    `description`; it is None for Payments older than the field. A Payment with a
+    `route` is released to a router, which pays the `destination` in another asset. `quote_id` is
+    that of the quote that it carries out.
     """
 
     collection: ClassVar[Collection] = Collection(
@@ -268,25 +269,26 @@ class Payment(Record):
 
     @property
     def remaining(self) -> Money:
-        """What is still to be received; never below zero."""
+        """The amount still to be received; never below zero."""
         return Money(max(0, self.amount - self.counted), self.asset.id)
 
     @property
     def is_pending(self) -> bool:
-        """Whether anything under way may still bring funds."""
+        """Whether anything in progress may still bring funds."""
         return bool(self.authorized or self.sighted)
 
     @property
     def excess(self) -> int:
-        """What was received beyond the amount and has not gone back; never below zero.
+        """The amount received beyond the Payment's amount and not sent back; never below zero.
 
-        The books are below zero where a reorg beyond finality undid what had been sent back.
+        The books are below zero if a reorg beyond finality undid receipts whose funds were sent
+        back.
         """
         return max(0, self.books.excess)
 
     @property
     def releasable(self) -> int:
-        """What the release takes out of escrow: fixed once there is one."""
+        """The amount that the release takes out of escrow: fixed once there is one."""
         if self.release_id:
             return self.released
         return max(
@@ -295,7 +297,7 @@ class Payment(Record):
 
     @property
     def fee(self) -> int:
-        """The recipient's fee on what is released, rounded down (contract §6 "Fees")."""
+        """The recipient's fee on the released amount, rounded down (contract §6 "Fees")."""
         return self.releasable * self.fee_bps // 10_000
 
 
@@ -303,7 +305,7 @@ class Payment(Record):
 class PaymentLink(Record):
     """A checkout link, by the keyed digest of its code.
 
-    It says its `mode`, so that a code of the other one is refused without reading any further.
+    It says its `mode`, so that a code of the other mode is refused without reading any further.
     """
 
     collection: ClassVar[Collection] = Collection("payment_links")
@@ -314,10 +316,10 @@ class PaymentLink(Record):
 
 @attrs.frozen(kw_only=True)
 class PurgedPayment(Record):
-    """What is left of a Payment that expired with nothing received and was purged, under its id.
+    """The remainder, under its id, of a Payment that expired with nothing received and was purged.
 
-    Its escrow is known by it for ever: a transfer that arrives there is noticed, and the address is
-    never taken for a stranger's.
+    It records the escrow permanently: a transfer that arrives there is noticed, and the address is
+    never mistaken for a stranger's.
     """
 
     collection: ClassVar[Collection] = Collection(

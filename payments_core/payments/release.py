@@ -1,6 +1,7 @@
-"""The transfer to the recipient, as its Payment owns it: the release from escrow, or a send's own.
+"""The transfer to the recipient, owned by its Payment: the release from escrow, or a send's own.
 
-A send to a bank account has one to the off-ramp address: when that is final, the payout begins.
+A send to a bank account has a transfer to the off-ramp address: when that is final, the payout
+begins.
 
 `chains.outbox.jobs` sends it and follows it.
 """
@@ -51,7 +52,7 @@ _SUBMIT_TRIGGERS = {"accepted": "release", "processing": "submit"}
 class ReleaseOwner:
     """A Payment that pays its recipient.
 
-    The first time it is `accepted`, or a send's `processing`; a transfer that the partner asked for
+    The first time it is `accepted`, or a send's `processing`; a transfer that the partner requested
     again finds it `executing`.
     """
 
@@ -72,7 +73,7 @@ class ReleaseOwner:
         return TransferToSend(record.chain_id, record.release_id)
 
     def locks(self, record: Payment, transaction_hash: str) -> Sequence[Get]:
-        """The job at its expiry, where it settles, and the Payment."""
+        """The job at its expiry, if it settles, and the Payment."""
         settles = record.status == "executing" and _has_expiry(record)
         expiry = (Get(Job, expiry_job_id(record.id), "exclusive"),) if settles else ()
         return (*expiry, Get(Payment, record.id, "exclusive"))
@@ -80,7 +81,7 @@ class ReleaseOwner:
     def on_sent(
         self, tx: Transaction, record: Payment, signed: SignedTransaction, *, now: Instant
     ) -> Decision[None]:
-        """The Payment is `executing`, or executes once more."""
+        """The Payment is `executing`, perhaps again."""
         current = lock_payment(tx, record.id)
         if current.release_id != record.release_id:
             return Decision(None)
@@ -103,7 +104,7 @@ class ReleaseOwner:
         *,
         now: Instant,
     ) -> Decision[None] | None:
-        """A node may have it from the first offer on: the Payment says its hash."""
+        """A node may have it from the first broadcast on: the Payment shows its hash."""
         current = lock_payment(tx, record.id)
         if doubt != "lost" or current.release_hash is not None:
             return None
@@ -148,10 +149,10 @@ class ReleaseOwner:
         *,
         now: Instant,
     ) -> Decision[None]:
-        """The Payment succeeded, goes on to the bank or the router, or needs the partner; a
+        """The Payment succeeded, continues at the bank or the router, or needs the partner; a
         send's reservation ended."""
         if outcome.reason is None:
-            # Of all that were signed for it, this one is in a block.
+            # Of all signed versions, this one is in a block.
             decision = _complete(tx, attrs.evolve(locked, release_hash=outcome.hash), now=now)
         else:
             fail = lifecycle.fail_release if locked.payout is None else payouts.fail_funding
@@ -166,14 +167,14 @@ class ReleaseOwner:
     def on_reversed(
         self, tx: Transaction, outgoing: OutboundTransfer, reason: str, *, now: Instant
     ) -> Decision[None]:
-        """The recipient does not have the funds: the partner may send them once more.
+        """The recipient does not have the funds: the partner may send them again.
 
-        A payout goes on, since nothing stops it; the off-ramp address is short then. Its refunds
-        from there do not, while they are not signed.
+        A payout continues, since nothing stops it; the off-ramp address is short then. Its refunds
+        from there are withdrawn, while they are not signed.
         """
         payment = lock_payment(tx, outgoing.owner_id)
         if payment.release_id == outgoing.id and _has_funded_payout(payment):
-            if not payouts.is_drawn(payment):  # another reorg's job has told of it
+            if not payouts.is_drawn(payment):  # another reorg's job has reported it
                 return Decision(None)
             return withdraw_unfunded_refunds(tx, payouts.reverse_funding(payment, now=now), now=now)
         if payment.release_id != outgoing.id:
@@ -186,7 +187,7 @@ class ReleaseOwner:
 
 
 def _complete(tx: Transaction, payment: Payment, *, now: Instant) -> Decision[None]:
-    """What follows when the transfer is final."""
+    """The next step when the transfer is final."""
     if payment.route is not None:
         return routing.hand_over(payment, now=now)
     if payment.payout is None:
@@ -202,12 +203,12 @@ def _has_expiry(payment: Payment) -> bool:
 
 
 def _has_funded_payout(payment: Payment) -> bool:
-    """Whether the transfer of this payout is over, and the bank is next."""
+    """Whether the transfer of this payout is done, and the bank is next."""
     return payment.payout is not None and payment.payout.funded_at is not None
 
 
 def reservation_of_send(payment: Payment) -> Reservation:
-    """What a send has reserved of its vault."""
+    """The amount that a send has reserved of its vault."""
     assert payment.source is not None
     return Reservation(
         vault_id=payment.source.vault_id,
@@ -218,7 +219,7 @@ def reservation_of_send(payment: Payment) -> Reservation:
 
 
 def new_release(payment: Payment, id: str, *, now: Instant) -> OutboundTransfer:
-    """The transfer of what is in escrow to the recipient, less the recipient's fee."""
+    """The transfer of the funds in escrow to the recipient, less the recipient's fee."""
     assert payment.escrow is not None
     return new_transfer(
         id,

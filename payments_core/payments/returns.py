@@ -1,7 +1,7 @@
-"""What a recipient sends back to the address that paid it, as the Payment shows it.
+"""Funds that a recipient sends back to the paying address, shown on the Payment.
 
-A send, or a refund from a vault, reaches its recipient from an address of its own. The deposits'
-room watches that address and brings what arrives to the vault; here the Payment is told.
+A send, or a refund from a vault, reaches its recipient from its own address. The `deposits`
+room watches that address and brings arrivals to the vault; here the Payment is updated.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ class ReturnJobs:
         self._clock = ports.clock
 
     def note(self, claimed: ClaimedJob) -> None:
-        """Count what came back, or what a reorg took away again, on the Payment.
+        """Count returned funds, or the reorg of a return, on the Payment.
 
-        Of another asset than the Payment's it is a deposit to the account, and no more.
+        In another asset than the Payment's, it is only a deposit to the account.
         """
         authority = WorkerAuthority.of(claimed)
         outgoing = load_transfer(self._storage, authority.partition, claimed.job.subject)

@@ -1,7 +1,7 @@
-"""What a reorg beyond finality takes back of a Payment's own transfers. Pure.
+"""Reversals of a Payment's own transfers by a reorg beyond finality. Pure.
 
 A transfer to the recipient, or a refund, had succeeded; its block was undone, it was sent again,
-and that has failed for good. The books say what the chain says, and the partner decides anew.
+and failed permanently. The books follow the chain, and the partner decides again.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from payments_core.payments.record import Payment
 
 
 def reverse_release(payment: Payment, reason: str, *, now: Instant) -> Step[Payment]:
-    """The recipient does not have the funds after all; the partner may send them once more."""
+    """The recipient does not have the funds after all; the partner may send them again."""
     assert payment.release_id is not None
     is_send = payment.intent == "send"
     cause: EntryCause = "send_reorged" if is_send else "release_reorged"
@@ -39,8 +39,8 @@ def reverse_refund(
 ) -> Step[Payment]:
     """The sender does not have the refund after all; it can be refunded again.
 
-    `sources` are the accounts of the books that it was taken out of; `claimed` says that its
-    destination was a sender, who has so much to claim again.
+    `sources` are the accounts of the books that it was taken from; `claimed` says that its
+    destination was a sender, whose claim is restored.
     """
     amount = sum(sources.values())
     paid_by = payment.paid_by
@@ -52,7 +52,7 @@ def reverse_refund(
 
 
 def _refund_trigger(payment: Payment) -> str:
-    """Where the Payment stands without the refund."""
+    """The status of the Payment without the refund."""
     if payment.status not in ("partially_refunded", "refunded"):
         return "refund_reorged"
     if payment.release_id is None or payment.payout is not None:

@@ -1,7 +1,7 @@
 """The steps of a Payment that reaches its recipient by a router. Pure.
 
 The release pays the router, and the Payment stays `executing` until the destination chain proves
-what the router has paid, or its own chain that the router has returned the funds.
+the router's payment, or its own chain proves that the router has returned the funds.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ RETURNED = "route_returned"
 
 
 def hand_over(payment: Payment, *, now: Instant) -> Decision[None]:
-    """The release is final: the router has the funds, and a job follows what it does with them."""
+    """The release is final: the router has the funds, and a job follows the route."""
     route = _route_of(payment)
     paid = attrs.evolve(route, payment_hash=payment.release_hash)
     handed = attrs.evolve(payment, route=paid, updated_at=now)
@@ -29,20 +29,20 @@ def hand_over(payment: Payment, *, now: Instant) -> Decision[None]:
 
 
 def settle_delivery(payment: Payment, hash: str, amount: int, *, now: Instant) -> Step[Payment]:
-    """The recipient has what the router paid, and it is final."""
+    """The recipient has the router's payment, and it is final."""
     delivered = attrs.evolve(_route_of(payment), delivery_hash=hash, delivered=Atomic(amount))
     return lifecycle.settle(attrs.evolve(payment, route=delivered), now=now)
 
 
 def take_back(payment: Payment, hash: str, *, now: Instant) -> Step[Payment]:
-    """The router has returned the funds: they are in escrow as before, and wait for a decision."""
+    """The router has returned the funds: they are in escrow again, and wait for a decision."""
     route = _route_of(payment)
     returned = attrs.evolve(route, payment_hash=None, return_hashes=(*route.return_hashes, hash))
     return lifecycle.fail_release(attrs.evolve(payment, route=returned), RETURNED, now=now)
 
 
 def undo_hand_over(payment: Payment, reason: str, *, now: Instant) -> Step[Payment]:
-    """A reorg beyond finality undid the release while the router had not paid: it has nothing."""
+    """A reorg beyond finality undid the release before the router had paid: it has nothing."""
     idle = attrs.evolve(_route_of(payment), payment_hash=None)
     return lifecycle.fail_release(attrs.evolve(payment, route=idle), reason, now=now)
 

@@ -64,12 +64,12 @@ from payments_core.validation.inputs import validate_input, validate_operations
 
 @attrs.frozen(kw_only=True)
 class NewSend:
-    """What a send is made from: a Payment out of the vault of an account.
+    """The input of a send: a Payment from the vault of an account.
 
-    `amount` is decimal text in whole tokens, more than zero. `account_id` is the payer's. Chain
-    and asset are the recipient's preference unless given. `destination_chain_id` must be the
-    source's: nothing is bridged. `reference`, `description` and `metadata` are stored and given
-    back.
+    `amount` is decimal text in whole tokens, greater than zero. `account_id` is the payer's. Chain
+    and asset are by default the recipient's preference. `destination_chain_id` must be the
+    source's: nothing is bridged. `reference`, `description` and `metadata` are stored and
+    returned.
     """
 
     amount: Amount
@@ -127,7 +127,7 @@ class Sends:
         authority = authority if terms is None else terms.authority
 
         def attempt() -> PaymentDetails:
-            # a retry may find its own funds gone: it is answered
+            # a retry may find its own funds gone: it still gets the answer
             self._committer.replay(authority, idempotency_key)
             reading = self._vaults.read_balance(authority.partition, vault, asset)
             return self._committer.commit(
@@ -197,7 +197,7 @@ class Sends:
     def _check_payout(
         self, authority: Authority, new: NewSend, asset: Asset, amount: int
     ) -> PayoutTerms | None:
-        """What a payout needs; None for a send that stays on the chain."""
+        """The terms of a payout; None for a send that stays on the chain."""
         to = new.destination
         if not isinstance(to, ToBankAccount):
             return None
@@ -214,7 +214,7 @@ class Sends:
         recipient_id: str | None,
         terms: PayoutTerms | None,
     ) -> Destination:
-        """Who is paid, held. Raises what the rules of the destination raise."""
+        """The recipient, locked shared. Raises the errors of the destination's rules."""
         if isinstance(new.destination, ToBankAccount):
             assert terms is not None
             bank_account = lock_recipient(tx, terms)
@@ -236,9 +236,9 @@ def load_vault(snapshot: Snapshot, account_id: str, asset: Asset) -> Vault:
 
 
 def lock_active_payer(tx: Transaction, authority: Authority, account_id: str) -> Account:
-    """The account whose vault pays, held.
+    """The account whose vault pays, locked shared.
 
-    Raises EntitlementRequired where the environment has no vaults, NotFound, AccountSuspended.
+    Raises EntitlementRequired if the environment has no vaults, NotFound, AccountSuspended.
     """
     environment = lock_shared(tx, Environment, authority.partition)
     if environment is not None and "vaults" not in environment.products:
@@ -252,7 +252,7 @@ def lock_active_payer(tx: Transaction, authority: Authority, account_id: str) ->
 
 
 def require_other_than_source(destination: Destination, vault: Vault) -> None:
-    """Raise ValidationFailed where a vault would pay itself."""
+    """Raise ValidationFailed if a vault would pay itself."""
     if destination.address == vault.address:
         raise ValidationFailed.at("destination", "must not be the source itself")
 

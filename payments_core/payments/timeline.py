@@ -7,7 +7,7 @@ import attrs
 from payments_core.payments.record import DecisionNote, Payment, TimelineEntry
 
 MAX_TIMELINE_ENTRIES = 200
-"""A longer timeline loses its middle: a record must stay small, whatever strangers send."""
+"""A longer timeline loses its middle: strangers' transfers must not enlarge the record."""
 
 MAX_NOTES = 10
 """A Payment keeps the newest notes, also to stay small; every note is in its event."""
@@ -16,7 +16,7 @@ MAX_NOTES = 10
 def append_entry(
     timeline: tuple[TimelineEntry, ...], entry: TimelineEntry
 ) -> tuple[TimelineEntry, ...]:
-    """The timeline with one more entry."""
+    """The timeline with another entry."""
     if len(timeline) < MAX_TIMELINE_ENTRIES:
         return (*timeline, entry)
     half = MAX_TIMELINE_ENTRIES // 2
@@ -24,7 +24,7 @@ def append_entry(
 
 
 def append_note(payment: Payment, text: str | None, version: int) -> tuple[DecisionNote, ...]:
-    """The notes, with that of the decision that leads to this status version, if it has one."""
+    """The notes, with the note of the decision that leads to this status version, if any."""
     if text is None:
         return payment.notes
     return (*payment.notes, DecisionNote(status_version=version, text=text))[-MAX_NOTES:]

@@ -1,4 +1,4 @@
-"""What becomes of an incoming transfer at the simulated bank: pure, by the rails' calendars."""
+"""The course of an incoming transfer at the simulated bank: pure, by the rails' calendars."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from payments_core.banks.simulated.incoming_records import (
 from payments_core.clock import HOUR, Instant
 
 ArrivalOutcome = Literal["receive", "review", "return", "cancel", "unmatched"]
-"""What becomes of a transfer: it is received; held for an hour and then received, or sent back;
-called off by its sender; or received for a number that the bank cannot tell."""
+"""The possible courses: received; held for an hour and then received, or sent back;
+cancelled by its sender; or received for a number that the bank does not know."""
 
 SERVICE_OF_RAIL: dict[IncomingRail, ServiceName] = {"ach_push": "ach_next_day", "wire": "wire"}
 
@@ -40,7 +40,7 @@ _BANK_ADDRESS = "1 Simulation Plaza, New York, NY 10001, US"
 
 @attrs.frozen(kw_only=True)
 class NewArrival:
-    """A transfer that somebody makes to a virtual account, by its key."""
+    """A transfer that somebody makes to a virtual account, with its key."""
 
     id: str
     account_key: str
@@ -67,9 +67,9 @@ def view_account(key: str) -> VirtualAccount:
 
 
 def plan_arrival(new: NewArrival, now: Instant) -> SimulatedIncoming:
-    """The transfer that was sent now, with all that will become of it.
+    """The transfer that was sent now, with its whole planned course.
 
-    Raises BankRefused where its rail could not carry it.
+    Raises BankRefused if its rail could not carry it.
     """
     service = SERVICE_OF_RAIL[new.rail]
     if not 0 < new.amount_cents <= SERVICES[service].max_cents:
@@ -100,7 +100,7 @@ def plan_arrival(new: NewArrival, now: Instant) -> SimulatedIncoming:
 
 
 def return_now(row: SimulatedIncoming, reason: str, now: Instant) -> SimulatedIncoming:
-    """The transfer sent back now. Raises BankRefused where its money is not there to be sent."""
+    """The transfer, sent back now. Raises BankRefused if its money is not available."""
     status = status_of(row, now)
     if status == "returned":
         return row
@@ -139,7 +139,7 @@ def view_incoming(row: SimulatedIncoming, now: Instant) -> IncomingTransfer:
 
 
 def plan_notices(row: SimulatedIncoming) -> tuple[SimulatedIncomingNotice, ...]:
-    """All notices that there will be of a transfer as it is planned now."""
+    """All notices of a transfer as it is planned now."""
     changes: list[tuple[IncomingStatus, Instant]] = []
     if row.created_at < row.settles_at:
         changes.append(("scheduled", row.created_at))

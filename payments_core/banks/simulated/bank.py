@@ -1,6 +1,6 @@
-"""The simulated bank: submits, settles and returns by the rules of the rails, on the one clock.
+"""The simulated bank: submits, settles and returns by the rules of the rails, by the shared clock.
 
-Nothing runs in it: a payout's whole course is planned when it is submitted, and what it is now
+Nothing runs in it: a payout's whole course is planned when it is submitted, and its present state
 follows from the clock. Its books are rows of the same storage, so that a restart or a second
 process sees the same bank.
 """
@@ -50,14 +50,13 @@ BANK_CALLS = (
     "acknowledge",
     "lost_answer",
 )
-"""What can be made to fail. After a `lost_answer` what was asked has happened, and nobody hears of
-it."""
+"""Failures to order. After a `lost_answer` the request was carried out without an answer."""
 
 _DIGEST = "simulated_bank_request"
 
 
 class SimulatedBank:
-    """One bank for all of a sandbox. `fails` is asked with one of `BANK_CALLS` at each call.
+    """One bank for a whole sandbox. `fails` is asked with one of `BANK_CALLS` at each call.
 
     Account numbers 99900001 to 99900029 have their ACH payouts returned with that code, at the
     last moment that the rails allow (`outcomes.RETURNING_ACCOUNT`).
@@ -68,7 +67,7 @@ class SimulatedBank:
         self._clock = ports.clock
         self._key_ring = ports.key_ring
 
-    # The port.
+    # Methods of the port.
 
     def request_capability(self, request: CapabilityRequest) -> BankReview:
         self._books.require_answer("request_capability")
@@ -114,7 +113,7 @@ class SimulatedBank:
         return None if found is None else outcomes.view_payout(found, self._clock.now())
 
     def list_notices(self, limit: int = MAX_NOTICES) -> Sequence[BankNotice]:
-        """The newest notice comes first, so that callers meet them out of order."""
+        """The newest notice comes first, so that callers see them out of order."""
         self._books.require_answer("list_notices")
         now = self._clock.now()
         rows = self._books.read(
@@ -143,14 +142,14 @@ class SimulatedBank:
 
         self._books.commit(decide)
 
-    # The sandbox's own doors, which no ordered failure touches.
+    # The sandbox's controls, which ordered failures do not affect.
 
     def settle_payout(self, key: str) -> BankPayout:
-        """Let a payout settle now. Raises BankRefused for one that cannot, BankUnavailable."""
+        """Let a payout settle now. Raises BankRefused if it cannot, BankUnavailable."""
         return self._change_payout(key, outcomes.settle_now)
 
     def return_payout(self, key: str, code: str) -> BankPayout:
-        """Let a payout come back now. Raises BankRefused for what the rails would refuse too, and
+        """Return a payout now. Raises BankRefused for what the rails would also refuse, and
         BankUnavailable."""
         return self._change_payout(key, lambda payout, now: outcomes.return_now(payout, code, now))
 
@@ -214,7 +213,7 @@ def _lock_payout(tx: Transaction, key: str) -> SimulatedPayout | None:
 def _decide_notices(
     tx: Transaction, before: SimulatedPayout, after: SimulatedPayout
 ) -> Decision[None]:
-    """The notices of a payout whose course has changed. What was acknowledged stays so."""
+    """The notices of a payout whose course has changed. Acknowledged notices stay acknowledged."""
     planned = {notice.id: notice for notice in outcomes.plan_notices(after)}
     known = {notice.id for notice in outcomes.plan_notices(before)}
     outcome: Decision[None] = Decision(

@@ -1,4 +1,4 @@
-"""The books of the simulated banks: rows of the storage, read and written as a bank answers."""
+"""The books of the simulated banks: rows of the storage, read and written when the bank answers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _AUTHORITY = WorkerAuthority(SIMULATED, "sandbox")
 
 
 class SimulatedBooks:
-    """What a simulated bank keeps. `fails` is asked with the name of each call."""
+    """The stored books of a simulated bank. `fails` is asked with the name of each call."""
 
     def __init__(self, ports: Ports, fails: Callable[[str], bool]) -> None:
         self._storage = ports.storage
@@ -31,14 +31,14 @@ class SimulatedBooks:
             raise BankUnavailable("the sandbox makes this call fail")
 
     def read(self, load: Callable[[Snapshot], T]) -> T:
-        """What `load` finds in the books. Raises BankUnavailable."""
+        """The result of `load` on the books. Raises BankUnavailable."""
         try:
             return self._storage.read(SIMULATED, load)
         except StorageError as error:
             raise BankUnavailable("the simulated bank's books cannot be read") from error
 
     def commit(self, decide: Callable[[Transaction, IdSequence], Decision[T]]) -> T:
-        """Write what `decide` says into the books. Raises BankUnavailable."""
+        """Write the result of `decide` into the books. Raises BankUnavailable."""
         try:
             return self._committer.commit(_AUTHORITY, decide)
         except (StorageError, Unavailable) as error:

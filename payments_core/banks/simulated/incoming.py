@@ -1,7 +1,7 @@
 """The simulated bank's other side: virtual accounts, and transfers that arrive for them.
 
-As with payouts nothing runs in it: the course of a transfer is planned when it is made, and what
-it is now follows from the one clock. Its books are rows of the same storage.
+As with payouts, nothing runs in it: the course of a transfer is planned when it is made, and
+its present state follows from the shared clock. Its books are rows of the same storage.
 """
 
 from __future__ import annotations
@@ -48,20 +48,19 @@ FUNDING_CALLS = (
     "acknowledge",
     "lost_answer",
 )
-"""What can be made to fail. After a `lost_answer` what was asked has happened, and nobody hears of
-it."""
+"""Failures to order. After a `lost_answer` the request was carried out without an answer."""
 
 _DIGEST = "simulated_bank_request"
 
 
 class SimulatedFundingBank:
-    """One bank for all of a sandbox. `fails` is asked with one of `FUNDING_CALLS` at each call.
+    """One bank for a whole sandbox. `fails` is asked with one of `FUNDING_CALLS` at each call.
 
-    `send_tokens` sends the stablecoins of a delivery, once for its key, and answers the hash of
+    `send_tokens` sends the stablecoins of a delivery, once per key, and returns the hash of
     the transaction; it raises ChainUnavailable, or as storage does.
     """
 
-    max_notice_pause_ms = 1 * HOUR  # the sandbox's doors wake the reader
+    max_notice_pause_ms = 1 * HOUR  # the sandbox's controls wake the reader
 
     def __init__(
         self,
@@ -74,7 +73,7 @@ class SimulatedFundingBank:
         self._key_ring = ports.key_ring
         self._send_tokens = send_tokens
 
-    # The port.
+    # Methods of the port.
 
     def open_virtual_account(self, request: VirtualAccountRequest) -> VirtualAccount:
         self._books.require_answer("open_virtual_account")
@@ -123,7 +122,7 @@ class SimulatedFundingBank:
             row = self._lock(tx, order.incoming_id)
             if row.delivery_key is None:
                 if arrivals.status_of(row, now) != "received":
-                    raise BankRefused("not_received", "the money of the transfer is not there")
+                    raise BankRefused("not_received", "the money of the transfer is not available")
                 digest = self._key_ring.digest(_DIGEST, text)
                 ordered = attrs.evolve(
                     row, delivery_key=order.key, delivery_digest=digest, end=None, ends_at=None
@@ -146,7 +145,7 @@ class SimulatedFundingBank:
     def list_incoming_notices(
         self, limit: int = MAX_NOTICES, after: str | None = None
     ) -> NoticePage:
-        """The newest notice comes first, so that callers meet them out of order."""
+        """The newest notice comes first, so that callers see them out of order."""
         self._books.require_answer("list_incoming_notices")
         position = None
         if after is not None:
@@ -187,12 +186,12 @@ class SimulatedFundingBank:
 
         self._books.commit(decide)
 
-    # The sandbox's own doors, which no ordered failure touches.
+    # The sandbox's controls, which ordered failures do not affect.
 
     def receive(self, new: arrivals.NewArrival) -> IncomingTransfer:
-        """Let somebody send a transfer now, once for its id.
+        """Simulate a transfer that somebody sends now, once per id.
 
-        Raises BankRefused where the rail could not carry it, and BankUnavailable.
+        Raises BankRefused if the rail could not carry it, and BankUnavailable.
         """
         now = self._clock.now()
 
@@ -226,7 +225,7 @@ class SimulatedFundingBank:
 def _decide_notices(
     tx: Transaction, before: SimulatedIncoming, after: SimulatedIncoming
 ) -> Decision[None]:
-    """The notices of a transfer whose course has changed. What was acknowledged stays so."""
+    """The notices of a transfer whose course has changed. Acknowledged ones stay so."""
     planned = {notice.id: notice for notice in arrivals.plan_notices(after)}
     known = {notice.id for notice in arrivals.plan_notices(before)}
     outcome: Decision[None] = Decision(

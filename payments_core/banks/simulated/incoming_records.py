@@ -22,10 +22,10 @@ class SimulatedVirtualAccount(Record):
 
 @attrs.frozen(kw_only=True)
 class SimulatedIncoming(Record):
-    """An incoming transfer. What it is follows from the clock.
+    """An incoming transfer. Its state follows from the clock.
 
-    It settles at `settles_at`, is held until `held_until` where it is, and ends as `end` at
-    `ends_at`, unless it was delivered: then `delivery_key` says by which order.
+    It settles at `settles_at`, is held until `held_until` if that is set, and ends as `end` at
+    `ends_at`, unless it was delivered: then `delivery_key` is the key of the order.
     """
 
     collection: ClassVar[Collection] = Collection("simulated_incoming")

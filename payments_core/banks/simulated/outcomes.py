@@ -1,4 +1,4 @@
-"""What becomes of a request at the simulated bank: pure, from the tables of the rails."""
+"""The course of a request at the simulated bank: pure, from the tables of the rails."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ RETURNING_ACCOUNT = re.compile(r"999000([0-9]{2})", re.ASCII)
 """Account numbers whose ACH payouts come back: 99900003 with R03, 99900010 with R10, and so on."""
 
 BY_AGREEMENT_AFTER = 10 * DAY
-"""When the simulated bank returns what the rules set no deadline for, counted from settlement."""
+"""When the simulated bank makes returns without a deadline, counted from settlement."""
 
 NOTICE_DELAYS: dict[BankPayoutStatus, tuple[Instant, ...]] = {
     "settled": (0, HOUR),
     "returned": (15 * MINUTE, DAY),
 }
-"""When the notices of an event come, counted from it: late, and twice. So that callers rely on no
+"""When the notices of an event come, counted from it: late, and twice. Thus callers rely on no
 more than the port promises."""
 
 _ACCOUNT_NUMBER = re.compile(r"[0-9]{4,17}", re.ASCII)
@@ -45,7 +45,7 @@ REJECTED_ACCOUNT = "99900099"
 
 
 def require_valid_account(account: BankAccountDetails) -> None:
-    """Raise BankRefused where no bank could have such an account."""
+    """Raise BankRefused if no bank could have such an account."""
     if fault := find_routing_number_fault(account.routing_number):
         raise BankRefused("routing_number_invalid", f"the routing number {fault}")
     if _ACCOUNT_NUMBER.fullmatch(account.account_number) is None:
@@ -53,7 +53,7 @@ def require_valid_account(account: BankAccountDetails) -> None:
 
 
 def view_review(review: SimulatedReview, now: Instant) -> BankReview:
-    """What the bank has decided at this instant."""
+    """The bank's decision at this instant."""
     _, _, key = review.id.partition(":")
     decided: BankReviewStatus = "active" if review.rejection is None else "rejected"
     status: BankReviewStatus = decided if review.decides_at <= now else "pending"
@@ -66,7 +66,7 @@ def view_review(review: SimulatedReview, now: Instant) -> BankReview:
 
 
 def require_acceptable(order: PayoutOrder) -> None:
-    """Raise BankRefused where the rails could not carry the order."""
+    """Raise BankRefused if the rails could not carry the order."""
     if order.amount_cents <= 0:
         raise BankRefused("amount_out_of_range", "a payout must be more than 0.00 dollars")
     service = SERVICES[choose_service(order.rail, order.amount_cents, same_day=order.same_day)]
@@ -80,7 +80,7 @@ def require_acceptable(order: PayoutOrder) -> None:
 
 
 def plan_payout(order: PayoutOrder, order_digest: str, now: Instant) -> SimulatedPayout:
-    """The payout of an order that the bank accepts now, with all that will become of it."""
+    """The payout of an order that the bank accepts now, with its whole planned course."""
     service = choose_service(order.rail, order.amount_cents, same_day=order.same_day)
     settlement = plan_settlement(service, now)
     payout = SimulatedPayout(
@@ -103,9 +103,9 @@ def plan_payout(order: PayoutOrder, order_digest: str, now: Instant) -> Simulate
 
 
 def settle_now(payout: SimulatedPayout, now: Instant) -> SimulatedPayout:
-    """The payout settled ahead of its time. A settled one is unchanged.
+    """The payout settled ahead of its time. A settled payout is unchanged.
 
-    Raises BankRefused for one that was returned.
+    Raises BankRefused for a returned payout.
     """
     status = status_of(payout, now)
     if status == "returned":
@@ -117,7 +117,7 @@ def return_now(payout: SimulatedPayout, code: str, now: Instant) -> SimulatedPay
     """The payout returned now with a code of the table, within its time.
 
     Raises BankRefused for a wire, which is final, for an unknown code, for a code whose time has
-    passed, and for what has been returned with another code.
+    passed, and for a payout returned with another code.
     """
     if payout.rail == "wire":
         raise BankRefused("wire_is_final", "a wire is final; there is no return")
@@ -162,7 +162,7 @@ def view_payout(payout: SimulatedPayout, now: Instant) -> BankPayout:
 
 
 def plan_notices(payout: SimulatedPayout) -> tuple[SimulatedBankNotice, ...]:
-    """All notices that there will be of a payout; their ids stay when their times change."""
+    """All notices of a payout as it is planned; their ids stay when their times change."""
     events: list[tuple[BankPayoutStatus, Instant]] = []
     if payout.settles:
         events.append(("settled", payout.settles_at))

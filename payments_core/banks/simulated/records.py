@@ -17,7 +17,7 @@ from payments_core.storage.records import Collection, Index, Record
 class SimulatedReview(Record):
     """A request for a capability, or a recipient's account; the id is `kind:key`.
 
-    It is pending until `decides_at`, then active, or rejected where there is a `rejection`.
+    It is pending until `decides_at`, then active, or rejected if there is a `rejection`.
     """
 
     collection: ClassVar[Collection] = Collection("simulated_bank_reviews")
@@ -31,8 +31,8 @@ class SimulatedReview(Record):
 class SimulatedPayout(Record):
     """A payout in the bank's books; the id is its key.
 
-    What it is follows from the clock: it settles at `settles_at` and comes back at `returns_at`.
-    One that is returned before it would have settled never does: `settles` is false.
+    Its state follows from the clock: it settles at `settles_at` and comes back at `returns_at`.
+    A payout returned before its settlement never settles: `settles` is false.
     `order_digest` is keyed, so that no account number can be guessed from it.
     """
 

@@ -1,1 +1,1 @@
-"""What a payer sees without an account: links, public Payments, direct options."""
+"""Checkout for payers without an account: links, public Payments, direct options."""

@@ -1,7 +1,7 @@
-"""Public checkout: who a payer is, and what a payer sees (contract §6 "Public checkout").
+"""Public checkout: authenticates payers and shows them a Payment (contract §6 "Public checkout").
 
-A payer has a Payment's client secret, or a link whose code is exchanged for it. What a payer does
-is in `checkout/direct_options.py`.
+A payer has a Payment's client secret, or a link whose code is exchanged for it. The payer's
+operations are in `checkout/direct_options.py`.
 """
 
 from __future__ import annotations
@@ -49,12 +49,12 @@ from payments_core.validation.inputs import validate_operations
 T = TypeVar("T")
 
 PAYER = Requirement("payer", products=("payments", "public_checkout"))
-"""What every call of a payer needs."""
+"""The parts that every call of a payer needs."""
 
 
 @attrs.frozen
 class ExchangedLink:
-    """What a link's code is exchanged for; the code works until `expires_at`."""
+    """The result of exchanging a link's code; the code works until `expires_at`."""
 
     payment_id: str
     client_secret: str = attrs.field(repr=False)
@@ -63,7 +63,7 @@ class ExchangedLink:
 
 @attrs.frozen
 class CheckoutState:
-    """What a checkout page polls: the Payment and its direct options, without receipts."""
+    """The data that a checkout page polls: the Payment and its direct options, without receipts."""
 
     payment: Payment
     options: tuple[DirectOption, ...]
@@ -71,11 +71,11 @@ class CheckoutState:
 
 @attrs.frozen
 class CheckoutPage:
-    """What the page of a checkout link shows, from one snapshot.
+    """The data of a checkout link's page, from one snapshot.
 
-    `due` is the atomic amount to send now; nothing while a transfer that the payer has named may
-    come. `scanned_height` is the newest block that was looked at;
-    -1 where there is none. `looked_at` is when all of it held. `client_secret` is there while the
+    `due` is the atomic amount to send now; zero while a transfer that the payer has named may
+    come. `scanned_height` is the newest block that was scanned;
+    -1 without one. `looked_at` is the time of the snapshot. `client_secret` is set while the
     link can be exchanged for it.
     """
 
@@ -93,7 +93,7 @@ class CheckoutPage:
 
 @validate_operations
 class Checkout:
-    """Lets a payer in, and shows one Payment."""
+    """Authenticates a payer, and shows one Payment."""
 
     def __init__(self, ports: Ports, links: Links) -> None:
         self._storage = ports.storage
@@ -102,7 +102,7 @@ class Checkout:
         self._links = links
 
     def authenticate(self, secret: Credential, *, mode: str) -> tuple[Environment, Claims]:
-        """Whose Payment a client secret is of, whatever became of that. Raises Unauthorized."""
+        """The caller of a client secret, in any state of its Payment. Raises Unauthorized."""
         try:
             claims = self._tokens.read_payment_secret(secret)
         except TokenInvalid:
@@ -118,9 +118,9 @@ class Checkout:
     def exchange(self, code: Credential, *, mode: str) -> ExchangedLink:
         """The Payment of a link's code, with its client secret; repeatable until it expires.
 
-        Raises NotFound, alike for a code that never was and for one of another mode;
-        EntitlementRequired; PaymentExpired. Whatever is not found ends at the same look-up, so
-        that its time tells no more than its bytes.
+        Raises NotFound, alike for an unknown code and for a code of another mode;
+        EntitlementRequired; PaymentExpired. Every failure ends at the same look-up, so
+        that its duration reveals no more than its bytes.
         """
         environment, payment, _ = self._find_linked(code, mode, lambda snapshot, payment: None)
         if self._clock.now() >= payment.expires_at:
@@ -129,7 +129,7 @@ class Checkout:
         return ExchangedLink(payment.id, secret, payment.expires_at)
 
     def get_page(self, code: Credential, *, mode: str) -> CheckoutPage:
-        """What the page of a link shows, also after the Payment's end; the secret only before it.
+        """The data of a link's page, also after the Payment's end; the secret only before it.
 
         Raises NotFound, as `exchange` does; EntitlementRequired.
         """
@@ -169,7 +169,7 @@ class Checkout:
         )
 
     def get_state(self, authority: Authority, payment_id: str) -> CheckoutState:
-        """How the payer's Payment stands, out of one snapshot. Raises NotFound."""
+        """The state of the payer's Payment, from one snapshot. Raises NotFound."""
         authority.require_payment(payment_id)
 
         def load(snapshot: Snapshot) -> CheckoutState:
@@ -182,7 +182,7 @@ class Checkout:
     def _find_linked(
         self, code: str, mode: str, load_more: Callable[[Snapshot, Payment], T]
     ) -> tuple[Environment, Payment, T]:
-        """The Payment of a link's code, with what `load_more` reads of it in the same snapshot.
+        """The Payment of a link's code, with the result of `load_more` in the same snapshot.
 
         Raises NotFound, EntitlementRequired.
         """

@@ -1,7 +1,7 @@
 """A payer's options without an account: create, read, select, refresh, submit (contract §6).
 
-All of them are direct so far: the payer sends a transfer from any wallet straight to the escrow.
-Nothing here moves a Payment, nor an option's status; `receipts/attribution.py` does, out of
+All of them are direct: the payer sends a transfer from any wallet straight to the escrow.
+Nothing here moves a Payment, nor an option's status; `receipts/attribution.py` does that, from
 receipts.
 """
 
@@ -62,15 +62,15 @@ from payments_core.validation.fields import Address, AssetSymbol, ChainId, Trans
 from payments_core.validation.inputs import validate_operations
 
 PUBLIC_METHODS: tuple[PaymentMethod, ...] = ("direct", "routing", "hosted_onramp")
-"""The ways to pay for which a Payment's secret is enough."""
+"""The payment methods that need only a Payment's secret."""
 
 AVAILABLE_METHODS: tuple[PaymentMethod, ...] = ("direct",)
-"""Those of them that this release has."""
+"""The methods of these that this release supports."""
 
 
 @attrs.frozen
 class CheckoutMethod:
-    """A way to pay one Payment, and whether it can be taken here."""
+    """A payment method of one Payment, and whether it is available here."""
 
     payment: Payment
     method: PaymentMethod
@@ -79,7 +79,7 @@ class CheckoutMethod:
 
 @validate_operations
 class DirectOptions:
-    """What a payer does with the options of one Payment."""
+    """A payer's operations on the options of one Payment."""
 
     def __init__(self, ports: Ports, chains: Mapping[int, Chain]) -> None:
         self._storage = ports.storage
@@ -88,7 +88,7 @@ class DirectOptions:
         self._chains = chains
 
     def list_methods(self, authority: Authority, payment_id: str) -> tuple[CheckoutMethod, ...]:
-        """The ways to pay that the Payment allows without an account. Raises NotFound."""
+        """The payment methods that the Payment allows without an account. Raises NotFound."""
         authority.require_payment(payment_id)
         payment = self._storage.read(
             authority.partition, lambda snapshot: snapshot.get(Payment, payment_id)
@@ -113,9 +113,9 @@ class DirectOptions:
         payer_address: Address | None = None,
         idempotency_key: IdempotencyKey = None,
     ) -> DirectOptionDetails:
-        """A way to pay what remains, not selected yet.
+        """A new option for the remaining amount, not selected yet.
 
-        If an open option offers just that to the same `payer_address`, it is the answer, selected
+        If an open option offers exactly that to the same `payer_address`, it is returned, selected
         or not: a page that is loaded again creates no further option.
 
         Raises InsufficientPermissions for a vault, NotFound, UnsupportedChain, UnsupportedAsset,
@@ -176,10 +176,10 @@ class DirectOptions:
         *,
         idempotency_key: IdempotencyKey = None,
     ) -> DirectOptionDetails:
-        """The option that the payer means to pay by; the one before is superseded.
+        """Select the option that the payer will use; the earlier selection is superseded.
 
-        Selecting the selected one changes nothing. Raises NotFound, PaymentExpired, InvalidState,
-        OptionLocked, OptionSuperseded, OptionExpired.
+        Selecting the selected option changes nothing. Raises NotFound, PaymentExpired,
+        InvalidState, OptionLocked, OptionSuperseded, OptionExpired.
         """
         known = self.get(authority, payment_id, option_id)
         now = self._clock.now()
@@ -212,7 +212,7 @@ class DirectOptions:
         *,
         idempotency_key: IdempotencyKey = None,
     ) -> DirectOptionDetails:
-        """The option for what remains of the Payment by now.
+        """The option for the amount that now remains of the Payment.
 
         Raises NotFound, PaymentExpired, InvalidState, OptionSuperseded, OptionExpired.
         """
@@ -241,10 +241,10 @@ class DirectOptions:
         transaction_hash: TransactionHash,
         idempotency_key: IdempotencyKey = None,
     ) -> DirectOptionDetails:
-        """Have a transaction looked at that the payer says to have sent: a hint and nothing more.
+        """Have a transaction checked that the payer claims to have sent: it is only a hint.
 
         Raises NotFound, UnsupportedChain, ValidationFailed, PaymentExpired, InvalidState, and
-        Conflicting where the option names as many transactions as it may.
+        Conflicting if the option has its maximum number of transactions.
         """
         known = self.get(authority, payment_id, option_id)
         if chain_id not in self._chains:
@@ -252,7 +252,7 @@ class DirectOptions:
         hash = _parse_hash(chain_id, transaction_hash)
         is_ours = bool(
             find_own_hashes(self._storage, [hash])
-        )  # it is followed by the job that sent it
+        )  # the job that sent it follows it
         now = self._clock.now()
 
         def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[DirectOptionDetails]:
@@ -273,7 +273,7 @@ class DirectOptions:
 
 
 def _lock_option(tx: Transaction, payment_id: str, option_id: str) -> tuple[Payment, DirectOption]:
-    """The Payment and an option of its own that is known to exist."""
+    """The Payment and one of its options, known to exist."""
     payment = lock_payment(tx, payment_id)
     if option_id not in payment.direct_option_ids:
         raise NotFound("payment option")
@@ -283,7 +283,7 @@ def _lock_option(tx: Transaction, payment_id: str, option_id: str) -> tuple[Paym
 def _find_same_offer(
     tx: Transaction, payment: Payment, payer_address: str | None
 ) -> DirectOption | None:
-    """The option, locked, that offers what a new one would; None where there is none."""
+    """The option, locked, that offers the same as a new one would; None if there is none."""
     options = (lock_direct_option(tx, id) for id in payment.direct_option_ids)
     return next(
         (option for option in options if direct.offers_same(option, payment, payer_address)), None
@@ -293,9 +293,9 @@ def _find_same_offer(
 def _require_no_pending_funds(
     tx: Transaction, payment: Payment, action: str, *, now: Instant
 ) -> None:
-    """Raise OptionLocked where funds are on their way already, InvalidState where none may come."""
+    """Raise OptionLocked if funds are already on their way, InvalidState if none may come."""
     if payment.authorized:
-        raise OptionLocked(None)  # a vault's option is its payer's alone
+        raise OptionLocked(None)  # a vault's option belongs to its payer only
     require_no_pending_submission(tx, payment, now=now)
     if payment.status not in OPEN:
         raise InvalidState("payment", payment.status, action)
@@ -304,7 +304,7 @@ def _require_no_pending_funds(
 def _track_hint(
     tx: Transaction, payment: Payment, chain_id: int, hash: str, now: Instant
 ) -> Decision[None]:
-    """Look at it at once, unless somebody has found it before: then it is followed, or is over."""
+    """Check it at once, unless it was found before: then a job follows it, or it is done."""
     if (
         tx.get(
             TrackedTransaction, tracked_transaction_id(payment.id, chain_id, hash), for_update=True

@@ -1,6 +1,6 @@
 """Checkout links: `{public_url}/pay/{code}`.
 
-A code names its environment in clear and then holds 144 random bits. It is stored as a keyed
+A code names its environment in clear text and then holds 144 random bits. It is stored as a keyed
 digest, by which it is looked up, and sealed to its Payment, so that the Payment can show it again.
 """
 
@@ -20,7 +20,7 @@ from payments_core.validation.fields import Credential
 from payments_core.validation.inputs import validate_operations
 
 CODE_SHAPE = r"[A-Za-z0-9_-]{48}"
-"""Every code: the 24 characters of its environment's id, and 24 of 144 random bits."""
+"""Every code: the 24 characters of its environment's id, and 24 for 144 random bits."""
 
 _log = logging.getLogger(__name__)
 
@@ -29,13 +29,13 @@ LINK_SEAL = "payment link"
 
 
 def environment_of(code: str) -> str:
-    """The id of the environment that a code names, whether there is one or not."""
+    """The id of the environment that a code names, which need not exist."""
     return "env_" + code[:LENGTH]
 
 
 @attrs.frozen
 class NewLink:
-    """A code with what is stored of it."""
+    """A code with its stored forms."""
 
     record: PaymentLink
     sealed_code: str
@@ -64,9 +64,9 @@ class Links:
         return self._key_ring.digests(LINK_DIGEST, code)
 
     def build_url(self, payment: Payment) -> str | None:
-        """The Payment's checkout link; only those that receive have one.
+        """The Payment's checkout link; only receive Payments have one.
 
-        One that no master key opens is missing, with an alarm: the rest of a list is worth having.
+        A link that no master key opens is None, with an alarm: the rest of a list remains useful.
         """
         if payment.link_code is None:
             return None
@@ -82,7 +82,7 @@ class Links:
 def find_link_ids(key_ring: KeyRing, payment: Payment) -> tuple[str, ...]:
     """The ids that the Payment's PaymentLink may have, one for each master key.
 
-    None where no master key opens its code: that link leads nowhere once the Payment is gone.
+    None if no master key opens its code: that link leads nowhere once the Payment is gone.
     """
     if payment.link_code is None:
         return ()

@@ -1,9 +1,9 @@
-"""Payments that strangers create: a shop's page, by app id and without any secret
+"""Payments that a shop's visitors create, by app id and without any secret
 (contract §6 "Public checkout", interface "Authentication" rule 8).
 
-The app id names the settings that decide and proves nothing; the origin keeps other pages' browsers
-out and nobody else. So nothing here is chosen but what the settings leave open: an amount within
-bounds, to a wallet that the partner has named beforehand. No account has to do with it.
+The app id names the settings that decide and proves nothing; the origin keeps out browsers on other
+pages and nobody else. So a visitor chooses only what the settings leave open: an amount within
+bounds, to a wallet that the partner has named beforehand. No account is involved.
 """
 
 from __future__ import annotations
@@ -52,11 +52,11 @@ PUBLIC_CREATION = Requirement("public", products=("payments", "public_checkout")
 
 @attrs.frozen(kw_only=True)
 class NewPublicPayment:
-    """What a visitor of a shop, who holds no credential, may say of a Payment.
+    """The input of a shop's visitor, who holds no credential, for a Payment.
 
     `amount` is decimal text in whole tokens, within the limits of the payment settings. The
-    `destination` must be one that the settings allow. Chain and asset are those of the settings
-    unless given.
+    `destination` must be one that the settings allow. By default, chain and asset are
+    those of the settings.
     """
 
     amount: Amount
@@ -70,7 +70,7 @@ class NewPublicPayment:
 
 @attrs.frozen
 class Shop:
-    """An app's environment of one mode, and the terms that it has set."""
+    """An app's environment of one mode, and the terms of its settings."""
 
     environment: Environment
     terms: PaymentTerms
@@ -78,7 +78,7 @@ class Shop:
 
 @validate_operations
 class PublicPayments:
-    """Creates Payments for those who hold no credential."""
+    """Creates Payments for callers without a credential."""
 
     def __init__(self, ports: Ports, payments: Payments, destinations: Destinations) -> None:
         self._storage = ports.storage
@@ -87,9 +87,9 @@ class PublicPayments:
         self._destinations = destinations
 
     def get_shop(self, app_id: Credential, *, mode: str) -> Shop:
-        """What an app id stands for in this mode. Raises NotFound.
+        """The environment of an app id in this mode. Raises NotFound.
 
-        An unknown one is looked for as long as a known one.
+        The look-up of an unknown id takes as long as that of a known one.
         """
         app = self._storage.read(DIRECTORY, lambda snapshot: snapshot.get(App, app_id))
         environment_id = app.environments.get(mode, app_id) if app else app_id
@@ -137,8 +137,8 @@ class PublicPayments:
     def _own_address_error(
         self, partition: str, destination: ToWallet
     ) -> DestinationNotAllowed | None:
-        """Why an address of this service's own cannot be paid. It is told last, and so never of an
-        address that is not allowed anyway: strangers shall not learn which are ours."""
+        """Why an address of this service's own cannot be paid. It is reported last, so never for an
+        address that is not allowed anyway: strangers must not learn which are ours."""
         try:
             self._destinations.reject_own_address(partition, destination.address)
         except DestinationNotAllowed as error:
@@ -148,7 +148,7 @@ class PublicPayments:
 
 @attrs.frozen
 class _CheckoutDisabled(EntitlementRequired):
-    """The environment has the product, and its settings do not enable it: for programs the same."""
+    """The environment has the product, but its settings disable it: the code is the same."""
 
     sentence = "The product {product} is not enabled in the payment settings: set enabled to true."
 
@@ -156,7 +156,7 @@ class _CheckoutDisabled(EntitlementRequired):
 def require_origin_allowed(terms: PaymentTerms, origin: str | None) -> None:
     """Return if browsers on that origin may create Payments.
 
-    Raises EntitlementRequired where nobody may, with the code of a product that is off, and
+    Raises EntitlementRequired if nobody may, with the code of a product that is off, and
     OriginNotAllowed.
     """
     if not terms.enabled:
@@ -168,7 +168,7 @@ def require_origin_allowed(terms: PaymentTerms, origin: str | None) -> None:
 def _resolve_public_payee(
     destinations: Destinations, authority: Authority, new: NewPublicPayment, terms: PaymentTerms
 ) -> Payee:
-    """Who is paid what, if the terms allow it: first what is wrong in itself, all at once."""
+    """The recipient and amount, if the terms allow them; all malformed fields come first."""
     faults = [
         *_find_url_faults("successUrl", new.success_url, authority, terms),
         *_find_url_faults("cancelUrl", new.cancel_url, authority, terms),
@@ -195,7 +195,7 @@ def _resolve_public_payee(
 def _parse_amount_and_destination(
     destinations: Destinations, authority: Authority, new: NewPublicPayment, asset: Asset
 ) -> tuple[int, Destination]:
-    """The amount and the destination, or a ValidationFailed with the faults of both."""
+    """The amount and the destination, or a ValidationFailed with the errors of both."""
     faults: list[FieldError] = []
     amount, destination = 0, None
     try:
@@ -228,7 +228,7 @@ def _choose_allowed_asset(new: NewPublicPayment, terms: PaymentTerms) -> Asset:
 
 
 def _require_amount_in_range(amount: int, asset: Asset, terms: PaymentTerms) -> None:
-    """Raise AmountOutOfRange beyond the settings' bounds, whatever decimals the asset has."""
+    """Raise AmountOutOfRange beyond the settings' limits, which hold for any decimals."""
     scaled = amount * 10**AMOUNT_DECIMALS
     if terms.min_amount is not None:
         minimum = parse_amount(terms.min_amount, AMOUNT_DECIMALS) * 10**asset.decimals

@@ -1,7 +1,7 @@
-"""What a payer must be told of a Payment: its stage, and what is out of the ordinary.
+"""What a payer must know about a Payment: its stage, and anything unusual.
 
 A stage is coarser than a status in some places and finer in others: to a payer, a Payment whose
-release is under way is paid for, and one that came late is another thing than one that was short.
+release is in progress is paid, and a late Payment differs from a short one.
 """
 
 from __future__ import annotations
@@ -57,13 +57,13 @@ _STAGES_BY_LABEL: tuple[tuple[str, Stage], ...] = (
     ("late", "late"),
     ("underpaid", "short"),
 )
-"""Why a partner must decide; labels add up, and the first of these that is there says it."""
+"""Why a partner must decide; labels accumulate, and the first of these that is set decides."""
 
 _TOLD_REFUNDED: tuple[Stage, ...] = ("partially_refunded", "refunded")
 
 
 def find_stage(payment: Payment, *, now: Instant) -> Stage:
-    """The one thing that the payer must know of the Payment now."""
+    """The stage of the Payment, as the payer must see it now."""
     if payment.status == "awaiting_payment":
         if now >= payment.expires_at:
             return "ending"
@@ -77,9 +77,9 @@ def find_stage(payment: Payment, *, now: Instant) -> Stage:
 
 
 def list_notices(payment: Payment, *, is_submitted: bool = False) -> tuple[Notice, ...]:
-    """What else the payer must know, beside the stage.
+    """Further notices for the payer, besides the stage.
 
-    `is_submitted` tells that the payer has named a transfer which no block has yet.
+    `is_submitted` means that the payer has named a transfer that is in no block yet.
     """
     stage = _STAGES_BY_STATUS[payment.status]
     found: dict[Notice, bool] = {
@@ -94,9 +94,9 @@ def list_notices(payment: Payment, *, is_submitted: bool = False) -> tuple[Notic
 
 
 def compute_due(payment: Payment, pending_amount: int, *, now: Instant) -> int:
-    """The atomic amount that a payer should send from any wallet now; 0 where nothing should come.
+    """The atomic amount that a payer should send from any wallet now; 0 if nothing should come.
 
-    What is on its way already is not asked for again, nor what a vault's authorization brings.
+    Amounts already on their way are not asked for again, nor those that a vault has authorized.
     """
     is_payable = (
         payment.status in OPEN

@@ -1,4 +1,4 @@
-"""What a session's status is, and what may become of a dispute (contract §6). Pure."""
+"""The status of a session, and the lifecycle of a dispute (contract §6). Pure."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ DISPUTE = StateMachine(
 
 @attrs.frozen
 class PaymentSession:
-    """A receive Payment seen as a session, with its dispute where there is one."""
+    """A receive Payment seen as a session, with its dispute if there is one."""
 
     payment: Payment
     dispute: Dispute | None = None
@@ -85,9 +85,9 @@ class PaymentSession:
 def flag(
     session: PaymentSession, reason: str, description: str | None, *, nonce: str, now: Instant
 ) -> Step[Dispute]:
-    """A new dispute; `nonce` is of this call alone.
+    """A new dispute; `nonce` is unique to this call.
 
-    Raises InvalidState where the session is not settled or was disputed before.
+    Raises InvalidState if the session is not settled or was disputed before.
     """
     DISPUTE.step(session.dispute.status if session.dispute else None, "flag")
     if session.status != "settled":
@@ -107,9 +107,9 @@ def flag(
 def resolve(
     session: PaymentSession, resolution: Resolution, note: str | None, *, now: Instant
 ) -> Step[Dispute]:
-    """The dispute at its end.
+    """The dispute, resolved.
 
-    Raises InvalidState where there is none, or where it is resolved already.
+    Raises InvalidState if there is no dispute, or if it is already resolved.
     """
     if session.dispute is None:
         raise InvalidState("session", "undisputed", "resolve")

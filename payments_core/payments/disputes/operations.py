@@ -63,7 +63,8 @@ class Disputes:
 
         def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[PaymentSession]:
             session = _lock_session(tx, payment_id)
-            # Of two at once, the second finds the id taken, runs again, and sees the first.
+            # Of two concurrent calls, the second finds the id taken, runs again, and sees the
+            # first.
             nonce = id_sequence.issue("dispute")
             flagged = lifecycle.flag(session, reason, description, nonce=nonce, now=now)
             return flagged.as_decision(PaymentSession(session.payment, flagged.record))
@@ -80,7 +81,7 @@ class Disputes:
         note: DisputeNote | None = None,
         idempotency_key: IdempotencyKey = None,
     ) -> PaymentSession:
-        """End a flagged dispute. `note` has up to 1,024 characters.
+        """Resolve a flagged dispute. `note` has up to 1,024 characters.
 
         The Payment may have been refunded meanwhile. Raises ValidationFailed, NotFound,
         InvalidState.
@@ -96,7 +97,7 @@ class Disputes:
         return self._committer.commit(authority, decide, idempotent=idempotency_key)
 
     def _load_payment_id(self, authority: Authority, session_id: str) -> str:
-        """Whose session this is; that never changes, so it may be read beforehand."""
+        """The account of this session; it never changes, so it may be read beforehand."""
         return self._storage.read(
             authority.partition, lambda snapshot: _load_payment(snapshot, session_id).id
         )
@@ -111,7 +112,7 @@ def _load_payment(snapshot: Snapshot, session_id: str) -> Payment:
 
 
 def _lock_session(tx: Transaction, payment_id: str) -> PaymentSession:
-    """The session as it is until the commit: its Payment held, its dispute locked."""
+    """The session as it is until the commit: its Payment locked shared, its dispute locked."""
     payment = lock_shared(tx, Payment, payment_id)
     if payment is None:
         raise NotFound("session")

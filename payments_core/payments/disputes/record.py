@@ -15,10 +15,10 @@ Resolution = Literal["won", "lost", "withdrawn"]
 
 @attrs.frozen(kw_only=True)
 class Dispute(Record):
-    """The one dispute of a session, under the session's id: there is never a second.
+    """The one dispute of a session, under the session's id, so there is never a second.
 
-    `resolution`, `note` and `resolved_at` are set when it is resolved; the note may be left out.
-    `nonce` tells whose flagging it was, when the answer to a COMMIT was lost.
+    `resolution`, `note` and `resolved_at` are set when it is resolved; the note is optional.
+    `nonce` identifies the call that flagged it, if the answer to a COMMIT was lost.
     """
 
     collection: ClassVar[Collection] = Collection("disputes", columns={"payment_id": str})

@@ -1,4 +1,4 @@
-"""An operation that will bring nothing: its option, its Payment and its mandate learn of it."""
+"""The failure of an operation, carried to its option, its Payment and its mandate."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from payments_core.storage.port import Transaction
 
 
 def reservation_of_operation(operation: FundingOperation, payment: Payment) -> Reservation:
-    """What an operation's authorization has reserved."""
+    """The amounts that an operation's authorization has reserved."""
     return Reservation(
         vault_id=operation.vault_id,
         asset=payment.asset,
@@ -45,8 +45,8 @@ def fail_funding(
 ) -> Decision[None]:
     """The operation failed or expired, its option failed, and the Payment waits again.
 
-    The Payment is committed with what follows for it. `end_reservation` is asked last: a mandate is
-    locked before a balance, here as where both are drawn on.
+    The Payment is committed with its next step. `end_reservation` is called last: a mandate is
+    locked before a balance, here as when both are drawn on.
     """
     ended = lifecycle.apply_trigger(operation, trigger, step.record, now=now, failure=reason)
     failed = options.close(option, "fail", now=now)

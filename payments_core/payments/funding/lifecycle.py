@@ -64,7 +64,7 @@ FUNDING_OPERATION = StateMachine(
             ("authorized", "broadcast"),
             "lose",
             "unknown",
-            why="The chain's answer was lost; no new transaction before it was asked.",
+            why="The chain's answer was lost; the chain must be asked before any new transaction.",
         ),
         Transition(
             "unknown",
@@ -101,7 +101,7 @@ def apply_trigger(
     """The operation after `trigger`, with `changes`. Raises InvalidState."""
     row = FUNDING_OPERATION.step(operation.status, trigger)
     moment = _TIMESTAMP_FIELDS.get(row.target)
-    if moment is not None and getattr(operation, moment) is None:  # a reorg changes none of them
+    if moment is not None and getattr(operation, moment) is None:  # a reorg keeps them
         changes.setdefault(moment, now)
     after = attrs.evolve(
         operation,
@@ -116,7 +116,7 @@ def apply_trigger(
 def close(
     operation: FundingOperation, trigger: str, payment: Payment, *, now: Instant
 ) -> Step[FundingOperation]:
-    """The operation expired or cancelled where that is possible, else as it is."""
+    """The operation expired or cancelled if that is possible, else unchanged."""
     if not FUNDING_OPERATION.allows(operation.status, trigger):
         return Step(operation)
     return apply_trigger(operation, trigger, payment, now=now)

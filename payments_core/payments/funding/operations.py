@@ -1,7 +1,7 @@
 """Authorizing a vault's transfer (interface "Authorize a Vault funding operation").
 
 One transaction consumes the action, reserves the balance and stores the authorization with the
-job that will send it. Whatever crashes afterwards, the authorization is there exactly once.
+job that will send it. After any crash the authorization exists exactly once.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from payments_core.validation.inputs import validate_operations
 SEND_FUNDING = "funding.send"
 
 _MAX_VAULTS = 100
-"""More than an account has, one on each chain."""
+"""More than an account can have: it has one on each chain."""
 
 
 @validate_operations
@@ -81,7 +81,7 @@ class Funding:
                     authority, payment_id, option_id, action_id
                 )
             except PaymentsError:
-                # a retry finds its own action used: it is answered
+                # a retry finds its own action used: it still gets the answer
                 self._committer.replay(authority, idempotency_key)
                 raise
             return self._committer.commit(
@@ -100,7 +100,7 @@ class Funding:
     ) -> tuple[BalanceReading, tuple[Get, ...]]:
         """Check what can be checked cheaply, then ask the chain for the vault's balance.
 
-        Beside that, what `_decide` is going to ask for.
+        Also reads the rows that `_decide` needs.
         """
         now = self._clock.now()
         account_id = authority.account_id
@@ -195,7 +195,7 @@ def authorize_option(
     Raises InvalidState, ActionInvalid, and as `reserve_funds` does.
     """
     step = payments.authorize(payment, operation.id, now=now)
-    if option.required > payment.remaining.amount_atomic:  # part was paid since: refresh it
+    if option.required > payment.remaining.amount_atomic:  # part was paid: refresh it
         raise ActionInvalid()
     consumed = options.consume_action(option, now=now)
     funded = reserve_and_authorize(
@@ -249,12 +249,12 @@ def reserve_and_authorize(
 
 
 def spend_of(payment: Payment, amount: int) -> Spend:
-    """What the policy judges: the Payment's recipient, not the escrow on the way."""
+    """The target that the policy judges: the Payment's recipient, not the escrow on the way."""
     return Spend(payment.asset, amount, payment.destination.address, payment.account_id)
 
 
 def _require_own_option(authority: Authority, payment: Payment, option: Option | None) -> None:
-    """Raise NotFound unless the option is the Payment's and its payer is the caller."""
+    """Raise NotFound unless the option belongs to the Payment and its payer is the caller."""
     if (
         option is None
         or option.payment_id != payment.id

@@ -17,13 +17,13 @@ class FundingOperation(Record):
     """The transfer that an option's authorization allows, exactly once.
 
     `policy_version` is the version of the vault's policy that the authorization passed.
-    `settles_quote` is the quote that the payer settled by a signature, which authorized this.
+    `settles_quote` is the quote whose signed settlement authorized this.
     """
 
     collection: ClassVar[Collection] = Collection(
         "funding_operations",
         columns={
-            "payment_id": str,  # the release before has an index of it
+            "payment_id": str,  # the previous release has an index on it
             "vault_id": str,
             "status": str,
             "authorized_at": int,
@@ -59,5 +59,5 @@ class FundingOperation(Record):
 
     @property
     def settlement(self) -> int:
-        """1 where a payer's signature settled a quote by it, else 0: a column holds no truth."""
+        """1 if a payer's signature settled a quote by it, else 0: columns hold no booleans."""
         return int(self.settles_quote is not None)

@@ -1,6 +1,6 @@
-"""The transfer of an authorization, as its operation owns it: sent once, and never others' bytes.
+"""The transfer of an authorization, owned by its operation: sent once, with these bytes only.
 
-`chains.outbox.jobs` sends it; `receipts.watching` finds out what became of it, since it arrives in
+`chains.outbox.jobs` sends it; `receipts.watching` finds its result, since it arrives in
 our own escrow as a receipt.
 """
 
@@ -87,9 +87,9 @@ class FundingOwner:
         *,
         now: Instant,
     ) -> Decision[None] | None:
-        """`unknown` when the answer is lost, `authorized` again when the chain denies it.
+        """`unknown` when the answer is lost, `authorized` again when the chain does not know it.
 
-        While the chain is silent the operation waits no longer than its authorization lives.
+        While the chain does not answer, the operation waits until its authorization expires.
         """
         if doubt == "silent":
             return _expire_operation(tx, id_sequence, partition, record, now=now)
@@ -109,7 +109,7 @@ def _expire_operation(
     *,
     now: Instant,
 ) -> Decision[None] | None:
-    """The operation expired and its transfer withdrawn; None before its time, or if too late."""
+    """The operation expired and its transfer withdrawn; None before that time, or if too late."""
     if known.expires_at is None or now < known.expires_at:
         return None
     payment = lock_payment(tx, known.payment_id)

@@ -26,7 +26,7 @@ def post(
 ) -> tuple[JournalBalances, JournalEntry]:
     """The books after a movement, and its entry. Raises Unbalanced.
 
-    `amounts` are by account, positive for what an account gains.
+    `amounts` are by account, positive if an account gains.
     """
     after = attrs.evolve(
         books, **{name: getattr(books, name) + amount for name, amount in amounts.items()}

@@ -1,10 +1,10 @@
 """Journal entries and balances as they are stored.
 
-Seven accounts hold a Payment's money. `payer` is the world outside, so its balance is what came
-in, with the sign turned: it is at or below zero. What is in `escrow` may still be released, what is
-in `excess` can only go back, `recipient` has what was released and not refunded, `fees` what was
-kept. A payout uses two more: what lies at the off-ramp address for no payout under way is in
-`offramp`, and while a bank has the payout it is in `bank`.
+Seven accounts hold a Payment's money. `payer` is the outside world, so its balance is the amount
+received, negated: it is at most zero. Funds in `escrow` may still be released, funds
+in `excess` can only go back, `recipient` has what was released and not refunded, `fees` the
+fees. A payout uses two more: funds at the off-ramp address without an active payout are in
+`offramp`, and while a bank has the payout they are in `bank`.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ JOURNAL_ACCOUNTS: tuple[JournalAccount, ...] = get_args(JournalAccount)
 
 
 class UnbalancedPostings(AssertionError):
-    """Postings that do not add up to zero: a fault of ours, and nothing is committed."""
+    """Postings that do not add up to zero: a bug, and nothing is committed."""
 
 
 @attrs.frozen(kw_only=True)
 class JournalBalances:
-    """What each account of a Payment holds. The sum is zero, always."""
+    """The balance of each account of a Payment. The sum is always zero."""
 
     payer: Atomic = attrs.field(default=ZERO, converter=atomic)
     escrow: Atomic = attrs.field(default=ZERO, converter=atomic)
@@ -58,7 +58,7 @@ class JournalBalances:
 
     @property
     def held_amount(self) -> int:
-        """What lies at the escrow or off-ramp address and is nobody's yet."""
+        """The funds at the escrow or off-ramp address that belong to nobody yet."""
         return self.escrow + self.excess + self.offramp
 
 

@@ -1,4 +1,4 @@
-"""The states of a mandate, and what is drawn on it in each period. Pure."""
+"""The states of a mandate, and the amounts drawn on it in each period. Pure."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ MANDATE = StateMachine(
     (
         Transition(None, "create", "active", why="The account's approval was recorded."),
         Transition(
-            "active", "collect", "active", why="A Payment draws on the present period's amount."
+            "active", "collect", "active", why="A Payment draws on the current period's amount."
         ),
         Transition("active", "expire", "expired", why="Its time is over; nothing is stored."),
         *transitions_from(
-            ("active", "expired"), "revoke", "revoked", why="The approval was taken back."
+            ("active", "expired"), "revoke", "revoked", why="The approval was revoked."
         ),
     ),
     terminal=("revoked",),
@@ -38,14 +38,14 @@ def status_of(mandate: Mandate, now: Instant) -> str:
 
 
 def remaining(mandate: Mandate, now: Instant) -> int:
-    """What may still be drawn in the present period; nothing once it is revoked or expired."""
+    """What may still be drawn in the current period; nothing once it is revoked or expired."""
     if not MANDATE.allows(status_of(mandate, now), "collect"):
         return 0
     return max(0, mandate.amount_per_period - _charged_amount(mandate, now))
 
 
 def charge(mandate: Mandate, amount: int, *, now: Instant) -> Step[Mandate]:
-    """The mandate with `amount` drawn in the present period.
+    """The mandate with `amount` drawn in the current period.
 
     Raises InvalidState if it is revoked or expired, and PolicyDenied beyond what remains.
     """
@@ -62,9 +62,9 @@ def charge(mandate: Mandate, amount: int, *, now: Instant) -> Step[Mandate]:
 
 
 def void_charge(mandate: Mandate, amount: int, *, charged_at: Instant) -> Step[Mandate]:
-    """The mandate after a collection that came to nothing.
+    """The mandate after a failed collection.
 
-    A draw of an earlier period is over, and of the present one nothing is taken off for it.
+    A draw of an earlier period is over, and nothing is taken off the current period for it.
     """
     if period_start(mandate.period, charged_at) != mandate.period_start:
         return Step(mandate)
@@ -72,7 +72,7 @@ def void_charge(mandate: Mandate, amount: int, *, charged_at: Instant) -> Step[M
 
 
 def revoke(mandate: Mandate, *, now: Instant) -> Step[Mandate]:
-    """The mandate, revoked. Raises InvalidState where it is already."""
+    """The mandate, revoked. Raises InvalidState if it was already revoked."""
     MANDATE.step(status_of(mandate, now), "revoke")
     return Step(attrs.evolve(mandate, status="revoked", revoked_at=now, updated_at=now))
 
@@ -88,16 +88,16 @@ def period_start(period: Period, instant: Instant) -> Instant:
 
 
 def _charged_amount(mandate: Mandate, now: Instant) -> int:
-    """What counts now.
+    """The period and the amount that count now.
 
-    Where the clock has stepped back, the newer period's count goes on; one that lies further ahead
-    was drawn under a clock that was wrong, and holds nobody up.
+    If the clock has stepped back, the newer period's count continues; a period further ahead
+    was drawn under a wrong clock, and is ignored.
     """
     return mandate.drawn if mandate.period_start == _charge_period(mandate, now) else 0
 
 
 def _charge_period(mandate: Mandate, now: Instant) -> Instant:
-    """The period that a draw counts towards, by its beginning."""
+    """The period that a draw counts towards, by its start."""
     tomorrows = period_start(mandate.period, now + DAY)
     if mandate.period_start == tomorrows:
         return tomorrows

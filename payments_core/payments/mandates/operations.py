@@ -1,4 +1,4 @@
-"""Mandates: create, list, revoke (contract §5). What is drawn on them is the Payments' matter."""
+"""Mandates: create, list, revoke (contract §5). Payments draw on them."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ MAX_INSTANT = 253_402_300_799_999
 
 @attrs.frozen(kw_only=True)
 class NewMandate:
-    """What a mandate is made from.
+    """The input of a mandate.
 
-    `amount_per_period` is decimal text in whole tokens: so much may be collected in each `period`.
-    `vault_id` names a vault of the account, whose chain is the mandate's. Without `expires_at`
-    the mandate ends when it is revoked.
+    `amount_per_period` is decimal text in whole tokens: the maximum that may be collected in each
+    `period`. `vault_id` names a vault of the account, whose chain is the mandate's. Without
+    `expires_at` the mandate ends when it is revoked.
     """
 
     vault_id: Id
@@ -55,7 +55,7 @@ class NewMandate:
 
 @attrs.frozen
 class MandateDetails:
-    """A mandate, with what the clock says of it."""
+    """A mandate, with its status at the present time."""
 
     mandate: Mandate
     status: str
@@ -142,7 +142,7 @@ class Mandates:
         *,
         idempotency_key: IdempotencyKey = None,
     ) -> MandateDetails:
-        """End a mandate; what was drawn goes on. Revoking twice is no error. Raises NotFound."""
+        """End a mandate; Payments already drawn continue. May be repeated. Raises NotFound."""
         now = self._clock.now()
 
         def decide(tx: Transaction, draw: IdSequence) -> Decision[MandateDetails]:

@@ -19,8 +19,8 @@ Period = Literal["day", "week", "month"]
 class Mandate(Record):
     """A standing approval to collect from a vault, up to an amount in each period.
 
-    `drawn` is what was drawn in the period that began at `period_start`; -1 is before the first.
-    That a mandate has expired is never stored: the clock tells.
+    `drawn` is the amount drawn in the period that began at `period_start`; -1 is before the first
+    draw. The status `expired` is never stored: it follows from the clock.
     """
 
     collection: ClassVar[Collection] = Collection(
@@ -47,5 +47,5 @@ class Mandate(Record):
 
     @property
     def asset(self) -> Asset:
-        """What is collected."""
+        """The asset that is collected."""
         return asset_of(self.chain_id, self.asset_symbol)

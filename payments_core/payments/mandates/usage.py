@@ -1,4 +1,4 @@
-"""Drawing on a mandate within a decision, and giving back what came to nothing."""
+"""Drawing on a mandate within a decision, and giving back the amount of a failed collect."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def charge_mandate(
 
 
 def void_mandate_charge(tx: Transaction, payment: Payment, amount: int) -> Decision[None]:
-    """Take an amount off the mandate of a collect whose transfer came to nothing."""
+    """Take an amount off the mandate of a collect whose transfer failed."""
     source = payment.source
     if source is None or source.mandate_id is None:
         return Decision(None)

@@ -1,4 +1,4 @@
-"""Making a Vault option with its funding operation. Pure but for the ids that it draws."""
+"""Making a Vault option with its funding operation. Pure except for the ids that it draws."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from payments_core.payments.record import Payment
 def new_vault_option(
     payment: Payment, vault: Vault, id_sequence: IdSequence, now: Instant
 ) -> tuple[Option, FundingOperation]:
-    """An offer to pay what remains of the Payment from the vault."""
+    """An offer to pay the remaining amount of the Payment from the vault."""
     option_id, operation_id = id_sequence.issue("pay_option"), id_sequence.issue("pay_funding")
     option = Option(
         id=option_id,

@@ -1,6 +1,6 @@
-"""A direct option: its offer, and the pure steps of its life (contract §6 "Option").
+"""A direct option: its offer, and the pure steps of its lifecycle (contract §6 "Option").
 
-Only receipts move it. What a payer submits says where to look.
+Only receipts move it. A payer's submission only says where to look.
 """
 
 from __future__ import annotations
@@ -21,27 +21,28 @@ from payments_core.payments.receipts.record import TrackedTransaction, tracked_t
 from payments_core.payments.record import Payment
 
 MAX_SUBMISSIONS = 5
-"""So many transactions one option names; a scan finds the others, and these too."""
+"""The maximum number of transactions that one option names; a scan finds all anyway."""
 
 SUBMISSION_LOCK_MS = 2 * MINUTE
-"""So long a submission locks its option while no node knows the transaction: it may be on its way
-to the nodes, and a second payment beside it would be too much. An invented one locks no longer."""
+"""How long a submission locks its option while no node knows the transaction: it may be on its way
+to the nodes, and a second payment would be excess. An invented transaction locks no longer."""
 
 MIN_LOCKING_PARTS = 10
-"""Transfers on their way lock an option if they bring one of so many equal parts of the Payment's
-amount, or all that is missing. Whoever has the Payment's secret may send dust and name it, and one
-lock after the other would keep all others out; this way ten locks pay the Payment. Less than such a
-part may be paid twice because it locks nothing: that is excess, and is given back."""
+"""Pending transfers lock an option if they bring one of this many equal parts of the Payment's
+amount, or all that is missing. A holder of the Payment's secret may send dust and name it, and one
+lock after the other would block all other payers; thus ten locks pay the Payment. Less than such a
+part locks nothing and may be paid twice: that is excess, and is returned."""
 
 SUBMISSION_LOCK_EVERY_MS = 10 * MINUTE
-"""So often at most such a lock begins for one Payment, whatever option it is of: with the Payment's
-secret anybody may invent transactions, and one lock after the other would keep all others out."""
+"""How often at most such a lock begins for one Payment, across its options: with the Payment's
+secret anybody may invent transactions, and one lock after the other would block all other
+payers."""
 
 
 def new_direct_option(
     payment: Payment, payer_address: str | None, id_sequence: IdSequence, now: Instant
 ) -> DirectOption:
-    """An offer to pay what remains of the Payment from any wallet; not selected yet."""
+    """An offer to pay the remaining amount of the Payment from any wallet; not selected yet."""
     return DirectOption(
         id=id_sequence.issue("pay_option"),
         payment_id=payment.id,
@@ -57,7 +58,7 @@ def new_direct_option(
 
 
 def require_open(option: DirectOption, action: str) -> None:
-    """Raise OptionSuperseded, OptionExpired or InvalidState where nothing can be done with it."""
+    """Raise OptionSuperseded, OptionExpired or InvalidState if the option can no longer be used."""
     if option.selection_status == "superseded":
         raise OptionSuperseded(option.id)
     if option.status == "expired":
@@ -67,7 +68,7 @@ def require_open(option: DirectOption, action: str) -> None:
 
 
 def offers_same(option: DirectOption, payment: Payment, payer_address: str | None) -> bool:
-    """Whether the option is open and as a new one would be: nothing came by it, none was named."""
+    """Whether the option is open and like new: it has no receipt and no submission."""
     return (
         option.status == "pending"
         and option.selection_status != "superseded"
@@ -78,20 +79,20 @@ def offers_same(option: DirectOption, payment: Payment, payer_address: str | Non
 
 
 def select(option: DirectOption, *, now: Instant) -> Step[DirectOption]:
-    """The option that the payer means to pay by. Raises as `require_open`."""
+    """The option, selected by the payer. Raises as `require_open`."""
     require_open(option, "select")
     row = SELECTION.step(option.selection_status, "select")
     return Step(attrs.evolve(option, selection_status=row.target, updated_at=now))
 
 
 def supersede(option: DirectOption, *, now: Instant) -> Step[DirectOption]:
-    """Another option was selected; a receipt that comes by this one still matches it."""
+    """Another option was selected; a receipt by this option still matches it."""
     row = SELECTION.step(option.selection_status, "supersede")
     return Step(attrs.evolve(option, selection_status=row.target, updated_at=now))
 
 
 def refresh(option: DirectOption, payment: Payment, *, now: Instant) -> Step[DirectOption]:
-    """The option for what remains of the Payment by now. Raises as `require_open`."""
+    """The option for the amount that now remains of the Payment. Raises as `require_open`."""
     require_open(option, "refresh")
     if option.status != "pending":
         raise InvalidState("payment option", option.status, "refresh")
@@ -100,7 +101,7 @@ def refresh(option: DirectOption, payment: Payment, *, now: Instant) -> Step[Dir
 
 
 def close(option: DirectOption, trigger: str, *, now: Instant) -> Step[DirectOption]:
-    """The option expired or cancelled where that is possible, else as it is."""
+    """The option expired or cancelled if that is possible, else unchanged."""
     if not OPTION.allows(option.status, trigger):
         return Step(option)
     row = OPTION.step(option.status, trigger)
@@ -110,9 +111,9 @@ def close(option: DirectOption, trigger: str, *, now: Instant) -> Step[DirectOpt
 def submit(
     option: DirectOption, chain_id: int, transaction_hash: str, *, now: Instant
 ) -> Step[DirectOption]:
-    """The option with a transaction that is said to pay; naming it twice changes nothing.
+    """The option with a submitted transaction; naming it twice changes nothing.
 
-    Raises Conflicting where it names as many as it may.
+    Raises Conflicting if it has its maximum number of submissions.
     """
     if has_submitted(option, chain_id, transaction_hash):
         return Step(option)
@@ -133,23 +134,23 @@ def has_submitted(option: DirectOption, chain_id: int, transaction_hash: str) ->
 
 
 def least_locking_amount(payment: Payment) -> int:
-    """The least that transfers on their way must bring together, to lock the option that they pay.
+    """The minimum that pending transfers must bring together to lock the option that they pay.
 
-    The share is of the whole amount: one of what remains would let dust lock the last cent.
+    The share is of the whole amount: a share of the remainder would let dust lock the last cent.
     """
     missing = payment.required - payment.counted
     return min(missing, -(-payment.amount // MIN_LOCKING_PARTS))
 
 
 def list_submissions(option: DirectOption) -> tuple[str, ...]:
-    """The evidence ids of what the payer named."""
+    """The evidence ids of the payer's submissions."""
     return tuple(_tracked_id(option, item) for item in option.submissions)
 
 
 def list_sighted_submissions(option: DirectOption, payment: Payment) -> tuple[str, ...]:
-    """The evidence ids of what the payer named and nodes know to be on its way.
+    """The evidence ids of the payer's submissions that nodes know to be pending.
 
-    What strangers send is none of the payer's doing, or dust would hold every choice up.
+    Strangers' transfers do not count, or dust would block every choice.
     """
     return tuple(id for id in list_submissions(option) if id in payment.sighted)
 
@@ -168,10 +169,11 @@ def list_locking_submissions(
 ) -> frozenset[str]:
     """The evidence ids of submissions that lock a Payment although no node knows them yet.
 
-    `options` are all direct ones of the Payment, `tracked` what there is of `list_submissions`.
-    A submission begins a lock unless another began less than SUBMISSION_LOCK_EVERY_MS before, and
-    the lock ends after SUBMISSION_LOCK_MS. What paid the Payment begins none; dust does, or whoever
-    sends it after its lock would begin the next one at once.
+    `options` are all direct options of the Payment, `tracked` the stored evidence of
+    `list_submissions`. A submission begins a lock unless another began less than
+    SUBMISSION_LOCK_EVERY_MS before, and the lock ends after SUBMISSION_LOCK_MS. A transfer that
+    paid the Payment begins no lock; dust does, or a sender of dust after a lock would begin the
+    next one at once.
     """
     least = least_locking_amount(payment)
     unpaid = sorted(
@@ -194,7 +196,7 @@ def list_locking_submissions(
 
 
 def _is_awaited(tracked: TrackedTransaction) -> bool:
-    """Whether no node has shown what the transaction brings, and one may yet."""
+    """Whether no node has shown the transaction's transfers, and one still may."""
     return tracked.watched and not tracked.receipt_ids
 
 
@@ -210,11 +212,11 @@ def apply_observation(
     gained: int,
     now: Instant,
 ) -> Step[DirectOption]:
-    """The option after a look at one of its transactions, which changed the Payment so.
+    """The option after an observation of one of its transactions, and the changed Payment.
 
-    `gained` is what the look proved of the transaction, or took back with a minus. An option that
-    is over keeps its state: what comes late is still written down. It has succeeded with all that
-    it asked for, or with what covers the Payment.
+    `gained` is the amount that the observation proved, negative if it was taken back. An ended
+    option keeps its state: late receipts are still recorded. It succeeds with all that it required,
+    or with an amount that covers the Payment.
     """
     known = tuple(id for id in (*option.sighted, tracked_id) if id in after.sighted)
     sighted = tuple(dict.fromkeys(known))

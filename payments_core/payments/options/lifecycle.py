@@ -75,7 +75,7 @@ def apply_trigger(option: Option, trigger: str, *, now: Instant, **changes: Any)
 
 
 def supersede(option: Option, *, now: Instant) -> Step[Option]:
-    """Another option was selected: this one's action is void, a late receipt still matches."""
+    """Another option was selected: this option's action is void, a late receipt still matches."""
     row = SELECTION.step(option.selection_status, "supersede")
     after = attrs.evolve(
         option,
@@ -88,9 +88,9 @@ def supersede(option: Option, *, now: Instant) -> Step[Option]:
 
 
 def refresh(option: Option, action_id: str, required: int, *, now: Instant) -> Step[Option]:
-    """The option with a new one-time action, for what is required of the Payment by now.
+    """The option with a new one-time action, for the amount that the Payment now requires.
 
-    The old action is void from then on. Raises OptionSuperseded, OptionExpired, InvalidState.
+    The old action becomes void. Raises OptionSuperseded, OptionExpired, InvalidState.
     """
     _require_open(option)
     if option.status != "pending":

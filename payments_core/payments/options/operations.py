@@ -53,11 +53,11 @@ from payments_core.validation.fields import AssetSymbol, ChainId
 from payments_core.validation.inputs import validate_operations
 
 MAX_OPTIONS = 10
-"""So many options of a Payment may one payer create, ended and superseded ones included. Whoever
-pays without an account counts as one payer: nothing tells them apart."""
+"""The maximum number of options that one payer may create for a Payment, ended and superseded ones
+included. All payers without an account count as one: nothing distinguishes them."""
 
 MAX_OPTIONS_OF_ALL = 100
-"""So many options may all payers of a Payment create: its record lists them and must stay small."""
+"""The maximum number of options of a Payment: its record lists them and must stay small."""
 
 
 @validate_operations
@@ -79,7 +79,8 @@ class VaultOptions:
         asset_symbol: AssetSymbol | None = None,
         idempotency_key: IdempotencyKey = None,
     ) -> OptionDetails:
-        """A Vault option of the token's account, selected at once; the one before is superseded.
+        """A Vault option of the token's account, selected at once; the previous selection is
+        superseded.
 
         Raises NotFound, PaymentExpired, InvalidState, OptionLocked, PaymentOptionLimitReached,
         CapabilityNotActive, UnsupportedChain, UnsupportedAsset, AccountSuspended.
@@ -118,7 +119,7 @@ class VaultOptions:
     def list(self, authority: Authority, payment_id: str) -> tuple[OptionDetails, ...]:
         """The payer's options of a Payment, oldest first. Raises NotFound.
 
-        One that cannot be read, or whose receipts cannot, is passed over with an alarm.
+        An option that cannot be read, or whose receipts cannot, is skipped with an alarm.
         """
 
         def load(snapshot: Snapshot) -> tuple[OptionDetails, ...]:
@@ -195,9 +196,9 @@ class VaultOptions:
 
 @attrs.frozen
 class VaultOffer:
-    """A new Vault option that is selected, the Payment that it changes, and what gives way to it.
+    """A new Vault option that is selected, the changed Payment, and the superseded records.
 
-    Nothing of it is stored; `superseded` alone is a decision.
+    Nothing of it is stored yet; only `superseded` is a decision.
     """
 
     payment: Payment
@@ -217,7 +218,7 @@ def offer_vault(
     asset_symbol: str | None = None,
     now: Instant,
 ) -> VaultOffer:
-    """Offer an account's vault for a Payment that is locked. `vaults` are its own, by chain.
+    """Offer an account's vault for a Payment that is locked. `vaults` are the account's, by chain.
 
     Raises as `VaultOptions.create` does.
     """
@@ -233,7 +234,7 @@ def offer_vault(
     require_vault_option_capacity(tx, payment, account_id)
     lock_active_account(tx, account_id)
     vault = vaults.get(asset.chain_id)
-    if vault is None:  # the account is older than the deployment's service of that chain
+    if vault is None:  # the account is older than the deployment's support of that chain
         raise UnsupportedChain(asset.chain_id, "has no vault of this account")
     option, operation = new_vault_option(payment, vault, id_sequence, now)
     superseded = supersede_selected(tx, payment, now)
@@ -254,7 +255,7 @@ def _load_payment(snapshot: Snapshot, payment_id: str) -> Payment:
 
 
 def _own_selected_option_id(tx: Transaction, payment: Payment, account_id: str) -> str | None:
-    """The id of the selected option where it is the payer's own: others' are not told."""
+    """The id of the selected option if it is the payer's own: others' ids are not shown."""
     selected = payment.selected_option_id
     if selected is None or selected not in payment.option_ids:
         return None
@@ -263,7 +264,7 @@ def _own_selected_option_id(tx: Transaction, payment: Payment, account_id: str) 
 
 
 def lock_active_account(tx: Transaction, account_id: str) -> Account:
-    """The payer's account, held. Raises AccountSuspended."""
+    """The payer's account, locked shared. Raises AccountSuspended."""
     return require_active(lock_shared(tx, Account, account_id))
 
 
@@ -277,10 +278,10 @@ def require_active(account: Account | None) -> Account:
 
 
 def require_vault_option_capacity(tx: Transaction, payment: Payment, account_id: str) -> None:
-    """Raise PaymentOptionLimitReached where the account has as many options as it may.
+    """Raise PaymentOptionLimitReached if the account has its maximum number of options.
 
-    A direct option that was selected has superseded one Vault option at most, so the account may
-    create one more for each: no stranger uses up what an account may create.
+    A direct option that was selected has superseded at most one Vault option, so the account may
+    create one more for each: no stranger uses up an account's limit.
     """
     require_room_for_option(payment)
     limit = MAX_OPTIONS + len(payment.direct_option_ids)
@@ -292,21 +293,21 @@ def require_vault_option_capacity(tx: Transaction, payment: Payment, account_id:
 
 
 def require_direct_option_capacity(payment: Payment) -> None:
-    """Raise PaymentOptionLimitReached where payers without an account have as many options as they
-    may. The Vault options of accounts do not count."""
+    """Raise PaymentOptionLimitReached if payers without an account have their maximum number
+    of options. The Vault options of accounts do not count."""
     require_room_for_option(payment)
     if len(payment.direct_option_ids) >= MAX_OPTIONS:
         raise PaymentOptionLimitReached(MAX_OPTIONS)
 
 
 def require_room_for_option(payment: Payment) -> None:
-    """Raise PaymentOptionLimitReached where the Payment lists as many options as it may."""
+    """Raise PaymentOptionLimitReached if the Payment has its maximum number of options."""
     if len(payment.option_ids) + len(payment.direct_option_ids) >= MAX_OPTIONS_OF_ALL:
         raise PaymentOptionLimitReached(MAX_OPTIONS_OF_ALL)
 
 
 def require_same_asset(payment: Payment, chain_id: int | None, asset_symbol: str | None) -> Asset:
-    """The Payment's asset: it is paid in no other. Raises UnsupportedChain, UnsupportedAsset."""
+    """The Payment's asset: no other can pay it. Raises UnsupportedChain, UnsupportedAsset."""
     if chain_id not in (None, payment.chain_id):
         reason = f"is not the Payment's chain, which is {payment.chain_id}"
         raise UnsupportedChain(chain_id or 0, reason)

@@ -20,7 +20,7 @@ class Option(Record):
 
     collection: ClassVar[Collection] = Collection(
         "payment_options",
-        columns={"payment_id": str, "created_at": int},  # the release before has an index of them
+        columns={"payment_id": str, "created_at": int},  # the previous release has an index on them
     )
 
     payment_id: str
@@ -45,7 +45,7 @@ class Option(Record):
 
 @attrs.frozen(kw_only=True)
 class Submission:
-    """A payer's word that a transaction pays: where to look, and nothing more."""
+    """A payer's claim that a transaction pays: only a hint where to look."""
 
     chain_id: int
     transaction_hash: str
@@ -56,14 +56,14 @@ class Submission:
 class DirectOption(Record):
     """A payer's intent to pay from any wallet, straight into the Payment's escrow.
 
-    `required` is what remained of the Payment when it was made or refreshed, `paid` the sum of the
-    verified receipts that came by it. `sighted` holds the evidence of its transfers that are not
-    final. Without a `selection_status` it was never selected.
+    `required` is the remaining amount of the Payment when the option was made or refreshed, `paid`
+    the sum of the verified receipts by this option. `sighted` holds the evidence of its transfers
+    that are not final. Without a `selection_status` it was never selected.
     """
 
     collection: ClassVar[Collection] = Collection(
         "direct_options",
-        columns={"payment_id": str, "created_at": int},  # the release before has an index of them
+        columns={"payment_id": str, "created_at": int},  # the previous release has an index on them
     )
 
     payment_id: str

@@ -1,4 +1,4 @@
-"""Which option a Payment is to be paid by: one at a time, whatever its kind."""
+"""The option by which a Payment is to be paid: one at a time, of any kind."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from payments_core.storage.port import Snapshot, Transaction
 
 
 def require_no_pending_submission(tx: Transaction, payment: Payment, *, now: Instant) -> None:
-    """Raise OptionLocked while a transfer that was submitted to the selected option may come."""
+    """Raise OptionLocked while a submitted transfer of the selected option may arrive."""
     selected = payment.selected_option_id
     if selected is None or selected not in payment.direct_option_ids:
         return
@@ -37,9 +37,9 @@ def require_no_pending_submission(tx: Transaction, payment: Payment, *, now: Ins
 
 
 def has_locking_submission(snapshot: Snapshot, payment: Payment, *, now: Instant) -> bool:
-    """Whether the payer has just named a transfer that no block has yet, by whatever option.
+    """Whether the payer has just submitted a transfer that is in no block yet, to any option.
 
-    A second payment beside it would be too much; an invented one keeps nobody from paying for long.
+    A second payment would be excess; an invented transfer prevents payment only briefly.
     """
     options = bulk.get_many(snapshot, DirectOption, payment.direct_option_ids).values()
     if not any(direct.has_new_submission(option, now=now) for option in options):
@@ -50,7 +50,7 @@ def has_locking_submission(snapshot: Snapshot, payment: Payment, *, now: Instant
 
 
 def supersede_selected(tx: Transaction, payment: Payment, now: Instant) -> Decision[None]:
-    """The option selected until now gives way; its unused operation is cancelled."""
+    """The previously selected option is superseded; its unused operation is cancelled."""
     selected = payment.selected_option_id
     if selected is None:
         return Decision(None)

@@ -1,1 +1,1 @@
-"""Payouts: what a send pays to a US bank account (contract §7)."""
+"""Payouts: sends to a US bank account (contract §7)."""

@@ -1,4 +1,4 @@
-"""What a payout needs before it may begin: a product, a capability, a bank account, an amount."""
+"""The checks before a payout: product, capability, bank account, amount."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ from payments_core.storage.port import Snapshot, Transaction
 from payments_core.tenants.authorization import Authority, require_product
 
 DOLLAR_SYMBOL = "USDC"
-"""The asset that is paid out: one for one, in whole cents."""
+"""The asset that is paid out, one for one, in whole cents."""
 
 
 @attrs.frozen
 class PayoutTerms:
-    """What was checked of a payout outside the transaction that creates it.
+    """The checked terms of a payout, from outside the transaction that creates it.
 
-    `authority` needs the product for payouts also at the commit. `activation_id` is of the
-    account's capability, whose status is decided on inside.
+    `authority` needs the product for payouts also at the commit. `activation_id` is that of the
+    account's capability, whose status is checked inside.
     """
 
     authority: Authority
@@ -67,7 +67,7 @@ class PayoutCreation:
         asset: Asset,
         amount: int,
     ) -> PayoutTerms:
-        """The terms of a payout from an account to a bank account of its own.
+        """The terms of a payout from an account to its own bank account.
 
         Raises EntitlementRequired, NotFound, CapabilityNotActive, UnsupportedAsset,
         AmountOutOfRange.
@@ -102,7 +102,7 @@ def to_cents(asset: Asset, amount: int, rail: Rail) -> int:
 
 
 def lock_recipient(tx: Transaction, terms: PayoutTerms) -> BankAccount:
-    """The bank account that is paid, held with the capability to pay it.
+    """The bank account that is paid, locked shared with the capability to pay it.
 
     Raises CapabilityNotActive, DestinationNotAllowed.
     """
@@ -117,7 +117,7 @@ def lock_recipient(tx: Transaction, terms: PayoutTerms) -> BankAccount:
 def resolve_bank_account(
     partition: str, wanted: ToBankAccount, bank_account: BankAccount, chain: Chain
 ) -> Destination:
-    """What is stored of the destination."""
+    """The destination as it is stored."""
     return Destination(
         type="bank_account",
         address=chain.derive(AddressSpec(partition, "escrow", OFFRAMP_OWNER)),
@@ -130,7 +130,7 @@ def resolve_bank_account(
 
 
 def require_text_of_rail(wanted: ToBankAccount) -> None:
-    """Raise ValidationFailed where the statement text is for the other rail."""
+    """Raise ValidationFailed if the statement text is for the other rail."""
     faults = find_text_faults(wanted.rail, wanted.ach_reference, wanted.wire_message)
     if faults:
         raise ValidationFailed(
@@ -141,7 +141,7 @@ def require_text_of_rail(wanted: ToBankAccount) -> None:
 def find_text_faults(
     rail: str, ach_reference: str | None, wire_message: str | None
 ) -> list[FieldError]:
-    """The texts that are given and are for the other rail."""
+    """The given texts that are for the other rail."""
     texts = (("achReference", ach_reference, "ach"), ("wireMessage", wire_message, "wire"))
     return [
         FieldError(name, f"is for the rail {of} only")

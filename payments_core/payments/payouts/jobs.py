@@ -1,9 +1,9 @@
-"""The job of a payout: submit it once, then look until the bank can change nothing any more.
+"""The job of a payout: submit it once, then check until the bank can change nothing any more.
 
 One job goes with a payout from the moment its funds are at the off-ramp address. It asks the bank
-for the payout first and submits it only where the bank has none, always under the key that was
+for the payout first and submits it only if the bank has none, always under the key that was
 stored when the Payment was created. So a crash between any two calls, a lost answer and a second
-worker all lead to the same payout. While the bank is silent the job waits and asks again; only the
+worker all lead to the same payout. While the bank does not answer, the job asks again; only the
 bank's own refusal, or its return, ends a payout.
 """
 
@@ -62,7 +62,7 @@ class PayoutJobs:
         self._banks = banks
 
     def follow(self, claimed: ClaimedJob) -> None:
-        """The job of one payout. It ends with the payout, or where no return can be expected."""
+        """The job of one payout. It ends with the payout, or when no return can be expected."""
         authority, key = WorkerAuthority.of(claimed), claimed.job.arguments["key"]
         payment = self._find(authority.partition, claimed.job.subject)
         if payment is None or not _is_open(payment, key):
@@ -86,7 +86,7 @@ class PayoutJobs:
         self._committer.commit(authority, decide, claimed=claimed)
 
     def look(self, claimed: ClaimedJob) -> None:
-        """The job that a notice leads to: look once; a silent bank is asked again."""
+        """The job for a notice: check once; ask again if the bank does not answer."""
         key = claimed.job.subject
         try:
             self.look_at_payout(WorkerAuthority.of(claimed).mode, key)
@@ -96,16 +96,16 @@ class PayoutJobs:
         self._committer.finish(claimed)
 
     def look_at_payout(self, mode: str, key: str) -> bool:
-        """Look at a payout now, as a notice of the bank suggests; False where nothing is to be
-        looked at: for a payout that has ended, and for one that no Payment has.
+        """Check a payout now, as a notice of the bank suggests; False if there is nothing to
+        check: for an ended payout, and for one that no Payment has.
 
-        Nothing is submitted here, and the payout's job goes on. It may be called at any time, any
+        Nothing is submitted here, and the payout's job continues. It may be called at any time, any
         number of times, also weeks after the job has ended. Raises BankUnavailable, KeyReused.
         """
         found = parse_payout_key(key)
         payment = self._find_owner(mode, *found, key) if found else None
         if not found or payment is None:
-            # a restored storage may have lost it, and the bank pays all the same
+            # a restored storage may have lost it, but the bank still pays
             _log.critical("ALARM: the bank has the payout %s, which no Payment has", key)
             return False
         if not _is_open(payment, key):
@@ -134,7 +134,7 @@ class PayoutJobs:
 
     def _find_owner(self, mode: str, partition: str, payment_id: str, key: str) -> Payment | None:
         """The Payment that has, or had, a payout under the key. Only a locked row, which is never
-        stale, says that there is none."""
+        stale, shows that there is none."""
         seen = self._find(partition, payment_id)
         if seen is not None and lifecycle.is_payout_of(partition, seen, key):
             return seen
@@ -147,7 +147,7 @@ class PayoutJobs:
         return locked if known else None
 
     def _ask(self, mode: str, partition: str, payment: Payment) -> BankPayout | _Refusal:
-        """What the bank has, after it was given the payout if it had none.
+        """The bank's payout, after submitting it if the bank had none.
 
         Raises BankUnavailable, KeyReused.
         """
@@ -172,7 +172,7 @@ class PayoutJobs:
         return None if seen is None else _checked(payout, seen)
 
     def _build_order(self, partition: str, payout: Payout) -> PayoutOrder:
-        """The same order at every call: all that it is made of is fixed."""
+        """The same order at every call: all its inputs are fixed."""
         bank_account = self._storage.read(
             partition, lambda snapshot: snapshot.get(BankAccount, payout.bank_account_id)
         )
@@ -187,9 +187,9 @@ class PayoutJobs:
 
 
 def _checked(payout: Payout, seen: BankPayout) -> BankPayout:
-    """The bank's payout, if it is the one that was ordered. Raises KeyReused."""
+    """The bank's payout, if it matches the order. Raises KeyReused."""
     if (seen.key, seen.rail, seen.amount_cents) != (payout.key, payout.rail, payout.amount_cents):
-        raise KeyReused("the bank's payout is another one")
+        raise KeyReused("the bank's payout differs from the order")
     return seen
 
 

@@ -1,7 +1,7 @@
-"""The states of a payout, and the pure steps that it takes with its Payment (contract §6 and §7).
+"""The states of a payout, and its pure steps together with its Payment (contract §6 and §7).
 
-The funds of a payout go from the vault to the off-ramp address, from there into the bank's hands,
-and from those to the recipient. When the bank refuses or returns it, they are at the off-ramp
+The funds of a payout go from the vault to the off-ramp address, from there to the bank,
+and from the bank to the recipient. If the bank refuses or returns it, they are at the off-ramp
 address again: for another payout, or for a refund to the vault.
 """
 
@@ -30,7 +30,7 @@ PAYOUT = StateMachine(
             "created",
             why="The vault's funds are reserved, and the key for the bank is stored.",
         ),
-        Transition("created", "submit", "submitted", why="The bank has it."),
+        Transition("created", "submit", "submitted", why="The bank has accepted the payout."),
         Transition(
             "created",
             "fail",
@@ -51,24 +51,24 @@ PAYOUT = StateMachine(
 
 MIN_LOOK_MS = 1 * MINUTE
 MAX_LOOK_MS = 1 * HOUR
-"""A payout that has not settled is looked at after a minute, and ever more seldom."""
+"""A payout that has not settled is checked after a minute, then less and less often."""
 
 MIN_LATE_LOOK_MS = 1 * HOUR
 MAX_LATE_LOOK_MS = 1 * DAY
 LATE_LOOKS_MS = 75 * DAY
-"""A settled payout is looked at, at least daily, for sixty days (`banks.return_codes`) and two
-weeks. What has no deadline (R06) may come later still: then a notice of the bank tells."""
+"""A settled payout is checked at least daily for sixty days (`banks.return_codes`) and two
+weeks. A return without a deadline (R06) may come even later: a notice of the bank reports it."""
 
 
 def new_payout(partition: str, payment_id: str, attempt: int, **given: Any) -> Payout:
-    """A payout before anything was asked of the bank."""
+    """A payout before any request to the bank."""
     row = PAYOUT.step(None, "create")
     key = payout_key(partition, payment_id, attempt)
     return Payout(key=key, attempt=attempt, status=row.target, **given)
 
 
 def retry_payout(partition: str, payment: Payment, *, funded_at: Instant | None) -> Payout:
-    """Another payout like the one that ended, under another key."""
+    """A payout like the ended one, under a new key."""
     ended = require_payout(payment)
     return new_payout(
         partition,
@@ -95,12 +95,12 @@ def is_payout_of(partition: str, payment: Payment, key: str) -> bool:
 
 
 def is_funded(payment: Payment) -> bool:
-    """Whether the amount lies at the off-ramp address, for another payout or for a refund."""
+    """Whether the amount is at the off-ramp address, for another payout or for a refund."""
     return payment.books.offramp >= payment.amount
 
 
 def is_drawn(payment: Payment) -> bool:
-    """Whether the vault's funds have reached the off-ramp address, and no reorg took them back."""
+    """Whether the vault's funds have reached the off-ramp address, and no reorg undid that."""
     return payment.refunded - payment.books.payer >= payment.amount
 
 
@@ -124,9 +124,9 @@ def fail_funding(payment: Payment, reason: str, *, now: Instant) -> Step[Payment
 
 
 def reverse_funding(payment: Payment, *, now: Instant) -> Step[Payment]:
-    """The off-ramp address does not have the funds after all, and the vault has them.
+    """The off-ramp address does not have the funds after all; the vault has them.
 
-    The payout goes on: the bank may have been asked for it, and then nothing stops it. Where it is
+    The payout continues: the bank may have been asked for it, and then nothing stops it. If it is
     returned, the next one begins with another transfer (`is_funded`).
     """
     assert payment.release_id is not None
@@ -140,13 +140,13 @@ def cancel(payment: Payment) -> Step[Payment]:
     return Step(_step_payout(payment, "cancel"))
 
 
-# What the bank says.
+# The bank's answers.
 
 
 def apply_bank_view(payment: Payment, seen: BankPayout, *, now: Instant) -> Step[Payment]:
-    """The Payment after a look at the bank; as it is where that shows nothing new.
+    """The Payment after the bank's answer; unchanged if that shows nothing new.
 
-    `seen` may be older than what is known already, and several looks may show the same.
+    `seen` may be older than the known state, and several answers may be equal.
     """
     step = Step(payment)
     if require_payout(payment).status == "created":
@@ -192,7 +192,7 @@ def _settle(payment: Payment, seen: BankPayout, *, now: Instant) -> Step[Payment
 
 
 def _return_unsettled(payment: Payment, seen: BankPayout, *, now: Instant) -> Step[Payment]:
-    """It may have settled in between: whoever learns of both at once is told of the return."""
+    """It may have settled in between: if both are seen at once, only the return is reported."""
     return _take_back(payment, "bank", seen, now=now).then(
         payments.apply_trigger,
         "release_failed",
@@ -241,14 +241,14 @@ _VIEWS: Mapping[tuple[str, str], Callable[..., Step[Payment]]] = {
     ("submitted", "returned"): _return_unsettled,
     ("settled", "returned"): _return_settled,
 }
-"""What to do by the status that is known and the one that the bank shows."""
+"""The step for the known status and the status that the bank shows."""
 
 
-# When to look.
+# When to check.
 
 
 def next_look_at(payout: Payout, now: Instant) -> Instant | None:
-    """When a payout that the bank has is looked at again; None where looking has ended."""
+    """When a payout at the bank is checked again; None if it is not checked any more."""
     if payout.status == "submitted":
         waited = now - (payout.submitted_at or now)
         return now + min(max(waited // 4, MIN_LOOK_MS), MAX_LOOK_MS)

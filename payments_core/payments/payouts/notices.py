@@ -1,4 +1,4 @@
-"""What notices of payouts lead to: a job for each payout, in its Payment's environment."""
+"""Notices of payouts: each leads to a job for its payout, in the Payment's environment."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from payments_core.storage.port import Snapshot
 from payments_core.tenants.record import Environment
 
 MAX_LISTED = 6_400
-"""So many notices are asked for at once, where those before them cannot be stored yet."""
+"""The maximum page of notices, if those before them cannot be stored yet."""
 
 _log = logging.getLogger(__name__)
 
 
 class PayoutNotices:
-    """The kind of notices that tell of payouts, for one mode."""
+    """The notices of payouts, for one mode."""
 
     max_pause_ms = 1 * HOUR
-    """A payout's own job looks as seldom: what only a notice tells of is weeks old."""
+    """A payout's own job checks as seldom: only returns after weeks depend on notices."""
 
     def __init__(self, ports: Ports, bank: Bank, mode: str) -> None:
         self._storage = ports.storage
@@ -36,8 +36,8 @@ class PayoutNotices:
         self._mode = mode
 
     def store_page(self, after: str | None) -> NoticesPage:
-        """What is acknowledged makes room for more. What is not stays listed: so where a whole page
-        stays, the next one is twice as long. `after` is the number of notices to ask for.
+        """Acknowledged notices make room for more; others stay listed. So if a whole page
+        stays, the next page is twice as long. `after` is the number of notices to ask for.
         """
         limit = MAX_NOTICES if after is None else int(after)
         notices = self._bank.list_notices(limit)
@@ -47,20 +47,20 @@ class PayoutNotices:
         if len(notices) < limit or ended:
             return NoticesPage(ended, has_left, next=None)
         if limit >= MAX_LISTED:
-            _log.error("ALARM: %d notices of the bank are left; others are not seen", limit)
+            _log.error("ALARM: %d notices of the bank are left; later ones cannot be read", limit)
             return NoticesPage(ended, has_left, next=None)
         return NoticesPage(ended, has_left, next=str(2 * limit))
 
     def acknowledge(self, notice_ids: Sequence[str]) -> None:
-        """End these notices at the bank."""
+        """Acknowledge these notices at the bank."""
         self._bank.acknowledge(notice_ids)
 
     def _jobs_of(
         self, notices: Sequence[BankNotice]
     ) -> tuple[Mapping[str, Mapping[str, NoticeJob]], list[str]]:
-        """The jobs by partition and id, and the notices of nobody; the other mode's are left.
+        """The jobs by partition and id, and the notices of no payout; the other mode's are left.
 
-        Those of nobody are ended, or they would fill the list.
+        Notices of no payout are acknowledged, or they would fill the list.
         """
         jobs: dict[str, dict[str, NoticeJob]] = defaultdict(dict)
         nobodys: list[str] = []
@@ -79,7 +79,7 @@ class PayoutNotices:
         return jobs, nobodys
 
     def _find_mode(self, partition: str) -> str | None:
-        """The mode of an environment; None where there is none."""
+        """The mode of an environment; None if there is none."""
 
         def load(snapshot: Snapshot) -> str | None:
             environment = snapshot.get(Environment, partition)

@@ -13,10 +13,10 @@ OFFRAMP_OWNER = "offramp"
 
 @attrs.frozen(kw_only=True)
 class Payout:
-    """What the bank is asked to pay, under `key`, and what became of it.
+    """A payout ordered from the bank under `key`, and its result.
 
-    A Payment that is tried again has another payout with another key; `attempt` counts them.
-    `funded_at` is when its funds were at the off-ramp address for good. `reference`, `settles_on`
+    A retried Payment has another payout with another key; `attempt` counts them.
+    `funded_at` is when its funds were finally at the off-ramp address. `reference`, `settles_on`
     (an ISO date) and the times from `submitted_at` on are the bank's. `failure` is a word for
     programs.
     """
@@ -44,7 +44,7 @@ def payout_key(partition: str, payment_id: str, attempt: int) -> str:
 
 
 def parse_payout_key(key: str) -> tuple[str, str] | None:
-    """The partition and the Payment's id of a key; None for what is no key of ours."""
+    """The partition and the Payment's id of a key; None for a key that is not ours."""
     partition, _, rest = key.partition("/")
     payment_id, _, attempt = rest.partition("/")
     return (partition, payment_id) if partition and payment_id and attempt else None

@@ -1,7 +1,7 @@
-"""What strangers' transfers and payers' hints mean for direct options.
+"""Attributes strangers' transfers and payers' hints to direct options.
 
-A Payment has one escrow, whichever option a payer means: a transfer is taken to be for the option
-that names its transaction, else for one of its sender, the selected one, or the newest.
+A Payment has one escrow, whichever option a payer uses: a transfer is attributed to the option
+that names its transaction, else to an option of its sender, the selected one, or the newest.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from payments_core.payments.record import Payment
 from payments_core.storage.port import Transaction
 
 HINT_TTL_MS = 10 * MINUTE
-"""So long a transaction is looked for of which nobody but a payer has told."""
+"""How long a transaction is looked for that only a payer has reported."""
 
 
 # Options.
@@ -33,9 +33,9 @@ HINT_TTL_MS = 10 * MINUTE
 def find_direct_option(
     tx: Transaction, payment: Payment, tracked: TrackedTransaction, observed: ObservedTransaction
 ) -> DirectOption | None:
-    """The direct option that a transaction came by, locked; None where it pays by no such option.
+    """The direct option of a transaction, locked; None if it pays by no such option.
 
-    Once there was a transfer that stays the same.
+    After the first transfer it stays the same.
     """
     if tracked.option_id is not None or not payment.direct_option_ids:
         return None
@@ -59,7 +59,7 @@ def update_direct_option(
     *,
     now: Instant,
 ) -> Decision[None]:
-    """The option after a look that made `receipts` of those `known`, and `after` of the Payment."""
+    """The option after an observation that turned `known` into `receipts`, with Payment `after`."""
     gained = _verified_amount(receipts, option) - _verified_amount(known, option)
     moved = direct.apply_observation(option, before, after, tracked.id, gained, now)
     if after.status == "awaiting_payment" and now >= after.expires_at:  # it expires in this commit
@@ -97,7 +97,7 @@ def _verified_amount(receipts: Sequence[Receipt], option: DirectOption) -> int:
 
 
 def is_only_hint(tracked: TrackedTransaction, evaluation: Evaluation) -> bool:
-    """Whether a payer alone tells of the transaction, and it brings the Payment nothing yet."""
+    """Whether only a payer reported the transaction, and it brings the Payment nothing yet."""
     return (
         tracked.hinted_until is not None and tracked.option_id is None and not evaluation.receipts
     )
@@ -106,10 +106,10 @@ def is_only_hint(tracked: TrackedTransaction, evaluation: Evaluation) -> bool:
 def recheck_hint(
     tracked: TrackedTransaction, observed: ObservedTransaction, *, now: Instant
 ) -> Decision[None]:
-    """Look for it again, more and more seldom, until its time is over or it is in a block.
+    """Look for it again, less and less often, until its time is over or it is in a block.
 
-    In a block without a transfer to the escrow it is forgotten: whatever else becomes of it, a
-    scan will see. So whoever invents transactions has each of them looked for a dozen times.
+    In a block without a transfer to the escrow it is dropped: a scan sees any later
+    change. So an invented transaction is looked for only about a dozen times.
     """
     assert tracked.hinted_until is not None
     if observed.block is None and now < tracked.hinted_until:

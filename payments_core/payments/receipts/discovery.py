@@ -1,4 +1,4 @@
-"""Transactions found: whoever finds one writes its evidence, and the job that looks at it.
+"""Discovery of transactions: the finder writes the evidence, and the job that checks it.
 
 Finding moves nothing. A scan, our own sending, a reorg or a client's hint may all find the same
 transaction, more than once and in any order.
@@ -39,10 +39,11 @@ def track_transaction(
     block: Block | None = None,
     hinted_until: Instant | None = None,
 ) -> Decision[None]:
-    """Have a transaction looked at for a Payment, unless a job does so already.
+    """Have a transaction checked for a Payment, unless a job already does so.
 
-    `option_id` is the option whose operation sent it, and `block` where it was found, where that
-    is known. A hint is followed until `hinted_until`; what a scan finds is no mere hint any more.
+    `option_id` is the option whose operation sent it, and `block` where it was found, if that
+    is known. A hint is followed until `hinted_until`; once a scan finds it, it is no longer only a
+    hint.
     """
     id = tracked_transaction_id(payment_id, chain_id, transaction_hash)
     job = NewJob("chain", WATCH_TRANSACTION, f"payment:{payment_id}", due_at, id)
@@ -60,20 +61,20 @@ def track_transaction(
             created_at=now,
         )
         return Decision(None, inserts=(found,), jobs=(job,))
-    # Its version rises in any case: a look that is under way may have been too early.
+    # Its version rises in any case: a check in progress may have been too early.
     again = attrs.evolve(known, watched=True, option_id=option_id or known.option_id)
     if block is not None:
         again = attrs.evolve(
             again, block_number=block.number, block_hash=block.hash, hinted_until=None
         )
-    # A hint is looked at more and more seldom: what was found is looked at now.
+    # A hint is checked less and less often: a found transaction is checked now.
     is_followed = known.watched and again.hinted_until == known.hinted_until
     return Decision(None, replaces=(again,), jobs=() if is_followed else (job,))
 
 
 @attrs.frozen
 class _Escrow:
-    """Where a Payment is paid, as far as that is known of a damaged one."""
+    """The escrow of a Payment, as far as it is known for a damaged one."""
 
     partition: str
     payment_id: str
@@ -82,7 +83,7 @@ class _Escrow:
 
 
 class ReceiptDiscovery:
-    """What a scan of a chain means for Payments: transfers to escrows, and blocks undone."""
+    """Handles a scan of a chain for Payments: transfers to escrows, and undone blocks."""
 
     def __init__(self, ports: Ports, mode: str) -> None:
         self._storage = ports.storage
@@ -91,14 +92,14 @@ class ReceiptDiscovery:
         self._mode = mode
 
     def filter_known(self, recipients: set[str]) -> set[str]:
-        """Those of the recipients that are escrows."""
+        """The recipients that are escrows."""
         return {escrow.address for escrow in self._find_escrows(recipients)}
 
     def on_transfers(self, chain_id: int, transfers: Sequence[ScannedTransfer]) -> None:
-        """Have every transfer to an escrow looked at, whatever chain or token it is on.
+        """Have every transfer to an escrow checked, on any chain and of any token.
 
-        Our own are watched by the job that sends them, with their operation; they are looked at
-        again where they are not in the block that they were in.
+        Our own are watched by the job that sends them, with their operation; they are checked
+        again if they are not in the block that they were in.
         """
         by_recipient: dict[str, dict[str, Block]] = defaultdict(dict)
         for transfer in transfers:
@@ -119,7 +120,7 @@ class ReceiptDiscovery:
                     )
 
     def on_reorg(self, chain_id: int, first: int, last: int) -> None:
-        """Have every transaction looked at again that was seen in these blocks."""
+        """Have every transaction checked again that was seen in these blocks."""
         keys = ((chain_id, height) for height in range(first, last + 1))
         for located in locate_all(self._storage, TrackedTransaction, "by_block", keys):
             tracked, partition = located.record, located.partition
@@ -127,9 +128,9 @@ class ReceiptDiscovery:
                 self._track(partition, tracked.payment_id, chain_id, tracked.transaction_hash)
 
     def _find_escrows(self, addresses: Iterable[str]) -> list[_Escrow]:
-        """Those of the addresses that are escrows; an escrow is one Payment's alone.
+        """The addresses that are escrows; an escrow belongs to one Payment only.
 
-        A Payment that cannot be read has its transfers tracked too: their job waits for a repair.
+        Transfers to a Payment that cannot be read are tracked too: their job waits for a repair.
         """
         keys = [(address,) for address in sorted(addresses)]
         found, damaged = locate_with_damaged(self._storage, Payment, "by_escrow", keys)
@@ -157,10 +158,10 @@ class ReceiptDiscovery:
         is_ours: bool = False,
         may_be_purged: bool = False,
     ) -> None:
-        """Have a transaction looked at.
+        """Have a transaction checked.
 
-        One that `may_be_purged` is changed with it, so that a purge at the same time either sees
-        that, or is over; after it the transfer is one for `PurgedEscrows`, whose listener is next.
+        A Payment that `may_be_purged` is changed with it, so that a concurrent purge either sees
+        that, or is done; after it the transfer belongs to `PurgedEscrows`, whose listener is next.
         """
         if not is_of_mode(self._storage, partition, self._mode):
             return

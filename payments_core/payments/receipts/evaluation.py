@@ -1,4 +1,4 @@
-"""What a look at a transaction makes of its receipts. Pure."""
+"""The receipts of a transaction after an observation. Pure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from payments_core.payments.receipts import lifecycle
 from payments_core.payments.receipts.record import Receipt, TrackedTransaction
 
 MAX_RECEIPTS_PER_TRANSACTION = 200
-"""Of one transaction so many logs to one escrow are looked at; a record must stay small."""
+"""The maximum number of logs of one transaction to one escrow; a record must stay small."""
 
 
 @attrs.frozen
@@ -26,28 +26,28 @@ class ObservedTransaction:
 
     @property
     def block(self) -> Block | None:
-        """The block that it is in."""
+        """The block of the transaction."""
         return self.view.block if self.view is not None else None
 
     @property
     def is_final(self) -> bool:
-        """Whether it is in a block that is final, whatever it shows there."""
+        """Whether it is in a final block, successful or not."""
         return self.block is not None and self.block.number <= self.heads.final.number
 
     @property
     def has_failed(self) -> bool:
-        """Whether it is final and did nothing."""
+        """Whether it is final and failed."""
         return self.is_final and self.view is not None and not self.view.succeeded
 
 
 @attrs.frozen
 class Evaluation:
-    """What became of a transaction's receipts.
+    """The changes to a transaction's receipts.
 
-    `proven` are right and final and wait to be counted; `reorged` are as they were when they
-    counted. Both are among `receipts`, the former still observed, the latter no longer verified.
-    `has_pending_transfer` says that a transfer is right in all but finality; `amount` is what is
-    right, final or not.
+    `proven` are valid and final and wait to be counted; `reorged` are as they were when they
+    counted. Both are among `receipts`, the proven still observed, the reorged no longer verified.
+    `has_pending_transfer` says that a transfer is valid but not final; `amount` is the valid
+    amount, final or not.
     """
 
     receipts: tuple[Receipt, ...]
@@ -66,7 +66,7 @@ def evaluate(
     *,
     now: Instant,
 ) -> Evaluation:
-    """The receipts after a look: seen, proven, rejected or undone."""
+    """The receipts after an observation: seen, proven, rejected or undone."""
     verdicts = _judge_logs(tracked, observed, expectation)
     receipts: list[Receipt] = []
     undone: list[Receipt] = []
@@ -137,8 +137,8 @@ def _update_location(
 ) -> Receipt:
     """The receipt where its log is now.
 
-    A log that came back in another block is compared again: one that says something else, that is
-    not final there, or that was rejected where it was, is judged anew.
+    A log that came back in another block is compared again: a log that differs, that is
+    not final there, or that was rejected before, is judged anew.
     """
     moved = receipt.block_hash != block.hash
     again = receipt.status == "rejected" or (receipt.status == "verified" and not observed.is_final)
@@ -151,7 +151,7 @@ def _update_location(
         )
     return attrs.evolve(
         receipt,
-        option_id=tracked.attributed_option_id,  # who sent it may have been learnt since
+        option_id=tracked.attributed_option_id,  # the sender may have become known since
         block_number=block.number,
         block_hash=block.hash,
         log_index=log.log_index,

@@ -1,9 +1,9 @@
-"""Following a transaction until it is proof, or came to nothing.
+"""Follows a transaction until it is proof, or has failed.
 
-One job per transaction and Payment looks at the chain, and commits in one step what the look means
-(`observation.py`). Only this moves what a Payment received, and every look may be repeated. The
-jobs that a worker has together ask the chain together and commit together, but for a transfer's
-failure, which may give a mandate its amount back.
+One job per transaction and Payment asks the chain, and commits the observation in one step
+(`observation.py`). Only this changes what a Payment received, and every observation may be
+repeated. The jobs that a worker has together ask the chain together and commit together, except for
+a transfer's failure, which may give a mandate its amount back.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ from payments_core.storage.bulk import Get, get_many
 from payments_core.storage.port import ClaimedJob, Snapshot, Transaction
 
 LOST_AFTER_FAILURES = 3
-"""After so many looks without an answer a transfer that was sent counts as lost from sight."""
+"""After this many checks without an answer, the state of a sent transfer is `unknown`."""
 
 
 @attrs.frozen
 class _Case:
-    """A job with what it is about: the operation that sent the transaction, if we did, and its
+    """A job with its subject: the operation that sent the transaction, if it is ours, and its
     vault."""
 
     claimed: ClaimedJob
@@ -55,7 +55,7 @@ class _Case:
 
     @property
     def locks(self) -> Sequence[Get]:
-        """What a look at it locks, in that order."""
+        """The rows that an observation locks, in that order."""
         operation = self.operation
         own = (
             (
@@ -74,14 +74,14 @@ class _Case:
 
     @property
     def balance_locks(self) -> Sequence[Get]:
-        """What the end of its reservation locks besides."""
+        """The rows that the end of its reservation locks in addition."""
         assert self.operation is not None
         id = balance_id(self.operation.vault_id, self.payment.asset.symbol)
         return (Get(VaultBalance, id, "exclusive"),)
 
 
 class ReceiptJobs:
-    """Follows transactions that have to do with a Payment."""
+    """Follows transactions that concern a Payment."""
 
     def __init__(
         self, ports: Ports, chains: Mapping[int, Chain], outbox: Outbox, vaults: Vaults
@@ -94,13 +94,13 @@ class ReceiptJobs:
         self._vaults = vaults
 
     def watch(self, claimed: Sequence[ClaimedJob]) -> None:
-        """Look at transactions of one environment, and look again while they may still change."""
+        """Check transactions of one environment, and check again while they may still change."""
         authority = WorkerAuthority.of(claimed[0])
         cases = self._load_cases(authority, claimed)
         news: list[tuple[_Case, Observation]] = []
         for case, look in zip(cases, self._observe_all(authority, cases), strict=True):
             if isinstance(look, DependencyFailed):
-                # the transaction was seen; it is the balance that is not known
+                # the transaction was seen, but the balance is not known
                 self._committer.finish(case.claimed, back_off(case.claimed.job, self._clock.now()))
             elif isinstance(look, ChainUnavailable):
                 self._wait_or_mark_lost(case.claimed, case.tracked)
@@ -112,9 +112,9 @@ class ReceiptJobs:
     def _commit_together(
         self, authority: WorkerAuthority, news: Sequence[tuple[_Case, Observation]]
     ) -> None:
-        """Commit what looks mean, each about a Payment of its own.
+        """Commit observations, each of a different Payment.
 
-        They may end reservations of one vault, whose balance is locked behind all Payments.
+        They may end reservations of one vault, whose balance is locked after all Payments.
         """
         by_job = {case.claimed.job.id: (case, look) for case, look in news}
 
@@ -140,7 +140,7 @@ class ReceiptJobs:
         )
 
     def _load_cases(self, authority: WorkerAuthority, claimed: Sequence[ClaimedJob]) -> list[_Case]:
-        """What the jobs are about, as it is now."""
+        """The subjects of the jobs, in their present state."""
 
         def load(snapshot: Snapshot) -> list[_Case]:
             tracked = get_many(snapshot, TrackedTransaction, {item.job.subject for item in claimed})
@@ -168,7 +168,7 @@ class ReceiptJobs:
     def _observe_all(
         self, authority: WorkerAuthority, cases: Sequence[_Case]
     ) -> list[Observation | ChainUnavailable | DependencyFailed]:
-        """What the chains know of the transactions: each is asked once for all of its own."""
+        """The transactions as the chains know them: each chain is asked once for all of its own."""
         found: dict[str, Observation | ChainUnavailable | DependencyFailed] = {}
         for chain_id in sorted({case.tracked.chain_id for case in cases}):
             asked = [case for case in cases if case.tracked.chain_id == chain_id]
@@ -197,14 +197,14 @@ class ReceiptJobs:
         views: Mapping[str, TransactionView | None],
         scanned: int,
     ) -> Observation:
-        """What the chain knows of the transaction, and the vault's balance after it.
+        """The transaction as the chain knows it, and the vault's balance after it.
 
-        The heads are read before the transaction, and the balance after it: what is judged final
-        is then contained in the balance. What is final of a stranger's transfer the Payment's own
-        terms may put off; not of a vault's, whose balance is less from the chain's own finality
-        on: its reservation would count the same money twice. Our own transaction, if it is in no
-        block, is sent again, unless it has failed for good; or another one with higher fees is in
-        a block instead of it; or its slot was taken by what is not ours, and it never will be.
+        The heads are read before the transaction, and the balance after it: whatever is judged
+        final is then contained in the balance. The Payment's terms may delay the finality of a
+        stranger's transfer, but not of a vault's, whose balance decreases at the chain's own
+        finality: its reservation would count the same money twice. Our own transaction, if it is in
+        no block, is sent again, unless it has failed permanently, another version with higher fees
+        is in a block, or a foreign transaction has taken its nonce, so that it never will be.
         """
         tracked, payment, operation = case.tracked, case.payment, case.operation
         if tracked.transaction_hash not in views:
@@ -224,21 +224,21 @@ class ReceiptJobs:
                 return Observation(observed, reading, scanned, nonce_was_taken=True)
             if found.hash not in (None, tracked.transaction_hash):
                 return Observation(observed, None, scanned, included_hash=found.hash)
-        if not observed.is_final or operation.status not in funding.LIVE:  # it has ended for good
+        if not observed.is_final or operation.status not in funding.LIVE:  # it has ended
             return Observation(observed, None, scanned)
         return Observation(observed, self._read_vault_balance(authority, case, heads), scanned)
 
     def _read_vault_balance(
         self, authority: WorkerAuthority, case: _Case, heads: Heads
     ) -> BalanceReading:
-        """What the operation's vault holds, at these heads' final height or after."""
+        """The balance of the operation's vault, at these heads' final height or after."""
         assert case.vault is not None
         return self._vaults.read_balance(
             authority.partition, case.vault, case.payment.asset, min_height=heads.final.number
         )
 
     def _wait_or_mark_lost(self, claimed: ClaimedJob, tracked: TrackedTransaction) -> None:
-        """The chain does not answer: wait. Before long a transfer that was sent is `unknown`."""
+        """The chain does not answer: wait. A sent transfer soon becomes `unknown`."""
         waiting = back_off(claimed.job, self._clock.now())
         option_id = tracked.option_id
         if option_id is None or claimed.job.failures < LOST_AFTER_FAILURES:
@@ -259,7 +259,7 @@ class ReceiptJobs:
 def _split_commits(
     news: Sequence[tuple[_Case, Observation]],
 ) -> Sequence[Sequence[tuple[_Case, Observation]]]:
-    """What looks mean, by commits; the Payments of one are locked in the order of their ids."""
+    """Observations by commits; the Payments of a commit are locked in the order of their ids."""
     ordered = sorted(news, key=lambda one: one[0].payment.id)
     failed = [one for one in ordered if one[1].nonce_was_taken or one[1].observed.has_failed]
     together = [one for one in ordered if one not in failed]
@@ -267,12 +267,12 @@ def _split_commits(
 
 
 def _require_reorged(chain: Chain, tracked: TrackedTransaction) -> None:
-    """Raise ChainUnavailable unless the block that the transaction was in is another one now.
+    """Raise ChainUnavailable unless another block has replaced that of the transaction.
 
-    A node that lags behind, or lost an index, does not know the transaction either.
+    A lagging node, or one that lost an index, does not know the transaction either.
     """
     if tracked.block_number is None or tracked.block_hash is None:
         return
     block = chain.block(tracked.block_number)
     if block is None or block.hash == tracked.block_hash:
-        raise ChainUnavailable("the node does not know a transaction of a block that still is")
+        raise ChainUnavailable("the node does not know a transaction of a block that still exists")

@@ -14,7 +14,7 @@ RECEIPT = StateMachine(
     "receipt",
     (
         Transition(None, "observe", "observed", why="The log is in a block that is not final."),
-        Transition("observed", "verify", "verified", why="The transfer is right, and final."),
+        Transition("observed", "verify", "verified", why="The transfer is valid, and final."),
         *transitions_from(
             ("observed", "reorged"),
             "reject",
@@ -25,7 +25,7 @@ RECEIPT = StateMachine(
             ("observed", "verified", "rejected"),
             "reorg",
             "reorged",
-            why="The chain undid the block, and the log is not where it was.",
+            why="The chain undid the block, and the log is no longer in its place.",
         ),
         Transition("reorged", "observe", "observed", why="The transaction was included once more."),
     ),
@@ -40,13 +40,13 @@ def mark_verified(receipt: Receipt, counted: int, now: Instant) -> Step[Receipt]
 
 
 def mark_rejected(receipt: Receipt, reason: Reason) -> Step[Receipt]:
-    """The receipt, final and worth nothing."""
+    """The receipt, final and rejected."""
     row = RECEIPT.step(receipt.status, "reject")
     return Step(attrs.evolve(receipt, status=row.target, rejection_reason=reason))
 
 
 def mark_reobserved(receipt: Receipt) -> Step[Receipt]:
-    """The receipt of a log that came back, to be judged once more."""
+    """The receipt of a log that came back, to be judged again."""
     row = RECEIPT.step(receipt.status, "observe")
     return Step(attrs.evolve(receipt, status=row.target))
 

@@ -1,79 +1,82 @@
-"""What a look at a transaction means, committed in one step.
+"""The meaning of one look at a transaction, committed in one step.
 
 Receipts, the operation that sent the transaction, its option, the Payment with its journal, the
 vault's balance: all of them move together or not at all (contract §6 "In step"). No other file
-moves so much at once, so this page goes through one look, in the order of `apply_observation`.
+moves so much at once, so this docstring walks through one look, in the order of
+`apply_observation`.
 
 Before. A job (`jobs.py`) has asked the chain, outside any transaction: the heads first, then
-the transaction, then, where the answer ends a reservation, the vault's balance. What is judged
+the transaction, then, if the answer ends a reservation, the vault's balance. Whatever is judged
 final is therefore contained in that balance. The answers are an Observation. Its `view` is None
-where the node does not know the transaction; the view's block is None where it is in no block. When
-`apply_observation` runs, an Observation is already old, and the rows that it meets may be newer.
+if the node does not know the transaction; the view's block is None if it is in no block. When
+`apply_observation` runs, an Observation is already old, and the rows that it reads may be newer.
 
 1. Lock. Everything that changes a Payment locks it first. So two looks, a cancellation or an expiry
-wait for each other here, and the Payment's other rows may be locked in any order. Of what is locked
-later, only a mandate and a balance belong to several Payments; the mandate comes first.
+wait for each other here, and the Payment's other rows may be locked in any order. Of the rows
+locked later, only a mandate and a balance belong to several Payments; the mandate comes first.
 
-Evidence that is not `watched` any more was decided by another job: a scan that finds a transaction
+Evidence that is no longer `watched` was decided by another job: a scan that finds a transaction
 after a payer's hint adds a job, and does not wait for the slow one of the hint. Evidence in another
 version than the job has read was written meanwhile: found in another block, or known to be ours.
-The Observation does not answer that, so the job asks the chain once more.
+The Observation is too old for that, so the job asks the chain again.
 
-2. Who sent it. The attempt is the operation that sent the transaction; a stranger's has none. It is
-`live` while its vault's balance is reserved, and only then does the look decide it. What arrives
-from an operation that has ended still counts, like a stranger's: the money is there.
+2. The sender. The attempt is the operation that sent the transaction; a stranger's has none. It is
+`live` while its vault's balance is reserved, and only then does the look decide it. A transfer
+of an ended operation still counts, like a stranger's: the money is there.
 
-3. The same transfer under another hash. All bytes that are signed for one transfer have its nonce,
-so one of them at most gets into a block. `included_hash` is its hash, where it is not this one. It
+3. The same transfer under another hash. All versions signed for one transfer have its nonce,
+so at most one of them gets into a block. `included_hash` is its hash, if it is not this one. It
 is watched from this commit on, so that the money is followed at every moment. If this hash never
-had a receipt, that is all. If it had, its block was undone: the look goes on and takes them back.
+had a receipt, that is all. If it had, its block was undone: the look continues and reverses them.
 
 4. The direct option. A stranger's transfer may be what a payer has announced. Its option is chosen
-at the first sight of a transfer and kept in the evidence: a later offer must not draw the receipts
-of an earlier one to itself.
+when a transfer is first seen and kept in the evidence: a later offer must not take the receipts
+of an earlier one.
 
 5. Weigh. `evaluation.py` compares the transaction's logs with the known receipts. If there is no
-receipt, and only a payer has told of the transaction, then the evidence is a mere hint: it is
-looked at less and less often, and dropped in the end.
+receipt, and only a payer has reported the transaction, then the evidence is only a hint: it is
+checked less and less often, and finally dropped.
 
-6. Count. What was undone is taken back before anything is counted: a log may come back with another
+6. Count. Undone receipts are reversed before anything is counted: a log may come back with another
 amount, and then needs the room that it had. A receipt keeps the part of it that counted towards the
 escrow, so the journal reverses exactly what it had posted. A release that relied on the receipt is
-stopped, if it is not signed yet. If it is, its bytes may be out: it goes on, the escrow is short,
-and the books say so.
+stopped, if it is not signed yet. If it is, a node may have it: it continues, the escrow is short,
+and the books show it.
 
-A transfer that is right but not final makes the Payment wait for it (`add_pending_transfer`),
-unless it waits for the live operation already. `apply_receipt` ends that wait in the same step, so
-that no Payment waits for what it has received.
+A transfer that is valid but not final makes the Payment wait for it (`add_pending_transfer`),
+unless it already waits for the live operation. `apply_receipt` ends that wait in the same step, so
+that no Payment waits for a transfer that it has received.
 
 7. Is it decided? `_is_decided` says whether another look could bring anything else. If not, the
-Payment stops waiting for the transaction. It also stops where the node does not know it now, or
-dust that nobody sees would keep payers out; what comes back is sighted again. And it stops where
-the sender turns out to be a live operation, for which it waits by that name.
+Payment stops waiting for the transaction. It also stops if the node does not know it now, or
+invisible dust would block payers; a returning transfer is sighted again. And it stops if
+the sender turns out to be a live operation, for which it already waits.
 
-8. When to look again. What is decided may still be undone beyond finality. A scan notices that for
-blocks that it has passed, so until then the job stays. After that `next_run_at` is None: the job
-ends with this commit, and evidence that is not `watched` gets a new job when its block is undone.
-Only rows that changed are written: a look that saw nothing new sends no other look back to step 1.
+8. When to look again. A decided transaction may still be undone beyond finality. A scan notices
+that for blocks that it has passed, so until then the job stays. After that `next_run_at` is None:
+the job ends with this commit, and evidence that is not `watched` gets a new job when its block is
+undone. Only rows that changed are written: a look that saw nothing new sends no other look back to
+step 1.
 
-9. The direct option follows the Payment as counting left it, and succeeds by what covers that.
+9. The direct option follows the counted Payment, and succeeds with what covers it.
 
 10. The operation. `reading` is the vault's balance at a final height. It is None until the
-transaction is final, or its nonce was taken by one that is not ours (`nonce_was_taken`). Until then
-the operation stays live, and what was undone is sent again. With the balance the operation ends:
+transaction is final, or its nonce was taken by a foreign transaction (`nonce_was_taken`). Until
+then the operation stays live, and an undone transaction is sent again. With the balance the
+operation ends:
 
 - It has proven its transfer: operation and option succeed, and the reservation is spent.
-- It has proven nothing: the operation fails, its bytes are never sent again, and what it took of
-  the mandate and the balance is free.
+- It has proven nothing: the operation fails, its transaction is never sent again, and its share of
+  the mandate and the balance is released.
 
-In both cases one write has the new total and the end of the reservation. Were the reservation given
-back against the old total, the same funds could be authorized twice. Where an authorization has
+In both cases one write has the new total and the end of the reservation. If the reservation were
+given back against the old total, the same funds could be authorized twice. If an authorization has
 read a newer balance meanwhile, the vault refuses the old one with StaleBalance: nothing of this
 look is committed, and the job looks again.
 
-11. The Payment is last, since what follows for it depends on all of the above: `advance_payment`
-adds the release of what is covered, or the expiry of what is late. An expiry ends every open option
-but `ended`, which this decision writes already: two writes of one row would collide.
+11. The Payment is last, since its next step depends on all of the above: `advance_payment`
+adds the release of a covered Payment, or the expiry of a late one. An expiry ends every open option
+except `ended`, which this decision already writes: two writes of one row would collide.
 """
 
 from __future__ import annotations
@@ -120,11 +123,11 @@ from payments_core.storage.records import R, Record
 
 @attrs.frozen
 class Observation:
-    """What a look saw, and the balance of the operation's vault where it ends a reservation.
+    """The result of a look, and the balance of the operation's vault if it ends a reservation.
 
     `scanned_to` is how far the chain had been scanned before it. `included_hash` is the hash of the
-    transaction that is in a block instead of this one, being the same with other fees;
-    `nonce_was_taken` says that another transaction than ours has taken its place for good.
+    transaction that is in a block instead of this one: the same with other fees;
+    `nonce_was_taken` means that a foreign transaction has finally taken its nonce.
     """
 
     observed: ObservedTransaction
@@ -144,7 +147,7 @@ class _FundingAttempt:
 
 @attrs.frozen
 class _Case:
-    """All that the meaning of a look depends on: the look, and the records it is about, locked.
+    """All inputs of a look's meaning: the look, and the records it is about, locked.
 
     `option` is the direct option that a stranger's transaction pays by, and `receipts` are those
     of the evidence, as they were before.
@@ -163,14 +166,14 @@ class _Case:
 
     @property
     def live(self) -> _FundingAttempt | None:
-        """The attempt, where the look may still decide it."""
+        """The attempt, if the look may still decide it."""
         is_live = self.attempt is not None and self.attempt.operation.status in funding.LIVE
         return self.attempt if is_live else None
 
 
 @attrs.frozen
 class _ReceiptEffects:
-    """The receipts after the look, what they changed of the Payment, and a release stopped."""
+    """The receipts after the look, the changed Payment, and a stopped release."""
 
     step: Step[Payment]
     receipts: tuple[Receipt, ...]
@@ -186,14 +189,14 @@ def apply_observation(
     *,
     now: Instant,
 ) -> Decision[None]:
-    """What a look means; `known` is the evidence that it was made for. Raises StaleBalance."""
+    """The decision of a look; `known` is the evidence that it was made for. Raises StaleBalance."""
     payment = lock_payment(tx, known.payment_id)  # 1. Lock.
     found = _lock(tx, TrackedTransaction, known.id)
     if not found.watched:
         return Decision(None)
     if found.version != known.version:
         return poll_again(now)
-    attempt = _lock_attempt(tx, found)  # 2. Who sent it.
+    attempt = _lock_attempt(tx, found)  # 2. The sender.
     instead = _follow_included(tx, found, observation, now)  # 3. The same under another hash.
     if observation.included_hash is not None and not found.receipt_ids:
         return instead.merge(Decision(None, replaces=(attrs.evolve(found, watched=False),)))
@@ -250,7 +253,7 @@ def _lock_attempt(tx: Transaction, tracked: TrackedTransaction) -> _FundingAttem
 def _follow_included(
     tx: Transaction, found: TrackedTransaction, observation: Observation, now: Instant
 ) -> Decision[None]:
-    """Have the transaction looked at that is in a block instead of this one."""
+    """Have the transaction checked that is in a block instead of this one."""
     if observation.included_hash is None:
         return Decision(None)
     return track_transaction(
@@ -260,9 +263,9 @@ def _follow_included(
 
 
 def _is_decided(case: _Case) -> bool:
-    """Whether what the transaction brings is decided.
+    """Whether the amount of the transaction is decided.
 
-    A stranger's transaction that is gone may be on another fork: not every node has switched yet.
+    A missing stranger's transaction may be on another fork: not every node has switched yet.
     It is looked for until the height at which it was is final without it. Our own is sent again
     until it is in a block, or can never be in one.
     """
@@ -282,7 +285,7 @@ def _is_decided(case: _Case) -> bool:
 
 
 def _next_check_at(observation: Observation, *, ends: bool, now: Instant) -> Instant | None:
-    """When to look again: also at what is decided, until a scan would notice its undoing."""
+    """When to look again: even if decided, until a scan would notice that it is undone."""
     if not ends:
         return now + POLL_MS
     block = observation.observed.block
@@ -311,7 +314,7 @@ def _update_tracked(
 
 
 def _save_changes(before: tuple[Record, ...], after: tuple[Record, ...]) -> Decision[None]:
-    """Insert what is new, replace what has changed."""
+    """Insert the new receipts, replace the changed ones."""
     return Decision(
         None,
         inserts=tuple(record for record in after if record.version == 0),
@@ -341,7 +344,7 @@ def _weigh(case: _Case) -> Evaluation:
 
 
 def _apply_receipts(case: _Case, evaluation: Evaluation) -> _ReceiptEffects:
-    """Take back what was undone, note what is coming, count what is proven."""
+    """Reverse undone receipts, note pending ones, count proven ones."""
     step, stopped, now = Step(case.payment), Decision(None), case.now
     for receipt in evaluation.reorged:
         release = _try_cancel_release(case.tx, step.record, receipt)
@@ -365,7 +368,7 @@ def _apply_receipts(case: _Case, evaluation: Evaluation) -> _ReceiptEffects:
 def _try_cancel_release(
     tx: Transaction, payment: Payment, receipt: Receipt
 ) -> OutboundTransfer | None:
-    """The release that misses this receipt, withdrawn; None if it cannot be, or need not."""
+    """The release that misses this receipt, withdrawn; None if it cannot be or need not be."""
     if payment.status not in ("accepted", "executing"):
         return None
     if payment.release_id is None or not receipt.counted:
@@ -374,7 +377,7 @@ def _try_cancel_release(
 
 
 def _write_payment(case: _Case, step: Step[Payment], *, ended: str | None) -> Decision[None]:
-    """The Payment with what follows for it, unless the look has changed nothing of it."""
+    """The Payment with its next step, unless the look has changed nothing of it."""
     if step == Step(case.payment):
         return Decision(None)
     return advance_payment(
@@ -386,7 +389,7 @@ def _write_payment(case: _Case, step: Step[Payment], *, ended: str | None) -> De
 
 
 def _advance_operation(case: _Case, attempt: _FundingAttempt, payment: Payment) -> Decision[None]:
-    """The operation while its transaction is not final; undone, it is handed to its sender."""
+    """The operation while its transaction is not final; if undone, it is handed to its sender."""
     moved = _note_chain_state(case, attempt.operation, payment)
     if moved.record == attempt.operation:
         return Decision(None)
@@ -405,7 +408,7 @@ def _confirm_operation(
     evaluation: Evaluation,
 ) -> Decision[None]:
     """The operation and its option at their end, and the reservation spent."""
-    hash = case.tracked.transaction_hash  # of all that were signed for it, the one that moved it
+    hash = case.tracked.transaction_hash  # the one of the signed versions that moved it
     confirmed = _note_chain_state(case, attempt.operation, payment).then(
         funding.apply_trigger, "confirm", payment, now=case.now, transaction_hash=hash
     )
@@ -421,7 +424,7 @@ def _confirm_operation(
 def _note_chain_state(
     case: _Case, operation: FundingOperation, payment: Payment
 ) -> Step[FundingOperation]:
-    """The operation as far as the chain knows its transaction; unchanged where that is no news."""
+    """The operation as far as the chain knows its transaction; unchanged if nothing is new."""
     observed, trigger = case.observation.observed, None
     was_in_a_block = operation.status == "broadcast" and case.tracked.block_hash is not None
     if observed.view is not None and operation.status in ("authorized", "unknown"):
@@ -435,7 +438,7 @@ def _note_chain_state(
 
 
 def _verified_amount(evaluation: Evaluation) -> int:
-    """What the transaction has proven to bring, now or at a look before."""
+    """The amount that the transaction has proven, now or at an earlier look."""
     verified = [receipt for receipt in evaluation.receipts if receipt.status == "verified"]
     return sum(receipt.amount for receipt in (*verified, *evaluation.proven))
 
@@ -447,7 +450,7 @@ def _fail_operation(
     step: Step[Payment],
     evaluation: Evaluation,
 ) -> Decision[None]:
-    """The transaction is final and proves nothing: what was reserved is free again."""
+    """The transaction is final and proves nothing: the reservation is released."""
     reasons = [receipt.rejection_reason for receipt in evaluation.receipts]
     has_failed = case.observation.nonce_was_taken or case.observation.observed.has_failed
     failed = "transaction_failed" if has_failed else "wrong_recipient"

@@ -1,4 +1,4 @@
-"""Transfers to the escrows of Payments that were purged: noticed, and told by an alarm each."""
+"""Transfers to the escrows of purged Payments: each raises an alarm."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class PurgedEscrows:
         self._mode = mode
 
     def filter_known(self, recipients: set[str]) -> set[str]:
-        """Those of the recipients that were the escrow of a Payment that is gone."""
+        """The recipients that were the escrow of a purged Payment."""
         found = find_purged_escrows(self._storage, recipients)
         return {located.record.escrow_address for located in found}
 

@@ -14,13 +14,13 @@ from payments_core.storage.records import Collection, Index, Lookup, Record, Uni
 
 @attrs.frozen(kw_only=True)
 class Receipt(Record):
-    """One transfer log, counted once for ever.
+    """One transfer log, counted exactly once.
 
     The key is the log's position within its transaction, which survives a reorg; `log_index` is
     the block's, as the chain reported it. The Payment is in the key, since after a reorg the log
-    at that position may pay another one; no two Payments share an escrow, so that it is a key for
+    at that position may pay another one; no two Payments share an escrow, so it is a key for
     the deployment. `counted` is the part of `amount` that the
-    release may take; `option_id` is None for what came by no option.
+    release may take; `option_id` is None for a receipt by no option.
     """
 
     collection: ClassVar[Collection] = Collection(
@@ -57,15 +57,16 @@ class Receipt(Record):
 
 @attrs.frozen(kw_only=True)
 class TrackedTransaction(Record):
-    """A transaction that has to do with a Payment; the id is `<payment id>/<chain>/<hash>`.
+    """A transaction that concerns a Payment; the id is `<payment id>/<chain>/<hash>`.
 
-    Whoever finds a transaction, a scan, our own sending or a hint, writes this row and the job that
-    looks at it. `receipt_ids` are the receipts of its logs. `option_id` is the option whose
-    operation sent it, `direct_option_id` the one that a stranger's transfer is taken to be for.
-    Where nothing but a payer's hint tells of it, it is looked for until `hinted_until`.
+    A scan, our own sending or a hint that finds a transaction writes this row and the job that
+    checks it. `receipt_ids` are the receipts of its logs. `option_id` is the option whose
+    operation sent it, `direct_option_id` the one to which a stranger's transfer is attributed.
+    If only a payer's hint reports it, it is looked for until `hinted_until`.
     `block_number` is where it was last seen, and `block_hash` is None once that block was undone.
-    `amount` is what its transfers bring the Payment there, whether they are final or not.
-    While it is `watched` there is a job that follows it; a reorg of its block has it watched again.
+    `amount` is what its transfers bring the Payment there, final or not.
+    While it is `watched` there is a job that follows it; a reorg of its block makes it watched
+    again.
     """
 
     collection: ClassVar[Collection] = Collection(
@@ -93,7 +94,7 @@ class TrackedTransaction(Record):
 
     @property
     def attributed_option_id(self) -> str | None:
-        """The option that its receipts came by."""
+        """The option of its receipts."""
         return self.option_id or self.direct_option_id
 
 

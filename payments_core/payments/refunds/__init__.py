@@ -1,1 +1,1 @@
-"""Refunds: money that goes back, from escrow while it is held, from the recipient's vault later."""
+"""Refunds: from escrow while the funds are held, later from the recipient's vault."""

@@ -1,4 +1,4 @@
-"""The states of a refund, and who gets how much back out of what. Pure."""
+"""The states of a refund, and the amounts, recipients and sources of refunds. Pure."""
 
 from __future__ import annotations
 
@@ -68,19 +68,19 @@ REFUND = StateMachine(
 )
 
 FUNDS_IN_ESCROW = ("action_required", "expired", "cancelled", "failed")
-"""The states in which what was received lies in escrow, with no release under way."""
+"""The states in which the received funds are in escrow, with no release in progress."""
 
 FUNDS_PAID_OUT = ("succeeded", "partially_refunded")
 """The states in which the recipient has the funds."""
 
 
 MAX_LEGS = 50
-"""So many senders get their own back at once; what is left is refunded by another call."""
+"""The maximum number of senders refunded at once; another call refunds the rest."""
 
 
 @attrs.frozen(kw_only=True)
 class RefundLeg:
-    """One transfer back: to whom, and out of which accounts of the books."""
+    """One transfer back: to whom, and from which accounts of the books."""
 
     to: str
     from_escrow: int = 0
@@ -90,13 +90,13 @@ class RefundLeg:
 
     @property
     def amount(self) -> int:
-        """What goes back."""
+        """The amount that goes back."""
         return self.from_escrow + self.from_excess + self.from_recipient + self.from_offramp
 
 
 @attrs.frozen
 class SenderShare:
-    """What a sender has sent and not got back; `excess` is the part of it that was too much."""
+    """The amount that a sender can still claim; `excess` is the overpaid part of it."""
 
     address: str
     amount: int
@@ -105,10 +105,10 @@ class SenderShare:
 
 @attrs.frozen
 class Refundable:
-    """What can still go back: the books and the senders, less the refunds under way.
+    """The amounts that can still go back: the books and the senders, less pending refunds.
 
-    `received` is the most that can go back in all. An account of the books that a reorg has left
-    below zero takes from the other. The newest sender comes first.
+    `received` is the maximum that can go back in total. An account of the books that a reorg has
+    left below zero reduces the other. The newest sender comes first.
     """
 
     escrow: int
@@ -119,18 +119,18 @@ class Refundable:
 
     @property
     def held_amount(self) -> int:
-        """What lies in escrow and is promised to nobody."""
+        """The amount in escrow that is not committed to any refund."""
         return self.escrow + self.excess
 
     def share_of(self, address: str) -> SenderShare:
-        """What an address has sent; nothing, for a stranger."""
+        """The amount that an address has sent; zero for a stranger."""
         return next(
             (share for share in self.shares if share.address == address), SenderShare(address, 0, 0)
         )
 
 
 def compute_refundable(payment: Payment, refunds: Sequence[Refund]) -> Refundable:
-    """What of a Payment can still go back, and to whom."""
+    """The amounts of a Payment that can still go back, and to whom."""
     under_way = [refund for refund in refunds if refund.status in PENDING]
     escrow = payment.books.escrow - sum(refund.from_escrow for refund in under_way)
     excess = payment.books.excess - sum(refund.from_excess for refund in under_way)
@@ -160,10 +160,10 @@ def _compute_share(paid: PayerTotal, under_way: Sequence[Refund]) -> SenderShare
 def plan_refunds(
     payment: Payment, refundable: Refundable, amount: int | None, destination: str | None
 ) -> tuple[RefundLeg, ...]:
-    """The refunds that were asked for: one, or one for each sender.
+    """The requested refunds: one, or one for each sender.
 
     There are several where no destination is named and the newest sender has not sent that much.
-    Then each sender gets of its own in proportion. Raises as `plan_refund`.
+    Then each sender is refunded in proportion. Raises as `plan_refund`.
     """
     claims = _find_claims(payment, refundable) if destination is None else []
     if len(claims) < 2 or (amount is not None and amount <= own_amount(payment, claims[0])):
@@ -174,14 +174,14 @@ def plan_refunds(
 def plan_refund(
     payment: Payment, refundable: Refundable, amount: int | None, destination: str | None
 ) -> RefundLeg:
-    """One refund: from escrow while the funds are held, else the recipient's.
+    """One refund: from escrow while the funds are held, else from the recipient's vault.
 
-    Without an amount it is all that can go back to that destination; without a destination it
-    goes to whoever sent the funds. Raises InvalidState, AmountOutOfRange, ValidationFailed.
+    Without an amount, it is all that can go back to that destination; without a destination, it
+    goes to the sender of the funds. Raises InvalidState, AmountOutOfRange, ValidationFailed.
     """
     maximum = _require_refundable(payment, refundable, amount)
     share = _choose_share(payment, refundable, amount, destination)
-    own = own_amount(payment, share) if share.amount else maximum  # a stranger may get anything
+    own = own_amount(payment, share) if share.amount else maximum  # a stranger may get any part
     wanted = min(maximum, own) if amount is None else amount
     if not wanted:
         raise _amount_out_of_range(payment, 0)
@@ -191,7 +191,7 @@ def plan_refund(
 
 
 def _require_refundable(payment: Payment, refundable: Refundable, amount: int | None) -> int:
-    """The most that can go back. Raises InvalidState, AmountOutOfRange."""
+    """The maximum that can go back. Raises InvalidState, AmountOutOfRange."""
     if payment.intent == "send":
         raise InvalidState("payment", payment.status, "refund")
     if payment.status in FUNDS_IN_ESCROW and payment.release_id is None:
@@ -200,7 +200,7 @@ def _require_refundable(payment: Payment, refundable: Refundable, amount: int | 
         maximum = min(refundable.recipient, refundable.received)
     elif payment.status in FUNDS_PAID_OUT:
         raise FundsOutOfReach("payment", payment.status, "refund")
-    else:  # not received, or on its way
+    else:  # not received, or already on its way
         raise InvalidState("payment", payment.status, "refund")
     if not maximum or (amount is not None and not 0 < amount <= maximum):
         raise _amount_out_of_range(payment, maximum)
@@ -212,13 +212,13 @@ def _split_refund(
 ) -> tuple[RefundLeg, ...]:
     """A refund to all senders. Raises as `plan_refund`.
 
-    Where the recipient paid a fee, less is there than was sent, and all bear it alike. Where still
-    less is there, a part went to somebody else, and nobody is paid with another's money.
+    If the recipient paid a fee, less is held than was sent, and all bear it equally. If even
+    less is held, a part went to somebody else, and nobody is paid with another's money.
     """
     maximum = _require_refundable(payment, refundable, amount)
     fees = payment.books.fees if payment.status in FUNDS_PAID_OUT else 0
     if sum(own_amount(payment, share) for share in claims) > maximum + fees:
-        raise ValidationFailed.at("destination", "is required: less is there than was sent")
+        raise ValidationFailed.at("destination", "is required: less is held than was sent")
     shares = _take_largest(claims)
     owns = [own_amount(payment, share) for share in shares]
     wanted = min(maximum, sum(owns)) if amount is None else amount
@@ -231,9 +231,9 @@ def _split_refund(
 
 
 def _divide(amount: int, among: Sequence[int]) -> list[int]:
-    """An amount in proportion to some others, none of which is exceeded where all can have it.
+    """An amount divided in proportion to some others, exceeding none if all can be paid.
 
-    What rounding leaves goes to the largest, one unit each: so dust causes no transfer.
+    The remainder of rounding goes to the largest, one unit each: so dust causes no transfer.
     """
     whole = sum(among)
     parts = [amount * own // whole for own in among]
@@ -249,14 +249,14 @@ def _amount_out_of_range(payment: Payment, maximum: int) -> AmountOutOfRange:
 
 
 def own_amount(payment: Payment, share: SenderShare) -> int:
-    """How much of a refund is the sender's own: the recipient's vault has none of the excess."""
+    """The sender's share of a refund: the recipient's vault has none of the excess."""
     return share.amount - share.excess if payment.status in FUNDS_PAID_OUT else share.amount
 
 
 def plan_all_held(refundable: Refundable) -> tuple[RefundLeg, ...]:
-    """All that is held, back to its senders. Raises ReconciliationActionNotAllowed.
+    """Refunds of all held funds to their senders. Raises ReconciliationActionNotAllowed.
 
-    What came from senders that are not known stays; it can be refunded to a destination by name.
+    Funds of unknown senders stay; they can be refunded to a named destination.
     """
     if not refundable.held_amount:
         raise ReconciliationActionNotAllowed("refund", "no funds are held")
@@ -268,9 +268,9 @@ def plan_all_held(refundable: Refundable) -> tuple[RefundLeg, ...]:
 
 
 def plan_unpaid_payout(payment: Payment) -> tuple[RefundLeg, ...]:
-    """What the bank refused or returned, back to the vault. Raises ReconciliationActionNotAllowed.
+    """A refund to the vault after the bank's refusal or return.
 
-    No refund may be under way.
+    No refund may be pending. Raises ReconciliationActionNotAllowed.
     """
     if payment.books.offramp <= 0 or payment.source is None:
         raise ReconciliationActionNotAllowed("refund", "no funds are held")
@@ -278,7 +278,7 @@ def plan_unpaid_payout(payment: Payment) -> tuple[RefundLeg, ...]:
 
 
 def plan_excess(refundable: Refundable) -> tuple[RefundLeg, ...]:
-    """The excess, back to whoever sent it. Raises ReconciliationActionNotAllowed."""
+    """Refunds of the excess to its senders. Raises ReconciliationActionNotAllowed."""
     if not refundable.excess:
         raise ReconciliationActionNotAllowed("refund_excess", "the Payment has no excess")
     _require_enough(
@@ -295,7 +295,7 @@ def plan_excess(refundable: Refundable) -> tuple[RefundLeg, ...]:
 def _choose_share(
     payment: Payment, refundable: Refundable, amount: int | None, destination: str | None
 ) -> SenderShare:
-    """The share of whom the refund goes to: the newest sender's who has something to claim."""
+    """The share of the refund's recipient: the newest sender with a claim."""
     if destination is not None:
         return refundable.share_of(destination)
     claims = _find_claims(payment, refundable)
@@ -307,14 +307,14 @@ def _choose_share(
 
 
 def _find_claims(payment: Payment, refundable: Refundable) -> list[SenderShare]:
-    """The senders who have something to claim, the newest first."""
+    """The senders with a claim, the newest first."""
     return [share for share in refundable.shares if own_amount(payment, share)]
 
 
 def _plan_held_legs(
     refundable: Refundable, parts: Sequence[tuple[SenderShare, int]]
 ) -> list[RefundLeg]:
-    """So much to each of these senders, out of what is held."""
+    """These amounts to these senders, from the held funds."""
     legs = []
     for share, amount in parts:
         leg = _new_leg_from_held(refundable, share, amount)
@@ -328,22 +328,22 @@ def _plan_held_legs(
 
 
 def _new_leg_from_held(refundable: Refundable, share: SenderShare, amount: int) -> RefundLeg:
-    """Out of what is held: first what this sender sent too much, then escrow, then other excess."""
+    """From the held funds: first this sender's excess, then escrow, then other excess."""
     too_much = min(share.excess, refundable.excess, amount)
     from_escrow = min(amount - too_much, refundable.escrow)
     return RefundLeg(to=share.address, from_escrow=from_escrow, from_excess=amount - from_escrow)
 
 
 def _take_largest(shares: Sequence[SenderShare]) -> Sequence[SenderShare]:
-    """Those with most, in the order given: dust makes no real payer wait."""
+    """The largest, in the given order: dust delays no real payer."""
     kept = sorted(shares, key=lambda share: share.amount, reverse=True)[:MAX_LEGS]
     return [share for share in shares if share in kept]
 
 
 def _require_enough(owed: int, there: int, action: str) -> None:
-    """Raise where not every sender can have his own: one must not be paid with another's.
+    """Raise if not every sender can be refunded: nobody is paid with another's money.
 
-    So it is after a refund to somebody who had sent nothing, or where a reorg took some away.
+    This happens after a refund to somebody who had sent nothing, or after a reorg.
     """
     if owed > there:
         raise ReconciliationActionNotAllowed(
@@ -352,7 +352,7 @@ def _require_enough(owed: int, there: int, action: str) -> None:
 
 
 def _require_any(legs: Sequence[RefundLeg], action: str) -> tuple[RefundLeg, ...]:
-    """The parts that are not empty; there is one at least."""
+    """The parts that are not empty; there is at least one."""
     some = tuple(leg for leg in legs if leg.amount)
     if not some:
         raise ReconciliationActionNotAllowed(
@@ -386,9 +386,9 @@ def apply_trigger(
 
 
 def payment_trigger(payment: Payment, refund: Refund) -> str:
-    """The trigger of the Payment's table that a refund brings when it is final.
+    """The trigger of the Payment's table for a final refund.
 
-    It is asked with the books as they will be, the refund taken out.
+    The books are given as they will be after the refund.
     """
     books = payment.books
     if refund.purpose == "refund_excess":

@@ -1,4 +1,4 @@
-"""Refunds: asked for by the partner, and listed (contract §6)."""
+"""Refunds: requested by the partner, and listed (contract §6)."""
 
 from __future__ import annotations
 
@@ -51,10 +51,10 @@ MAX_PENDING_REFUNDS = 100
 
 @attrs.frozen(kw_only=True)
 class NewRefund:
-    """What a refund is made from: all that can go back, to its sender, unless said otherwise.
+    """The input of a refund: by default all that can go back, to its sender.
 
     `amount` is decimal text in whole tokens. `destination` is an address on the Payment's chain;
-    one that paid nothing needs a standard key. `reason` is stored and given back.
+    an address that paid nothing needs a standard key. `reason` is stored and returned.
     """
 
     amount: Amount | None = None
@@ -64,14 +64,14 @@ class NewRefund:
 
 @attrs.frozen
 class PlannedRefund:
-    """The refunds that could be made of a Payment: how much, to whom, out of what."""
+    """The refunds that a Payment allows: amounts, recipients and sources."""
 
     payment: Payment
     legs: tuple[RefundLeg, ...]
 
     @property
     def amount(self) -> int:
-        """What goes back in all."""
+        """The total amount that goes back."""
         return sum(leg.amount for leg in self.legs)
 
 
@@ -96,8 +96,8 @@ class Refunds:
     ) -> Refund:
         """One refund: from escrow while the funds are held, else from the recipient's vault.
 
-        Without a destination, and where several senders get their own back, this is the refund of
-        the newest one: `create_all` returns all. Raises as `create_all`.
+        Without a destination, and if several senders are refunded, this is the refund of
+        the newest sender: `create_all` returns all. Raises as `create_all`.
         """
         return self.create_all(authority, payment_id, new, idempotency_key=idempotency_key)[0]
 
@@ -128,7 +128,7 @@ class Refunds:
         destination = self._parse_destination(authority.partition, payment, new.destination)
 
         def attempt() -> tuple[Refund, ...]:
-            # a retry may find its own amount gone: it is answered
+            # a retry may find its own amount gone: it still gets the answer
             self._committer.replay(authority, idempotency_key)
             reading = self._read_recipient_balance(
                 authority, self._load_payment(authority, payment_id)
@@ -144,7 +144,7 @@ class Refunds:
         return retry_on_stale_balance(attempt)
 
     def plan(self, authority: Authority, payment_id: str, new: NewRefund) -> PlannedRefund:
-        """What `create` would make of it now; nothing is changed, and no chain is asked.
+        """The refunds that `create` would make now; nothing is changed, and no chain is asked.
 
         Raises NotFound, ValidationFailed, AmountOutOfRange, InvalidState, DestinationNotAllowed.
         """
@@ -191,7 +191,7 @@ class Refunds:
         return payment
 
     def _parse_destination(self, partition: str, payment: Payment, text: str | None) -> str | None:
-        """The address that was named. Raises ValidationFailed, DestinationNotAllowed."""
+        """The destination that was named. Raises ValidationFailed, DestinationNotAllowed."""
         if text is None:
             return None
         try:
@@ -206,7 +206,7 @@ class Refunds:
     def _read_recipient_balance(
         self, authority: Authority, payment: Payment
     ) -> BalanceReading | None:
-        """The recipient's vault, where that pays. Raises DependencyFailed."""
+        """The recipient's vault, if it pays. Raises DependencyFailed."""
         account_id = payment.destination.account_id
         if payment.status not in lifecycle.FUNDS_PAID_OUT or account_id is None:
             return None
@@ -230,7 +230,7 @@ class Refunds:
         payment = lock_payment(tx, payment_id)
         refundable = lifecycle.compute_refundable(payment, lock_pending_refunds(tx, payment))
         legs = lifecycle.plan_refunds(payment, refundable, amount, destination)
-        # Whoever sent a cent is the sender of that cent, and of no more.
+        # An address that sent one cent is the sender of that cent only.
         is_sender = all(
             leg.amount <= lifecycle.own_amount(payment, refundable.share_of(leg.to)) for leg in legs
         )
@@ -254,7 +254,7 @@ def load_with_pending_refunds(
 
 
 def lock_pending_refunds(tx: Transaction, payment: Payment) -> tuple[Refund, ...]:
-    """The refunds of a locked Payment that are not final, as they certainly are."""
+    """The refunds of a locked Payment that are not final, freshly read."""
     found = [tx.get(Refund, id, for_update=True) for id in payment.refunding]
     return tuple(refund for refund in found if refund is not None)
 
@@ -274,9 +274,9 @@ def start_refunds(
 ) -> Decision[tuple[Refund, ...]]:
     """Refunds with their transfers, and the Payment that lists them as pending.
 
-    `reading` is the balance of the recipient's vault where that vault pays: it reserves the sum
-    at once, and the `rule` "payee" is for a single leg, whose destination it looks at. Raises
-    ResourceConflict, StaleBalance, and what `reserve_funds` raises.
+    `reading` is the balance of the recipient's vault if that vault pays: it reserves the sum
+    at once, and the `rule` "payee" is for a single leg, whose destination it checks. Raises
+    ResourceConflict, StaleBalance, and the errors of `reserve_funds`.
     """
     if len(payment.refunding) + len(legs) > MAX_PENDING_REFUNDS:
         raise ResourceConflict(f"At most {MAX_PENDING_REFUNDS} refunds may be pending.")
@@ -337,11 +337,11 @@ def _reserve_from_recipient(
     *,
     now: Instant,
 ) -> Decision[None]:
-    """What the recipient's vault pays of all legs, reserved at once. Raises as `start_refunds`."""
+    """The total that the recipient's vault reserves for all legs. Raises as `start_refunds`."""
     amount = sum(leg.from_recipient for leg in legs)
     if not amount:
         return Decision(None)
-    if reading is None:  # the Payment was released since: ask the recipient's vault
+    if reading is None:  # the Payment was released meanwhile: ask the recipient's vault
         raise StaleBalance
     spend = Spend(payment.asset, amount, legs[0].to, None)
     reserved = reserve_funds(tx, reading, spend, now=now, counts=False, rule=rule)

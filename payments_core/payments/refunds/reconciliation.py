@@ -1,4 +1,4 @@
-"""Reconciliation: what a partner decides about a Payment that went out of the ordinary."""
+"""Reconciliation: a partner's decisions on a Payment that did not end as expected."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ RECONCILIATION_ACTIONS: tuple[ReconciliationAction, ...] = get_args(Reconciliati
 
 @attrs.frozen(kw_only=True)
 class _Given:
-    """What the partner says."""
+    """The partner's decision."""
 
     action: ReconciliationAction
     note: Sentence | None
@@ -72,7 +72,7 @@ class _Given:
 
 @attrs.frozen
 class _Case:
-    """A Payment to decide on, locked, with what can still go back."""
+    """A Payment to decide on, locked, with the amounts that can still go back."""
 
     tx: Transaction
     id_sequence: IdSequence
@@ -106,16 +106,16 @@ class Reconciliations:
         note: str | None = None,
         idempotency_key: IdempotencyKey = None,
     ) -> PaymentDetails:
-        """Settle a Payment that needs a decision; refunds and releases go on in the worker.
+        """Settle a Payment that needs a decision; the worker carries out refunds and releases.
 
         `note` has up to 512 characters; it is kept with the Payment, and is the reason for refunds.
         Raises NotFound, InvalidState (nothing to decide), ReconciliationActionNotAllowed,
-        ValidationFailed, and for a send that is tried again what creating it raises.
+        ValidationFailed, and for a retried send the errors of its creation.
         """
         validate_input(_Given(action=action, note=note))
 
         def attempt() -> PaymentDetails:
-            # a retry finds its own decision made: it is answered
+            # a retry finds its own decision made: it still gets the answer
             self._committer.replay(authority, idempotency_key)
             payment = self._load_payment(authority, payment_id)
             terms = self._check_payout(authority, payment, action)
@@ -157,7 +157,7 @@ class Reconciliations:
     def _check_payout(
         self, authority: Authority, payment: Payment, action: ReconciliationAction
     ) -> PayoutTerms | None:
-        """What another payout needs, where a payout that ended is to be tried again."""
+        """The terms of another payout, if an ended payout is to be tried again."""
         payout = payment.payout
         if action != "retry_execution" or payout is None or not payment.can_retry:
             return None
@@ -174,7 +174,7 @@ class Reconciliations:
     def _read_source_balance(
         self, authority: Authority, payment: Payment, action: ReconciliationAction
     ) -> BalanceReading | None:
-        """The vault that a send pays from, where it is to be tried again."""
+        """The vault that a send pays from, if it is to be tried again."""
         if action != "retry_execution" or payment.intent != "send":
             return None
         if payment.payout is not None and payouts.is_funded(payment):
@@ -221,7 +221,7 @@ class Reconciliations:
 def _find_refusal(
     action: ReconciliationAction, payment: Payment, refunds: Sequence[Refund]
 ) -> InvalidState | ReconciliationActionNotAllowed | None:
-    """Why an action is not allowed now; None where it is."""
+    """Why an action is not allowed now; None if it is allowed."""
     if not PAYMENT.allows(payment.status, _TRIGGERS[action]):
         return InvalidState("payment", payment.status, action)
     refundable = compute_refundable(payment, refunds)
@@ -235,7 +235,7 @@ def _find_refusal(
 
 
 def _refuse_beside_refund(action: ReconciliationAction, refundable: Refundable) -> None:
-    """Excess may go back beside a refund, unless it is on its way already."""
+    """Excess may go back beside a refund, unless it is already on its way."""
     if action != "refund_excess" or not refundable.excess:
         raise ReconciliationActionNotAllowed(action, "a refund is in progress")
 
@@ -252,7 +252,7 @@ def _check_retry(payment: Payment, refundable: Refundable) -> None:
         raise ReconciliationActionNotAllowed(
             "retry_execution", "no transfer to the recipient has failed"
         )
-    if payment.intent == "send":  # a vault pays, or the funds lie at the off-ramp's address
+    if payment.intent == "send":  # a vault pays, or the funds are at the off-ramp address
         return
     if refundable.escrow <= 0:
         raise ReconciliationActionNotAllowed("retry_execution", "no funds are held")
@@ -272,17 +272,17 @@ def _check_refund_excess(payment: Payment, refundable: Refundable) -> None:
 
 
 def _check_write_off(payment: Payment, refundable: Refundable) -> None:
-    """Whatever is held stays held."""
+    """Held funds stay held."""
 
 
 def _accept(case: _Case) -> Decision[None]:
-    """Release what is in escrow to the recipient."""
+    """Release the funds in escrow to the recipient."""
     step = lifecycle.accept(case.payment, now=case.now, note=case.note)
     return advance_payment(case.tx, case.id_sequence, case.authority.partition, step, now=case.now)
 
 
 def _retry(case: _Case) -> Decision[None]:
-    """Send the transfer to the recipient again, after the one before failed for good."""
+    """Send the transfer to the recipient again, after the previous one failed permanently."""
     payment = case.payment
     if payment.payout is not None and payouts.is_funded(payment):
         return _retry_payout(case)
@@ -349,14 +349,14 @@ def _start_retry(
 
 
 def _refund(case: _Case) -> Decision[None]:
-    """Send all that is held back to whom it came from."""
+    """Send all held funds back to their senders."""
     if case.payment.payout is not None:
         return _start_refunds(case, plan_unpaid_payout(case.payment), "reconcile_refund")
     return _start_refunds(case, plan_all_held(case.refundable), "reconcile_refund")
 
 
 def _refund_excess(case: _Case) -> Decision[None]:
-    """Send the excess back to whoever sent it."""
+    """Send the excess back to its senders."""
     return _start_refunds(case, plan_excess(case.refundable), "refund_excess")
 
 
@@ -375,7 +375,7 @@ def _start_refunds(case: _Case, legs: Sequence[RefundLeg], purpose: Purpose) -> 
 
 
 def _write_off(case: _Case) -> Decision[None]:
-    """Give the Payment up; what is held stays held, and can still be refunded."""
+    """Give the Payment up; held funds stay held, and can still be refunded."""
     return lifecycle.write_off(case.payment, now=case.now, note=case.note).as_decision()
 
 

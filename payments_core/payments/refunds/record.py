@@ -12,17 +12,17 @@ from payments_core.money import ZERO, Atomic, atomic
 from payments_core.storage.records import Collection, Index, Record
 
 Purpose = Literal["refund", "reconcile_refund", "refund_excess"]
-"""What it was made for: a refund asked for, or one of the two decisions of a reconciliation."""
+"""The origin: a requested refund, or one of the two decisions of a reconciliation."""
 
 PENDING = ("created", "submitted")
 
 
 @attrs.frozen(kw_only=True)
 class Refund(Record):
-    """One transfer back. Where it is taken from, of the Payment's books, is fixed at creation.
+    """One transfer back. The accounts of the Payment's books that it uses are fixed at creation.
 
-    `vault_id` is set where the recipient's vault pays. `claimed` says of one that succeeded that
-    its destination was a sender, who has so much less to claim.
+    `vault_id` is set where the recipient's vault pays. `claimed` says of a succeeded refund that
+    its destination was a sender, whose claim it reduced.
     """
 
     collection: ClassVar[Collection] = Collection(
@@ -66,12 +66,12 @@ class Refund(Record):
 
     @property
     def amount(self) -> int:
-        """What goes back."""
+        """The amount that goes back."""
         return self.from_escrow + self.from_excess + self.from_recipient + self.from_offramp
 
     @property
     def sources(self) -> dict[str, int]:
-        """What is taken out of which account of the books."""
+        """The amount taken from each account of the books."""
         parts = {
             "escrow": self.from_escrow,
             "excess": self.from_excess,

@@ -1,4 +1,4 @@
-"""The transfer of a refund, as the refund owns it. `chains.outbox.jobs` sends it and follows it."""
+"""The transfer of a refund, owned by the refund. `chains.outbox.jobs` sends it and follows it."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _LockedRefund = tuple[Payment, Refund]
 
 
 class RefundOwner:
-    """A refund with its Payment. What withdraws one is in `withdrawal.py`."""
+    """A refund with its Payment. `withdrawal.py` withdraws refunds."""
 
     purpose: TransferPurpose = "refund"
     record_type = Refund
@@ -103,7 +103,7 @@ class RefundOwner:
         *,
         now: Instant,
     ) -> Decision[None]:
-        """The books lose it, or it may be asked for again; the vault's reservation ended."""
+        """The books lose it, or it may be requested again; the vault's reservation ended."""
         if outcome.reason is None:
             decision = _confirm_refund(*locked, outcome, now=now)
         else:

@@ -1,4 +1,4 @@
-"""The refunds that a reorg takes the funds from, before they were sent: they are withdrawn.
+"""Withdraws refunds whose funds a reorg removed before the refunds were sent.
 
 They would be paid from the off-ramp address, which holds the funds of other payouts too. Refunds
 from an escrow need none of this: an escrow holds the funds of one Payment, and of nobody else.
@@ -22,7 +22,7 @@ def withdraw_unfunded_refunds(
 ) -> Decision[None]:
     """The step of a locked Payment whose off-ramp funds a reorg undid, and the end of its refunds.
 
-    One that is signed goes on, since a node may have it; the journal then shows what is missing at
+    A signed refund continues, since a node may have it; the journal then shows what is missing at
     the off-ramp address.
     """
     decision: Decision[None] = Decision(None)
