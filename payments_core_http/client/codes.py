@@ -48,14 +48,14 @@ class ActionExpired(Unprocessable):
 
 
 class ActionInvalid(Unprocessable):
-    """Not the action that this option waits for."""
+    """The action is not the one that this option waits for."""
 
     code = "action_invalid"
     doc_url: str | None
 
 
 class AmountOutOfRange(Unprocessable):
-    """Zero, or outside the limits."""
+    """The amount is zero, or outside the limits."""
 
     code = "amount_out_of_range"
     reason: str | None
@@ -63,7 +63,7 @@ class AmountOutOfRange(Unprocessable):
 
 
 class CapabilityNotActive(Unprocessable):
-    """A part of the service that is not active here, or not yet."""
+    """A capability that is not active here, or not yet."""
 
     code = "capability_not_active"
     capability: str | None
@@ -71,14 +71,14 @@ class CapabilityNotActive(Unprocessable):
 
 
 class ClientTokenExpired(Unauthenticated):
-    """A correctly signed client token whose time is over."""
+    """A correctly signed client token that has expired."""
 
     code = "client_token_expired"
     doc_url: str | None
 
 
 class Conflict(Conflicting):
-    """It clashes with something that exists."""
+    """The request conflicts with something that exists."""
 
     code = "conflict"
     reason: str | None
@@ -86,7 +86,7 @@ class Conflict(Conflicting):
 
 
 class CredentialMismatch(Forbidden):
-    """Two good credentials, of two environments."""
+    """Two valid credentials, of two environments."""
 
     code = "credential_mismatch"
     doc_url: str | None
@@ -102,7 +102,7 @@ class DependencyFailed(DependencyError):
 
 
 class DestinationNotAllowed(Unprocessable):
-    """The recipient cannot be paid so."""
+    """The recipient cannot be paid in this way."""
 
     code = "destination_not_allowed"
     reason: str | None
@@ -133,7 +133,7 @@ class IdempotencyConflict(Conflicting):
 
 
 class IdempotencyInProgress(Conflicting):
-    """The first request with this key is still under way."""
+    """The first request with this key is still in progress."""
 
     code = "idempotency_in_progress"
     doc_url: str | None
@@ -171,7 +171,7 @@ class InternalError(ServiceError):
 
 
 class InvalidJson(InvalidRequest):
-    """The body is not the JSON that we read (RFC 8259, duplicate keys refused)."""
+    """The body is not JSON in the accepted form (RFC 8259, duplicate keys refused)."""
 
     code = "invalid_json"
     reason: str | None
@@ -179,7 +179,7 @@ class InvalidJson(InvalidRequest):
 
 
 class InvalidState(Conflicting):
-    """No transition leads there from here."""
+    """The state machine has no such transition from this state."""
 
     code = "invalid_state"
     resource: str | None
@@ -196,7 +196,7 @@ class MalformedRequest(InvalidRequest):
 
 
 class NotFound(Missing):
-    """No such resource for this caller; another tenant's looks the same."""
+    """No such resource for this caller; another tenant's resource gives the same error."""
 
     code = "not_found"
     resource: str | None
@@ -227,7 +227,7 @@ class OptionSuperseded(Conflicting):
 
 
 class OriginNotAllowed(Forbidden):
-    """The header `Origin` is missing, or is none that the payment settings allow."""
+    """The header `Origin` is missing, or the payment settings do not allow it."""
 
     code = "origin_not_allowed"
     doc_url: str | None
@@ -289,7 +289,7 @@ class RateLimited(LimitReached):
 
 
 class ReconciliationActionNotAllowed(Unprocessable):
-    """The Payment waits for a decision, and this one makes no sense for it now."""
+    """The Payment waits for a decision, but cannot take this one now."""
 
     code = "reconciliation_action_not_allowed"
     action: str | None
@@ -319,14 +319,14 @@ class Unauthorized(Unauthenticated):
 
 
 class Unavailable(ServiceError):
-    """Storage is out of reach, or too busy."""
+    """The storage cannot be reached, or is too busy."""
 
     code = "unavailable"
     doc_url: str | None
 
 
 class UnsupportedAsset(Unprocessable):
-    """The chain does not have this asset here, or what is asked for is bound to another."""
+    """The chain does not have this asset here, or the request is bound to another asset."""
 
     code = "unsupported_asset"
     chain_id: int | None
@@ -336,7 +336,7 @@ class UnsupportedAsset(Unprocessable):
 
 
 class UnsupportedChain(Unprocessable):
-    """The deployment does not serve this chain, or what is asked for is bound to another."""
+    """The deployment does not serve this chain, or the request is bound to another chain."""
 
     code = "unsupported_chain"
     chain_id: int | None
@@ -352,7 +352,7 @@ class UnsupportedMediaType(InvalidRequest):
 
 
 class UnsupportedVersion(InvalidRequest):
-    """No such dated contract in this deployment."""
+    """The deployment serves no such API version."""
 
     code = "unsupported_version"
     supported_api_versions: list[str] | None
@@ -360,7 +360,7 @@ class UnsupportedVersion(InvalidRequest):
 
 
 class UsernameTaken(Conflicting):
-    """The name belongs to another account."""
+    """Another account has this username."""
 
     code = "username_taken"
     doc_url: str | None
@@ -374,7 +374,7 @@ class ValidationError(InvalidRequest):
 
 
 class VersionMismatch(InvalidRequest):
-    """A supported version, but not the one that this environment or token is bound to."""
+    """A supported version, but not the version to which this environment or token is bound."""
 
     code = "version_mismatch"
     api_version: str | None

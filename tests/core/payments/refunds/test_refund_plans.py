@@ -227,7 +227,7 @@ def test_a_fee_is_borne_by_all_senders_alike() -> None:
 
 def test_nobody_is_paid_with_anothers_money() -> None:
     payment = attrs.evolve(held((900, ALICE), (400, BOB)), books=books_of(escrow=900, excess=300))
-    with pytest.raises(ValidationFailed, match="less is there than was sent"):
+    with pytest.raises(ValidationFailed, match="less is held than was sent"):
         plan_refunds(payment, left(payment), None, None)
 
 
