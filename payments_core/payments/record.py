@@ -65,8 +65,8 @@ class PaymentRoute:
     Payment only. For `amount` the router is expected to pay `expected` of the asset here to the
     destination, and at least `minimum`; for another amount, both change in proportion.
     `payment_hash` is the final release that the router was notified of. `delivered` was paid by
-    `delivery_hash`, which is final. `return_hashes` are of transfers that it returned to the escrow, which are not
-    receipts.
+    `delivery_hash`, which is final. `return_hashes` are of its transfers back to the escrow, which
+    are not receipts.
     """
 
     key: str
