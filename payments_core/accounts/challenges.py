@@ -14,7 +14,7 @@ CHAIN_NAMES = {"evm": "EVM", "solana": "Solana", "aptos": "Aptos"}
 
 
 def challenge_text(challenge: WalletChallenge, service: str, app: str) -> str:
-    """What the wallet shows and signs: whose it becomes, for whom, and for how long.
+    """The text that the wallet shows and signs: account, service and validity.
 
     `service` and `app` are names that people know; they cannot add lines of their own.
     """

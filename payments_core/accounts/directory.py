@@ -1,4 +1,4 @@
-"""Accounts by what people call them: a username, a payment address, a wallet address."""
+"""Look-up of accounts by username, payment address or wallet address."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class AccountDirectory:
         self._storage = ports.storage
 
     def find_by_username(self, authority: Authority, username: str) -> AccountDetails:
-        """The account with that username, whatever its case. Raises NotFound."""
+        """The account with that username, in any case. Raises NotFound."""
         return self._find(authority, lambda snapshot: _load_named(snapshot, username), "account")
 
     def find_by_payment_address(self, authority: Authority, address: str) -> AccountDetails:
@@ -40,10 +40,10 @@ class AccountDirectory:
         )
 
     def find_by_wallet(self, authority: Authority, address: str) -> AccountDetails:
-        """The account that a wallet address is linked to; its form tells the chain type.
+        """The account that a wallet address is linked to; its form decides the chain type.
 
-        Of several accounts that list it, the one that has proven to hold its key, or else the one
-        that listed it first. Raises ValidationFailed for what is no address, NotFound.
+        If several accounts list it: the account that has proven to hold its key, or else the one
+        that listed it first. Raises ValidationFailed for a text that is not an address, NotFound.
         """
         try:
             chain_type = identify_chain_type(address)

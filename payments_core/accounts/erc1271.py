@@ -1,8 +1,9 @@
-"""Contract wallets: what the contract at an address says of a signature (ERC-1271, contract §10).
+"""Contract wallets: whether the contract at an address accepts a signature (ERC-1271, contract
+§10).
 
-A wallet names no chain, so every EVM chain that is served is asked. One yes is not enough: who
-has code at somebody's address on one chain alone may have made it say yes to everything, and the
-contract of the owner on another chain must be heard too. This is I/O: it never stands in a
+A wallet names no chain, so every served EVM chain is asked. One yes is not enough: an attacker
+with code at somebody's address on one chain can make it say yes to everything, and the
+owner's contract on another chain must be asked too. This is I/O: it never runs in a
 transaction.
 """
 
@@ -18,7 +19,7 @@ from payments_core.engine.remote_calls import RemoteCalls
 from payments_core.errors import DependencyFailed
 
 MAX_CHECK_MS = 10 * SECOND
-"""After so long nothing more is asked; the chain that is being asked has time-outs of its own."""
+"""No chain is asked after this time; the chain that is being asked has its own time-outs."""
 
 
 class ContractSignatureChecker:
@@ -30,9 +31,10 @@ class ContractSignatureChecker:
         self._clock = clock
 
     def is_accepted(self, claim: ContractClaim, environment_id: str) -> bool:
-        """Whether a contract at the address accepts the signature, and on no EVM chain one refuses.
+        """Whether a contract at the address accepts the signature, and none on any EVM chain
+        refuses it.
 
-        Only chains that are served count. Raises DependencyFailed where one of them did not answer
+        Only served chains count. Raises DependencyFailed if one of them did not answer
         before any said no.
         """
         return self._is_accepted(claim, environment_id, self._clock.real_now() + MAX_CHECK_MS)
@@ -42,7 +44,7 @@ class ContractSignatureChecker:
     ) -> ContractClaim | None:
         """The first claim that a contract on this chain accepts, and that none elsewhere refuses.
 
-        Raises DependencyFailed where the chains did not answer in time.
+        Raises DependencyFailed if the chains did not answer in time.
         """
         until = self._clock.real_now() + MAX_CHECK_MS
         chain = self._chains.get(chain_id)
@@ -58,12 +60,12 @@ class ContractSignatureChecker:
         for chain in self._evm_chains():
             answer = self._check_on_chain(chain, claim, environment_id, until)
             if answer is False:
-                return False  # whatever the others say
+                return False  # whatever the other chains say
             accepted = accepted or answer is True
         return accepted
 
     def _evm_chains(self) -> Iterator[Chain]:
-        """In the order of the registry; then those that are not in it, by their numbers."""
+        """In the order of the registry; then the others, by their numbers."""
         order = {chain_id: place for place, chain_id in enumerate(CHAINS)}
         for chain_id in sorted(self._chains, key=lambda id: (order.get(id, len(order)), id)):
             if self._chains[chain_id].chain_type == "evm":
@@ -72,9 +74,9 @@ class ContractSignatureChecker:
     def _check_on_chain(
         self, chain: Chain, claim: ContractClaim, environment_id: str, until: Instant
     ) -> bool | None:
-        """What one chain says; None where no contract stands there. Raises DependencyFailed."""
+        """One chain's answer; None if no contract exists there. Raises DependencyFailed."""
         if self._clock.real_now() >= until:
-            silence = ChainUnavailable("the deadline passed before all was answered")
+            silence = ChainUnavailable("the deadline passed before every chain answered")
             raise DependencyFailed("chain") from silence
         try:
             with self._calls.acquire("chain", environment_id):

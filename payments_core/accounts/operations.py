@@ -56,14 +56,14 @@ from payments_core.validation.fields import (
 from payments_core.validation.inputs import validate_input, validate_operations
 
 DEFAULT_SETTLEMENT = Settlement(chain_id=DEFAULT_CHAIN_ID, asset_symbol=DEFAULT_SYMBOL)
-"""What a preference begins with of which only a half is told."""
+"""The defaults of a preference of which only one half is given."""
 
 
 @attrs.frozen(kw_only=True)
 class NewWallet:
     """A wallet that a new account lists. Nothing proves yet that the account holds its key.
 
-    `address` is in its chain type's own form; an EVM address may have any case, or EIP-55's.
+    `address` is in its chain type's form; an EVM address may have any case, or EIP-55's.
     """
 
     address: Address
@@ -76,13 +76,13 @@ NewWallets = Annotated[Sequence[NewWallet], Meta(max_length=MAX_WALLETS)]
 
 @attrs.frozen(kw_only=True)
 class NewAccount:
-    """What an account is made from.
+    """The input of a new account.
 
     `external_user_id` is the partner's own id of the user, unique in the environment; without it
     the account's id takes its place. `username` has 3 to 20 letters, digits or underscores, is not
-    a reserved name and is unique whatever its case; with it the account has a payment address.
+    a reserved name, and is unique regardless of case; with it the account has a payment address.
     There are at most 50 `wallets`. Without `settlement` the account is paid in the asset of each
-    Payment. `metadata` is JSON that is stored and given back.
+    Payment. `metadata` is JSON that is stored and returned.
     """
 
     external_user_id: ExternalUserId | None = None
@@ -96,7 +96,7 @@ class NewAccount:
 
 @attrs.frozen(kw_only=True)
 class AccountChanges:
-    """What `Accounts.update` may change; `UNSET` leaves a field as it is."""
+    """The fields that `Accounts.update` may change; `UNSET` leaves a field as it is."""
 
     email: Email | UnsetType | None = UNSET
     metadata: MetadataInput | UnsetType | None = UNSET
@@ -105,7 +105,7 @@ class AccountChanges:
 
 @attrs.frozen
 class AccountDetails:
-    """An account with what belongs to it."""
+    """An account with its vaults and wallets."""
 
     account: Account
     vaults: tuple[Vault, ...]
@@ -218,7 +218,7 @@ class Accounts:
     def look_up(
         self, authority: Authority, account_id: str | None, external_user_id: str | None
     ) -> Account:
-        """The account by exactly one of its two names. Raises ValidationFailed, NotFound."""
+        """The account by exactly one of its two ids. Raises ValidationFailed, NotFound."""
         if (account_id is None) == (external_user_id is None):
             raise ValidationFailed.at("accountId", "give exactly one of accountId, externalUserId")
 
@@ -252,7 +252,7 @@ class Accounts:
         status: AccountStatus | UnsetType = UNSET,
         idempotency_key: IdempotencyKey = None,
     ) -> AccountDetails:
-        """Change what is given; where nothing is another, nothing happens.
+        """Change the given fields; equal values change nothing.
 
         A closed account stays closed. Raises ValidationFailed, NotFound, InvalidState.
         """
@@ -300,7 +300,7 @@ class Accounts:
     ) -> AccountDetails:
         """Change the half of the settlement preference that is given.
 
-        The other half stays, or is that of the service's default. Raises as `set_settlement` does.
+        The other half stays, or takes the service's default. Raises as `set_settlement` does.
         """
 
         def change(account: Account) -> Account:
@@ -323,11 +323,11 @@ class Accounts:
         once: bool = False,
         idempotency_key: IdempotencyKey = None,
     ) -> AccountDetails:
-        """Give an account that has none its username, for ever.
+        """Give an account without a username its permanent username.
 
-        Its own again changes nothing; with `once` that is refused too.
+        Repeating its own name changes nothing; with `once` that is also refused.
         Raises ValidationFailed, NotFound, AccountSuspended for a closed account, InvalidState
-        where it has another, UsernameTaken, whatever the case of the letters.
+        if it has another, UsernameTaken, regardless of case.
         """
         require_usable(username)
 
@@ -356,7 +356,7 @@ class Accounts:
             if account is None:
                 raise NotFound("account")
             changed = change(account)
-            # As documents: to Python 1 equals true, and in metadata they are two things.
+            # As documents: in Python 1 equals True, but in metadata they differ.
             if documents.encode(changed) == documents.encode(account):
                 return Decision(attrs.evolve(details, account=account))
             changed = attrs.evolve(changed, updated_at=now)
@@ -374,7 +374,7 @@ class Accounts:
 
 
 def load_details(snapshot: Snapshot, account: Account) -> AccountDetails:
-    """An account with what belongs to it, as one snapshot has it."""
+    """An account with its vaults and wallets, from one snapshot."""
     vaults = snapshot.find(Vault, "by_account", (account.id,), limit=100)
     wallets = snapshot.find(Wallet, "by_account", (account.id,), limit=MAX_WALLETS)
     activations = snapshot.find(
@@ -390,7 +390,7 @@ def _require_not_closed(account: Account) -> Account:
 
 
 def _normalize_wallets(given: Sequence[NewWallet]) -> list[NewWallet]:
-    """The wallets with addresses in canonical form. Raises ValidationFailed with every fault."""
+    """The wallets with addresses in canonical form. Raises ValidationFailed with every error."""
     faults: list[FieldError] = []
     wallets: list[NewWallet] = []
     seen: set[tuple[str, str]] = set()

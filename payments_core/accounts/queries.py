@@ -1,4 +1,4 @@
-"""What belongs to an account, a page at a time; for an account that there is."""
+"""Records of an existing account, a page at a time."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def list_for_account(
 ) -> Page[R]:
     """The account's records of a kind, in the order of the index. Raises NotFound.
 
-    `key` is what the index asks for behind the account's id. Damaged rows are passed over.
+    `key` is the part of the index key after the account's id. Damaged rows are skipped.
     """
 
     def load(snapshot: Snapshot) -> Page[R]:

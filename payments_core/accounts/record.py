@@ -16,10 +16,10 @@ AccountStatus = Literal["active", "suspended", "closed"]
 KycStatus = Literal["not_started", "pending", "approved", "rejected"]
 
 MAX_WALLETS = 50
-"""How many wallets an account has at most."""
+"""The maximum number of wallets of an account."""
 
 MAX_ONRAMPS = 50
-"""How many on-ramps an account has at most: each is a number that the bank makes and keeps."""
+"""The maximum number of on-ramps of an account: the bank keeps a number for each."""
 
 
 @attrs.frozen(kw_only=True)
@@ -34,9 +34,9 @@ class Settlement:
 class Account(Record):
     """One user of a partner. `username_key` is the username in lower case, for uniqueness.
 
-    `wallet_count` is how many wallets there are, and `onramp_count` how many on-ramps were added:
+    `wallet_count` is the number of wallets, and `onramp_count` the number of on-ramps added:
     rows cannot be counted under a lock.
-    `verification_id` is the newest verification, also one that the provider has not begun.
+    `verification_id` is the newest verification, even if the provider has not begun it.
     """
 
     collection: ClassVar[Collection] = Collection(
@@ -80,9 +80,9 @@ class Account(Record):
 
 @attrs.frozen(kw_only=True)
 class Wallet(Record):
-    """A wallet address of an account, once on each.
+    """A wallet address of an account, listed once per account.
 
-    One given at creation proves nothing. A verified one belongs to a single account of the
+    An address given at creation proves nothing. A verified one belongs to a single account of the
     environment: `verified_address` is a unique key, and null until there is proof.
     """
 
@@ -118,12 +118,12 @@ class Wallet(Record):
 
     @property
     def verified(self) -> bool:
-        """Whether its owner has proven to hold its key."""
+        """Whether the account has proven to hold its key."""
         return self.verified_at is not None
 
     @property
     def updated_at(self) -> Instant:
-        """When it changed last: only a proof changes it."""
+        """When it last changed: only a proof changes it."""
         return self.created_at if self.verified_at is None else self.verified_at
 
     @property
@@ -156,7 +156,7 @@ class WalletChallenge(Record):
 class SignedMessage(Record):
     """A text of the caller's own that a wallet has signed to be linked, by the digest of both.
 
-    It is kept for ever: the text has no end of its own, and its signature works once.
+    It is kept permanently: the text does not expire, and its signature works once.
     """
 
     collection: ClassVar[Collection] = Collection("signed_messages")

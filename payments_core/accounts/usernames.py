@@ -1,7 +1,7 @@
-"""Usernames: which texts can be one (interface "Money Account", contract §5).
+"""Usernames and their rules (interface "Money Account", contract §5).
 
 Letters differ by more than their case: `username_key` is what must be unique. So a name cannot look
-like another one that has capitals in other places.
+like another that differs only in case.
 """
 
 from __future__ import annotations
@@ -27,23 +27,23 @@ _PATTERN = re.compile(r"[A-Za-z0-9_]{3,20}", re.ASCII)
 
 
 def username_key(username: str) -> str:
-    """The username without the case of its letters; two accounts never have the same."""
+    """The username in lower case; two accounts never have the same."""
     return username.lower()
 
 
 def is_reserved(username: str) -> bool:
-    """Whether no account can have the name, though it has the form of one."""
+    """Whether the name is reserved, though its form is valid."""
     return username_key(username) in RESERVED
 
 
 def require_form(username: str) -> None:
-    """Raise ValidationFailed for a text that is no username."""
+    """Raise ValidationFailed for a text that is not a username."""
     if not _PATTERN.fullmatch(username):
         raise ValidationFailed.at("username", RULE)
 
 
 def require_usable(username: str) -> None:
-    """Raise ValidationFailed for a text that is no username, and for a reserved one."""
+    """Raise ValidationFailed for a text that is not a username, and for a reserved one."""
     require_form(username)
     if is_reserved(username):
         raise ValidationFailed.at("username", IS_RESERVED)

@@ -1,7 +1,7 @@
 """Proof that a text was signed by a wallet (contract §10).
 
-Pure: there is no clock, storage or chain here. So it cannot see what only a chain knows: contract
-wallets (ERC-1271), of which it says what to ask them (`contract_claim`), and Aptos accounts that
+Pure: there is no clock, storage or chain here. So it cannot check what only a chain knows: contract
+wallets (ERC-1271), for which it returns the query (`contract_claim`), and Aptos accounts that
 rotated their key or sign with more than one, whose address does not follow from a public key.
 """
 
@@ -36,11 +36,11 @@ _ONE_ED25519_KEY = b"\x00"  # the scheme's byte in Aptos addresses
 
 @attrs.frozen(kw_only=True)
 class SignedText:
-    """A text, and what is said to be a wallet's signature of it.
+    """A text, and its claimed signature by a wallet.
 
     `address` is canonical. `nonce` and `public_key` are for Aptos, whose wallets sign more than
     the text and whose addresses hide the key; without a nonce the text is the whole of what an
-    Aptos wallet signed. A public key for another chain type is a fault.
+    Aptos wallet signed. A public key for another chain type is an error.
     """
 
     chain_type: ChainType
@@ -53,7 +53,7 @@ class SignedText:
 
 @attrs.frozen(kw_only=True)
 class MessageSignature:
-    """A text of the caller's own, and what is said to be a wallet's signature of it.
+    """A text of the caller's own, and its claimed signature by a wallet.
 
     `message` has 1 to 2,000 characters; for Aptos it is the whole of what the wallet signed, with
     its prefix. `address` may have any form of its chain type.
@@ -79,14 +79,14 @@ class MessageSignature:
 
     @property
     def message_id(self) -> str:
-        """What names this text of this wallet, whoever links it; the address must be canonical."""
+        """The digest of the text and the wallet, for any account; the address must be canonical."""
         named = (self.chain_type, self.address, self.message)
         return hashlib.sha256(msgspec.json.encode(named)).hexdigest()
 
 
 @attrs.frozen
 class ContractClaim:
-    """A signature that the contract at an address is said to accept, of 32 bytes."""
+    """A claim that the contract at an address accepts this signature of 32 bytes."""
 
     address: str
     digest: bytes
@@ -94,7 +94,7 @@ class ContractClaim:
 
 
 def find_signature_faults(signed: SignedText) -> tuple[FieldError, ...]:
-    """Nothing if the wallet signed the text, else what is wrong at `signature` and `publicKey`."""
+    """No faults if the wallet signed the text, else those of `signature` and `publicKey`."""
     if signed.chain_type == "aptos":
         return tuple(_find_aptos_faults(signed))
     faults: list[FieldError] = []
@@ -109,10 +109,10 @@ def find_signature_faults(signed: SignedText) -> tuple[FieldError, ...]:
 
 
 def contract_claim(signed: SignedText) -> ContractClaim | None:
-    """What to ask a contract wallet where `find_signature_faults` found no key's signature.
+    """The query to a contract wallet if `find_signature_faults` found no key's signature.
 
-    None where no contract can have signed: for another chain type, and for what is no hex or too
-    long. An empty signature (`0x`) is one: a Safe accepts it for what its owners signed on chain.
+    None if no contract can have signed: for another chain type, and for a text that is not hex or
+    too long. An empty signature (`0x`) is valid: a Safe accepts it for messages signed on chain.
     """
     if signed.chain_type != "evm" or signed.public_key is not None:
         return None
@@ -123,7 +123,7 @@ def contract_claim(signed: SignedText) -> ContractClaim | None:
 
 
 def personal_digest(text: str) -> bytes:
-    """What wallets sign for `personal_sign` (EIP-191, version 0x45)."""
+    """The bytes that wallets sign for `personal_sign` (EIP-191, version 0x45)."""
     from eth_hash.auto import keccak
 
     message = text.encode()
@@ -131,7 +131,8 @@ def personal_digest(text: str) -> bytes:
 
 
 def aptos_message(text: str, nonce: str) -> str:
-    """What wallets sign for `aptos:signMessage`: the `fullMessage` of the wallet standard (AIP-62).
+    """The bytes that wallets sign for `aptos:signMessage`: the `fullMessage` of the wallet standard
+    (AIP-62).
 
     It is the form without the optional lines for address, application and chain id.
     """
@@ -139,7 +140,8 @@ def aptos_message(text: str, nonce: str) -> str:
 
 
 def offchain_messages(text: str) -> tuple[bytes, ...]:
-    """What Solana's command line and hardware wallets sign: the text in an envelope, version 0.
+    """The bytes that Solana's command line and hardware wallets sign: the text in an envelope,
+    version 0.
 
     The envelope says the text's format, which the signer chooses; a text has at most two of them.
     Source: `offchain_message.rs` of the Solana SDK.
@@ -211,7 +213,7 @@ def _is_ed25519_signature(key: bytes, message: bytes, signature: bytes) -> bool:
 
 
 def _parse_solana_signature(text: str) -> bytes | None:
-    if text.endswith("="):  # 64 bytes always end so in base64, and never in base58
+    if text.endswith("="):  # 64 bytes always end like this in base64, and never in base58
         try:
             raw = base64.b64decode(text, validate=True)
         except ValueError:

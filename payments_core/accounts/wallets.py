@@ -1,7 +1,7 @@
 """Wallets: link one by a signature, list, remove (contract §5).
 
-A challenge is asked for, signed in the wallet, and answered once. What proves the ownership is
-the signature, by the key of the address or, where that is none's, by the word of the contract
+A challenge is requested, signed in the wallet, and answered once. The ownership is proven by
+the signature of the address's key or, without such a key, by the answer of the contract
 there; the challenge binds it to one account, one address and a few minutes.
 """
 
@@ -57,7 +57,7 @@ from payments_core.validation.fields import Address, Label, PageLimit, PublicKey
 from payments_core.validation.inputs import validate_input, validate_operations
 
 CHALLENGE_RETENTION_MS = DAY
-"""How long an expired challenge is still known as expired, or used; later there is none."""
+"""How long an expired challenge is still known as expired or used; later it is not found."""
 
 CHALLENGE_PURGE_BATCH = 20
 
@@ -69,7 +69,7 @@ _SIGNATURE_NOT_ACCEPTED = FieldError(
 
 @validate_operations
 class Wallets:
-    """Links wallets to accounts, and says which are."""
+    """Links wallets to accounts, and lists them."""
 
     def __init__(
         self, ports: Ports, chains: Mapping[int, Chain], calls: RemoteCalls, service_name: str
@@ -136,11 +136,11 @@ class Wallets:
     ) -> Wallet:
         """Link the wallet that signed the challenge; it is verified from now on.
 
-        A wallet that the account already lists is that same row after. Raises NotFound for an
+        A wallet that the account already lists keeps its row. Raises NotFound for an
         unknown account or another account's challenge, AccountSuspended, ActionAlreadyUsed,
-        ActionExpired, ValidationFailed at `signature` and `publicKey`, DependencyFailed where
-        a chain that must say whether a contract wallet signed does not answer, and
-        Conflicting where the address is verified for another account or the account has too
+        ActionExpired, ValidationFailed at `signature` and `publicKey`, DependencyFailed if
+        a chain that must decide about a contract wallet does not answer, and
+        Conflicting if the address is verified for another account or the account has too
         many wallets.
         """
         refusal = self._find_refusal(authority, account_id, challenge_id, signature, public_key)
@@ -177,7 +177,7 @@ class Wallets:
     ) -> AccountDetails:
         """Link the wallet that signed a text of the caller's own; it is verified from now on.
 
-        A wallet's signature of a text works once in the environment, for whichever account. Raises
+        A wallet's signature of a text works once in the environment, for any account. Raises
         NotFound, AccountSuspended, ActionAlreadyUsed, ValidationFailed, DependencyFailed and
         Conflicting as `add` does.
         """
@@ -247,7 +247,7 @@ class Wallets:
         *,
         idempotency_key: IdempotencyKey = None,
     ) -> Wallet:
-        """Unlink a wallet, of whatever account status; its address is free. Raises NotFound."""
+        """Unlink a wallet, in any account status; its address becomes free. Raises NotFound."""
         now = self._clock.now()
 
         def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[Wallet]:
@@ -275,7 +275,7 @@ class Wallets:
         signature: str,
         public_key: str | None,
     ) -> PaymentsError | None:
-        """Why the signature links nothing, worked out before any lock: a challenge's text stays.
+        """The faults of the signature, found before any lock: a challenge's text never changes.
 
         Chains are asked only for a challenge that can still be answered. Raises NotFound, so that
         nothing is ever decided without having looked.
@@ -299,7 +299,7 @@ class Wallets:
     def _find_signature_refusal(
         self, authority: Authority, signed: SignedText, *, may_ask: bool
     ) -> PaymentsError | None:
-        """Why a signature proves nothing; chains are asked about contracts where that `may_ask`."""
+        """The faults of a signature; chains are asked about contracts if that `may_ask`."""
         faults = find_signature_faults(signed)
         claim = contract_claim(signed) if faults else None
         if claim is not None and may_ask:
@@ -342,9 +342,9 @@ def _lock_usable_challenge(
 def _decide_link(
     tx: Transaction, authority: Authority, account: Account, proven: Wallet
 ) -> Decision[Wallet]:
-    """The account, which is locked, with a wallet that it has just proven to hold.
+    """The locked account, with a wallet that it has just proven to hold.
 
-    Raises Conflicting as `_find_linked_wallet` does, and where the account has too many wallets.
+    Raises Conflicting as `_find_linked_wallet` does, and if the account has too many wallets.
     """
     known = _find_linked_wallet(tx, account.id, proven.chain_type, proven.address)
     if known is None and account.wallet_count >= MAX_WALLETS:
@@ -356,7 +356,7 @@ def _decide_link(
         )
     count = account.wallet_count + (1 if known is None else 0)
     changed = attrs.evolve(account, wallet_count=count, updated_at=proven.created_at)
-    # A unique key that is taken after all means that a find was stale: look again.
+    # A taken unique key means that a find was stale: look again.
     return Decision(
         wallet,
         inserts=(wallet,) if known is None else (),
@@ -370,7 +370,7 @@ def _find_linked_wallet(
 ) -> Wallet | None:
     """The account's wallet of that address, locked, if it lists one.
 
-    Raises Conflicting where the address is verified for another account. A find may miss either
+    Raises Conflicting if the address is verified for another account. A find may miss either
     of them; the unique keys do not.
     """
     key = address_key(chain_type, address)
@@ -389,7 +389,7 @@ def _find_linked_wallet(
 def _find_stale_challenges(
     tx: Transaction, account_id: str, now: Instant
 ) -> tuple[WalletChallenge, ...]:
-    """Some of the account's challenges that nobody asks for any more."""
+    """Some of the account's obsolete challenges."""
     page = tx.find(
         WalletChallenge,
         "by_account",

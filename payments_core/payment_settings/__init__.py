@@ -1,1 +1,1 @@
-"""Payment settings: what a partner decides once for the Payments of an environment."""
+"""Payment settings: a partner's rules for all Payments of an environment."""

@@ -25,7 +25,7 @@ from payments_core.validation.inputs import validate_input, validate_operations
 
 @validate_operations
 class PartnerPaymentSettings:
-    """Reads and replaces what a partner has decided for all Payments of an environment."""
+    """Reads and replaces a partner's settings for all Payments of an environment."""
 
     def __init__(self, ports: Ports) -> None:
         self._storage = ports.storage
@@ -33,7 +33,7 @@ class PartnerPaymentSettings:
         self._clock = ports.clock
 
     def read(self, authority: Authority) -> PaymentSettings:
-        """The settings; the defaults, in version 0, where they were never set."""
+        """The settings; the defaults, in version 0, if they were never set."""
         found = self._storage.read(
             authority.partition, lambda snapshot: snapshot.get(PaymentSettings, SETTINGS_ID)
         )
@@ -50,9 +50,9 @@ class PartnerPaymentSettings:
     ) -> PaymentSettings:
         """The settings with new terms, in their next version: for Payments created from now on.
 
-        `settings_version`, where given, is the one that the caller has read and means to replace;
-        0 for settings that were never set. Raises ValidationFailed with every fault, and
-        Conflicting where the settings have changed since that version.
+        `settings_version`, if given, is the version that the caller has read and wants to replace;
+        0 for settings that were never set. Raises ValidationFailed with every error, and
+        Conflicting if the settings have changed since that version.
         """
         terms = validate_terms(validate_input(terms), authority.mode)
         now = self._clock.now()
@@ -71,7 +71,8 @@ class PartnerPaymentSettings:
                 created_at=settings.created_at or now,
                 updated_at=now,
             )
-            # It keeps what was said when, and tells a lost COMMIT from one that never was.
+            # It stores the history, and distinguishes a lost COMMIT answer from a COMMIT never
+            # made.
             kept = PaymentSettingsVersion(
                 id=f"{SETTINGS_ID}/{changed.settings_version:08}", terms=terms, created_at=now
             )

@@ -1,7 +1,7 @@
 """Web origins and URLs, as partners write them down and browsers send them.
 
 An origin is compared byte by byte with the header `Origin`, so only the one text that browsers
-send for it is taken (RFC 6454): lower case, no path, and no port that the scheme has anyway.
+send for it is accepted (RFC 6454): lower case, no path, and no port that the scheme has anyway.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ _ORIGIN = re.compile(r"(https?)://(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::([1-9][0-9]{
 _LABEL = re.compile(r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?", re.ASCII)
 # No top-level domain is a number, but browsers read such names as IPv4 addresses.
 _NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*", re.ASCII)
-# Printable ASCII without what browsers repair or drop: a backslash becomes a slash.
+# Printable ASCII without the characters that browsers repair or drop: a backslash becomes a slash.
 _URL = re.compile(r"(https?)://([^/?#]*)(?:[/?#][!#-;=?-\[\]_a-z~]*)?", re.ASCII | re.IGNORECASE)
 
 
 def find_origin_fault(text: str, *, local_allowed: bool) -> str | None:
-    """What is wrong with an origin, as a sentence that follows its path; None for a good one.
+    """The error of an origin, as a sentence that follows its path; None if it is valid.
 
     It is https, or with `local_allowed` http on the machine's own addresses.
     """
@@ -48,7 +48,7 @@ def find_origin_fault(text: str, *, local_allowed: bool) -> str | None:
 
 
 def find_url_fault(text: str, *, local_allowed: bool) -> str | None:
-    """What is wrong with a URL that a payer is sent to; None for a good one.
+    """The error of a URL that a payer is sent to; None if it is valid.
 
     It is https, or http as an origin may be, and holds no credentials.
     """
@@ -65,9 +65,9 @@ def find_url_fault(text: str, *, local_allowed: bool) -> str | None:
 
 
 def is_under_origin(url: str, origins: Iterable[str]) -> bool:
-    """Whether a good URL begins with one of these origins, to the letter.
+    """Whether a valid URL begins exactly with one of these origins.
 
-    What follows begins with `/`, `?` or `#`: so the authority is the origin's and nobody else's.
+    The rest begins with `/`, `?` or `#`: so the URL's authority is exactly the origin's.
     """
     return any(
         url == origin or url.startswith((f"{origin}/", f"{origin}?", f"{origin}#"))

@@ -1,7 +1,7 @@
 """Payment settings as they are stored (contract §6 "Public checkout").
 
-There is one row for each environment, and none until they are first set: DEFAULTS hold then.
-A Payment takes over what concerns it when it is created; later changes leave it alone.
+There is one row for each environment, and no row until they are first set: DEFAULTS apply then.
+A Payment copies its terms when it is created; later changes do not affect it.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from payments_core.validation.inputs import JSON_NAME
 
 PaymentMethod = Literal["vault", "direct", "routing", "hosted_onramp"]
 PAYMENT_METHODS: tuple[PaymentMethod, ...] = ("vault", "direct", "routing", "hosted_onramp")
-"""The ways to pay a Payment."""
+"""The methods to pay a Payment."""
 
 SETTINGS_ID = "payment_settings"
 """The id of an environment's one row."""
 
 AMOUNT_DECIMALS = 6
-"""The least and the most amount have at most so many decimals, whatever the asset has."""
+"""The maximum number of decimals of the minimum and maximum amount, for any asset."""
 
 
 @attrs.frozen(kw_only=True)
 class AllowedWallet:
-    """An address on a chain that strangers may ask to be paid to, in its canonical form."""
+    """An address on a chain that public Payments may pay, in its canonical form."""
 
     chain_id: int
     address: str
@@ -39,7 +39,7 @@ class AllowedWallet:
 
 @attrs.frozen(kw_only=True)
 class Branding:
-    """What the checkout page shows of the partner."""
+    """The partner's branding on the checkout page."""
 
     name: str | None = None
     logo_url: str | None = None
@@ -48,13 +48,13 @@ class Branding:
 
 @attrs.frozen(kw_only=True)
 class PaymentTerms:
-    """What the settings say.
+    """The terms of the settings.
 
-    Public creation alone is bound by `enabled`, the allowed origins and destinations, `chains`,
-    `assets` and the least and most amount, decimal strings; where the chain or the asset is left
-    open, it takes the service's own default, or the first of the list that lacks that. None is no
-    limit. `allowed_methods`, the expiry and the URLs go for every Payment whose creation says
-    nothing of them; the rest goes for every Payment. `confirmations` has, by chain, how many
+    Only public creation is bound by `enabled`, the allowed origins and destinations, `chains`,
+    `assets` and the minimum and maximum amount, decimal strings; if the chain or the asset is left
+    open, it takes the service's own default, or the first of a list that lacks it. None means no
+    limit. `allowed_methods`, the expiry and the URLs apply to every Payment whose creation gives
+    none; the rest applies to every Payment. `confirmations` has, by chain, how many
     blocks must be on top of one before it is final for a Payment.
     """
 
@@ -82,9 +82,9 @@ class PaymentTerms:
     def freeze_for_payment(
         self, chain_id: int, *, now: Instant, expires_in_s: int | None = None
     ) -> dict[str, Any]:
-        """What a Payment on that chain keeps of them for good, by its fields' names.
+        """The terms that a Payment on that chain copies permanently, by its fields' names.
 
-        `expires_in_s` is what its creation says of that itself.
+        `expires_in_s` is the expiry given at its creation.
         """
         lasts_s = self.expires_in_s if expires_in_s is None else expires_in_s
         expires_at = now + lasts_s * SECOND
@@ -114,7 +114,7 @@ class PaymentSettings(Record):
 
 @attrs.frozen(kw_only=True)
 class PaymentSettingsVersion(Record):
-    """What the settings said in one of their versions; the id ends in its number."""
+    """The terms of one version of the settings; the id ends in its number."""
 
     collection: ClassVar[Collection] = Collection("payment_settings_versions")
 
@@ -126,7 +126,7 @@ DEFAULT_SETTINGS = PaymentSettings(id=SETTINGS_ID)
 
 
 READ_SETTINGS = Get(PaymentSettings, SETTINGS_ID, "shared", is_optional=True)
-"""What `lock_settings` asks for."""
+"""The queries of `lock_settings`."""
 
 
 def lock_settings(tx: Transaction) -> PaymentSettings:

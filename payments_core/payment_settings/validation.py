@@ -1,4 +1,4 @@
-"""What payment settings may say. Pure: every fault is found, each with its path."""
+"""The rules of payment settings. Pure: every error is found, each with its path."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ from payments_core.payment_settings.record import (
 )
 
 MAX_ITEMS = 100
-"""Of each list."""
+"""The maximum length of each list."""
 
 EXPIRY_RANGE_S = (300, 86_400)
 MONITORING_RANGE_S = (3_600, 2_592_000)
-"""An hour to thirty days: how long after its end what comes still reopens a Payment."""
+"""An hour to thirty days: how long after its end a receipt still reopens a Payment."""
 
 MAX_TOLERANCE_BPS = 1_000
-"""A tenth. Tolerance is for what exchanges keep back and for rounding; who takes less than that
-decides it Payment by Payment, with reconcile `accept`. Below all of it, nothing is never enough."""
+"""A tenth. Tolerance is for exchange fees and rounding; a partner that accepts less than that
+decides for each Payment, with reconcile `accept`. As it is below 100%, zero is never enough."""
 
 MAX_FEE_BPS = 9_999
-"""With 10000 nothing would be released, and a transfer of nothing can never be proven."""
+"""With 10000 nothing would be released, and a transfer of zero can never be proven."""
 
 MAX_CONFIRMATIONS = 1_000
 MAX_NAME_CHARACTERS = 64
@@ -45,7 +45,7 @@ _INVISIBLE = re.compile(
 
 
 def validate_terms(terms: PaymentTerms, mode: str) -> PaymentTerms:
-    """The terms in canonical form. Raises ValidationFailed with every fault.
+    """The terms in canonical form. Raises ValidationFailed with every error.
 
     In the sandbox origins and URLs may be http on the machine's own addresses.
     """
@@ -87,7 +87,7 @@ def validate_terms(terms: PaymentTerms, mode: str) -> PaymentTerms:
 
 
 ItemCheck = Callable[[Any], str | None]
-"""Tells what is wrong with an item, if anything is."""
+"""Returns the error of an item, if any."""
 
 
 def _validate_items(
@@ -160,7 +160,7 @@ def _parse_amount_limit(path: str, text: str | None, faults: list[FieldError]) -
 def _parse_wallets(
     items: Sequence[AllowedWallet], faults: list[FieldError]
 ) -> tuple[AllowedWallet, ...]:
-    """The wallets with canonical addresses; a faulty one is left out."""
+    """The wallets with canonical addresses; an invalid one is left out."""
     path = "allowedDestinations"
     if len(items) > MAX_ITEMS:
         faults.append(FieldError(path, f"must have 0 to {MAX_ITEMS} items"))

@@ -1,1 +1,1 @@
-"""What quotes cost: the port to a source of prices, and a table of fixed ones."""
+"""Prices of quotes: the port to a source of prices, and a table of fixed prices."""

@@ -15,8 +15,8 @@ GROUP = "payments_core.pricing"
 def open_pricing(url: str) -> Pricing:
     """The source of prices that a URL names.
 
-    Raises UnknownAdapter for a scheme that no adapter serves, ValueError where what it opens is no
-    source of prices, and what the adapter raises.
+    Raises UnknownAdapter for a scheme that no adapter serves, ValueError if the adapter opens no
+    source of prices, and the adapter's own errors.
     """
     scheme = scheme_of(url)
     opened: Pricing = load_adapter(GROUP, scheme, "source of prices")(url)

@@ -1,6 +1,6 @@
-"""The pricing port: what a source of prices promises.
+"""The pricing port: the promises of a source of prices.
 
-Prices are decimals, never binary floating point. An answer is an offer of the moment: whoever asks
+Prices are decimals, never binary floating point. An answer holds only at that moment: the caller
 freezes it in a quote.
 """
 
@@ -20,7 +20,7 @@ class PricingUnavailable(Exception):
 
 
 class NotPriced(Exception):
-    """The source has no price for an asset, or none for a pair of them. Asking again is no use."""
+    """The source has no price for an asset, or for a pair of assets. Asking again does not help."""
 
     def __init__(self, asset: Asset) -> None:
         super().__init__(f"there is no price for {asset.id}")
@@ -29,12 +29,12 @@ class NotPriced(Exception):
 
 @attrs.frozen(kw_only=True)
 class Estimate:
-    """What an exchange brings, were it made now.
+    """The result of an exchange if it were made now.
 
-    `rate` is how many whole tokens of the destination one whole token of the source buys, more than
-    zero. `fee_atomic` is taken from what is bought, in the smallest unit of the destination asset.
-    The recipient gets at most `slippage_bps` (0 to 10,000) less than expected, and waits about
-    `time_s` seconds from when the funds were received.
+    `rate` is how many whole tokens of the destination one whole token of the source buys, greater
+    than zero. `fee_atomic` is taken from the bought amount, in the smallest unit of its asset. The
+    recipient gets at most `slippage_bps` (0 to 10,000) less than expected, and waits about `time_s`
+    seconds from when the funds were received.
     """
 
     rate: Decimal
@@ -47,14 +47,14 @@ class Pricing(Protocol):
     """An adapter. It may be used from many threads at once."""
 
     def usd_prices(self, assets: Sequence[Asset]) -> Mapping[str, Decimal]:
-        """What one whole token of each asset is worth in US dollars, by the asset's id.
+        """The value of one whole token of each asset in US dollars, by the asset's id.
 
         An asset without a price is left out. Raises PricingUnavailable.
         """
 
     def estimate(self, source: Asset, destination: Asset, amount_atomic: int) -> Estimate:
-        """What so much of the source asset brings of the destination asset.
+        """The estimated amount of the destination asset for an amount of the source asset.
 
-        Of one asset on one chain nothing is exchanged: the rate is 1, and there is neither fee nor
+        For the same asset on the same chain, the rate is 1, and there is neither fee nor
         slippage. Raises PricingUnavailable, NotPriced.
         """

@@ -1,4 +1,4 @@
-"""Prices out of a table of settings, which never change: for the sandbox, and for stablecoins.
+"""Prices from a table of settings, which never change: for the sandbox and for stablecoins.
 
 As a URL: `table:?USDC=1&USDT=0.9995&fee_bps=5&slippage_bps=30&time_s=20`. A parameter in capitals
 is a token and its price in US dollars; the others are the fields of `PriceTable`.
@@ -20,16 +20,17 @@ from payments_core.pricing.port import Estimate, NotPriced
 _PRICE = re.compile(r"(?:0|[1-9][0-9]{0,11})(?:\.[0-9]{1,12})?", re.ASCII)
 _COUNT = re.compile(r"[0-9]{1,9}", re.ASCII)
 _DIGITS = 28
-"""So many digits of a rate are kept; more than any amount of a stablecoin needs."""
+"""The digits kept of a rate; more than any amount of a stablecoin needs."""
 
 STABLECOINS: Mapping[str, Decimal] = {"USDC": Decimal(1), "USDT": Decimal("0.9998")}
 
 
 @attrs.frozen(kw_only=True)
 class PriceTable:
-    """Prices by the token's symbol, in US dollars, and what every exchange costs and lasts.
+    """Prices by the token's symbol, in US dollars, and the cost and duration of every exchange.
 
-    The fee is `fee_bps` of what is bought, rounded up, and `fixed_fee_atomic` of its smallest unit.
+    The fee is `fee_bps` of the bought amount, rounded up, and `fixed_fee_atomic` of its smallest
+    unit.
     """
 
     usd: Mapping[str, Decimal] = attrs.field(factory=lambda: STABLECOINS)
@@ -70,7 +71,7 @@ class TablePricing:
 
 
 def open_url(url: str) -> TablePricing:
-    """The table that a URL spells out. Raises ValueError, which names the parameter."""
+    """The table that a URL describes. Raises ValueError, which names the parameter."""
     head, _, query = url.partition("?")
     if head != "table:":
         raise ValueError("write a table of prices as table:?USDC=1&fee_bps=5")
@@ -101,5 +102,5 @@ def _parse_count(name: str, text: str) -> int:
 
 def _parse_price(name: str, text: str) -> Decimal:
     if not _PRICE.fullmatch(text) or not Decimal(text):
-        raise ValueError(f"{name} must be a decimal such as 0.9995, more than zero")
+        raise ValueError(f"{name} must be a decimal such as 0.9995, greater than zero")
     return Decimal(text)

@@ -1,1 +1,1 @@
-"""Quotes: what a transfer will bring, frozen, with an address of its own to be paid at."""
+"""Quotes: the frozen terms of a transfer, each with its own deposit address."""

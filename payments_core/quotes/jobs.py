@@ -1,7 +1,8 @@
-"""The job that follows a router, from when it was paid until the chain proves what it did.
+"""The job that follows a router, from its payment until the chain proves the result.
 
-The router says which transaction delivers or returns; the chain says whether it does. A crash at
-any point leaves the job due, and the router is asked the same again: a payment is exchanged once.
+The router names the transaction that delivers or returns; the chain proves it. A crash at
+any point leaves the job due, and the request to the router is repeated: a payment is exchanged
+once.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ class _Proof:
 
 
 class RouteJobs:
-    """Follows what routers were paid."""
+    """Follows payments to routers."""
 
     def __init__(
         self, ports: Ports, chains: Mapping[int, Chain], routers: Mapping[str, Router]
@@ -87,9 +88,9 @@ class RouteJobs:
         self._committer.commit(authority, decide, claimed=claimed)
 
     def _claim(self, authority: WorkerAuthority, payment: Payment, proof: _Proof) -> bool:
-        """Whether the transfer is the Payment's: it is whose claim was first, in the deployment.
+        """Whether the transfer belongs to the Payment: the first claim in the deployment wins.
 
-        It is a commit of its own, since the row is the directory's. A process that dies after it
+        It is a separate commit, since the row is in the directory. A process that dies after it
         leaves a claim that the Payment finds again.
         """
 
@@ -145,7 +146,8 @@ class RouteJobs:
         wanted = ExpectedTransfer(asset.chain_id, asset.address, payment.destination.address)
         logs = self._find_final_logs(wanted, progress.transaction_hash)
         minimum = route.minimum_for(paid)
-        # One transaction may pay several orders: the least that is enough leaves the rest to them.
+        # One transaction may pay several orders: the smallest sufficient transfer leaves them the
+        # rest.
         for log in sorted(logs, key=lambda it: it.amount_atomic):
             proof = _Proof(True, asset.chain_id, progress.transaction_hash, log)
             if log.amount_atomic >= minimum and self._may_count(proof, payment):
@@ -184,7 +186,7 @@ class RouteJobs:
         return None
 
     def _find_final_logs(self, wanted: ExpectedTransfer, hash: str) -> list[TransferLog]:
-        """The transfers of a transaction that are as expected, and final."""
+        """The transfers of a transaction that are as expected and final."""
         chain = self._chains[wanted.chain_id]
         heads = chain.heads()
         view = chain.transaction(hash)
@@ -194,10 +196,10 @@ class RouteJobs:
         return [one.log for one in verdicts if one.log is not None and one.reason is None]
 
     def _may_count(self, proof: _Proof, payment: Payment) -> bool:
-        """Whether the transfer is nobody's yet, of whatever environment, or the Payment's own.
+        """Whether the transfer is unclaimed in every environment, or the Payment's own.
 
-        Its own stays its choice, also where it was counted since the Payment was read: whoever is
-        late would claim another, and keep it from whom it is for. `_claim` and `_decide` decide.
+        Its own stays its choice, even if it was counted since the Payment was read: a late
+        job would claim another Payment's transfer. `_claim` and `_decide` decide.
         """
         id = proof.transfer_id
         claim = self._storage.read(DIRECTORY, lambda snapshot: snapshot.get(DeliveryClaim, id))
@@ -208,13 +210,13 @@ class RouteJobs:
 
 
 def _ask_again(payment: Payment, now: Instant) -> Decision[None]:
-    """Ask the router again: soon at first, and more seldom the longer it takes."""
+    """Ask the router again: soon at first, then less and less often."""
     waited_ms = now - payment.updated_at
     return Decision(None, next_run_at=now + min(max(waited_ms // 8, POLL_MS), MAX_POLL_MS))
 
 
 def _live_route(payment: Payment) -> PaymentRoute | None:
-    """The route of a Payment that waits for its router; None for every other."""
+    """The route of a Payment that waits for its router; None for any other."""
     route = payment.route
     if payment.status != "executing" or route is None or route.payment_hash is None:
         return None

@@ -1,7 +1,7 @@
-"""Quotes: create, read, and tell whether one is done (interface "v1 quote flow").
+"""Quotes: create, read, and show whether one is done (interface "v1 quote flow").
 
-A quote is a Payment with terms: its deposit address is the Payment's escrow, so that whatever
-arrives there late, short or twice follows the Payment's reconciliation, and nothing is lost. Of
+A quote is a Payment with terms: its deposit address is the Payment's escrow, so that funds that
+arrive there late, short or twice follow the Payment's reconciliation, and nothing is lost. In
 another asset, or on another chain, the release goes to a router (`jobs.py`).
 """
 
@@ -79,7 +79,7 @@ class QuoteDetails:
 
 @attrs.frozen
 class _Offer:
-    """What the source of prices says of an exchange, and what that makes of it."""
+    """The price of an exchange, and the terms that follow from it."""
 
     estimate: Estimate
     usd: Mapping[str, Decimal]
@@ -88,7 +88,7 @@ class _Offer:
 
 @validate_operations
 class Quotes:
-    """Creates quotes, and tells what became of them."""
+    """Creates quotes, and shows their results."""
 
     def __init__(
         self,
@@ -99,7 +99,7 @@ class Quotes:
         routers: Mapping[str, Router],
         calls: RemoteCalls,
     ) -> None:
-        """`pricing` and `routers` have those of each mode that has some."""
+        """`pricing` and `routers` map each mode to its source of prices and its router, if any."""
         self._storage = ports.storage
         self._committer = ports.committer
         self._payments = payments
@@ -115,8 +115,8 @@ class Quotes:
         """A quote, good for 15 minutes, with a Payment that waits for its funds.
 
         Prices and the router are asked before anything is stored: a crash leaves at most an order
-        at the router that nobody pays. A key that was used gives the quote that it made, without
-        asking either, also once that has expired.
+        at the router that nobody pays. A used key returns its quote, without
+        asking either, even after its expiry.
 
         Raises ValidationFailed, NotFound, DestinationNotAllowed, UnsupportedChain,
         UnsupportedAsset, AmountOutOfRange, CapabilityNotActive without prices or a router,
@@ -182,8 +182,8 @@ class Quotes:
         return self._storage.read(authority.partition, load)
 
     def is_transfer_done(self, authority: Authority, chain_id: int, address: str) -> bool:
-        """Whether what was sent to a deposit address has arrived: the newest deposit there, or what
-        pays the quote whose address it is.
+        """Whether the funds sent to a deposit address have arrived: the newest deposit there, or
+        the Payment of the quote whose address it is.
 
         Raises NotFound for an address that is neither, UnsupportedChain, ValidationFailed.
         """
@@ -211,10 +211,10 @@ class Quotes:
 
         return self._storage.read(authority.partition, load)
 
-    # What a quote is about.
+    # The terms of a quote.
 
     def _resolve(self, authority: Authority, new: NewQuote) -> Exchange:
-        """Who pays whom how much of what. Raises as `create` does."""
+        """The payer, the recipient, the assets and the amount. Raises as `create` does."""
         recipient_id = self._destinations.resolve_recipient_id(authority, new.destination)
 
         def load(snapshot: Snapshot) -> Exchange:
@@ -229,7 +229,7 @@ class Quotes:
         return exchange
 
     def _ask_prices(self, authority: Authority, exchange: Exchange) -> _Offer:
-        """What the exchange brings. Raises as `create` does."""
+        """The terms of the exchange. Raises as `create` does."""
         pricing = self._pricing.get(authority.mode)
         if pricing is None:
             raise CapabilityNotActive("pricing")
@@ -258,7 +258,7 @@ class Quotes:
         quote_id: str,
         escrow: str,
     ) -> PaymentRoute | None:
-        """The way by a router, where another asset comes out than goes in."""
+        """The route by a router, if the assets of input and output differ."""
         if not exchange.is_routed:
             return None
         router = self._routers.get(authority.mode)

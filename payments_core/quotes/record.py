@@ -17,12 +17,12 @@ QUOTE_LIFETIME_MS = QUOTE_LIFETIME_S * SECOND
 
 @attrs.frozen(kw_only=True)
 class Quote(Record):
-    """What was offered, frozen; it never changes. The Payment that carries it out has the state.
+    """The frozen offer; it never changes. The Payment that carries it out has the state.
 
     The payer sends `input` to `deposit_address`, the Payment's escrow, before `expires_at`, and the
-    recipient gets about `output`, at least `minimum`; what is between `input` and `output` at
-    `rate` is `fee`, in the output's asset. `rate` is decimal text, as are the values in US dollars,
-    which are None for assets without a price. The payer is an account of the service
+    recipient gets about `output`, at least `minimum`; the difference between `input` and `output`
+    at `rate` is `fee`, in the output's asset. `rate` is decimal text, as are the values in US
+    dollars, which are None for assets without a price. The payer is an account of the service
     (`payer_account_id`), or a wallet (`payer_address`).
     """
 
@@ -56,12 +56,12 @@ class Quote(Record):
 
     @property
     def source(self) -> Asset:
-        """What the payer sends."""
+        """The amount that the payer sends."""
         return asset_of(self.source_chain_id, self.source_symbol)
 
     @property
     def destination(self) -> Asset:
-        """What the recipient gets."""
+        """The amount that the recipient gets."""
         return asset_of(self.destination_chain_id, self.destination_symbol)
 
 
@@ -69,7 +69,7 @@ class Quote(Record):
 class RouteDelivery(Record):
     """A transfer of a router that counts as the delivery of a Payment, once in a deployment.
 
-    The id is `chainId:hash:position`; `transfer` is the same, to be found in any partition. A
+    The id is `chainId:hash:position`; `transfer` is the same, for a look-up in any partition. A
     `DeliveryClaim` came before it, except where an earlier release counted it.
     """
 
@@ -86,10 +86,10 @@ class RouteDelivery(Record):
 
 @attrs.frozen(kw_only=True)
 class DeliveryClaim(Record):
-    """A directory row: which Payment, of whatever environment, may count a router's transfer.
+    """A directory row: which Payment, of any environment, may count a router's transfer.
 
     The id is `chainId:hash:position`, and so it is unique in a deployment. It is stored before the
-    delivery and stays for ever: a Payment finds its own claim again after a crash.
+    delivery and kept permanently: a Payment finds its own claim again after a crash.
     """
 
     collection: ClassVar[Collection] = Collection("delivery_claims")

@@ -1,4 +1,4 @@
-"""What a quote is asked for, and what that comes down to: who pays whom how much of what."""
+"""The request for a quote, resolved to payer, recipient, assets and amount."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ TokenName = Annotated[str, Meta(min_length=1, max_length=64)]
 
 @attrs.frozen(kw_only=True)
 class NewQuote:
-    """What a quote is asked for.
+    """The input of a quote.
 
     The amount is of the source token: either `amount`, decimal text in whole tokens, or
     `raw_amount`, in its smallest unit. The payer is an account (`user_id`) or a wallet
@@ -49,9 +49,9 @@ class NewQuote:
 
 @attrs.frozen(kw_only=True)
 class Exchange:
-    """What goes in and what comes out, before anybody was asked for a price.
+    """Input and output of a quote, before any price.
 
-    `fee_bps` is what the recipient pays of what is released (contract §6 "Fees").
+    `fee_bps` is the recipient's fee on the released amount (contract §6 "Fees").
     """
 
     payer_account_id: str | None
@@ -64,12 +64,12 @@ class Exchange:
 
     @property
     def is_routed(self) -> bool:
-        """Whether another asset comes out than goes in."""
+        """Whether the assets of input and output differ."""
         return self.source.id != self.destination.id
 
     @property
     def methods(self) -> tuple[PaymentMethod, ...]:
-        """How it may be paid: a payer with an account may pay from its vault, too."""
+        """The payment methods: a payer with an account may also pay from its vault."""
         return ("direct",) if self.payer_account_id is None else ("vault", "direct")
 
 
@@ -84,7 +84,7 @@ def require_one_payer_and_amount(new: NewQuote) -> None:
 def resolve_exchange(
     new: NewQuote, payer: Account | None, recipient: Account | None, fee_bps: int
 ) -> Exchange:
-    """What a request comes down to.
+    """The resolved request.
 
     Raises UnsupportedChain, UnsupportedAsset, ValidationFailed, AmountOutOfRange.
     """

@@ -1,6 +1,6 @@
-"""What a quote offers: amounts out of an estimate, exactly, and rounded for nobody's gain. Pure.
+"""The terms of a quote: exact amounts from an estimate, rounded to nobody's gain. Pure.
 
-What the recipient gets is rounded down, what is taken is rounded up.
+The recipient's amount is rounded down, fees are rounded up.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _USD_DECIMALS = 6
 
 @attrs.frozen(kw_only=True)
 class QuoteTerms:
-    """Atomic amounts. `paid_on` is what goes on to the recipient, or to the router, of `input`."""
+    """Atomic amounts. `paid_on` is the part of `input` that goes to the recipient or the router."""
 
     input: int
     paid_on: int
@@ -30,15 +30,15 @@ class QuoteTerms:
 
 
 def compute_paid_on(amount: int, fee_bps: int) -> int:
-    """What is left of an amount after the recipient's fee, as a Payment computes it."""
+    """The rest of an amount after the recipient's fee, as a Payment computes it."""
     return amount - amount * fee_bps // 10_000
 
 
 def compute_terms(
     source: Asset, destination: Asset, amount: int, fee_bps: int, estimate: Estimate
 ) -> QuoteTerms:
-    """The terms for an amount of the source asset. Raises AmountOutOfRange where nothing is left,
-    and where more would come than a token can carry."""
+    """The terms for an amount of the source asset. Raises AmountOutOfRange if nothing is left,
+    and if the output is more than a token can carry."""
     paid_on = compute_paid_on(amount, fee_bps)
     output = convert(paid_on, source, destination, estimate.rate) - estimate.fee_atomic
     if output <= 0:
@@ -61,7 +61,7 @@ def convert(amount: int, source: Asset, destination: Asset, rate: Decimal) -> in
 
 
 def value_in_usd(amount: int, asset: Asset, price: Decimal | None) -> str | None:
-    """What an amount is worth, as decimal text of at most six places, rounded down."""
+    """The value of an amount, as decimal text of at most six places, rounded down."""
     if price is None:
         return None
     scaled = Fraction(price) * amount * Fraction(10) ** (_USD_DECIMALS - asset.decimals)

@@ -1,1 +1,1 @@
-"""The port to whoever exchanges one asset for another, also across chains; a simulated router."""
+"""The port to routers, which exchange assets, also across chains; a simulated router."""

@@ -1,7 +1,7 @@
 """Opening a router by its URL: adapters are found by the entry-point group below.
 
-None comes with this distribution; the sandbox simulates one. An adapter's `open_url` is called with
-the URL, and returns a Router.
+This distribution contains no adapter; the sandbox simulates a router. An adapter's `open_url` is
+called with the URL, and returns a Router.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ GROUP = "payments_core.routers"
 def open_router(url: str) -> Router:
     """The router that a URL names.
 
-    Raises UnknownAdapter for a scheme that no adapter serves, ValueError where what it opens is no
-    router, and what the adapter raises.
+    Raises UnknownAdapter for a scheme that no adapter serves, ValueError if the adapter opens no
+    router, and the adapter's own errors.
     """
     scheme = scheme_of(url)
     opened: Router = load_adapter(GROUP, scheme, "router")(url)

@@ -1,7 +1,7 @@
-"""The router port: what a service that exchanges assets, on one chain or across two, promises.
+"""The router port: the promises of a service that exchanges assets, also across chains.
 
 We pay the router on the source chain, and it pays the recipient on the destination chain. Nothing
-that it says moves a Payment: what it has paid is looked up on the chain.
+that it reports moves a Payment: its payments are looked up on the chain.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ RouteState = Literal["waiting", "delivered", "returned"]
 
 
 class RouterUnavailable(Exception):
-    """The router did not answer, or not in time. What was asked may have happened: ask again."""
+    """The router did not answer in time. The request may have been carried out: repeat it."""
 
 
 class RouteRefused(Exception):
@@ -29,10 +29,10 @@ class RouteKeyReused(Exception):
 
 @attrs.frozen(kw_only=True)
 class RouteOrder:
-    """What shall be exchanged, once the funds are there. Amounts are in the smallest unit.
+    """An exchange to be made when the funds arrive. Amounts are in the smallest unit.
 
     `key` is unique to the order. `recipient` is an address on the destination chain, and
-    `return_to` one of ours on the source chain. What is expected for `amount_atomic` is
+    `return_to` one of ours on the source chain. The expected result of `amount_atomic` is
     `expected_atomic`, and at least `minimum_atomic`; if less or more is paid, both change in
     proportion, rounded down.
     """
@@ -49,7 +49,7 @@ class RouteOrder:
 
 @attrs.frozen(kw_only=True)
 class RouteProgress:
-    """How far the router is with funds that it was paid.
+    """The router's progress with the funds that it was paid.
 
     `delivered` and `returned` are final, and have the transaction that did it: on the destination
     chain, or on the source chain. It may not be final on its chain yet.
@@ -63,18 +63,18 @@ class Router(Protocol):
     """An adapter. It may be used from many threads, and by several processes at once."""
 
     def open(self, order: RouteOrder) -> str:
-        """Give the address on the source chain where this order is to be paid, and nobody else's.
+        """Return the address on the source chain for the payment of this order only.
 
-        The same order gives the same address for ever. Raises RouterUnavailable, RouteRefused, and
-        RouteKeyReused where the key came with another order.
+        The same order always gives the same address. Raises RouterUnavailable, RouteRefused, and
+        RouteKeyReused if the key came with another order.
         """
 
     def deliver(self, key: str, payment_hash: str) -> RouteProgress:
-        """Begin the exchange of what a transaction has paid, or tell how far it is.
+        """Begin the exchange of a transaction's payment, or return its progress.
 
         The caller asks until it is final, and after a crash it asks again: a payment is exchanged
         once. The router delivers at least the order's minimum to its recipient in one transfer, or
-        returns all that was paid in one transfer, from the order's address to `return_to`. Of a
-        transaction that it does not see yet, or that paid nothing to the address, it says
+        returns all that was paid in one transfer, from the order's address to `return_to`. For a
+        transaction that it does not see yet, or that paid nothing to the address, it returns
         `waiting`. Raises RouterUnavailable, and RouteRefused for a key without an order.
         """

@@ -1,8 +1,8 @@
-"""Authorization: one pure function over what a call needs and what its credential may do now.
+"""Authorization: one pure function of a call's requirement and its credential's present rights.
 
-The effective rights of every call are the token's, cut to the issuing key's rights now, cut to
-the environment's products now (interface "Authentication" rule 1). Writing calls ask again inside
-their transaction, where `Authority.confirm` holds the records that the answer rests on.
+The effective rights of every call are the token's, limited to the issuing key's present rights, and
+to the environment's present products (interface "Authentication" rule 1). Writing calls check again
+inside their transaction, where `Authority.confirm` holds the records that the answer depends on.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ Caller = Literal["server", "client", "payer", "trusted", "public", "operator"]
 
 @attrs.frozen
 class Requirement:
-    """What a route asks of its caller.
+    """The requirement of a route.
 
-    `scopes` go for server keys and `permissions` for client tokens; all of them are needed. An
+    `scopes` apply to server keys and `permissions` to client tokens; all of them are needed. An
     operator has every scope, whose products must be enabled.
-    `products` must be enabled whoever calls. `standard_only` refuses restricted keys. A `public`
-    call has no credential at all: its app is named, and its origin is judged by the settings.
+    `products` must be enabled for every caller. `standard_only` refuses restricted keys. A `public`
+    call has no credential at all: it names its app, and the settings decide on its origin.
     """
 
     caller: Caller
@@ -63,14 +63,14 @@ def authorize(
 ) -> None:
     """Return if the call is allowed.
 
-    Raises InsufficientPermissions where the credential lacks something, and then
-    EntitlementRequired where the environment lacks a product.
+    Raises InsufficientPermissions if the credential lacks something, and then
+    EntitlementRequired if the environment lacks a product.
     """
     if requirement.caller == "trusted":
         return
     needed: list[str] = []
     if requirement.caller == "public":
-        pass  # what is open to everybody rests on the products alone
+        pass  # public calls depend only on the products
     elif requirement.caller == "payer":
         if payment_id is None:
             raise Unauthorized()
@@ -115,9 +115,9 @@ def key_is_live(key: Key, now: Instant) -> bool:
 
 
 def session_is_valid(session: ClientSession, environment: Environment) -> bool:
-    """Whether a session was not revoked, nor the key that made it.
+    """Whether neither a session nor the key that made it was revoked.
 
-    A key that merely expired spares its sessions.
+    An expired key does not end its sessions.
     """
     issuer = environment.key(session.issuer_key_id)
     return session.revoked_at is None and issuer is not None and issuer.revoked_at is None
@@ -125,11 +125,11 @@ def session_is_valid(session: ClientSession, environment: Environment) -> bool:
 
 @attrs.frozen(kw_only=True)
 class Authority:
-    """A call's proven identity, and what it was allowed.
+    """A call's proven identity, and its rights.
 
     `key` is the server key, `session` the client session, `operator` the log-in of the
-    environment's operator; a trusted authority, for those who embed the library, has none of them,
-    and a public one has the `origin` that the browser told.
+    environment's operator; a trusted authority, for embedding programs, has none of them,
+    and a public one has the `origin` that the browser sent.
     `api_version` is the version that the call is bound to.
     """
 
@@ -160,14 +160,14 @@ class Authority:
         return self.session.account_id
 
     def require_payment(self, payment_id: str) -> None:
-        """Return where a payer's authority stands for this very Payment. Raises Unauthorized."""
+        """Return if a payer's authority is for this Payment. Raises Unauthorized."""
         if self.requirement.caller != "trusted" and self.payment_id != payment_id:
             raise Unauthorized()
 
     @property
     def principal(self) -> str:
-        """Who retries: the app for server keys, the account for client tokens, the operator for
-        log-ins, and app and origin for public creation (contract §4)."""
+        """The principal of retries: the app for server keys, the account for client tokens, the
+        operator for log-ins, and app and origin for public creation (contract §4)."""
         if self.operator is not None:
             return f"operator:{self.operator.operator_id}"
         if self.session is not None:
@@ -191,7 +191,7 @@ class Authority:
 
     @property
     def reads(self) -> Sequence[Get]:
-        """What `confirm` is going to ask for."""
+        """The queries of `confirm`."""
         relied: list[Get] = [Get(Environment, self.environment.id, "shared")]
         if self.session is not None:
             relied.append(Get(ClientSession, self.session.id, "shared"))
@@ -200,10 +200,10 @@ class Authority:
         return relied
 
     def confirm(self, tx: Transaction) -> None:
-        """Hold the records that this authority rests on; raise where it no longer stands.
+        """Hold the records that this authority depends on; raise if it is no longer valid.
 
         They are read again rather than held as they were: a hold that fails ends the transaction,
-        and most changes of an environment take nothing away from this caller.
+        and most changes of an environment do not affect this caller.
         """
         environment = lock_shared(tx, Environment, self.environment.id)
         if environment is None:
@@ -222,17 +222,17 @@ class Authority:
 
 
 def app_principal(app_id: str) -> str:
-    """Who retries with a server key."""
+    """The principal of retries with a server key."""
     return f"app:{app_id}"
 
 
 def account_principal(account_id: str) -> str:
-    """Who retries with a client token."""
+    """The principal of retries with a client token."""
     return f"account:{account_id}"
 
 
 def require_product(authority: Authority, product: str) -> Authority:
-    """The authority where its environment must have the product too, also at the commit.
+    """The authority, which also needs the product in its environment, also at the commit.
 
     Raises EntitlementRequired.
     """

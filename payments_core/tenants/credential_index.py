@@ -1,8 +1,8 @@
-"""Where secrets belong: the directory's rows by digest, whatever master key made the digest.
+"""The owners of secrets: the directory's rows by digest, under any master key.
 
-A secret is known only by its digest, so nothing can make that anew but the secret itself. When one
-comes whose digest rests on an older master key, a row under the current key is added beside it; the
-older row stays, for processes that know it and nothing else.
+A secret is known only by its digest, so only the secret itself can produce a new digest. When a
+secret comes whose digest was made with an older master key, a row under the current key is added;
+the older row stays, for processes that know only the older key.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from payments_core.tenants.record import CredentialIndexEntry, Environment, Key
 
 _MAX_CACHED = 10_000
 _MAX_DIGESTS = 100
-"""So many master keys a server key may have outlived."""
+"""The number of master keys that a server key may outlive."""
 
 _AUTHORITY = WorkerAuthority(DIRECTORY, "directory")
 
 
 class CredentialIndex:
-    """Finds and keeps them. Where a secret belongs never changes, so it is remembered."""
+    """Finds and stores the rows. The owner of a secret never changes, so it is cached."""
 
     def __init__(self, ports: Ports) -> None:
         self._storage = ports.storage
@@ -37,7 +37,7 @@ class CredentialIndex:
         self._known: dict[tuple[str | None, str], CredentialIndexEntry] = {}
 
     def add_key(self, environment: Environment, key: Key) -> None:
-        """Let a key that was just made be found."""
+        """Make a new key findable."""
         address = CredentialIndexEntry(
             id=key.digest,
             app_id=environment.app_id,
@@ -51,7 +51,7 @@ class CredentialIndex:
         )
 
     def find(self, secret: str, app_id: str | None, now: Instant) -> CredentialIndexEntry | None:
-        """Where a secret belongs, if it may open that; rights are not remembered."""
+        """The owner of a secret, if it may open that; rights are not cached."""
         for digest in self._key_ring.digests(DIGEST_PURPOSE, secret):
             load = partial(_load_entry, digest)
             found = self._known.get((app_id, digest)) or self._storage.read(DIRECTORY, load)
@@ -69,9 +69,9 @@ class CredentialIndex:
         self._known.pop((app_id, address.id), None)
 
     def add_current_digest(self, secret: str, address: CredentialIndexEntry) -> None:
-        """Let a secret that has just opened its key be found under the current master key too.
+        """Make a secret that has just opened its key findable under the current master key too.
 
-        Where that cannot be written now, its next use tries again.
+        If that cannot be written now, its next use tries again.
         """
         if address.master_key == self._key_ring.current_id:
             return
@@ -96,8 +96,8 @@ class CredentialIndex:
             return
 
     def remove_key(self, key: Key) -> None:
-        """Take a revoked key out of the directory: its secret is then looked for, and not found,
-        as one that never was."""
+        """Take a revoked key out of the directory: its secret is then searched and not found,
+        like an unknown secret."""
         rows = self._storage.read(
             DIRECTORY,
             lambda snapshot: (

@@ -1,7 +1,7 @@
-"""Operations that happen once for their key, by whichever door the key comes (contract §4).
+"""Operations that happen once per idempotency key, through either door (contract §4).
 
 HTTP makes an `IdempotentRequest` of a header and a body, and `once_per_key` one of a key and the
-arguments of a call. From there on the way is the same: `engine/idempotency` and the committer.
+arguments of a call. From there on the path is the same: `engine/idempotency` and the committer.
 """
 
 from __future__ import annotations
@@ -36,17 +36,17 @@ T = TypeVar("T")
 KEY_PATTERN = "^[ -~]{1,256}$"
 _KEY = re.compile(KEY_PATTERN, re.ASCII)
 _NO_STATUS = 0
-"""A result of the library has no status of HTTP."""
+"""A result of the library has no HTTP status."""
 _NOT_FINGERPRINTED = frozenset({"self", "authority", "idempotency_key"})
 
 
 def once_per_key(operation: Callable[P, T]) -> Callable[P, T]:
-    """An operation that happens once for an `idempotency_key`, and gives the same result again.
+    """An operation that happens once for an `idempotency_key`, and then returns the same result.
 
-    Keys belong to the principal of the `authority`, as those of HTTP do; the two share them. What
-    fails stores nothing, so the same key may be used again. An `IdempotentRequest` in the place of
-    a key is whose caller renders the answer itself. Raises ValidationFailed for what is no key,
-    and IdempotencyConflict for a key that went with other arguments or another operation.
+    Keys belong to the principal of the `authority`, as in HTTP; both doors share them. A
+    failure stores nothing, so the same key may be used again. An `IdempotentRequest` in place of
+    a key means that the caller renders the answer itself. Raises ValidationFailed for an invalid
+    key, and IdempotencyConflict for a key used with other arguments or another operation.
     """
     signature = inspect.signature(operation)
 
@@ -79,7 +79,7 @@ def once_per_key(operation: Callable[P, T]) -> Callable[P, T]:
 
 
 def check_key(key: object) -> str:
-    """The key, where it is one. Raises ValidationFailed."""
+    """The key, if it is valid. Raises ValidationFailed."""
     if not isinstance(key, str) or not is_key(key):
         raise ValidationFailed.at(
             "Idempotency-Key", "must have 1 to 256 printable ASCII characters"
@@ -88,7 +88,7 @@ def check_key(key: object) -> str:
 
 
 def is_key(key: str) -> bool:
-    """Whether it is a key: opaque to us, quotes and all."""
+    """Whether it is a key: opaque to us, including quotes."""
     return _KEY.fullmatch(key) is not None
 
 
@@ -99,7 +99,7 @@ def build_request(
     retention_ms: int,
     render: Callable[[Any], Response],
 ) -> IdempotentRequest:
-    """What makes a call answerable once."""
+    """The idempotent request of a call."""
     if authority.requirement.caller == "public":
         retention_ms = min(retention_ms, PUBLIC_RETENTION_MS)
     return IdempotentRequest(
@@ -115,10 +115,10 @@ def answer_once(
     known: ResponseLookup | None,
     handle: Callable[[], T],
 ) -> T:
-    """What `handle` answers, unless the call was answered before: then `replay` raises.
+    """The result of `handle`, unless the call was answered before: then `replay` raises.
 
-    `known` is older than this call, and another may have been answered since. The commit looks
-    again; and so does a refusal, which may rest on what the other has left.
+    `known` is older than this call, and another may have been answered since. The commit checks
+    again; and so does a refusal, which the other call may have caused.
     """
     replay(known)
     try:
@@ -129,10 +129,11 @@ def answer_once(
 
 
 def _compute_fingerprint(operation: Callable[..., Any], call: Mapping[str, Any]) -> str:
-    """The operation and what it was given, but for what is as it is by default.
+    """The operation and its arguments, except those with their default values.
 
-    So a parameter that a later release adds leaves the fingerprints of calls without it as they
-    were. The leading 1 is the recipe's number, as in HTTP, whose fingerprints never equal these.
+    So a parameter that a later release adds does not change the fingerprints of calls
+    without it. The leading 1 is the recipe's number, as in HTTP, whose fingerprints never equal
+    these.
     """
     parameters = inspect.signature(operation).parameters
     given = {
@@ -145,7 +146,7 @@ def _compute_fingerprint(operation: Callable[..., Any], call: Mapping[str, Any])
 
 
 def _validate(value: Any) -> Any:
-    """An input as it is kept: what is wrong with it is said before its key is looked up."""
+    """An input as it is stored: its errors are reported before its key is looked up."""
     if not attrs.has(type(value)):
         return value
     try:
@@ -155,7 +156,7 @@ def _validate(value: Any) -> Any:
 
 
 def _describe(value: Any) -> Any:
-    """The value as JSON; `repr` stands for what an operation is going to refuse."""
+    """The value as JSON; `repr` represents values that an operation will refuse."""
     if attrs.has(type(value)):
         fields = attrs.fields(type(value))
         given = {one.name: (getattr(value, one.name), one.default) for one in fields}
@@ -179,5 +180,5 @@ def _render_result(operation: Callable[..., Any], api_version: str, result: Any)
 
 @cache
 def _result_type(operation: Callable[..., Any]) -> Any:
-    """What the operation says that it returns; asked when all names are known."""
+    """The operation's declared return type; read when all names are known."""
     return get_type_hints(operation, include_extras=True)["return"]

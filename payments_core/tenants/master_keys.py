@@ -1,8 +1,8 @@
-"""Whether a key ring is the one that a storage was begun with.
+"""Whether a key ring is the one with which a storage was created.
 
-A ring with other keys would find no secret and open nothing, and what it sealed would be lost to
-the right one. So the storage keeps a mark of each master key that it has met: a keyed digest, by
-the key's name, from which nothing of the key can be told.
+A ring with other keys would find no secret and open nothing, and its seals would be useless to
+the right one. So the storage keeps a mark of each master key that it has seen: a keyed digest, by
+the key's name, which reveals nothing of the key.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _MAX_KEYS = 200
 
 
 class UnknownKeyRing(WeakKeyRing):
-    """The storage was begun with other master keys."""
+    """The storage was created with other master keys."""
 
 
 def verify_or_register(storage: Storage, committer: Committer, key_ring: KeyRing) -> None:
@@ -49,20 +49,20 @@ def verify_or_register(storage: Storage, committer: Committer, key_ring: KeyRing
 
 
 def require_registered(storage: Storage, key_ring: KeyRing) -> None:
-    """The same, and nothing is written. Raises UnknownKeyRing, StorageUnavailable."""
+    """The same check, without writing. Raises UnknownKeyRing, StorageUnavailable."""
     _require_matching_marks(load_marks(storage), marks_of(key_ring))
 
 
 def find_missing_keys(storage: Storage, key_ring: KeyRing) -> list[str]:
-    """The names of keys that this storage was sealed by, were not forgotten, and are not in the
+    """The names of keys that sealed parts of this storage, were not forgotten, and are not in the
     ring. Raises StorageUnavailable."""
     return sorted(load_marks(storage).keys() - set(key_ring.names))
 
 
 def forget_key(committer: Committer, name: str) -> bool:
-    """Expect a key no more that was taken out of the ring; whether it was expected.
+    """Forget a key that was taken out of the ring; whether it was expected.
 
-    Only where nothing rests on it any more, or what does is given up. Raises Unavailable.
+    Only if nothing depends on it any more, or that is given up. Raises Unavailable.
     """
 
     def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[bool]:

@@ -1,6 +1,6 @@
-"""Which mode an environment is of, for those who hear of records in all partitions.
+"""The mode of an environment, for listeners to records in all partitions.
 
-The chains of one mode are not the other's, though their numbers may be the same.
+The chains of the two modes differ, though their numbers may be the same.
 """
 
 from __future__ import annotations

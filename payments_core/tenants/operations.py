@@ -61,12 +61,12 @@ APP_NAME_CHARACTERS = 128
 KEY_NAME_CHARACTERS = 64
 """A hundred of them fit the record in any script, with room for every key's revocation."""
 REVOKED_KEY_RETENTION_MS = 2 * DAY
-"""Revoked keys are kept for longer than any client session lives (a day), then make room."""
+"""Revoked keys are kept longer than any client session lives (a day), then removed."""
 
 
 @validate_operations
 class Tenants:
-    """Creates tenants, and tells who a server credential belongs to."""
+    """Creates tenants, and authenticates server credentials."""
 
     def __init__(self, ports: Ports, versions: Versions) -> None:
         self._storage = ports.storage
@@ -90,7 +90,7 @@ class Tenants:
         """An app with one environment per mode, pinned to the current version.
 
         `partner_id` is a slug; it is also the resolver of the app's payment addresses. Raises
-        ValidationFailed, and Conflicting where the partner id is taken.
+        ValidationFailed, and Conflicting if the partner id is taken.
         """
         if not 1 <= len(name) <= APP_NAME_CHARACTERS:
             raise ValidationFailed.at("name", f"must have 1 to {APP_NAME_CHARACTERS} characters")
@@ -145,9 +145,9 @@ class Tenants:
         scopes: Sequence[str] = (),
         expires_at: Instant | None = None,
     ) -> tuple[Key, str]:
-        """A new key and its secret, which is told only here.
+        """A new key and its secret, which is shown only here.
 
-        Raises NotFound, ValidationFailed, and Conflicting where there are MAX_KEYS.
+        Raises NotFound, ValidationFailed, and Conflicting if there are MAX_KEYS.
         """
         if len(name) > KEY_NAME_CHARACTERS:
             raise ValidationFailed.at("name", f"must have at most {KEY_NAME_CHARACTERS} characters")
@@ -181,7 +181,7 @@ class Tenants:
         return key, secret
 
     def revoke_key(self, environment_id: str, key_id: str) -> Environment:
-        """End a key, and the client sessions that it made, at once. Raises NotFound."""
+        """Revoke a key, and the client sessions that it made, at once. Raises NotFound."""
         now = self._clock.now()
 
         def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[Environment]:
@@ -213,7 +213,7 @@ class Tenants:
         return self._committer.commit(WorkerAuthority(environment_id, "admin"), decide)
 
     def set_rate_limits(self, environment_id: str, limits: Mapping[str, int]) -> Environment:
-        """Replace the environment's own limits, by the rules of rate policies; `{}` has none.
+        """Replace the environment's own limits, by the rules of rate policies; `{}` removes them.
 
         Raises NotFound, and ValueError for a rule that no environment may set.
         """
@@ -226,10 +226,10 @@ class Tenants:
         return self._committer.commit(WorkerAuthority(environment_id, "admin"), decide)
 
     def set_api_version(self, environment_id: str, version: str) -> Environment:
-        """Pin the environment to another contract that is served here.
+        """Pin the environment to another API version that is served here.
 
-        What was made under the one before stays bound to it: sessions, Payments and their
-        secrets, events. Raises NotFound, UnsupportedVersion.
+        Sessions, Payments and their secrets, and events made under the old version stay
+        bound to it. Raises NotFound, UnsupportedVersion.
         """
         if version not in self._versions.supported:
             raise UnsupportedVersion(self._versions.supported)
@@ -262,7 +262,7 @@ class Tenants:
         return environment
 
     def system_authority(self, environment_id: str) -> Authority:
-        """The authority of those who embed the library: everything, in one environment."""
+        """The authority of an embedding program: everything, in one environment."""
         environment = self.get_environment(environment_id)
         return Authority(
             requirement=SYSTEM_REQUIREMENT,
@@ -271,9 +271,9 @@ class Tenants:
         )
 
     def identify_app(self, app_id: Credential, *, mode: str) -> Environment:
-        """The environment that an app id alone stands for in this mode. Raises Unauthorized.
+        """The environment of an app id alone, in this mode. Raises Unauthorized.
 
-        Nobody has proven anything by it: an app id is no secret.
+        It proves nothing: an app id is not a secret.
         """
         app = self._storage.read(DIRECTORY, lambda snapshot: snapshot.get(App, app_id))
         environment_id = app.environments.get(mode) if app else None
@@ -298,9 +298,9 @@ class Tenants:
     def authenticate_bearer(
         self, secret: Credential, *, mode: str, lookup: ResponseLookup | None = None
     ) -> tuple[Environment, Key]:
-        """The same for a secret that comes alone: its directory row says whose it is.
+        """The same for a secret that comes alone: its directory row names its owner.
 
-        Raises Unauthorized, for a publishable key too: that one is no secret.
+        Raises Unauthorized, also for a publishable key, which is not a secret.
         """
         environment, key = self._resolve_secret(secret, mode, None, lookup)
         if key.kind == "publishable":
@@ -310,7 +310,7 @@ class Tenants:
     def authenticate_publishable(self, key: Credential, *, mode: str) -> tuple[Environment, Key]:
         """The environment and the live key that a browser names. Raises Unauthorized.
 
-        It is no secret, and proves nothing; a secret in its place is refused, and not used.
+        It is not a secret, and proves nothing; a secret in its place is refused, and not used.
         """
         environment, found = self._resolve_secret(key, mode, None)
         if found.kind != "publishable":
@@ -320,10 +320,10 @@ class Tenants:
     def _resolve_secret(
         self, secret: str, mode: str, app_id: str | None, lookup: ResponseLookup | None = None
     ) -> tuple[Environment, Key]:
-        """What a secret opens, in this mode and, where one is named, for this app.
+        """What a secret opens, in this mode and, if an app is given, for this app.
 
-        Those that open nothing are looked for in the directory and refused there, all alike: how
-        long it takes tells no more than the answer does.
+        Secrets that open nothing are searched in the directory and refused there, all alike: the
+        duration reveals no more than the answer.
         """
         wanted = looks_like_secret(secret) and mode_of(secret) == mode
         now = self._clock.now()
@@ -349,7 +349,7 @@ class Tenants:
         return environment, key
 
     def _record_use(self, environment_id: str, key_id: str, now: Instant) -> None:
-        """Write down a key's use, at most once a minute and process."""
+        """Record a key's use, at most once per minute and process."""
         if now - self._uses.get(key_id, 0) < MINUTE:
             return
         self._uses[key_id] = now
@@ -363,7 +363,7 @@ class Tenants:
         try:
             self._committer.commit(WorkerAuthority(environment_id, "admin"), decide)
         except Unavailable:
-            self._uses.pop(key_id, None)  # the call itself goes on; the next one notes it
+            self._uses.pop(key_id, None)  # the call itself continues; the next one records it
 
     def _create_environment(self, environment: Environment) -> None:
         purge = purge_job(environment.id, environment.created_at)
@@ -374,7 +374,7 @@ class Tenants:
 
 
 def _is_past_retention(key: Key, now: Instant) -> bool:
-    """Whether a key was revoked so long ago that no session which it made could be alive."""
+    """Whether a key was revoked so long ago that none of its sessions can be valid."""
     return key.revoked_at is not None and now - key.revoked_at > REVOKED_KEY_RETENTION_MS
 
 

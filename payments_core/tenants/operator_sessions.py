@@ -1,7 +1,7 @@
 """The log-ins of operators: begin, authenticate, end (interface "Partner dashboard session").
 
-A session lies in its environment's partition, where writing calls hold it: after a log-out nothing
-more is committed in its name. Its token is sealed and says the environment, so that an operator of
+A session is in its environment's partition, where writing calls hold it: after a log-out nothing
+more is committed in its name. Its token is sealed and names the environment, so that an operator of
 one environment cannot even name another.
 """
 
@@ -26,18 +26,18 @@ from payments_core.validation.fields import Credential
 from payments_core.validation.inputs import validate_operations
 
 IDLE_MS = 30 * MINUTE
-"""A session that is not used for so long is over."""
+"""A session ends after this time without use."""
 
 LIFETIME_MS = 12 * HOUR
-"""However much it is used, a session is over after so long."""
+"""A session ends after this time, even if it is used."""
 
 MAX_SESSIONS = 10
-"""So many log-ins of an environment live at once; one more ends the oldest."""
+"""The maximum number of live log-ins of an environment; another one ends the oldest."""
 
 
 @attrs.frozen
 class BegunSession:
-    """A new session and its token, which is told only here."""
+    """A new session and its token, which is shown only here."""
 
     session: OperatorSession
     token: str = attrs.field(repr=False)
@@ -45,7 +45,7 @@ class BegunSession:
 
 @validate_operations
 class OperatorSessions:
-    """Lets operators in, and out again."""
+    """Logs operators in and out."""
 
     def __init__(self, ports: Ports, operators: Operators) -> None:
         self._storage = ports.storage
@@ -62,10 +62,10 @@ class OperatorSessions:
         mode: str,
         replaced: Credential | None = None,
     ) -> BegunSession:
-        """A new session of the operator whose name and password these are.
+        """A new session of the operator with this name and password.
 
-        `replaced` is the token that the browser had until now, whose session ends. Sessions that
-        are over are removed with it. Raises Unauthorized, Unavailable.
+        `replaced` is the browser's previous token, whose session ends. Ended sessions
+        are removed with it. Raises Unauthorized, Unavailable.
         """
         operator = self._operators.verify(username, password, mode=mode)
         partition = operator.environment_id
@@ -100,7 +100,7 @@ class OperatorSessions:
         return begun
 
     def authenticate(self, token: Credential, *, mode: str) -> tuple[Environment, OperatorSession]:
-        """Whose token this is. Raises Unauthorized, and does not say why."""
+        """The caller of a token. Raises Unauthorized, without a reason."""
         claims = self._read(token)
 
         def load(snapshot: Snapshot) -> tuple[Environment | None, OperatorSession | None]:
@@ -122,7 +122,7 @@ class OperatorSessions:
         return environment, session
 
     def end(self, authority: Authority) -> None:
-        """End the session of the operator who asks; what it does after that is refused."""
+        """End the caller's session; its later calls are refused."""
         session = authority.operator
         if session is None:
             raise Unauthorized()
@@ -134,9 +134,9 @@ class OperatorSessions:
         self._committer.commit(WorkerAuthority(authority.partition, authority.mode), decide)
 
     def _end_excess(self, authority: WorkerAuthority, newest_id: str) -> None:
-        """End the oldest sessions that are too many now.
+        """End the oldest sessions beyond the maximum.
 
-        It looks after the commit: of log-ins at the same moment, the last to look sees them all.
+        It reads after the commit: of simultaneous log-ins, the last to read sees them all.
         After a crash in between, the next log-in ends them.
         """
         known = self._storage.read(authority.partition, _find_sessions)
@@ -157,7 +157,7 @@ class OperatorSessions:
         return claims.subject if claims.environment_id == partition else None
 
     def _record_use(self, environment: Environment, session: OperatorSession, now: Instant) -> None:
-        """Write down that the session is used, at most once a minute."""
+        """Record the session's use, at most once a minute."""
 
         def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[None]:
             stored = tx.get(OperatorSession, session.id, for_update=True)
@@ -165,7 +165,7 @@ class OperatorSessions:
                 return Decision(None)
             return Decision(None, replaces=(attrs.evolve(stored, used_at=now),))
 
-        with suppress(Unavailable):  # the call itself goes on; the next one notes it
+        with suppress(Unavailable):  # the call itself continues; the next one records it
             self._committer.commit(WorkerAuthority(environment.id, environment.mode), decide)
 
     def _read(self, token: str) -> Claims:
@@ -176,14 +176,14 @@ class OperatorSessions:
 
 
 def is_over(session: OperatorSession, now: Instant) -> bool:
-    """Whether a session has ended by itself: nobody used it, or it is too old."""
+    """Whether a session has expired: unused for too long, or too old."""
     return now >= session.ends_at or now - session.used_at >= IDLE_MS
 
 
 def _has_operator(
     session: OperatorSession, environment: Environment, operator: Operator | None
 ) -> bool:
-    """Whether the operator is still there, of this environment, and has the same password."""
+    """Whether the operator still exists, in this environment, with the same password."""
     return (
         operator is not None
         and operator.environment_id == environment.id
@@ -192,11 +192,11 @@ def _has_operator(
 
 
 def _lock_all(tx: Transaction, ids: Iterable[str]) -> tuple[OperatorSession, ...]:
-    """Those of the sessions that are still there, locked."""
+    """The sessions that still exist, locked."""
     found = (tx.get(OperatorSession, id, for_update=True) for id in sorted(ids))
     return tuple(session for session in found if session is not None)
 
 
 def _find_sessions(snapshot: Snapshot) -> Sequence[OperatorSession]:
-    """The sessions of an environment, the oldest first; few more than MAX_SESSIONS."""
+    """The sessions of an environment, the oldest first; hardly more than MAX_SESSIONS."""
     return snapshot.find(OperatorSession, "by_beginning", limit=100, skip_damaged=True).records

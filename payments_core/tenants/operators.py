@@ -1,7 +1,7 @@
 """Operators: who may log in to an environment's dashboard (contract §2).
 
-One login for each environment, made and changed by whoever runs the deployment. A password is made
-here and told once; what is stored is its hash, by Argon2id.
+One login for each environment, created and changed by the deployment's operator. A password is made
+here and shown once; only its Argon2id hash is stored.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from payments_core.validation.fields import Credential
 from payments_core.validation.inputs import validate_operations
 
 PASSWORD_BYTES = 18
-"""144 random bits, in 24 characters: nobody guesses it, whatever the hash costs."""
+"""144 random bits, in 24 characters: nobody can guess it, at any cost of the hash."""
 
 MAX_PASSWORD_CHARACTERS = 256
-"""Longer ones are nobody's, and are not worth hashing."""
+"""No password is longer; longer texts are not hashed."""
 
 MAX_VERIFICATIONS = 2
-"""So many passwords are hashed at the same time: each takes the memory of a hash."""
+"""The maximum number of passwords hashed at the same time: each needs the memory of a hash."""
 
 _USERNAME = re.compile(r"[a-z0-9][a-z0-9._@+-]{1,62}[a-z0-9]")
 _AUTHORITY = WorkerAuthority(DIRECTORY, "directory")
@@ -43,7 +43,7 @@ _AUTHORITY = WorkerAuthority(DIRECTORY, "directory")
 
 @attrs.frozen
 class HashCost:
-    """What a hash costs: passes over so many bytes of memory, all at once for each log-in.
+    """The cost of a hash: the number of passes, and the bytes of memory for each log-in.
 
     The default is libsodium's for interactive use: 64 MiB, about a tenth of a second.
     """
@@ -54,7 +54,7 @@ class HashCost:
 
 @attrs.frozen
 class NewPassword:
-    """An operator with the password, which is told only here."""
+    """An operator with the password, which is shown only here."""
 
     operator: Operator
     password: str = attrs.field(repr=False)
@@ -62,7 +62,7 @@ class NewPassword:
 
 @validate_operations
 class Operators:
-    """Makes operators, and tells whether it is one who knocks."""
+    """Creates operators, and authenticates them."""
 
     def __init__(self, ports: Ports, cost: HashCost | None = None) -> None:
         self._storage = ports.storage
@@ -77,7 +77,7 @@ class Operators:
         """The one operator of an environment, and the password.
 
         Names are of a-z, 0-9 and . _ @ + -, and each mode has its own. Raises NotFound,
-        ValidationFailed, and Conflicting where the name is taken or there is one already.
+        ValidationFailed, and Conflicting if the name is taken or there is already an operator.
         """
         if not _USERNAME.fullmatch(username):
             raise ValidationFailed.at("username", "must be 3 to 64 of a-z, 0-9 and . _ @ + -")
@@ -112,7 +112,7 @@ class Operators:
     def list(self) -> Sequence[Operator]:
         """All operators, in the order in which they were made.
 
-        One that cannot be read is passed over with an alarm.
+        An operator that cannot be read is skipped with an alarm.
         """
         found: list[Operator] = []
         after: Position | None = None
@@ -129,7 +129,7 @@ class Operators:
                 return tuple(found)
 
     def reset_password(self, username: str, *, mode: str) -> NewPassword:
-        """Another password in place of the one before, which opens no more. Raises NotFound."""
+        """Replace the password; the previous one is no longer valid. Raises NotFound."""
         password = self._new_password()
         hashed, now = self._hash(password), self._clock.now()
 
@@ -141,7 +141,7 @@ class Operators:
         return NewPassword(self._committer.commit(_AUTHORITY, decide), password)
 
     def remove(self, username: str, *, mode: str) -> Operator:
-        """End an operator, who is told once more. Raises NotFound."""
+        """Delete an operator, and return it a last time. Raises NotFound."""
         known = self._find_operator(username, mode)
         if known is None:
             raise NotFound("operator")
@@ -154,10 +154,10 @@ class Operators:
         return known
 
     def verify(self, username: Credential, password: Credential, *, mode: str) -> Operator:
-        """The operator whose name and password these are.
+        """The operator with this name and password.
 
-        A name that nobody has takes as long as a wrong password. Raises Unauthorized, and
-        Unavailable while MAX_VERIFICATIONS others are under way.
+        An unknown name takes as long as a wrong password. Raises Unauthorized, and
+        Unavailable while MAX_VERIFICATIONS others are in progress.
         """
         if not self._verifying.acquire(blocking=False):
             raise Unavailable()

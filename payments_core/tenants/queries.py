@@ -1,4 +1,4 @@
-"""What there is of tenants, for operators: all apps, and when an environment's keys were used."""
+"""Queries for operators: all apps, and when an environment's keys were last used."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _PAGE = 200
 
 
 def iterate_apps(storage: Storage) -> Iterator[App]:
-    """All apps, the oldest first. One that cannot be read is passed over with an alarm."""
+    """All apps, the oldest first. An app that cannot be read is skipped with an alarm."""
     after: Position | None = None
     while True:
 
@@ -30,7 +30,7 @@ def iterate_apps(storage: Storage) -> Iterator[App]:
 
 
 def has_apps(storage: Storage) -> bool:
-    """Whether anybody has been given an app, if only one that cannot be read any more."""
+    """Whether any app exists, even if it cannot be read any more."""
     try:
         return bool(storage.read(DIRECTORY, _load_first_app).records)
     except UnreadableDocument:
@@ -38,9 +38,9 @@ def has_apps(storage: Storage) -> bool:
 
 
 def load_key_uses(storage: Storage, environment: Environment) -> Mapping[str, Instant]:
-    """When each key was last used, to the minute; keys that never were are absent.
+    """When each key was last used, to the minute; unused keys are absent.
 
-    So are those whose row of uses cannot be read, with an alarm.
+    Keys whose row of uses cannot be read are also absent, with an alarm.
     """
 
     def load(snapshot: Snapshot) -> dict[str, Instant]:

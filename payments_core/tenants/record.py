@@ -1,8 +1,8 @@
 """Apps, environments and keys as they are stored.
 
-An environment is one record in its own partition, with its keys inside: whoever reads it knows
+An environment is one record in its own partition, with its keys inside: a reader knows
 all rights at one moment, and its version changes with every grant and revocation. Writing calls
-hold it, so that none commits on rights that were taken away meanwhile.
+hold it, so that none commits with rights that were revoked meanwhile.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class Environment(Record):
     updated_at: Instant
 
     def key(self, key_id: str) -> Key | None:
-        """The key of that id, whatever its state."""
+        """The key of that id, in any state."""
         return next((key for key in self.keys if key.id == key_id), None)
 
 
@@ -116,12 +116,12 @@ class PartnerName(Record):
 class CredentialIndexEntry(Record):
     """A directory row, by a secret's digest: in which environment, and which key it is.
 
-    It says the app and the key's end, so that a secret beside another app's id, and one that has
-    expired, are refused without reading whose they are; a revoked key has none any more, as a
-    secret that never was. The key in its environment has the last word.
+    It has the app and the key's expiry, so that a secret with another app's id, and one that has
+    expired, are refused without reading the environment; a revoked key has no row, like a
+    secret that never existed. The key in its environment is authoritative.
 
-    `master_key` is the one of the ring that made the digest; rows from before it was noted have
-    none. A row that was made anew under a later one says the key's own digest in `key_digest`.
+    `master_key` is the name of the ring's key that made the digest; rows older than the field have
+    none. A row that was remade under a later master key has the key's own digest in `key_digest`.
     """
 
     collection: ClassVar[Collection] = Collection(
@@ -143,13 +143,13 @@ class CredentialIndexEntry(Record):
         return self.key_digest or self.id
 
     def may_open(self, app_id: str | None, now: Instant) -> bool:
-        """Whether the secret has not expired and, where an app is named, belongs to it."""
+        """Whether the secret has not expired and, if an app is named, belongs to it."""
         return app_id in (None, self.app_id) and (self.expires_at is None or now < self.expires_at)
 
 
 @attrs.frozen(kw_only=True)
 class KeyUse(Record):
-    """When a key was last used, to the minute; apart from the key, which every call holds."""
+    """When a key was last used, to the minute; separate from the key, which every call holds."""
 
     collection: ClassVar[Collection] = Collection("key_uses")
 
@@ -158,9 +158,9 @@ class KeyUse(Record):
 
 @attrs.frozen(kw_only=True)
 class Operator(Record):
-    """A directory row, by mode and login name: who may log in to an environment's dashboard.
+    """A directory row, by mode and login name: an operator of an environment's dashboard.
 
-    The hash says its own salt and cost. A session belongs to the password that it began with.
+    The hash contains its salt and cost. A session is bound to the password that it began with.
     """
 
     collection: ClassVar[Collection] = Collection(
@@ -179,17 +179,17 @@ class Operator(Record):
 
 
 def operator_id(mode: str, username: str) -> str:
-    """The id of the operator of that name: each mode has names of its own."""
+    """The id of the operator of that name: each mode has its own names."""
     return f"{mode}:{username}"
 
 
 @attrs.frozen(kw_only=True)
 class OperatorSession(Record):
-    """One log-in of an environment's operator; its token is sealed, so none is kept.
+    """One log-in of an environment's operator; its token is sealed, so it is not stored.
 
-    `password_set_at` is the operator's at the log-in: a new password ends the sessions of the one
-    before. The other instants are of the real clock, also where a sandbox's is ahead. `used_at`
-    is true to the minute. A session that ended has no row any more.
+    `password_set_at` is the operator's value at the log-in: a new password ends the sessions of the
+    old one. The other instants are from the real clock, even if a sandbox's is ahead. `used_at` is
+    exact to the minute. An ended session has no row.
     """
 
     collection: ClassVar[Collection] = Collection(

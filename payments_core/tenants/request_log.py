@@ -1,9 +1,9 @@
-"""What an environment's programs asked of the API lately, for the dashboard and
+"""An environment's recent requests to the API, for the dashboard and
 `GET /v2/console/requests` to show.
 
-It is bounded, redacted before it comes here, and not exact: requests are added in batches and off
-their own path, so that a process that is killed loses those of its last seconds. Nothing decides
-by it.
+It is bounded, redacted before it comes here, and not exact: requests are added in batches, outside
+their own path, so that a killed process loses those of its last seconds. No decision depends
+on it.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from payments_core.validation.fields import PageLimit
 from payments_core.validation.inputs import validate_operations
 
 PAGE_REQUESTS = 20
-"""So many requests lie in one record."""
+"""The number of requests in one record."""
 
 MAX_PAGES = 25
-"""So many records an environment keeps: its newest 500 requests, 2 MB at the most."""
+"""The number of records that an environment keeps: its newest 500 requests, at most 2 MB."""
 
 
 @attrs.frozen(kw_only=True)

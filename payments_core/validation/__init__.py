@@ -1,1 +1,1 @@
-"""What callers may say, checked once for both doors: the library and HTTP."""
+"""The rules of inputs, checked once for both doors: the library and HTTP."""

@@ -1,8 +1,8 @@
-"""What a value may be beyond its type: `msgspec.Meta`, as checks that answer in a sentence.
+"""Rules of values beyond their types: `msgspec.Meta`, as checks that fail with a sentence.
 
-`Meta(extra={"rule": "..."})` words a pattern for people; `values` in it lists all that a text may
-be, with the sentence of its `fault`; `format` names one of `FORMATS`. Two more are checked, and are
-not in the schema of a contract, which never becomes narrower: `known` lists all that a text may be,
+`Meta(extra={"rule": "..."})` words a pattern for people; `values` in it lists the allowed texts,
+with the sentence of its `fault`; `format` names one of `FORMATS`. Two more are checked, and are
+not in the schema of a contract, which never becomes narrower: `known` lists the allowed texts
 by its rule; with `printable` it is not blank and has no control characters.
 """
 
@@ -18,23 +18,23 @@ from payments_core.clock import parse_iso
 from payments_core.validation.faults import InvalidValue
 
 MAX_INTEGER: Final = 2**53 - 1
-"""What every JSON reader keeps exactly."""
+"""The integers that every JSON reader keeps exactly."""
 
 Check = Callable[[Any], str | None]
 
 
 def apply_checks(checks: list[Check], value: Any) -> None:
-    """Raise InvalidValue with the first fault."""
+    """Raise InvalidValue with the first error."""
     for check in checks:
         if sentence := check(value):
             raise InvalidValue.of(sentence)
 
 
 def make_checks(meta: msgspec.Meta) -> list[Check]:
-    """The checks of one annotation, in the order in which their faults matter."""
+    """The checks of one annotation, in the order in which their errors matter."""
     checks: list[Check] = []
     extra = meta.extra or {}
-    if "format" in extra:  # it says what is wanted, which a length does not
+    if "format" in extra:  # it states the rule, which a length does not
         checks.append(FORMATS[extra["format"]])
     if meta.min_length is not None or meta.max_length is not None:
         checks.append(_make_length_check(meta.min_length or 0, meta.max_length))
@@ -105,4 +105,4 @@ def _check_moment(value: Any) -> str | None:
 
 
 FORMATS: Final[Mapping[str, Check]] = {"date-time": _check_moment}
-"""What a text of a named format must be, by the names that JSON Schema has for them."""
+"""The rules of named formats, by their names in JSON Schema."""

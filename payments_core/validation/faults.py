@@ -9,7 +9,7 @@ from payments_core.errors import FieldError
 
 
 class InvalidValue(Exception):
-    """What is wrong with one value, by paths relative to it."""
+    """The errors of one value, by paths relative to it."""
 
     def __init__(self, *found: FieldError) -> None:
         super().__init__(*found)
@@ -26,7 +26,7 @@ class InvalidValue(Exception):
 
 
 class UnfitPosition(ValueError):
-    """A position to go on behind that no page of the list can have ended at."""
+    """A cursor that no page of the list can have returned."""
 
 
 def join_path(above: str, below: str) -> str:
@@ -35,7 +35,7 @@ def join_path(above: str, below: str) -> str:
 
 
 def check_exactly_one(group: tuple[str, ...], value: Mapping[str, Any]) -> list[FieldError]:
-    """What is wrong where exactly one of some fields must be given."""
+    """The errors if exactly one of some fields must be given."""
     given = [name for name in group if value.get(name) is not None]
     if not given:
         return [FieldError(group[0], f"is required, or in its place {' or '.join(group[1:])}")]

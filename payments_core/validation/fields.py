@@ -50,7 +50,7 @@ WireMessage = Annotated[str, Meta(min_length=1, max_length=140, extra={"printabl
 ActionId = Annotated[str, Meta(min_length=1, max_length=128)]
 TransactionHash = Annotated[str, Meta(min_length=1, max_length=128)]
 Note = Annotated[str, Meta(min_length=1, max_length=512)]
-# Contract wallets' signatures have any length: 0x and 4,096 bytes in hex are the most.
+# Contract wallets' signatures have any length: 0x and 4,096 bytes in hex is the maximum.
 Signature = Annotated[str, Meta(min_length=1, max_length=8_194)]
 Uint256Text = Annotated[
     str,
@@ -62,7 +62,7 @@ HttpPageLimit = Annotated[int, Meta(ge=1, le=100)]
 PageNumber = Annotated[int, Meta(ge=1)]
 MetadataInput = Annotated[Mapping[str, Any], Metadata]
 Credential = Annotated[str, AnyText]
-"""A secret, a token, a password, a code, or the name beside it: where it is nobody's, whatever is
-in it, it opens nothing. It is compared, and never stored."""
+"""A secret, token, password or code, or the name beside it. A wrong one opens nothing, in any
+form. It is compared, and never stored."""
 Flag = Annotated[bool, Meta()]
-"""True or False, and nothing that counts as either."""
+"""True or False, and no other value that counts as either."""

@@ -1,4 +1,4 @@
-"""Checks what a caller of the library gives, by the annotations of its class or of an operation.
+"""Checks the input of a library caller, by the annotations of its class or of an operation.
 
 HTTP reads its bodies by the same annotations (`fields.py`), so both doors refuse the same. Nothing
 is coerced: a `Decimal` is not an amount, and a tuple is the only change to a list.
@@ -41,13 +41,13 @@ from payments_core.validation.metadata import (
 T = TypeVar("T")
 P = ParamSpec("P")
 Reader = Callable[[Any], Any]
-"""Returns the value as it is kept. Raises InvalidValue."""
+"""Returns the value as it is stored. Raises InvalidValue."""
 
 
 def validate_input(given: T) -> T:
-    """An instance of an attrs class, as it is kept: sequences as tuples, metadata in its form.
+    """An instance of an attrs class, as it is stored: sequences as tuples, metadata in its form.
 
-    Raises ValidationFailed with every fault. Paths have the names that the fields have in JSON, as
+    Raises ValidationFailed with every error. Paths have the names of the fields in JSON, as
     in every other refusal: `expires_in_s` is `expiresInSeconds`.
     """
     try:
@@ -60,11 +60,11 @@ def validate_input(given: T) -> T:
 def validate_operations(resource: type[T]) -> type[T]:
     """A class decorator: each public operation checks its arguments before it does anything.
 
-    A parameter is checked if its annotation has a rule of `fields.py`, lists what it may be, or is
-    of plain texts, numbers and flags. So an id that is no text is refused by the argument's name,
-    and a text that nothing has is not found. An input class must be given as an instance, whose
-    fields the operation checks by `validate_input`. What `after` may be only the list's index can
-    say, in the storage. Raises ValidationFailed with every fault.
+    A parameter is checked if its annotation has a rule of `fields.py`, lists its values, or is
+    of plain texts, numbers and flags. So an id that is not a text is refused by the argument's
+    name, and an unknown text is not found. An input class must be given as an instance, whose
+    fields the operation checks by `validate_input`. Only the list's index can check `after`, in the
+    storage. Raises ValidationFailed with every error.
     """
     for name, operation in list(vars(resource).items()):
         if inspect.isfunction(operation) and not name.startswith("_"):
@@ -96,7 +96,7 @@ def _validate_arguments(operation: Callable[P, T]) -> Callable[P, T]:
         if found:
             raise ValidationFailed(tuple(found))
         try:
-            if not changes:  # most often: binding takes longer than all the rest
+            if not changes:  # the common case: binding takes longer than all the rest
                 return operation(*args, **kwargs)
             bound = signature.bind(*args, **kwargs)
             bound.arguments.update(changes)
@@ -146,7 +146,7 @@ def _kind_reader(kind: type) -> Reader:
 
 @cache
 def _instance_reader(kind: Any) -> Reader:
-    """Reads instances of one class; made once, since it is asked for at every request."""
+    """Reads instances of one class; made once, since every request needs it."""
     hints = get_type_hints(kind, include_extras=True)
     readers = [
         (
@@ -179,11 +179,11 @@ def _instance_reader(kind: Any) -> Reader:
 
 
 JSON_NAME = "json_name"
-"""The key of an attrs field's metadata that holds its name in JSON, where `json_name` errs."""
+"""The key of an attrs field's metadata that holds its name in JSON, if `json_name` is wrong."""
 
 
 def json_name(name: str) -> str:
-    """The name that a field has in JSON: `expires_in_s` is `expiresInSeconds`."""
+    """The name of a field in JSON: `expires_in_s` is `expiresInSeconds`."""
     first, *others = re.sub(r"_s$", "_seconds", name).split("_")
     return first + "".join(map(str.capitalize, others))
 

@@ -1,4 +1,4 @@
-"""What `metadata` may hold (interface "Authorize", contract §1), and any text at all."""
+"""The rules of `metadata` (interface "Authorize", contract §1), and of any text."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Metadata = NewType("Metadata", dict[str, Any])
 """A JSON object of the partner's own, within the limits below."""
 
 AnyText = NewType("AnyText", str)
-"""A text that is not kept: it may hold what no storage could."""
+"""A text that is not stored: it may contain what no storage could hold."""
 
 MAX_BYTES: Final = 4_096
 MAX_DEPTH: Final = 3
@@ -29,10 +29,10 @@ _MAX_NAME_CHARACTERS = 100
 
 
 def validate_metadata(value: Any) -> tuple[list[FieldError], Metadata]:
-    """Every fault of a metadata object by its path, and the object as it is kept.
+    """Every error of a metadata object by its path, and the object as it is stored.
 
     The bytes are those of the compact UTF-8 text. A number with a fraction or an exponent must
-    be one that a double holds, so that it comes back as it was sent.
+    be exact as a double, so that it comes back as it was sent.
     """
     if type(value) is not dict:
         return [FieldError("", "must be an object")], Metadata({})
@@ -46,7 +46,7 @@ def validate_metadata(value: Any) -> tuple[list[FieldError], Metadata]:
 
 
 def find_text_fault(text: str) -> str | None:
-    """Why a text cannot be stored and sent everywhere, or None."""
+    """Why a text cannot be stored or sent, or None."""
     if "\0" in text:
         return "must not contain U+0000"
     if not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text):

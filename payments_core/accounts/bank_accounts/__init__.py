@@ -1,1 +1,1 @@
-"""US bank accounts that an account can be paid out to (contract §7)."""
+"""US bank accounts to which an account can be paid out (contract §7)."""

@@ -52,7 +52,7 @@ PostalCode = Annotated[
 
 @attrs.frozen(kw_only=True)
 class NewPostalAddress:
-    """Where the holder of the account lives or has its seat."""
+    """The address of the account's holder."""
 
     line1: AddressLine = attrs.field(repr=False)
     line2: AddressLine | None = attrs.field(default=None, repr=False)
@@ -79,7 +79,7 @@ class NewBankAccount:
 
 @attrs.frozen(kw_only=True)
 class FieldRequirement:
-    """One field of a form: its name, with a dot inside an object, and what it may be."""
+    """One field of a form: its name, with a dot inside an object, and its rule."""
 
     name: str
     required: bool
@@ -91,7 +91,7 @@ class FieldRequirement:
 
 
 def find_bank_account_faults(routing_number: str) -> list[FieldError]:
-    """What is wrong with a bank account beyond the rule of each field."""
+    """The errors of a bank account beyond the rule of each field."""
     fault = find_routing_number_fault(routing_number)
     return [FieldError("routingNumber", fault)] if fault else []
 

@@ -33,7 +33,7 @@ BANK_ACCOUNT = StateMachine(
             "reject",
             "rejected",
             emits="bank_account.updated",
-            why="The bank does not pay to it; a corrected one can be added.",
+            why="The bank does not pay to it; a corrected account can be added.",
         ),
     ),
     terminal=("active", "rejected"),
@@ -55,7 +55,7 @@ def create(bank_account: BankAccount) -> Step[BankAccount]:
 def apply_review(
     bank_account: BankAccount, review: BankReview, *, now: Instant
 ) -> Step[BankAccount]:
-    """The bank account after the bank's review; as it is where the bank has not decided."""
+    """The bank account after the bank's review; unchanged if the bank has not decided."""
     if review.status == "pending":
         return Step(bank_account)
     decided = attrs.evolve(bank_account, reason=review.reason, updated_at=now)

@@ -1,7 +1,7 @@
-"""Bank accounts: what one needs, add, list, follow the bank's review (contract §7).
+"""Bank accounts: requirements, add, list, follow the bank's review (contract §7).
 
 Adding one stores it, with its number sealed. A job gives it to the bank, under a key that is
-stored beforehand, and looks again until the bank has decided.
+stored beforehand, and checks until the bank has decided.
 """
 
 from __future__ import annotations
@@ -55,7 +55,8 @@ PAYOUT: BankCapability = "us_bank_payout"
 
 @attrs.frozen(kw_only=True)
 class BankAccountRequirements:
-    """Whether an account can add bank accounts and, if not, why; what to give, who can pay.
+    """Whether an account can add bank accounts and, if not, why; the required fields, and the
+    vaults that can pay.
 
     A reason is `account_suspended`, `account_closed`, `entitlement_required` or
     `capability_not_active`.
@@ -70,7 +71,7 @@ class BankAccountRequirements:
 
 @validate_operations
 class BankAccounts:
-    """Adds bank accounts to accounts, and says which there are."""
+    """Adds bank accounts to accounts, and lists them."""
 
     def __init__(self, ports: Ports, banks: Mapping[str, Bank]) -> None:
         self._storage = ports.storage
@@ -80,7 +81,7 @@ class BankAccounts:
         self._banks = banks
 
     def requirements(self, authority: Authority, account_id: str) -> BankAccountRequirements:
-        """What a new bank account needs. Raises NotFound."""
+        """The requirements of a new bank account. Raises NotFound."""
 
         found = self._storage.read(
             authority.partition,
@@ -105,7 +106,7 @@ class BankAccounts:
     ) -> BankAccount:
         """A new bank account, which is pending until the bank has reviewed it.
 
-        Raises ValidationFailed with every fault, NotFound, AccountSuspended, EntitlementRequired,
+        Raises ValidationFailed with every error, NotFound, AccountSuspended, EntitlementRequired,
         and CapabilityNotActive until the account's capability us_bank_payout is active.
         """
         new = validate_input(new)
@@ -159,7 +160,7 @@ class BankAccounts:
         )
 
     def review(self, claimed: ClaimedJob) -> None:
-        """The job of a bank account: give it to the bank, and look until the bank has decided."""
+        """The job of a bank account: give it to the bank, and check until the bank has decided."""
         authority = WorkerAuthority.of(claimed)
         bank = self._banks.get(authority.mode)
         bank_account = self._storage.read(
@@ -183,7 +184,7 @@ class BankAccounts:
         )
 
     def _ask(self, bank: Bank, bank_account: BankAccount) -> BankReview:
-        """The bank's review, for which the account is given to the bank if it never was."""
+        """The bank's review, giving the account to the bank if it never was."""
         found = bank.find_account(bank_account.id)
         if found is not None:
             return found
@@ -208,7 +209,7 @@ def seal_number(key_ring: KeyRing, bank_account_id: str, number: str) -> str:
 
 
 def open_details(key_ring: KeyRing, bank_account: BankAccount) -> BankAccountDetails:
-    """What a bank needs of the account, its number in the clear. Raises SealBroken."""
+    """The data that a bank needs, with the account number in clear text. Raises SealBroken."""
     sealed = base64.b64decode(bank_account.sealed_number)
     return BankAccountDetails(
         holder_name=bank_account.holder_name,

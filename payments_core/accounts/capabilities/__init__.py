@@ -1,1 +1,1 @@
-"""What of the regulated bank flows an account may use (contract §7)."""
+"""Capabilities: the regulated bank flows that an account may use (contract §7)."""

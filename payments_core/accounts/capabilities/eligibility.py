@@ -37,14 +37,14 @@ def load_eligibility(
 ) -> Eligibility:
     """Whether the account may use the capability. Raises NotFound.
 
-    It is for showing: an activation that cannot be read is as good as none, and a vault that
+    It is for display: an activation that cannot be read counts as missing, and a vault that
     cannot be read is not listed, each with an alarm.
     """
     account = snapshot.get(Account, account_id)
     if account is None:
         raise NotFound("account")
     activation = load_activation(snapshot, account_id, capability, skip_damaged=True)
-    # A suspended capability is its account's, whose status is a reason of its own.
+    # A suspended capability follows its account, whose status is already a reason.
     is_active = activation is not None and activation.status in ("active", "suspended")
     is_entitled = PRODUCT_OF_CAPABILITY[capability] in authority.environment.products
     reasons = (

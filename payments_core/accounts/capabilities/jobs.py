@@ -1,4 +1,4 @@
-"""The jobs that wait for a bank's review, and when they look again."""
+"""The jobs that wait for a bank's review, and when they check again."""
 
 from __future__ import annotations
 
@@ -16,6 +16,6 @@ def review_job(partition: str, account_id: str, now: Instant) -> NewJob:
 
 
 def next_review_at(asked_at: Instant, now: Instant) -> Instant:
-    """When to look again: after a minute at first, and ever more seldom."""
+    """When to check again: after a minute at first, then less and less often."""
     waited = (now - asked_at) // 4
     return now + min(max(waited, MIN_REVIEW_POLL_MS), MAX_REVIEW_POLL_MS)

@@ -17,7 +17,7 @@ _EVENT = "account.capability_updated"
 CAPABILITY = StateMachine(
     "capability",
     (
-        Transition(None, "create", "inactive", why="Nobody has asked for the capability."),
+        Transition(None, "create", "inactive", why="Nobody has requested the capability."),
         *transitions_from(
             ("inactive", "rejected"),
             "activate",
@@ -79,9 +79,9 @@ _DECISIONS: dict[BankReviewStatus, str] = {"active": "approve", "rejected": "rej
 def activate(
     activation: CapabilityActivation, account: Account, *, now: Instant
 ) -> Step[CapabilityActivation]:
-    """The capability asked for: at the bank, or first of all at the KYC provider.
+    """The capability after a request: at the bank, or first at the KYC provider.
 
-    Raises InvalidState where it is asked for already.
+    Raises InvalidState if it was already requested.
     """
     trigger = "request" if account.kyc_status == "approved" else "activate"
     fresh = attrs.evolve(activation, attempt=activation.attempt + 1, hosted_url=None, reason=None)
@@ -91,7 +91,7 @@ def activate(
 def apply_review(
     activation: CapabilityActivation, account: Account, review: BankReview, *, now: Instant
 ) -> Step[CapabilityActivation]:
-    """The capability after the bank's review, which is of its present request."""
+    """The capability after the bank's review, which belongs to its present request."""
     step = Step(activation)
     if activation.status == "action_required":
         step = step.then(_take, account, "request", now=now)
@@ -109,7 +109,7 @@ def follow_account(
 ) -> Step[CapabilityActivation]:
     """The capability after its account was suspended, closed, or made active again.
 
-    What is not active yet goes on as it is: the account's status is looked at in its turn.
+    A capability that is not active yet is unchanged: the account's status is checked later.
     """
     trigger = "resume" if account.status == "active" else "suspend"
     if not CAPABILITY.allows(activation.status, trigger):

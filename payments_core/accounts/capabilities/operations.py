@@ -1,7 +1,7 @@
 """Capabilities: list, activate, follow the bank's review (contract §7).
 
-Activating one only stores that it is wanted. A job asks the bank, under a key that is stored
-beforehand, and looks again until the bank has decided.
+Activating one only stores the request. A job asks the bank, under a key that is stored
+beforehand, and checks until the bank has decided.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ from payments_core.validation.inputs import validate_operations
 
 @attrs.frozen
 class ActivatedCapability:
-    """An activation, and the capability that it is of with its requirements."""
+    """An activation, and its capability with the requirements."""
 
     activation: CapabilityActivation
     capability: Capability
@@ -56,9 +56,10 @@ class ActivatedCapability:
 
 @validate_operations
 class Capabilities:
-    """Activates capabilities, and says what each waits for.
+    """Activates capabilities, and shows what each waits for.
 
-    `banks` has the bank of each mode, and `funding_banks` those that take transfers for accounts.
+    `banks` has the bank of each mode, and `funding_banks` those that receive transfers for
+    accounts.
     """
 
     def __init__(
@@ -76,8 +77,8 @@ class Capabilities:
     def list(self, authority: Authority, account_id: str) -> tuple[Capability, ...]:
         """Every capability with its requirements. Raises NotFound.
 
-        One whose activation cannot be read is passed over with an alarm: it would look as if
-        nobody had asked for it.
+        A capability whose activation cannot be read is skipped with an alarm: it would look as if
+        nobody had requested it.
         """
         offered = self._offered_in(authority.mode)
 
@@ -104,11 +105,11 @@ class Capabilities:
         return_url: Url | None = None,
         idempotency_key: IdempotencyKey = None,
     ) -> ActivatedCapability:
-        """Ask for a capability. One that is asked for or active already is left as it is.
+        """Request a capability. A requested or active one is left as it is.
 
         It is `action_required` until the account's verification is approved, then `pending` until
         the bank has decided. Raises ValidationFailed, NotFound, AccountSuspended,
-        EntitlementRequired, and CapabilityNotActive where no bank offers it.
+        EntitlementRequired, and CapabilityNotActive if no bank offers it.
         """
         authority = require_product(authority, PRODUCT_OF_CAPABILITY[capability])
         is_offered = capability in self._offered_in(authority.mode)
@@ -147,9 +148,9 @@ class Capabilities:
         return self._committer.commit(authority, decide, idempotent=idempotency_key)
 
     def review(self, claimed: ClaimedJob) -> None:
-        """The job of an account: bring its capabilities to the bank, and look for decisions.
+        """The job of an account: request its capabilities at the bank, and check for decisions.
 
-        It ends where nothing is under way: an account that is verified later gets another one.
+        It ends when nothing is in progress: an account that is verified later gets another one.
         """
         authority = WorkerAuthority.of(claimed)
         bank, account_id = self._banks.get(authority.mode), claimed.job.subject
@@ -181,13 +182,13 @@ class Capabilities:
         )
 
     def _offered_in(self, mode: str) -> tuple[BankCapability, ...]:
-        """The capabilities that the bank of a mode has; it reviews them all."""
+        """The capabilities that the bank of a mode offers; it reviews them all."""
         if mode not in self._banks:
             return ()
         return ("us_bank_payout", *(("us_bank_funding",) if mode in self._funding_banks else ()))
 
     def _ask(self, bank: Bank, account: Account, activation: CapabilityActivation) -> BankReview:
-        """The bank's review of the present request, which is made if it never was."""
+        """The bank's review of the present request, making the request if it never was."""
         found = bank.find_capability(activation.request_key)
         if found is not None:
             return found
@@ -208,7 +209,7 @@ class Capabilities:
 
 
 def load_activations(snapshot: Snapshot, account_id: str) -> tuple[CapabilityActivation, ...]:
-    """What the account has asked for; as fresh as the snapshot is."""
+    """The account's activations; as fresh as the snapshot."""
     found = snapshot.find(
         CapabilityActivation, "by_account", (account_id,), limit=len(CAPABILITIES)
     )
@@ -238,7 +239,7 @@ def _load_readable(
 def load_activation(
     snapshot: Snapshot, account_id: str, capability: BankCapability, *, skip_damaged: bool = False
 ) -> CapabilityActivation | None:
-    """What the account has asked for of one capability; as fresh as the snapshot is."""
+    """The account's activation of one capability; as fresh as the snapshot."""
     after: Position | None = None
     while True:
         page = snapshot.find(
@@ -286,7 +287,7 @@ def _decide_reviews(
     *,
     now: Instant,
 ) -> Decision[None]:
-    """What the reviews make of the activations. One that changed meanwhile is looked at again."""
+    """The activations after the reviews. One that changed meanwhile is checked again."""
     outcome: Decision[None] = Decision(None)
     account = tx.get(Account, account_id, for_update=True)
     if account is None:

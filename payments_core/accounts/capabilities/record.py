@@ -25,9 +25,9 @@ PRODUCT_OF_CAPABILITY: dict[BankCapability, str] = {
 @attrs.frozen(kw_only=True)
 class CapabilityActivation(Record):
     """One for each account and capability. `attempt` counts the requests to the bank, each of
-    which has a key of its own: a rejected capability can be requested again.
+    which has its own key: a rejected capability can be requested again.
 
-    `hosted_url` is where the user supplies what the bank asks for; whoever has it acts as the
+    `hosted_url` is where the user supplies what the bank requires; a holder of the URL acts as the
     user. `reason` is the bank's sentence about a rejection.
     """
 

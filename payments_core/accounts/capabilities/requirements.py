@@ -1,4 +1,4 @@
-"""What a capability waits for, derived from the account and its activation: pure."""
+"""The requirements of a capability, derived from the account and its activation: pure."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ACTIVATION = "activation"
 """The request for it: `POST /v2/accounts/{accountId}/capability-activations`."""
 
 BANK_REVIEW = "bank_review"
-"""The bank's decision; the activation's `hostedUrl` is where the user supplies what it asks for."""
+"""The bank's decision; the activation's `hostedUrl` is where the user supplies what it requires."""
 
 BANK_PROVIDER = "bank_provider"
 """A bank, which the deployment lacks."""
@@ -32,9 +32,9 @@ ACCOUNT_ACTIVE = "account_active"
 
 @attrs.frozen(kw_only=True)
 class Capability:
-    """One capability, and which of its requirements are missing, under way and met.
+    """One capability, and which of its requirements are missing, in progress and met.
 
-    `hosted_url` is where the user supplies what the bank asks for, while it does.
+    `hosted_url` is where the user supplies what the bank requires, while it does.
     """
 
     name: BankCapability
@@ -51,7 +51,7 @@ def capabilities_of(
     *,
     offered: Collection[BankCapability],
 ) -> tuple[Capability, ...]:
-    """Every capability with its state for this account; `offered` are those that a bank has."""
+    """Every capability with its state for this account; `offered` are those that a bank offers."""
     known = {activation.capability: activation for activation in activations}
     return tuple(
         describe_capability(account, name, known.get(name), is_offered=name in offered)

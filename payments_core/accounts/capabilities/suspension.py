@@ -1,4 +1,4 @@
-"""An account's capabilities are suspended with it, and active again with it (contract §7)."""
+"""An account's capabilities are suspended and reactivated with it (contract §7)."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def decide_suspension(
 ) -> Decision[tuple[CapabilityActivation, ...]]:
     """The capabilities of an account whose status has changed.
 
-    The account is locked, so none begins now; one that the bank decides later looks at the account
-    in its turn.
+    The account is locked, so none begins now; when the bank decides one later, the account's status
+    is checked again.
     """
     outcome: Decision[tuple[CapabilityActivation, ...]] = Decision(())
     for id in sorted(activation.id for activation in known):

@@ -1,1 +1,1 @@
-"""Vaults: an account's funds on each chain, the policy over them, and what is reserved."""
+"""Vaults: an account's funds on each chain, the policy over them, and the reserved amounts."""

@@ -1,4 +1,4 @@
-"""A vault's balance: what is reserved, voided and settled, and what counts today. Pure."""
+"""A vault's balance: reserved, voided and settled amounts, and today's total. Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from payments_core.money import Money
 
 
 class StaleBalance(StaleView):
-    """The chain's answer is older than what is already known: ask the chain again."""
+    """The chain's answer is older than the known total: ask the chain again."""
 
 
 def with_chain_total(balance: VaultBalance, total: int, height: int) -> VaultBalance:
@@ -23,10 +23,10 @@ def with_chain_total(balance: VaultBalance, total: int, height: int) -> VaultBal
 
 
 def daily_spend(balance: VaultBalance, now: Instant) -> int:
-    """What counts towards the daily limit now.
+    """The amount that counts towards the daily limit now.
 
-    Where the clock has stepped back over midnight, the newer day's count goes on; a day that lies
-    further ahead was counted under a clock that was wrong, and holds nobody up.
+    If the clock has stepped back over midnight, the newer day's count continues; a day
+    further ahead was counted under a wrong clock, and is ignored.
     """
     return balance.spent if balance.spent_day == _current_spend_day(balance, now) else 0
 
@@ -34,7 +34,7 @@ def daily_spend(balance: VaultBalance, now: Instant) -> int:
 def reserve(
     balance: VaultBalance, amount: Money, *, now: Instant, counts: bool = True
 ) -> VaultBalance:
-    """The balance with `amount` set aside, and counted towards the day unless told not to.
+    """The balance with `amount` set aside, and by default counted towards the day.
 
     Raises InsufficientBalance.
     """
@@ -53,10 +53,10 @@ def reserve(
 def void_reserved_amount(
     balance: VaultBalance, amount: Money, *, counted_at: Instant | None
 ) -> VaultBalance:
-    """The balance after a reservation that came to nothing.
+    """The balance after a voided reservation.
 
-    `counted_at` is the moment that `reserve` counted it, None where it did not. A count of an
-    earlier day is over, and of today's nothing is taken off for it.
+    `counted_at` is the moment that `reserve` counted it, None if it did not. A count of an
+    earlier day is over, and nothing is taken off today's for it.
     """
     freed = _reduce_reserved(balance, amount)
     if counted_at is None or _day_of(counted_at) != balance.spent_day:
@@ -67,10 +67,10 @@ def void_reserved_amount(
 def settle_reserved_amount(
     balance: VaultBalance, amount: Money, total: int, height: int
 ) -> VaultBalance:
-    """The balance after the reserved transfer is final; what was counted stays counted.
+    """The balance after the reserved transfer is final; the counted amount stays counted.
 
-    The new total and the end of the reservation must come together: were the reservation given
-    back against the old total, the same funds could be authorized once more.
+    The new total and the end of the reservation must come together: if the reservation were given
+    back against the old total, the same funds could be authorized twice.
     Raises StaleBalance.
     """
     return _reduce_reserved(with_chain_total(balance, total, height), amount)
@@ -79,10 +79,10 @@ def settle_reserved_amount(
 def void_after_failure(
     balance: VaultBalance, amount: Money, total: int, height: int, *, counted_at: Instant | None
 ) -> VaultBalance:
-    """The balance after the reserved transfer has failed, finally: given back, as in
+    """The balance after the reserved transfer has failed permanently: given back, as in
     `void_reserved_amount`.
 
-    The total is observed anew, since a transfer may have failed because the funds had gone.
+    The total is a new one, since a transfer may have failed because the funds had gone.
     Raises StaleBalance.
     """
     return void_reserved_amount(

@@ -1,4 +1,4 @@
-"""What an account's vaults hold (contract §5 "Balances")."""
+"""Balances of an account's vaults (contract §5 "Balances")."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from payments_core.tenants.authorization import Authority
 from payments_core.validation.inputs import validate_operations
 
 HEIGHT_MARGIN_BLOCKS = 100
-"""So many blocks one node may be ahead of another."""
+"""The number of blocks by which one node may be ahead of another."""
 
 
 @attrs.frozen
 class Holding:
-    """What a vault holds of one asset: on chain at the newest final block, and reserved."""
+    """A vault's balance of one asset: on chain at the newest final block, and reserved."""
 
     asset: Asset
     total_atomic: int
@@ -34,7 +34,7 @@ class Holding:
 
     @property
     def available_atomic(self) -> int:
-        """What can still be authorized."""
+        """The amount that can still be authorized."""
         return max(0, self.total_atomic - self.reserved_atomic)
 
 
@@ -51,7 +51,7 @@ class Vaults:
         self._calls = calls
 
     def balances(self, authority: Authority, account_id: str) -> tuple[Holding, ...]:
-        """Every asset of every vault on a chain that is served. Raises NotFound, DependencyFailed.
+        """Every asset of every vault on a served chain. Raises NotFound, DependencyFailed.
 
         The chain is asked first: a transfer that becomes final in between is then still counted
         as reserved, so that the available amount is never too high.
@@ -69,7 +69,7 @@ class Vaults:
             for (vault, asset), at in zip(pairs, totals, strict=True):
                 row = snapshot.get(VaultBalance, balance_id(vault.id, asset.symbol))
                 reserved = row.reserved if row else 0
-                # What was read of the chain may be older than what an authorization has read.
+                # The chain's answer may be older than one that an authorization has read.
                 newer = row is not None and row.height > at.height
                 total = row.total if row is not None and newer else at.amounts[vault.address]
                 holdings.append(Holding(asset, total, reserved))
@@ -80,9 +80,9 @@ class Vaults:
     def read_balance(
         self, partition: str, vault: Vault, asset: Asset, *, min_height: int = 0
     ) -> BalanceReading:
-        """The chain's own figure for a vault, at a final height of at least `min_height`.
+        """The chain's balance of a vault, at a final height of at least `min_height`.
 
-        Raises DependencyFailed, also where a node is behind the one that told of that height.
+        Raises DependencyFailed, also if a node is behind the node that reported that height.
         """
         at = self.read_final_balance(partition, vault, asset)
         if at.height < min_height:
@@ -92,13 +92,13 @@ class Vaults:
     def read_balance_by_id(
         self, partition: str, vault_id: str, asset: Asset, *, min_height: int = 0
     ) -> BalanceReading:
-        """`read_balance`, of a vault that is known to exist."""
+        """`read_balance` for a vault that is known to exist."""
         vault = self._storage.read(partition, lambda snapshot: snapshot.get(Vault, vault_id))
         assert vault is not None
         return self.read_balance(partition, vault, asset, min_height=min_height)
 
     def read_final_balance(self, partition: str, vault: Vault, asset: Asset) -> FinalBalances:
-        """The chain's own figure for a vault. Raises DependencyFailed."""
+        """The chain's balance of a vault. Raises DependencyFailed."""
         chain = self._chains.get(vault.chain_id)
         if chain is None:  # served once, and no longer
             raise DependencyFailed("chain")
@@ -109,12 +109,12 @@ class Vaults:
         except ChainUnavailable as error:
             raise DependencyFailed("chain") from error
         if at.height > newest + HEIGHT_MARGIN_BLOCKS:
-            # Of another chain, perhaps; kept, it would outlast every true answer.
+            # Perhaps from another chain; if kept, it would outlast every true answer.
             raise DependencyFailed("chain")
         return at
 
     def _read_final_balances(self, partition: str, vault: Vault) -> Mapping[str, FinalBalances]:
-        """What a vault holds of every token of its chain, for people to read; nothing keeps it.
+        """A vault's balance of every token of its chain, for display only; nothing stores it.
 
         Raises DependencyFailed.
         """

@@ -33,7 +33,7 @@ from payments_core.tenants.idempotency import once_per_key
 from payments_core.validation.inputs import validate_input, validate_operations
 
 MAX_ITEMS = 100
-"""Of each list of a policy."""
+"""The maximum length of each list of a policy."""
 
 
 @attrs.frozen
@@ -46,7 +46,7 @@ class VaultPolicy:
 
 @validate_operations
 class VaultPolicies:
-    """Reads and replaces what vaults may be used for."""
+    """Reads and replaces the policies of vaults."""
 
     def __init__(self, ports: Ports) -> None:
         self._storage = ports.storage
@@ -61,7 +61,7 @@ class VaultPolicies:
         *,
         policy_version: int | None = None,
     ) -> VaultPolicy:
-        """The policy as it is, or as it was in a version. Raises NotFound."""
+        """The present policy, or one of its versions. Raises NotFound."""
 
         def load(snapshot: Snapshot) -> VaultPolicy:
             vault = load_vault(snapshot, account_id, vault_id)
@@ -91,8 +91,8 @@ class VaultPolicies:
     ) -> VaultPolicy:
         """The policy with new terms, in its next version; it governs from its commit on.
 
-        `policy_version`, where given, is the one that the caller has read and means to replace.
-        Raises ValidationFailed with every fault, NotFound, and Conflicting where the policy has
+        `policy_version`, if given, is the version that the caller has read and wants to replace.
+        Raises ValidationFailed with every error, NotFound, and Conflicting if the policy has
         changed since that version.
         """
         terms = _validate_terms(validate_input(terms))
@@ -110,7 +110,7 @@ class VaultPolicies:
                     f"The policy is at version {policy.policy_version} now; read it again."
                 )
             changed = _apply_terms(policy, terms, policy.policy_version + 1, now)
-            # The version that a vault begins with is kept when the next one comes.
+            # A vault's first version is stored when the next one comes.
             before = policy_version_id(policy.id, policy.policy_version)
             kept = tx.get(PolicyVersion, before, for_update=True)
             return Decision(
@@ -124,7 +124,7 @@ class VaultPolicies:
     def _find_unknown_accounts(
         self, authority: Authority, terms: PolicyTerms
     ) -> tuple[FieldError, ...]:
-        """A fault for every allowed account that there is none of. An account never goes away."""
+        """An error for every allowed account that does not exist. Accounts are never deleted."""
         destinations = terms.allowed_destinations or ()
 
         def load(snapshot: Snapshot) -> tuple[FieldError, ...]:
@@ -157,11 +157,11 @@ def _to_version(policy: Policy) -> PolicyVersion:
     )
 
 
-# What a policy may say
+# The rules of a policy
 
 
 def _validate_terms(terms: PolicyTerms) -> PolicyTerms:
-    """The terms in canonical form. Raises ValidationFailed with every fault."""
+    """The terms in canonical form. Raises ValidationFailed with every error."""
     faults: list[FieldError] = []
     symbols = {asset.symbol for entry in CHAINS.values() for asset in entry.assets}
     checked = attrs.evolve(
@@ -212,7 +212,7 @@ def _validate_list(
 def _validate_destinations(
     items: Sequence[AllowedDestination] | None, faults: list[FieldError]
 ) -> tuple[AllowedDestination, ...] | None:
-    """The destinations with canonical addresses; a faulty one is left out."""
+    """The destinations with canonical addresses; an invalid one is left out."""
     path = "allowedDestinations"
     if items is None:
         return None
@@ -247,7 +247,7 @@ def _find_destination_faults(item: AllowedDestination) -> list[tuple[str, str]]:
 
 
 def _canonical_address(item: AllowedDestination) -> str:
-    """The address in the form of its chain, or of any chain there is. Raises AddressError."""
+    """The address in the form of its chain, or of any supported chain. Raises AddressError."""
     entry = CHAINS.get(item.chain_id) if item.chain_id is not None else None
     kinds = [entry.chain_type] if entry else sorted({e.chain_type for e in CHAINS.values()})
     for kind in kinds[:-1]:

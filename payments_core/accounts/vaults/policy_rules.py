@@ -1,4 +1,4 @@
-"""What a vault's policy allows: chains, assets, destinations and limits. Pure."""
+"""The rules of a vault's policy: chains, assets, destinations and limits. Pure."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from payments_core.errors import PolicyDenied, PolicyInactive
 from payments_core.money import parse_amount
 
 LIMIT_DECIMALS = 6
-"""A policy's limits have at most so many decimals, whatever the asset has."""
+"""The maximum number of decimals of a policy's limits, for any asset."""
 
 
 @attrs.frozen
 class Spend:
-    """An amount about to leave a vault, and whom it finally pays: not the escrow on the way."""
+    """An amount about to leave a vault, and its final recipient: not the escrow on the way."""
 
     asset: Asset
     amount: int
@@ -26,7 +26,7 @@ class Spend:
 def require_policy_allows(policy: Policy, spend: Spend, *, daily_spend: int) -> None:
     """Return if the policy lets the amount leave the vault.
 
-    `daily_spend` is what the balance has counted today, without this amount. Raises
+    `daily_spend` is today's counted total, without this amount. Raises
     PolicyInactive, then PolicyDenied, which names the first rule that forbids it.
     """
     require_payee_allowed(policy, None)
@@ -43,7 +43,7 @@ def require_policy_allows(policy: Policy, spend: Spend, *, daily_spend: int) -> 
 
 
 def require_payee_allowed(policy: Policy, spend: Spend | None) -> None:
-    """Return if the policy is active and, where a spend is given, lets its recipient be paid.
+    """Return if the policy is active and, if a spend is given, lets its recipient be paid.
 
     Raises PolicyInactive, PolicyDenied.
     """
@@ -57,7 +57,7 @@ def require_payee_allowed(policy: Policy, spend: Spend | None) -> None:
 
 
 def _exceeds_limit(limit: str | None, amount: int, asset: Asset) -> bool:
-    """Whether an amount passes a limit, compared exactly whatever decimals the asset has."""
+    """Whether an amount passes a limit, compared exactly for any number of decimals."""
     if limit is None:
         return False
     most: int = parse_amount(limit, LIMIT_DECIMALS) * 10**asset.decimals

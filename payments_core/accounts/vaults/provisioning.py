@@ -1,4 +1,4 @@
-"""An account's vaults: listed, and made on chains that came after the account (contract §5)."""
+"""An account's vaults: listed, and created on chains newer than the account (contract §5)."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class ProvisionedVault:
 
 @validate_operations
 class VaultProvisioning:
-    """Lists an account's vaults and makes those it lacks; there is one on each chain."""
+    """Lists an account's vaults and creates missing ones; there is one on each chain."""
 
     def __init__(self, ports: Ports, chains: Mapping[int, Chain]) -> None:
         self._storage = ports.storage
@@ -63,7 +63,7 @@ class VaultProvisioning:
         *,
         idempotency_key: IdempotencyKey = None,
     ) -> ProvisionedVault:
-        """The account's vault on a chain, made with a default policy if there was none.
+        """The account's vault on a chain, created with a default policy if there was none.
 
         Raises NotFound, UnsupportedChain, and InvalidState for a closed account.
         """
@@ -76,7 +76,7 @@ class VaultProvisioning:
             present = self._find_vault(authority, account_id, chain_id)
             if present is None:
                 raise
-        # Made since we looked, by another request: that is the vault.
+        # Created meanwhile by another request: that is the vault.
         return self._find_or_create(authority, account_id, chain_id, present, idempotency_key)
 
     def _find_vault(self, authority: Authority, account_id: str, chain_id: int) -> Vault | None:
@@ -94,7 +94,7 @@ class VaultProvisioning:
         present: Vault | None,
         idempotency_key: IdempotencyKey,
     ) -> ProvisionedVault:
-        """The vault that was seen to be present, or a new one; the unique key decides."""
+        """The existing vault, or a new one; the unique key decides."""
         now = self._clock.now()
 
         def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[ProvisionedVault]:

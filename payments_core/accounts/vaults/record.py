@@ -53,7 +53,7 @@ class Vault(Record):
 
 @attrs.frozen(kw_only=True)
 class AllowedDestination:
-    """Whom a policy lets a vault pay: an address, on one chain or on any, or an account."""
+    """A destination that a policy allows: an address, on one chain or on any, or an account."""
 
     type: DestinationType
     address: str | None = None
@@ -63,9 +63,9 @@ class AllowedDestination:
 
 @attrs.frozen(kw_only=True)
 class PolicyTerms:
-    """What a policy says; None is no limit, and an empty list allows nothing.
+    """The terms of a policy; None means no limit, and an empty list allows nothing.
 
-    The limits are decimal texts in whole tokens, of each asset on its own.
+    The limits are decimal texts in whole tokens, for each asset separately.
     """
 
     status: PolicyStatus = "active"
@@ -78,7 +78,7 @@ class PolicyTerms:
 
 @attrs.frozen(kw_only=True)
 class Policy(Record):
-    """What a vault may be used for. Every authorization records the version it passed."""
+    """The policy of a vault. Every authorization records the version that it passed."""
 
     collection: ClassVar[Collection] = Collection("policies", columns={"vault_id": str})
 
@@ -95,7 +95,7 @@ class Policy(Record):
 
     @property
     def terms(self) -> PolicyTerms:
-        """What it says, without whose it is and since when."""
+        """Its terms, without owner and times."""
         return PolicyTerms(
             **{field.name: getattr(self, field.name) for field in attrs.fields(PolicyTerms)}
         )
@@ -103,7 +103,7 @@ class Policy(Record):
 
 @attrs.frozen(kw_only=True)
 class PolicyVersion(Record):
-    """What a policy said in one of its versions. It is never changed.
+    """The terms of one version of a policy. It is never changed.
 
     The id is `<policy id>/<version>`.
     """
@@ -116,7 +116,7 @@ class PolicyVersion(Record):
 
 @attrs.frozen(kw_only=True)
 class YieldSettings(Record):
-    """Whether a vault's idle funds shall earn, and how. The id is the vault's."""
+    """Whether a vault's idle funds are to earn yield, and how. The id is the vault's."""
 
     collection: ClassVar[Collection] = Collection("yield_settings")
 
@@ -128,10 +128,10 @@ class YieldSettings(Record):
 
 @attrs.frozen(kw_only=True)
 class VaultBalance(Record):
-    """What a vault holds of an asset at a final height, and what is reserved of it.
+    """A vault's balance of an asset at a final height, and the reserved amount.
 
     The id is `<vault id>/<symbol>`. Authorizations commit against this record's version: two of
-    them can never reserve the same funds. `spent` is what counts towards the policy's daily
+    them can never reserve the same funds. `spent` is the amount counted towards the policy's daily
     limit on `spent_day`, a UTC day by its number since the epoch.
     """
 
@@ -146,7 +146,7 @@ class VaultBalance(Record):
 
     @property
     def available(self) -> Money:
-        """What may still be reserved; never below zero."""
+        """The amount that may still be reserved; never below zero."""
         return Money(max(0, self.total - self.reserved), self.asset_id)
 
 

@@ -1,9 +1,9 @@
 """Reserving a vault's funds for one transfer, and ending the reservation, within a decision.
 
-What is to be reserved is asked of the chain first, outside the transaction
-(`Vaults.read_balance`); the answer is compared inside with what the record knows. The record may
-have changed in between: whatever ended a reservation noted the height of a total that contains its
-transfer, so only an answer that is older than that is wrong, and it raises StaleBalance: ask again.
+The chain's balance is read first, outside the transaction
+(`Vaults.read_balance`); the answer is compared inside with the record. The record may
+have changed in between: the end of a reservation stores the height of a total that contains its
+transfer, so only an older answer is wrong, and it raises StaleBalance: ask again.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ from payments_core.storage.port import Transaction
 T = TypeVar("T")
 
 PolicyRule = Literal["spending", "payee", "active"]
-"""What a policy is asked: everything, only whom it may pay, or only whether it is active."""
+"""The part of a policy to check: everything, only the recipient, or only whether it is active."""
 
 _MAX_ATTEMPTS = 8
 
 
 @attrs.frozen
 class BalanceReading:
-    """A vault, and the chain's figure for it."""
+    """A vault, and the chain's balance of it."""
 
     vault: Vault
     balances: FinalBalances
@@ -55,7 +55,7 @@ class BalanceReading:
 
 @attrs.frozen(kw_only=True)
 class Reservation:
-    """What is reserved of a vault for one transfer; `counted_at` is None where it counts towards
+    """The reservation of a vault for one transfer; `counted_at` is None if it counts towards
     no daily limit."""
 
     vault_id: str
@@ -67,7 +67,7 @@ class Reservation:
 def retry_on_stale_balance(attempt: Callable[[], T]) -> T:
     """Run `attempt`, which asks the chain and commits, until no newer answer comes in between.
 
-    Raises DependencyFailed where that does not end.
+    Raises DependencyFailed if that does not end.
     """
     for _ in range(_MAX_ATTEMPTS):
         try:
@@ -78,7 +78,7 @@ def retry_on_stale_balance(attempt: Callable[[], T]) -> T:
 
 
 def reads_of_reservation(reading: BalanceReading, symbol: str) -> tuple[Get, ...]:
-    """What `reserve_funds` is going to ask for."""
+    """The queries of `reserve_funds`."""
     return (
         Get(Policy, reading.vault.policy_id, "shared"),
         Get(VaultBalance, balance_id(reading.vault.id, symbol), "exclusive", is_optional=True),
@@ -94,9 +94,10 @@ def reserve_funds(
     counts: bool = True,
     rule: PolicyRule = "spending",
 ) -> Decision[int]:
-    """Reserve an amount under the vault's policy; the result is the version of it that allowed it.
+    """Reserve an amount under the vault's policy; the result is the policy's version that allowed
+    it.
 
-    What goes back to a payer is no spending: it `counts` towards no daily limit, and a weaker
+    A refund to a payer is not spending: it `counts` towards no daily limit, and a weaker
     `rule` applies. Raises PolicyInactive, PolicyDenied, InsufficientBalance, StaleBalance.
     """
     policy = lock_shared(tx, Policy, reading.vault.policy_id)
@@ -118,7 +119,7 @@ def reserve_funds(
 
 
 def void_reservation(tx: Transaction, reservation: Reservation) -> Decision[None]:
-    """The reservation given back: its transfer was never sent."""
+    """The reservation released: its transfer was never sent."""
     balance, amount = _lock_balance(tx, reservation)
     freed = void_reserved_amount(balance, amount, counted_at=reservation.counted_at)
     return Decision(None, replaces=(freed,))
@@ -134,7 +135,7 @@ def settle_reservation(
 ) -> Decision[None]:
     """The reservation ended: its transfer is final, with success or without.
 
-    `reading` was taken after that was known. A vault that has paid has its code on the chain.
+    `reading` was taken after that was known. A vault that has paid is deployed.
     Raises StaleBalance.
     """
     deployed = _mark_deployed(tx, reading.vault, now=now) if succeeded else Decision(None)

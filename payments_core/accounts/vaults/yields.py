@@ -1,4 +1,4 @@
-"""Yield settings of vaults: stored; nothing earns before there is a yield adapter (contract §5)."""
+"""Yield settings of vaults: stored, without effect until a yield adapter exists (contract §5)."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""KYC: whether a provider has verified who is behind an account."""
+"""KYC: whether a provider has verified the identity of an account's user."""

@@ -52,10 +52,10 @@ VERIFICATION = StateMachine(
 )
 
 PROVIDER_STATUSES: tuple[KycStatus, ...] = ("pending", "approved", "rejected")
-"""The statuses of a verification that the provider knows of."""
+"""The statuses of a verification that the provider knows."""
 
 DECISIONS: Mapping[KycStatus, str] = {"approved": "approve", "rejected": "reject"}
-"""What a provider may decide, and the trigger of it."""
+"""The decisions of a provider, and their triggers."""
 
 _STATUSES: dict[str, KycStatus] = {status: status for status in PROVIDER_STATUSES}
 
@@ -81,7 +81,7 @@ def follow(
 
 
 def triggers_to(status: KycStatus, verification: Verification) -> tuple[str, ...]:
-    """The steps that bring a verification to a status that the provider tells of."""
+    """The steps that bring a verification to a status that the provider reports."""
     decision = DECISIONS.get(status)
     if verification.status == "not_started":
         return ("start", decision) if decision else ("start",)

@@ -1,6 +1,6 @@
 """Opening a KYC provider by its URL: adapters are found by the entry-point group below.
 
-None comes with this distribution. An adapter's `open_url` is called with the URL, and returns a
+This distribution contains no adapter. An adapter's `open_url` is called with the URL, and returns a
 KycProvider.
 """
 
@@ -15,8 +15,8 @@ GROUP = "payments_core.kyc"
 def open_kyc(url: str) -> KycProvider:
     """The provider that a URL names.
 
-    Raises UnknownAdapter for a scheme that no adapter serves, ValueError where what it opens is no
-    provider, and what the adapter raises.
+    Raises UnknownAdapter for a scheme that no adapter serves, ValueError if the adapter opens no
+    provider, and the adapter's own errors.
     """
     scheme = scheme_of(url)
     opened: KycProvider = load_adapter(GROUP, scheme, "KYC provider")(url)

@@ -1,7 +1,7 @@
 """Verifications: start, list, read, decide (contract §5).
 
 Starting one reserves it, calls the provider outside any transaction, and records the answer. A
-reservation whose call failed is taken up by the next attempt, under the same key.
+reservation whose call failed is reused by the next attempt, under the same key.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ ProviderReference = Annotated[str, Meta(min_length=1)]
 
 @attrs.frozen
 class _StartReservation:
-    """A verification that waits for its provider, and whom it is about."""
+    """A verification that waits for its provider, and its account."""
 
     account: Account
     verification: Verification
@@ -88,11 +88,11 @@ class Verifications:
         return_url: Url | None = None,
         idempotency_key: IdempotencyKey = None,
     ) -> Verification:
-        """A new verification, with the URL where the user goes; one at a time.
+        """A new verification, with the URL for the user; one at a time.
 
-        Raises NotFound, AccountSuspended, InvalidState where one is pending or approved,
-        CapabilityNotActive without a provider, DependencyFailed, after which nobody is told of
-        anything new.
+        Raises NotFound, AccountSuspended, InvalidState if one is pending or approved,
+        CapabilityNotActive without a provider, DependencyFailed, after which nothing new is
+        shown.
         """
         provider = self._providers.get(authority.mode)
         if provider is None:
@@ -160,7 +160,7 @@ class Verifications:
         The account's `kyc_status` changes only with its newest verification. A repeat of a decision
         changes nothing.
 
-        Raises ValidationFailed, NotFound, and InvalidState where the verification was decided
+        Raises ValidationFailed, NotFound, and InvalidState if the verification was decided
         otherwise.
         """
         if status not in DECISIONS:
@@ -202,11 +202,11 @@ class Verifications:
     ) -> Verification:
         """Bring the account's newest verification to `pending`, `approved` or `rejected`.
 
-        For the sandbox and for tests; a provider's decision names its verification (`decide`).
-        Where there is none, or the newest was rejected and another status is asked for, a new one
-        is made, which no provider hosts. To be where it is already is no error, and no change.
+        For the sandbox and tests; a provider's decision names its verification (`decide`).
+        If there is none, or the newest was rejected and another status is requested, a new one
+        is made, which no provider hosts. An equal status is not an error, and changes nothing.
 
-        Raises ValidationFailed, NotFound, InvalidState: what is approved stays so.
+        Raises ValidationFailed, NotFound, InvalidState: an approved verification stays approved.
         """
         if status not in PROVIDER_STATUSES:
             raise ValidationFailed.at("status", f"must be one of {', '.join(PROVIDER_STATUSES)}")
@@ -231,7 +231,7 @@ class Verifications:
     def _reserve(
         self, authority: Authority, account_id: str, idempotency_key: IdempotencyKey
     ) -> _StartReservation:
-        """The verification to start: a new one, or one whose start came to nothing.
+        """The verification to start: a new one, or one whose start failed.
 
         The answer is stored later, so a request that was answered before is looked for here.
         """
@@ -267,7 +267,7 @@ class Verifications:
             newest = _load_newest(tx, account)
             wanted = (reserved.verification.id, "not_started")
             if newest is None or (newest.id, newest.status) != wanted:
-                # It was decided meanwhile, or that and begun anew: this case is nobody's.
+                # It was decided meanwhile, perhaps also restarted: this case belongs to nobody.
                 raise InvalidState(VERIFICATION.name, account.kyc_status, "start")
             opened = attrs.evolve(
                 newest, reference=case.reference, hosted_url=case.hosted_url, created_at=now
@@ -282,7 +282,7 @@ class Verifications:
 def _review_capabilities(
     authority: Authority, verification: Verification, now: Instant
 ) -> Decision[None]:
-    """What waits for the account's approval goes on by a job."""
+    """A job continues whatever waits for the account's approval."""
     if verification.status != "approved":
         return Decision(None)
     return Decision(None, jobs=(review_job(authority.partition, verification.account_id, now),))
@@ -307,7 +307,7 @@ def _lock_startable_account(tx: Transaction, account_id: str) -> Account:
 def _find_by_reference(snapshot: Snapshot, account_id: str, reference: str) -> str:
     """The id of the account's verification with that reference, which never changes.
 
-    Not in the transaction, where what is found by an index may be stale. Raises NotFound.
+    Not in the transaction, where an index look-up may be stale. Raises NotFound.
     """
     after: Position | None = None
     while True:
@@ -336,7 +336,7 @@ def _load_newest(tx: Transaction, account: Account) -> Verification | None:
 def _new_verification(
     account: Account, id_sequence: IdSequence, now: Instant
 ) -> tuple[Account, Verification]:
-    """A verification that nobody is told of yet, and the account that knows it."""
+    """A verification that is not shown yet, and the account that has it."""
     made = Verification(
         id=id_sequence.issue("verification"), account_id=account.id, created_at=now, updated_at=now
     )

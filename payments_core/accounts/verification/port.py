@@ -1,6 +1,6 @@
-"""The KYC port: what a provider of verifications promises.
+"""The KYC port: the promises of a provider of verifications.
 
-A provider hosts the forms and decides; this library keeps what it decided. A deployment hands
+A provider hosts the forms and decides; this library stores its decisions. A deployment passes
 the provider's decisions to `Verifications.decide`.
 """
 
@@ -19,7 +19,7 @@ class KycUnavailable(Exception):
 
 @attrs.frozen(kw_only=True)
 class KycRequest:
-    """Who is to be verified. `key` names the request: it is the verification's id."""
+    """The account to be verified. `key` names the request: it is the verification's id."""
 
     key: str
     account_id: str
@@ -31,7 +31,7 @@ class KycRequest:
 
 @attrs.frozen(kw_only=True)
 class KycCase:
-    """A case that a provider has opened: its own reference, and where the user goes."""
+    """A case that a provider has opened: its own reference, and the URL for the user."""
 
     reference: str
     hosted_url: str = attrs.field(repr=False)
@@ -41,8 +41,8 @@ class KycProvider(Protocol):
     """An adapter. It may be used from many threads at once."""
 
     def start(self, request: KycRequest) -> KycCase:
-        """Open a case, or give the one that was opened under the same `key` before.
+        """Open a case, or return the case that was opened earlier under the same `key`.
 
-        A crash between the answer and its record repeats the call, so a key never opens two. The
-        return URL given last counts. Raises KycUnavailable.
+        A crash between the answer and its record repeats the call, so a key must never open two.
+        The last given return URL counts. Raises KycUnavailable.
         """

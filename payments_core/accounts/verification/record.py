@@ -13,11 +13,11 @@ from payments_core.storage.records import Collection, Index, Record
 
 @attrs.frozen(kw_only=True)
 class Verification(Record):
-    """One attempt to verify who is behind an account, with the provider that hosts it.
+    """One attempt to verify the identity of an account's user, with the provider that hosts it.
 
-    `not_started` is a reservation: the provider has not answered yet, and nobody is told of it.
-    `reference` is the provider's name for it. `hosted_url` is where the user goes; whoever has
-    it may act there as the user, so it goes once there is a decision.
+    `not_started` is a reservation: the provider has not answered yet, and it is not shown.
+    `reference` is the provider's name for it. `hosted_url` is the URL for the user; a holder of
+    it may act there as the user, so it is deleted after the decision.
     """
 
     collection: ClassVar[Collection] = Collection(

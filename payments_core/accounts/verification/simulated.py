@@ -1,4 +1,4 @@
-"""A KYC provider that opens cases for nobody; the sandbox decides them."""
+"""A KYC provider that opens cases that nobody reviews; the sandbox decides them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from payments_core.accounts.verification.port import KycCase, KycRequest, KycUna
 class SimulatedKyc:
     """Answers at once, always the same for one key, and keeps nothing.
 
-    `fails` is asked before each start; where it says yes, the provider is out of reach. The
+    `fails` is called before each start; if it is true, the provider does not answer. The
     hosted URL leads nowhere: `.invalid` is never a site (RFC 2606). A verification is decided
     by `POST /v2/sandbox/accounts/{accountId}/kyc`.
     """

@@ -250,9 +250,7 @@ class DirectOptions:
         if chain_id not in self._chains:
             raise UnsupportedChain(chain_id)
         hash = _parse_hash(chain_id, transaction_hash)
-        is_ours = bool(
-            find_own_hashes(self._storage, [hash])
-        )  # the job that sent it follows it
+        is_ours = bool(find_own_hashes(self._storage, [hash]))  # the job that sent it follows it
         now = self._clock.now()
 
         def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[DirectOptionDetails]:

@@ -29,9 +29,9 @@ class SimulatedRoute(Record):
 
 @attrs.frozen(kw_only=True)
 class SimulatedExchange(Record):
-    """What one transaction has paid for an order; the id is `key:hash`.
+    """The payment of one transaction for an order; the id is `key:hash`.
 
-    The router pays at `due_at`: to the recipient, or back where it `returns`.
+    The router pays at `due_at`: to the recipient, or back if it `returns`.
     """
 
     collection: ClassVar[Collection] = Collection("simulated_exchanges")

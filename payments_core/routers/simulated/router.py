@@ -1,8 +1,8 @@
 """The simulated router: takes any order, and pays it on the sandbox's own chains.
 
-It keeps what it was paid, and pays out of new tokens. Of the slippage that an order allows it uses
-the half. Its books are rows of the same storage, so that a restart or a second process sees the
-same router. A transfer of its own has a name, under which the chain makes it once.
+It keeps the payments, and pays with new tokens. It uses half of the slippage that an order
+allows. Its books are rows of the same storage, so that a restart or a second process sees the
+same router. Each of its transfers has a name, under which the chain makes it once.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from payments_core.storage.port import SIMULATED, StorageError, Transaction
 T = TypeVar("T")
 
 TAKES_MS = 5 * SECOND
-"""So long the router takes from when it sees a payment."""
+"""How long the router takes after it sees a payment."""
 
 WAITING = RouteProgress(state="waiting")
 _AUTHORITY = WorkerAuthority(SIMULATED, "sandbox")
@@ -41,10 +41,10 @@ _INJECTED_FAILURE = "the sandbox makes this call fail"
 
 
 class PayingChain(Protocol):
-    """What the router needs of a chain of the sandbox (`sandbox/chains.py`)."""
+    """The part of a sandbox's chain that the router needs (`sandbox/chains.py`)."""
 
     def peek_transaction(self, hash: str) -> TransactionView | None:
-        """The transaction, or None where it is not in the chain."""
+        """The transaction, or None if it is not in the chain."""
 
     def transfer(
         self,
@@ -54,14 +54,14 @@ class PayingChain(Protocol):
         amount_atomic: int,
         name: str,
     ) -> str:
-        """A transfer, once for each `name`; without a `source` of new tokens. Answers the hash."""
+        """A transfer, once for each `name`; without a `source`, of new tokens. Returns the hash."""
 
 
 class SimulatedRouter:
-    """One router for all of a sandbox. `fails` is asked with a call's name at each call.
+    """One router for a whole sandbox. `fails` is asked with a call's name at each call.
 
-    The calls are `open`, `deliver`, `lost_answer`, after which a delivery has happened and nobody
-    hears of it, and `return`: the router returns what it is paid next.
+    The calls are `open`, `deliver`, `lost_answer`, after which a delivery has happened without an
+    answer, and `return`: the router returns the next payment.
     """
 
     def __init__(
@@ -132,7 +132,7 @@ class SimulatedRouter:
         return RouteProgress(state="delivered", transaction_hash=hash)
 
     def _begin(self, id: str, route: SimulatedRoute, payment_hash: str) -> SimulatedExchange | None:
-        """The exchange of what a transaction has paid; None while it has paid nothing."""
+        """The exchange of a transaction's payment; None while it has paid nothing."""
         asset = _asset(route.source)
         view = self._chains[asset.chain_id].peek_transaction(payment_hash)
         if view is None or view.block is None:
@@ -191,7 +191,7 @@ def _terms(route: SimulatedRoute) -> tuple[object, ...]:
 
 
 def _delivered_amount(route: SimulatedRoute, paid: int) -> int:
-    """What the recipient gets for a payment: midway between what is expected and the minimum."""
+    """The recipient's amount for a payment: midway between the expected and the minimum."""
     expected = route.expected * paid // route.amount
     minimum = route.minimum * paid // route.amount
     return expected - (expected - minimum) // 2

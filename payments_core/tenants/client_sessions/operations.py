@@ -51,7 +51,7 @@ _MAX_REMEMBERED = 10_000
 
 @attrs.frozen
 class CreatedSession:
-    """A new session and its one-time token, which is told only here."""
+    """A new session and its one-time token, which is shown only here."""
 
     session: ClientSession
     token: str = attrs.field(repr=False)
@@ -59,7 +59,7 @@ class CreatedSession:
 
 @attrs.frozen
 class ExchangedSession:
-    """A session, its access token, and what it may do now."""
+    """A session, its access token, and its present rights."""
 
     session: ClientSession
     access_token: str = attrs.field(repr=False)
@@ -67,12 +67,12 @@ class ExchangedSession:
 
 
 class AccountDirectory(Protocol):
-    """Finds and holds the account that a session is for; accounts are a room above this one."""
+    """Finds and holds the account that a session is for; accounts are in a room above this one."""
 
     def look_up(
         self, authority: Authority, account_id: str | None, external_user_id: str | None
     ) -> Record:
-        """The account by exactly one of its two names. Raises ValidationFailed, NotFound."""
+        """The account by exactly one of its two ids. Raises ValidationFailed, NotFound."""
 
     def hold_open(self, tx: Transaction, account_id: str) -> object:
         """Hold the account as it is until the commit. Raises AccountSuspended for a closed one."""
@@ -101,14 +101,14 @@ class ClientSessions:
         permissions: PermissionNames | None = None,
         idempotency_key: IdempotencyKey = None,
     ) -> CreatedSession:
-        """A session for an account that exists; the strict look-up never makes one.
+        """A session for an existing account; the strict look-up never creates one.
 
         Raises ValidationFailed, NotFound, InsufficientPermissions for an unknown permission,
-        EntitlementRequired for one whose product is off, and AccountSuspended for an account that
-        is closed; a suspended one still reads.
+        EntitlementRequired for one whose product is disabled, and AccountSuspended for a
+        closed account; a suspended one can still read.
         """
         if authority.key is None:
-            raise Unauthorized()  # a session's rights are those of the key that made it
+            raise Unauthorized()  # a session has the rights of the key that made it
         if authority.key.kind != "standard":
             raise InsufficientPermissions(("a standard key",))
         wanted = tuple(sorted(set(DEFAULT_PERMISSIONS if permissions is None else permissions)))
@@ -118,7 +118,8 @@ class ClientSessions:
         now = self._clock.now()
 
         def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[CreatedSession]:
-            # What the authority was read from may have changed since; it is held as it is now.
+            # The records behind the authority may have changed since; they are held as they are
+            # now.
             _require_grantable(wanted, lock_shared(tx, Environment, authority.partition))
             self._accounts.hold_open(tx, account.id)
             session = ClientSession(
@@ -170,7 +171,7 @@ class ClientSessions:
     def find_exchangeable(
         self, token: Credential, *, mode: str
     ) -> tuple[Environment, ClientSession]:
-        """Whose session token this is, if it can be exchanged now; nothing is changed.
+        """The caller of a session token, if it can be exchanged now; nothing is changed.
 
         Raises Unauthorized before ClientTokenExpired, as `exchange` does.
         """
@@ -191,9 +192,9 @@ class ClientSessions:
     def authenticate(
         self, access_token: Credential, *, mode: str, lookup: ResponseLookup | None = None
     ) -> tuple[Environment, ClientSession]:
-        """Whose access token this is. Raises Unauthorized before ClientTokenExpired.
+        """The caller of an access token. Raises Unauthorized before ClientTokenExpired.
 
-        `lookup` is of the request's earlier answer, which is read along where it can be.
+        `lookup` is of the request's earlier answer, which is read along if possible.
         """
         claims = self._read(ACCESS_PREFIX, access_token)
         questions = [
@@ -218,7 +219,7 @@ class ClientSessions:
     def revoke(
         self, authority: Authority, session_id: str, *, idempotency_key: IdempotencyKey = None
     ) -> ClientSession:
-        """End a session; ending it twice is no error. Raises NotFound."""
+        """End a session; ending it twice is not an error. Raises NotFound."""
         now = self._clock.now()
 
         def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[ClientSession]:
@@ -233,7 +234,7 @@ class ClientSessions:
         return self._committer.commit(authority, decide, idempotent=idempotency_key)
 
     def _remember_account(self, session: ClientSession) -> None:
-        """Keep whose a session is, which never changes and proves nothing."""
+        """Remember the owner of a session, which never changes and proves nothing."""
         if len(self._account_ids) >= _MAX_REMEMBERED:
             self._account_ids.clear()
         self._account_ids[session.id] = session.account_id

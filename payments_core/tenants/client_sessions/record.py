@@ -1,4 +1,4 @@
-"""A client session as it is stored; its tokens are sealed, so none is kept."""
+"""A client session as it is stored; its tokens are sealed, so none is stored."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ class ClientSession(Record):
 
     @property
     def updated_at(self) -> Instant:
-        """When it changed last: only its revocation changes it."""
+        """When it last changed: only its revocation changes it."""
         return self.created_at if self.revoked_at is None else self.revoked_at
 
 
 @attrs.frozen(kw_only=True)
 class SessionExchange(Record):
-    """The one exchange of a session, under the session's id; `nonce` tells whose it was."""
+    """The one exchange of a session, under the session's id; `nonce` identifies the call."""
 
     collection: ClassVar[Collection] = Collection("session_exchanges")
 
