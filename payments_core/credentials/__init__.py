@@ -1,1 +1,1 @@
-"""Who may do what: secrets and their digests, sealed tokens, the key ring, authorization."""
+"""Credentials: secrets and their digests, sealed tokens, the key ring."""

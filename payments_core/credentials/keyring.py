@@ -1,7 +1,7 @@
 """The deployment's master keys: the first seals, every one of them opens (contract §2).
 
-Each use has a key of its own, derived from the master key and the purpose, so that a value sealed
-for one purpose never opens for another. What is sealed is also bound to a context, such as the id
+Each use has its own key, derived from the master key and the purpose, so that a value sealed
+for one purpose never opens for another. A sealed value is also bound to a context, such as the id
 of its row: sealed values cannot change places.
 """
 
@@ -22,7 +22,7 @@ _ID_CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789")
 
 
 class SealBroken(Exception):
-    """Not sealed here, for this purpose and context, or changed since. Nothing more is said."""
+    """The value was not sealed here for this purpose and context, or was changed since."""
 
 
 class WeakKeyRing(ValueError):
@@ -31,7 +31,7 @@ class WeakKeyRing(ValueError):
 
 @attrs.frozen
 class MasterKey:
-    """A key and its public name, which stands in front of all that it sealed."""
+    """A key and its public name, which begins every value that it sealed."""
 
     id: str
     secret: bytes = attrs.field(repr=False)
@@ -46,7 +46,7 @@ class MasterKey:
 
 
 class KeyRing:
-    """Master keys in order: the first is current, the others only open and recognise.
+    """Master keys in order: the first is current, the others only open and verify.
 
     `KeyRing.parse` reads one from configuration. Raises WeakKeyRing, which is a ValueError, for
     no key at all.
@@ -69,7 +69,7 @@ class KeyRing:
         keys = []
         for place, item in enumerate(text.replace(",", " ").split(), start=1):
             name, colon, encoded = item.partition(":")
-            if not colon:  # what stands there may be the secret alone
+            if not colon:  # the text may be the secret alone
                 raise WeakKeyRing(f"key {place} is not name:base64")
             try:
                 secret = base64.b64decode(encoded, validate=True)
@@ -110,7 +110,7 @@ class KeyRing:
         return self._seal(purpose, context, plain, nonce)
 
     def open(self, purpose: str, context: str, sealed: bytes) -> bytes:
-        """What was sealed. Raises SealBroken for everything else, without saying why."""
+        """The value that was sealed. Raises SealBroken for anything else, without a reason."""
         from nacl import exceptions
         from nacl.bindings import crypto_aead_xchacha20poly1305_ietf_decrypt as decrypt
 
@@ -150,7 +150,7 @@ class KeyRing:
         )
 
     def _seal(self, purpose: str, context: str, plain: bytes, nonce: bytes) -> bytes:
-        # PyNaCl takes 15 ms to import, so only those who seal pay for it.
+        # PyNaCl takes 15 ms to import, so only programs that seal pay for it.
         from nacl.bindings import crypto_aead_xchacha20poly1305_ietf_encrypt as encrypt
 
         key = self._derive_key(self._current, purpose)
@@ -159,7 +159,7 @@ class KeyRing:
 
     def _digest(self, key: MasterKey, purpose: str, value: str) -> str:
         pepper = self._derive_key(key, purpose)
-        text = value.encode("utf-8", "surrogatepass")  # a stranger's may be no text at all
+        text = value.encode("utf-8", "surrogatepass")  # a foreign value need not be a text
         return hmac.digest(pepper, text, "sha256").hex()
 
     def _derive_key(self, key: MasterKey, purpose: str) -> bytes:

@@ -1,8 +1,8 @@
-"""Server secrets: how they are made, recognised and stored (contract §2).
+"""Server secrets: how they are made, verified and stored (contract §2).
 
 `sk_<mode>_` standard, `rk_<mode>_` restricted, `pk_<mode>_` publishable; then 256 random bits and
 a checksum, so that a mistyped or invented secret is refused without a look-up and a scanner can
-tell a leaked one. Only a keyed digest is stored.
+recognise a leaked one. Only a keyed digest is stored.
 """
 
 from __future__ import annotations
@@ -45,12 +45,12 @@ def looks_like_secret(text: str) -> bool:
 
 
 def mode_of(secret: str) -> str:
-    """The mode that a secret of the right shape says."""
+    """The mode of a secret of the right shape."""
     return secret.split("_", 2)[1]
 
 
 def holds_credential(text: str) -> bool:
-    """Whether a secret or a token of any kind stands anywhere in a text."""
+    """Whether a text contains a secret or a token of any kind."""
     return _CREDENTIAL.search(text) is not None
 
 

@@ -1,7 +1,7 @@
-"""Sealed tokens: what a browser carries. They hold their environment, unreadable and unchangeable.
+"""Sealed tokens for browsers. They contain their environment, encrypted and authenticated.
 
 A token is `prefix` + URL-safe base64 of a sealed JSON claim. The prefix is authenticated, so one
-kind of token never passes for another. Checking goes: authentic, right kind; then the caller
+kind of token never passes for another. The order of checks: authentic, right kind; then the caller
 checks consumed or revoked, and expiry last.
 """
 
@@ -26,12 +26,12 @@ _MAX_TOKEN = 1_000
 
 
 class TokenInvalid(Exception):
-    """Malformed, forged, or of another kind; which of them is not said."""
+    """Malformed, forged, or of another kind; the error does not say which."""
 
 
 @attrs.frozen
 class Claims:
-    """What a token says: its environment, its subject, the version it is bound to, its end."""
+    """The claims of a token: its environment, its subject, its API version, its expiry."""
 
     environment_id: str
     subject: str
@@ -46,7 +46,7 @@ class Tokens:
         self._key_ring = key_ring
 
     def mint(self, prefix: str, claims: Claims) -> str:
-        """A token of the kind that `prefix` names."""
+        """A token of the kind of `prefix`."""
         return prefix + _encode(self._key_ring.seal("token", prefix, _pack(claims)))
 
     def read(self, prefix: str, token: str) -> Claims:
@@ -95,6 +95,6 @@ def _decode(text: str) -> bytes:
         sealed = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
     except binascii.Error:
         raise TokenInvalid from None
-    if _encode(sealed) != text:  # spare bits of the last character: a second text for one token
+    if _encode(sealed) != text:  # spare bits would allow a second text for one token
         raise TokenInvalid
     return sealed

@@ -1,1 +1,1 @@
-"""What every room above builds on: decisions and their committer, state machines, events, jobs."""
+"""The foundation of all rooms above: decisions, their committer, state machines, events, jobs."""

@@ -1,12 +1,12 @@
-"""Notices when this machine's clock jumps, and lets nothing be done by it until it is right again.
+"""Detects jumps of this machine's clock, and stops its use until it is right again.
 
-A start by a wrong clock is refused (`deployment/build.py`); this is for the time after it. By a
-clock that is an hour ahead a worker would expire Payments that live, take the leases of others, and
-put off what it has looked at until everybody else's clock is there too.
+A start with a wrong clock is refused (`deployment/build.py`); this guards the time after it. With a
+clock that is an hour ahead, a worker would expire live Payments, take the leases of others, and
+postpone its jobs until all other clocks are there too.
 
-Where the storage has no clock, nobody can say which of two times is right. So a clock that was set
-by hours counts as wrong until it is back, or an operator starts the process again; one that was set
-by minutes is believed, and what it has put off waits for minutes.
+If the storage has no clock, nothing shows which of two times is right. So a clock that was set
+by hours counts as wrong until it is back, or an operator restarts the process; a clock set
+by minutes is trusted, and jobs that it postponed wait for minutes.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ from payments_core.storage.port import Storage, StorageUnavailable
 
 MAX_UNNOTICED_JUMP_MS = 1 * SECOND
 MAX_STEP_ALONE_MS = 5 * MINUTE
-"""By so much a clock may be set that no other one proves right: a virtual machine that was paused
-is corrected so. It is the shortest life of a Payment."""
+"""The largest step of a clock that is trusted without another clock: a paused virtual machine
+is corrected in this way. It is the shortest lifetime of a Payment."""
 
 _log = logging.getLogger(__name__)
 
 
 def _elapsed_ms() -> int:
-    """Milliseconds since some moment, those of a suspended machine too where the system tells."""
+    """Milliseconds since some moment, including suspended time if the system counts it."""
     if hasattr(time, "CLOCK_BOOTTIME"):
         return time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1_000_000
     return time.monotonic_ns() // 1_000_000
 
 
 class ClockGuard:
-    """Compares the machine's clock with how much time has passed, and asks the storage's only
-    where they disagree. Threads share it."""
+    """Compares the machine's clock with the elapsed time, and asks the storage's clock only
+    if they disagree. Threads share it."""
 
     def __init__(
         self,
@@ -48,8 +48,8 @@ class ClockGuard:
         *,
         judges_alone: bool = False,
     ) -> None:
-        """It does nothing for a `clock` of another kind, which is None, nor, unless it
-        `judges_alone`, where the storage has no clock of its own."""
+        """It does nothing if `clock` is None, a clock of another kind, nor, unless it
+        `judges_alone`, if the storage has no clock."""
         self._server = storage if isinstance(storage, HasServerTime) else None
         self._clock = clock
         self._max_skew_ms = max_skew_ms
@@ -61,9 +61,9 @@ class ClockGuard:
 
     def require_right(self) -> None:
         """Return unless the clock has jumped away from the storage's, or by more than
-        MAX_STEP_ALONE_MS where that has none. Raises StorageUnavailable.
+        MAX_STEP_ALONE_MS if that has none. Raises StorageUnavailable.
 
-        A machine that was suspended, or whose clock was corrected, has jumped towards it.
+        A machine that was suspended, or whose clock was corrected, jumps towards it.
         """
         if self._clock is None:
             return
@@ -87,12 +87,12 @@ class ClockGuard:
     def _require_steadiness(self, clock: Clock) -> None:
         before = self._elapsed_ms()
         now = clock.real_now()
-        # This thread may have stood still between the two: the offset is one of these.
+        # This thread may have paused between the two readings: the offset is one of these.
         lowest, highest = now - self._elapsed_ms(), now - before
         if max(lowest - self._offset, self._offset - highest) > MAX_STEP_ALONE_MS:
             says = f"this machine's clock was set by {(highest - self._offset) / SECOND:.1f} s"
             self._refuse(says, "until it is back, or this process is started again")
-        self._believe(min(max(self._offset, lowest), highest))  # it may be slowly corrected
+        self._believe(min(max(self._offset, lowest), highest))  # it may be corrected slowly
 
     def _refuse(self, says: str, until: str) -> NoReturn:
         if not self._is_wrong:
@@ -107,9 +107,9 @@ class ClockGuard:
 
 
 class GuardedClock:
-    """A clock that tells no time while this machine's is wrong.
+    """A clock that raises while this machine's is wrong.
 
-    Whoever writes asks it last: what was decided by a clock that jumped meanwhile is not written.
+    Writers read it last: a decision made with a clock that jumped meanwhile is not written.
     """
 
     def __init__(self, clock: Clock, guard: ClockGuard) -> None:
@@ -117,11 +117,11 @@ class GuardedClock:
         self._guard = guard
 
     def now(self) -> Instant:
-        """As the clock. Raises StorageUnavailable."""
+        """The clock's instant. Raises StorageUnavailable."""
         self._guard.require_right()
         return self._clock.now()
 
     def real_now(self) -> Instant:
-        """As the clock. Raises StorageUnavailable."""
+        """The clock's real instant. Raises StorageUnavailable."""
         self._guard.require_right()
         return self._clock.real_now()

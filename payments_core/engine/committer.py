@@ -58,12 +58,12 @@ from payments_core.telemetry import NOOP_TELEMETRY, Telemetry
 T = TypeVar("T")
 
 MAX_ATTEMPTS = 12
-"""How often a commit runs again after losing a race, before it says `unavailable`."""
+"""How often a commit runs again after losing a race, before it raises Unavailable."""
 
 
 @attrs.define
 class _Attempt(Generic[T]):
-    """What the last run of the work would have committed."""
+    """The result of the last run of the work."""
 
     decision: Decision[T] | None = None
     witness: Record | None = None
@@ -71,7 +71,7 @@ class _Attempt(Generic[T]):
 
 
 CLOCKS_DIFFER_MS = 2_500
-"""So far apart clocks of workers may be: another may take a lease so much before its end."""
+"""The maximum skew of workers' clocks: another may take a lease this long before its end."""
 
 DecideAll = Callable[[Transaction, IdSequence, Sequence[ClaimedJob]], Mapping[str, Decision[Any]]]
 
@@ -111,14 +111,14 @@ class Committer:
         id_sequence: IdSequence | None = None,
         reads: Sequence[Question] = (),
     ) -> T:
-        """Run `decide` in a transaction and write what it decides; return its result.
+        """Run `decide` in a transaction and write its decision; return its result.
 
-        `decide` does no I/O of its own and may run several times. Under `claimed`, the job ends
-        (or is put off) in the same transaction, and LeaseLost is raised where it is no longer
+        `decide` does no other I/O and may run several times. Under `claimed`, the job ends
+        (or is put off) in the same transaction, and LeaseLost is raised if it is no longer
         ours. With `idempotent`, the rendered answer is stored last, and AlreadyResponded is raised
-        where the request has been answered before. Raises what `decide` raises, and Unavailable.
-        `id_sequence` is for those who need an id before the transaction. `reads` are what `decide`
-        is going to ask for, in its order: an adapter may wait once for all of it.
+        if the request was answered before. Raises the errors of `decide`, and Unavailable.
+        `id_sequence` is for callers that need an id before the transaction. `reads` are the queries
+        of `decide`, in its order: an adapter may wait once for all of them.
         """
         with self._telemetry.observe_commit():
             try:
@@ -126,7 +126,7 @@ class Committer:
                 ids = id_sequence or self.id_sequence()
                 return self._commit(authority, decide, request, claimed, ids, reads)
             except LockTimeout as error:
-                # Most likely a request with the same key is under way in another process.
+                # Probably a request with the same key is in progress in another process.
                 raise (IdempotencyInProgress() if idempotent else Unavailable()) from error
             except StorageUnavailable as error:
                 raise Unavailable() from error
@@ -185,7 +185,7 @@ class Committer:
         raise Unavailable()
 
     def finish(self, claimed: ClaimedJob, decision: Decision[None] | None = None) -> None:
-        """End a claimed job, or put it off as a decision made beforehand says.
+        """End a claimed job, or postpone it, by a decision made beforehand.
 
         Raises LeaseLost and Unavailable.
         """
@@ -202,9 +202,9 @@ class Committer:
     ) -> None:
         """End claimed jobs of one partition in one commit.
 
-        `decide` is given those that are still ours, and returns a decision for each by the job's
-        id; of a record that several change only one may write (`decide_in_turn`). `reads` are as
-        for `commit`. Raises what it raises, and Unavailable.
+        `decide` receives the jobs that are still ours, and returns a decision for each by the job's
+        id; if several change a record, only one may write it (`decide_in_turn`). `reads` are as
+        for `commit`. Raises the errors of `decide`, and Unavailable.
         """
         id_sequence = self.id_sequence()
         by_id = {item.job.id: item for item in claimed}
@@ -216,7 +216,8 @@ class Committer:
             id_sequence.reset()
             jobs = bulk.lock_many(tx, Job, by_id)
             bulk.read_ahead(tx, *reads)
-            # One that is not ours was finished by another, or by a run whose COMMIT was lost.
+            # A job that is not ours was finished by another worker, or by a run whose COMMIT was
+            # lost.
             ours = [item for id, item in by_id.items() if _is_still_claimed(jobs.get(id), item)]
             decisions = decide(tx, id_sequence, ours)
             decided = tuple(decisions.values())
@@ -252,9 +253,9 @@ class Committer:
         known: ResponseLookup | None = None,
     ) -> None:
         """Raise AlreadyResponded if the request was answered before, IdempotencyConflict if its
-        key was used for another one, and Unavailable; return if it is new, or has no key.
+        key was used for another request, and Unavailable; return if it is new, or has no key.
 
-        `known` has what was found with the request's credential, a moment ago.
+        `known` has the answer found a moment ago with the request's credential.
         """
         idempotent = require_request(key)
         if idempotent is None:
@@ -271,7 +272,7 @@ class Committer:
             raise idempotent.replay(stored, self._key_ring)
 
     def _require_unanswered(self, tx: Transaction, idempotent: IdempotentRequest) -> None:
-        """Raise as `replay` where another has answered meanwhile; make room for the answer."""
+        """Raise like `replay` if another call has answered meanwhile; make room for the answer."""
         stored = tx.get(StoredResponse, idempotent.id)
         if stored is None:
             return
@@ -306,7 +307,7 @@ class Committer:
         id_sequence: IdSequence,
         job: Job | None,
     ) -> RowChanges:
-        """The rows that a decision comes down to."""
+        """The rows of a decision."""
         now = self._clock.now()
         events = [
             build_event(new_event, id_sequence.issue("evt"), now) for new_event in decision.events
@@ -338,13 +339,13 @@ class Committer:
     def _committed_attempt(
         self, authority: CommitAuthority, unanswered: list[_Attempt[T]], claimed: ClaimedJob | None
     ) -> _Attempt[T] | None:
-        """The one, of the transactions whose COMMIT went unanswered, that took place.
+        """The transaction that was committed, of those whose COMMIT was not answered.
 
-        A claimed job tells: only its holder moves it on. Otherwise, or where the lease of the
-        claim may have ended meanwhile, a row tells that only this transaction can have inserted:
-        one with an id drawn for it, or with its exact content. A decision that inserts nothing
-        must bear being made twice; under a job that was moved on it raises LeaseLost, since it
-        may have been another worker's, and what was to follow is in the records.
+        A claimed job shows it: only its holder changes it. Otherwise, or if the lease of the
+        claim may have ended meanwhile, a row shows it that only this transaction can have inserted:
+        a row with an id drawn for it, or with its exact content. A decision that inserts nothing
+        must be repeatable; under a job that was changed it raises LeaseLost, since it
+        may have been another worker's, and the records show the next step.
         """
         return next(
             (one for one in reversed(unanswered) if self._was_committed(authority, one, claimed)),
@@ -368,7 +369,7 @@ class Committer:
         return self._is_stored(authority, outcome)
 
     def _is_stored(self, authority: CommitAuthority, outcome: _Attempt[T]) -> bool:
-        """Whether a row is there that only this transaction can have inserted."""
+        """Whether a row exists that only this transaction can have inserted."""
         witness = outcome.witness
         if witness is None:
             return False
@@ -390,7 +391,7 @@ class Committer:
 
 
 def _final_error(outcome: _Attempt[T], error: Exception) -> Exception | None:
-    """What to tell the caller; None where trying again may yet succeed."""
+    """The error for the caller; None if another try may succeed."""
     if not isinstance(error, UniqueConflict):
         return error
     decision = outcome.decision
@@ -404,6 +405,6 @@ def _adds_work(decision: Decision[Any]) -> bool:
 
 
 def _is_still_claimed(job: Job | None, claimed: ClaimedJob) -> bool:
-    """Whether nobody has claimed or moved the job since."""
+    """Whether nobody has claimed or changed the job since."""
     known = claimed.job
     return job is not None and (job.claims, job.version) == (known.claims, known.version)

@@ -1,4 +1,4 @@
-"""Decisions: what an operation wants to be true, as values; `committer.py` commits them.
+"""Decisions: the changes that an operation makes, as values; `committer.py` commits them.
 
 An operation reads inside a transaction, decides, and returns a Decision: a value that says which
 records to insert, replace or delete, which events happened and which jobs follow.
@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 
 class CommitAuthority(Protocol):
-    """In whose name a decision is committed."""
+    """The authority in whose name a decision is committed."""
 
     @property
     def partition(self) -> str:
@@ -38,15 +38,15 @@ class CommitAuthority(Protocol):
 
     @property
     def reads(self) -> Sequence[Get]:
-        """What `confirm` is going to ask for."""
+        """The queries of `confirm`."""
 
     def confirm(self, tx: Transaction) -> None:
-        """Hold what the permit rests on; raise a PaymentsError if it no longer stands."""
+        """Hold the records behind the authority; raise a PaymentsError if it is no longer valid."""
 
 
 @attrs.frozen
 class WorkerAuthority:
-    """The service's own permit: what a worker does in an environment."""
+    """The service's own authority, for a worker's actions in an environment."""
 
     partition: str
     mode: str
@@ -54,11 +54,11 @@ class WorkerAuthority:
 
     @classmethod
     def of(cls, claimed: ClaimedJob) -> WorkerAuthority:
-        """The environment and the mode that a claimed job belongs to."""
+        """The environment and the mode of a claimed job."""
         return cls(claimed.partition, claimed.job.queue.partition(".")[0])
 
     def confirm(self, tx: Transaction) -> None:
-        """It rests on nothing that could be revoked."""
+        """It depends on nothing that could be revoked."""
 
 
 @attrs.frozen
@@ -80,11 +80,12 @@ class NewJob:
 
 @attrs.frozen
 class Decision(Generic[T]):
-    """What shall be true after the commit, and the result for the caller.
+    """The state after the commit, and the result for the caller.
 
-    `holds` are records relied on and left unchanged. `refusals` says which error a taken unique
-    key means. Under a claimed job, `next_run_at` keeps the job for later and NEVER parks it;
-    None ends it. `made_no_progress` says that nothing was achieved: the job counts its failures on.
+    `holds` are records that it relies on and leaves unchanged. `refusals` maps a taken unique
+    key to an error. Under a claimed job, `next_run_at` keeps the job for later and NEVER parks it;
+    None ends it. `made_no_progress` means that nothing was achieved: the job keeps its failure
+    count.
     """
 
     result: T
@@ -113,12 +114,13 @@ class Decision(Generic[T]):
 
 
 def lock_shared(tx: Transaction, kind: type[R], id: str) -> R | None:
-    """The record as it is until the commit, or None: for what is relied on and left unchanged.
+    """The record as it is until the commit, or None: for records that are relied on and left
+    unchanged.
 
-    A plain `get` may be stale, and what it says must refuse nobody.
+    A plain `get` may be stale, and no refusal may depend on it.
     """
     record = tx.get(kind, id)
-    if record is None:  # there is no holding of what is absent, or seems to be
+    if record is None:  # a record that is absent, or seems to be, cannot be held
         record = tx.get(kind, id, for_update=True)
     if record is not None:
         tx.hold(record)
@@ -126,11 +128,11 @@ def lock_shared(tx: Transaction, kind: type[R], id: str) -> R | None:
 
 
 class LeaseLost(Exception):
-    """Another worker has claimed the job since, or finished it. Its outcome stands; drop ours."""
+    """Another worker has claimed the job since, or finished it. Its outcome counts; drop ours."""
 
 
 class StaleView(Exception):
-    """What was read outside, for a decision, is older than what is recorded by now: read again."""
+    """A value read outside, for a decision, is older than the recorded one: read again."""
 
 
 Decide = Callable[[Transaction, IdSequence], Decision[T]]

@@ -18,9 +18,9 @@ from payments_core.storage.records import Collection, Index, Record
 
 @attrs.frozen
 class EventType:
-    """A kind of event: what it means, and the fields of its payload.
+    """A kind of event: its meaning, and the fields of its payload.
 
-    Those not yet `emitted` are here so that a subscription made today need not change.
+    Kinds not yet `emitted` are listed so that a subscription made today need not change.
     """
 
     name: str
@@ -79,10 +79,10 @@ _BANK_FUNDING = (
 _ENDPOINT = ("webhookId", "deliveryId", "failureReason")
 
 TEST = "webhook.test"
-"""It goes to the endpoint that its payload names, whatever that one subscribed to."""
+"""It goes to the endpoint that its payload names, whatever its subscriptions."""
 
 FAILING, RECOVERED = "webhook.failing", "webhook.recovered"
-"""They go to the other endpoints than the one that their payload names."""
+"""They go to all endpoints except the one that their payload names."""
 
 CATALOGUE: tuple[EventType, ...] = (
     EventType("payment.created", "A Payment was created and waits for funds.", _PAYMENT),
@@ -91,16 +91,16 @@ CATALOGUE: tuple[EventType, ...] = (
     EventType("payment.accepted", "Proven funds cover the amount.", _PAYMENT),
     EventType("payment.executing", "The release to the recipient was sent.", _PAYMENT),
     EventType("payment.succeeded", "The recipient has the funds, finally.", _PAYMENT),
-    EventType("payment.action_required", "The Payment waits for a decision of yours.", _PAYMENT),
+    EventType("payment.action_required", "The Payment waits for your decision.", _PAYMENT),
     EventType("payment.overpaid", "Proven funds pass the amount; the rest is held.", _PAYMENT),
     EventType("payment.expired", "The Payment expired with nothing received.", _PAYMENT),
     EventType("payment.cancelled", "The Payment was cancelled before funds moved.", _PAYMENT),
     EventType("payment.late", "Funds were proven after the Payment's end or release.", _PAYMENT),
     EventType("payment.reorged", "A proven receipt was undone by the chain, or is back.", _PAYMENT),
-    EventType("payment.reconciled", "A decision of yours was carried out.", (*_PAYMENT, "note")),
+    EventType("payment.reconciled", "Your decision was carried out.", (*_PAYMENT, "note")),
     EventType("payment.refunded", "A refund is final.", _PAYMENT),
     EventType("payment.failed", "The Payment was given up.", _PAYMENT),
-    EventType("refund.created", "A refund was asked for.", _REFUND),
+    EventType("refund.created", "A refund was requested.", _REFUND),
     EventType("refund.succeeded", "A refund is final on chain.", _REFUND),
     EventType("refund.failed", "A refund failed permanently; it can be requested again.", _REFUND),
     EventType("vault_funding.authorized", "A payer's vault authorized the transfer.", _FUNDING),
@@ -119,7 +119,7 @@ CATALOGUE: tuple[EventType, ...] = (
         ("accountId", "capability", "status"),
     ),
     EventType("bank_account.created", "A bank account was added.", _BANK_ACCOUNT),
-    EventType("bank_account.updated", "The bank decided of a bank account.", _BANK_ACCOUNT),
+    EventType("bank_account.updated", "The bank decided on a bank account.", _BANK_ACCOUNT),
     EventType("bank_funding.scheduled", "A bank transfer is on its way.", _BANK_FUNDING),
     EventType("bank_funding.received", "A bank transfer has arrived.", _BANK_FUNDING),
     EventType(
@@ -127,15 +127,19 @@ CATALOGUE: tuple[EventType, ...] = (
         "A bank transfer is held: by the bank, for its account, or for its credit.",
         _BANK_FUNDING,
     ),
-    EventType("bank_funding.submitted", "The stablecoins for it were sent.", _BANK_FUNDING),
-    EventType("bank_funding.settled", "The stablecoins have arrived.", _BANK_FUNDING),
+    EventType(
+        "bank_funding.submitted", "The bank transfer's stablecoins were sent.", _BANK_FUNDING
+    ),
+    EventType(
+        "bank_funding.settled", "The bank transfer's stablecoins have arrived.", _BANK_FUNDING
+    ),
     EventType("bank_funding.refunded", "The bank transfer was sent back.", _BANK_FUNDING),
     EventType("bank_funding.failed", "The bank transfer never arrived.", _BANK_FUNDING),
     EventType("dispute.flagged", "A dispute was flagged.", _DISPUTE),
     EventType("dispute.resolved", "A dispute was resolved.", _DISPUTE),
-    EventType(TEST, "A test that you asked for, for one endpoint.", ("webhookId",)),
+    EventType(TEST, "A test that you requested, for one endpoint.", ("webhookId",)),
     EventType(
-        FAILING, "Another endpoint fails; told once an hour at most while it does.", _ENDPOINT
+        FAILING, "Another endpoint fails; reported at most once an hour while it does.", _ENDPOINT
     ),
     EventType(RECOVERED, "Another endpoint, which had failed, works again.", _ENDPOINT),
 )

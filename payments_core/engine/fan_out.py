@@ -14,7 +14,7 @@ FAN_OUT = "webhooks.fan_out"
 
 
 EVENTS_PER_JOB = 16
-"""So many events of a commit are in one job."""
+"""The maximum number of events in one job."""
 
 
 def new_fan_outs(partition: str, events: Sequence[Event], now: Instant) -> Sequence[NewJob]:
@@ -30,6 +30,6 @@ def _new_fan_out(partition: str, events: Sequence[Event], now: Instant) -> NewJo
 
 
 def fanned_out_events(job: Job) -> Sequence[str]:
-    """The events of a fan-out job. A job of the release before is of one event."""
+    """The events of a fan-out job. A job of the previous release has one event."""
     more = job.arguments.get("events", "")
     return (job.subject, *(more.split(",") if more else ()))

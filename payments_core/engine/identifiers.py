@@ -1,7 +1,7 @@
 """Identifiers: a prefix that names the kind, then 24 URL-safe characters (contract §1).
 
 The first 8 characters are the time in milliseconds and the other 16 are 96 random bits,
-in an alphabet whose order is that of its bytes: ids sort by the time they were made, roughly.
+in an alphabet in byte order: ids sort roughly by the time they were made.
 An id is a name and never a credential.
 """
 
@@ -51,7 +51,7 @@ class IdSequence:
         self._counts: dict[str, int] = {}
 
     def reset(self) -> None:
-        """Begin again with the first id."""
+        """Start again with the first id."""
         self._counts = {}
 
     def issue(self, prefix: str) -> str:
@@ -68,11 +68,11 @@ class IdSequence:
 
 
 def id_pattern(prefix: str) -> str:
-    """The whole of an id of that kind, as a regular expression."""
+    """A regular expression for an id of that kind."""
     return f"^{prefix}_{SHAPE.pattern}$"
 
 
 def is_identifier(text: str, prefix: str) -> bool:
-    """Whether `text` has the shape of an id of that kind; it says nothing of existence."""
+    """Whether `text` has the shape of an id of that kind; the record need not exist."""
     head = prefix + "_"
     return text.startswith(head) and SHAPE.fullmatch(text, len(head)) is not None

@@ -1,8 +1,8 @@
-"""Decisions of several jobs for one commit, each resting on what those before it decided.
+"""Decisions of several jobs for one commit, each based on the decisions before it.
 
 Jobs of an environment that are done together may change one record in turn: the reservations of
-several Payments are in one vault's balance. So each decision is made on the transaction as those
-before it will leave it, and what is written of a record is what the last one made of it.
+several Payments are in one vault's balance. So each decision sees the transaction as those
+before it will leave it, and of each record the last version is written.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ def decide_in_turn(
 ) -> dict[str, Decision[Any]]:
     """A decision for each job by its id, for `Committer.finish_all`.
 
-    What `decide` raises comes out, and nothing is committed. An AssertionError says that a decision
-    rests on what another has changed without having read it here.
+    Errors of `decide` are passed on, and nothing is committed. An AssertionError means that a
+    decision depends on a record that another has changed, without having read it here.
     """
     ahead = _TransactionAhead(tx)
     decisions: dict[str, Decision[Any]] = {}
@@ -41,10 +41,10 @@ def decide_in_turn(
 
 
 class _TransactionAhead:
-    """A transaction as it will be when some decisions are written.
+    """A transaction as it will be after some decisions.
 
-    It answers for what a decision asks: records by their ids. Pages are the storage's, so none may
-    be asked for of a kind that was changed.
+    It returns records by their ids. Pages come from the storage, so no page may
+    be read of a kind that was changed.
     """
 
     def __init__(self, tx: Transaction) -> None:
@@ -52,7 +52,7 @@ class _TransactionAhead:
         self._changed: dict[_Key, Record | None] = {}
         self._inserted: set[_Key] = set()
         self._read: set[_Key] = set()
-        """What the decision that is being made has asked for."""
+        """The records that the present decision has read."""
 
     def get(self, kind: type[R], id: str, *, for_update: bool = False) -> R | None:
         key = (kind, id)
@@ -76,20 +76,20 @@ class _TransactionAhead:
         return self._tx.find(kind, *args, **more)
 
     def hold(self, record: Record) -> None:
-        if _key_of(record) in self._changed:  # what is changed is locked
+        if _key_of(record) in self._changed:  # a changed record is locked
             self._require_current(record)
         else:
             self._tx.hold(record)
 
     def add(self, decision: Decision[Any]) -> None:
-        """The next decisions see this one. Raises AssertionError where it has not seen another."""
+        """Show this decision to the next ones. Raises AssertionError if it has missed another."""
         for record in decision.holds:
             if _key_of(record) in self._changed:
                 self._require_current(record)
         for record in (*decision.inserts, *decision.replaces, *decision.deletes):
             key = _key_of(record)
             if key in self._changed and key not in self._read:
-                raise AssertionError(f"a decision overwrites what another made of {record.id}")
+                raise AssertionError(f"a decision overwrites another's change of {record.id}")
         self._read.clear()
         for record in decision.inserts:
             self._inserted.add(_key_of(record))
@@ -99,7 +99,7 @@ class _TransactionAhead:
             self._changed[_key_of(record)] = None
 
     def keep_last(self, decision: Decision[Any]) -> Decision[Any]:
-        """The decision without what another has changed again."""
+        """The decision without records that a later one has changed."""
         changed, inserted = self._changed, self._inserted
         return attrs.evolve(
             decision,

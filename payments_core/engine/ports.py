@@ -17,12 +17,12 @@ from payments_core.telemetry import NOOP_TELEMETRY, Telemetry
 
 @attrs.frozen
 class Ports:
-    """What every operation may need of the world, and what is built directly on that.
+    """The ports that every operation may need, and the values built directly on them.
 
     `storage` is read from; only `committer` writes business records. `clock` and `entropy` give
-    time and chance. `identifiers` issues ids, `key_ring` seals secrets and `tokens` seals what
-    browsers carry. `telemetry` hears how it goes. Chains are not among them: whoever reads or
-    moves funds takes them as an argument of its own.
+    time and randomness. `identifiers` issues ids, `key_ring` seals secrets and `tokens` seals what
+    browsers carry. `telemetry` receives reports. Chains are not among them: an operation that reads
+    or moves funds takes them as a separate argument.
     """
 
     storage: Storage
@@ -46,7 +46,7 @@ class Ports:
         answer_retention_ms: int = RETENTION_MS,
         committing_clock: Clock | None = None,
     ) -> Ports:
-        """The ports over a storage, with a committer of their own, which may have its own clock."""
+        """The ports over a storage, with their own committer, which may have its own clock."""
         identifiers = Identifiers(clock, entropy)
         return cls(
             storage=storage,

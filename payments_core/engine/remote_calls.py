@@ -1,7 +1,7 @@
-"""How many requests may wait for others at the same time: chains, providers, name servers.
+"""A limit on requests that wait for chains, providers and name servers at the same time.
 
-What hangs holds who asks it until the time is up. Were every thread that answers requests allowed
-to ask, one tenant's requests would stop the requests of all.
+A hanging dependency holds its caller until the time-out. If every thread that answers requests were
+allowed to wait, one tenant's requests would block those of all.
 """
 
 from __future__ import annotations
@@ -19,25 +19,25 @@ from payments_core.errors import DependencyFailed
 Dependency = Literal["chain", "kyc", "pricing", "router", "names"]
 
 WAIT_S = 0.1
-"""So long a request waits for its turn: what is well answers sooner."""
+"""How long a request waits for its turn: a healthy dependency answers sooner."""
 
 SLOW_S = 0.1
-"""Behind calls that have all taken so long, a wait for a turn is hardly worth it."""
+"""After all calls have taken this long, waiting for a turn is hardly useful."""
 
 MAX_WAITING = 2
-"""So many requests wait behind slow calls; the others are refused at once."""
+"""The number of requests that wait behind slow calls; others are refused at once."""
 
 
 class TooManyCalls(Exception):
-    """No place was free. Nobody was asked."""
+    """No place was free. No call was made."""
 
 
 class RemoteCalls:
-    """So many requests at a time, all together. Threads share it.
+    """A limit on concurrent requests, in total. Threads share it.
 
-    One place is kept from each dependency, for the others. An environment takes another place only
-    while more are free than it has, of all and of the dependency's: what hangs for one leaves half
-    to everybody else, and what hangs for two still leaves a place to a third.
+    One place is kept free of each dependency, for the others. An environment takes another place
+    only while more are free than it has, in total and of the dependency: hanging calls of one leave
+    half to the others, and those of two still leave a place to a third.
     """
 
     def __init__(self, limit: int) -> None:
@@ -55,7 +55,7 @@ class RemoteCalls:
     def acquire(
         self, dependency: Dependency, environment_id: str, *, wait_s: float = WAIT_S
     ) -> Iterator[None]:
-        """Take a place for the time of the block. Raises DependencyFailed where there is none."""
+        """Take a place for the time of the block. Raises DependencyFailed if there is none."""
         with self._changed:
             wanted = _Call(dependency, environment_id, time.monotonic())
             if not self._has_room(wanted) and not self._wait_for_room(wanted, wait_s):
@@ -74,7 +74,7 @@ class RemoteCalls:
         return not self._list_blocking(wanted)
 
     def _list_blocking(self, wanted: _Call) -> list[Collection[_Call]]:
-        """Where it has no place, the calls that must end first: its environment's, or all."""
+        """If it has no place, the calls that must end first: its environment's, or all."""
         blocking: list[Collection[_Call]] = []
         same = {call for call in self._running if call.dependency == wanted.dependency}
         for held, limit in ((self._running, self._limit), (same, self._limit_of_one)):

@@ -24,14 +24,14 @@ class RowChanges:
     replaces: Sequence[Record] = ()
     deletes: Sequence[Record] = ()
     told: Sequence[Event] = ()
-    """Those of its inserts that endpoints are to hear. An event that a decision inserts itself, as
-    a test of one endpoint, is not among them."""
+    """The inserted events for endpoints. An event that a decision inserts itself, such as
+    a test of one endpoint, is not included."""
 
 
 def write_rows(
     tx: Transaction, decisions: Sequence[Decision[Any]], written: Sequence[RowChanges]
 ) -> None:
-    """Hold what decisions rely on, and write their rows: replaced, deleted, inserted."""
+    """Hold the records that decisions rely on, and write their rows."""
     for decision in decisions:
         for record in decision.holds:
             tx.hold(record)
@@ -71,12 +71,12 @@ def build_job(authority: CommitAuthority, new_job: NewJob, id: str) -> Job:
 
 
 def reschedule_job(job: Job, next_run_at: Instant | None, *, made_no_progress: bool) -> Job | None:
-    """The job as its outcome leaves it; None where it is over."""
+    """The job after its outcome; None if it has ended."""
     if next_run_at is None:
         return None
     if next_run_at == NEVER:
         return attrs.evolve(job, lease_until=NEVER, holder="")
-    # The handler came to an end, so the count towards parking starts again.
+    # The handler completed, so the count towards parking starts again.
     failures = job.failures + 1 if made_no_progress else 0
     return attrs.evolve(
         job, due_at=next_run_at, lease_until=0, claims=0, failures=failures, holder=""

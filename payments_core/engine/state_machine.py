@@ -1,6 +1,6 @@
 """State machines as tables, and the one engine that steps them.
 
-A row says what may happen. What no row allows is refused; a table never lists what is forbidden.
+A row is an allowed transition. Anything without a row is refused; a table never lists refusals.
 The diagrams and tables of the reference are printed from here.
 """
 
@@ -31,7 +31,7 @@ class Transition:
 class StateMachine:
     """The transitions of one kind of record.
 
-    `actions` has what a caller asked for, by the trigger that it became, where that is another
+    `actions` has the caller's action for a trigger, if that is another
     word. Raises ValueError when two rows share a source and a trigger: an outcome must be certain.
     """
 
@@ -72,7 +72,7 @@ class StateMachine:
         return frozenset(row.trigger for row in self.transitions)
 
     def step(self, state: str | None, trigger: str) -> Transition:
-        """The row for `trigger` in `state`. Raises InvalidState where there is none."""
+        """The row for `trigger` in `state`. Raises InvalidState if there is none."""
         row = self._table.get((state, trigger))
         if row is None:
             action = self.actions.get(trigger, trigger)
@@ -92,7 +92,7 @@ def transitions_from(
     label: str | None = None,
     why: str = "",
 ) -> tuple[Transition, ...]:
-    """The same row for several sources; a target of None leaves each where it is."""
+    """The same row for several sources; a target of None keeps each state."""
     return tuple(
         Transition(source, trigger, target or source, emits, label, why) for source in sources
     )

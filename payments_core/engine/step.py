@@ -1,7 +1,7 @@
-"""What every lifecycle returns: a record after a step, with what must be committed beside it.
+"""The result of every lifecycle: a record after a step, with its events and entries.
 
 A lifecycle is pure: it takes a record as it is, and returns a Step. Steps of one record follow each
-other with `then`, and `as_decision` makes of them what the committer writes.
+other with `then`, and `as_decision` turns them into a decision for the committer.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ class Step(Generic[R]):
     def then(
         self, take: Callable[Concatenate[R, P], Step[R]], *args: P.args, **kwargs: P.kwargs
     ) -> Step[R]:
-        """This step, and the one that `take` makes of its record with the other arguments.
+        """This step, followed by the step that `take` makes of its record and the other arguments.
 
-        The next step always begins where this one ended, so no caller can join two that do not
-        belong together.
+        The next step always begins where this one ended, so no caller can join two steps that do
+        not belong together.
         """
         following = take(self.record, *args, **kwargs)
         return Step(

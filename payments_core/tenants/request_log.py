@@ -36,9 +36,9 @@ MAX_PAGES = 25
 class LoggedRequest:
     """One request and how it ended. No credential is part of it.
 
-    `path` has its ids in it, and `body` is JSON; `body` is None where there was none, and
-    `body_bytes` then says how long one was that is not kept. `credential` is the kind that the
-    route takes.
+    `path` has its ids in it, and `body` is JSON; `body` is None if there was none or it was not
+    kept, and `body_bytes` then has the length of the body that was not kept. `credential` is the
+    kind that the route takes.
     """
 
     id: str
@@ -103,7 +103,7 @@ class RequestLog:
         self._committer.commit(WorkerAuthority(partition, mode), decide)
 
     def list(self, authority: Authority) -> Sequence[LoggedRequest]:
-        """All requests that are kept, newest first."""
+        """All kept requests, newest first."""
         pages = self._storage.read(authority.partition, _find_pages)
         requests = [request for page in pages for request in page.requests]
         return sorted(requests, key=_position, reverse=True)
@@ -116,7 +116,7 @@ class RequestLog:
         limit: PageLimit,
         after: Position | None = None,
     ) -> Page[LoggedRequest]:
-        """Those that are wanted, newest first, from after a position on."""
+        """The matching requests, newest first, after a position."""
         if after is not None:
             validate_position(after, int, str)
         found = [
@@ -128,7 +128,7 @@ class RequestLog:
         return Page(shown, _position(shown[-1]) if found[limit:] else None)
 
     def get(self, authority: Authority, request_id: str) -> LoggedRequest:
-        """One request, by the id that its answer had. Raises NotFound, also once it is dropped."""
+        """One request, by the id in its answer. Raises NotFound, also after it was dropped."""
         for request in self.list(authority):
             if request.id == request_id:
                 return request
@@ -140,5 +140,5 @@ def _position(request: LoggedRequest) -> Position:
 
 
 def _find_pages(snapshot: Snapshot) -> Sequence[RequestLogPage]:
-    """The pages, newest first; a few more than MAX_PAGES where processes added at once."""
+    """The pages, newest first; a few more than MAX_PAGES if processes added at the same time."""
     return snapshot.find(RequestLogPage, "newest", limit=2 * MAX_PAGES, skip_damaged=True).records

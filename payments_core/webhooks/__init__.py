@@ -1,6 +1,6 @@
 """Webhooks: endpoints, signed deliveries, the address rules, and the receiver's side.
 
-`verify` and `process_once` are what a receiver imports. They are loaded when first used, so that
+A receiver imports `verify` and `process_once`. They are loaded when first used, so that
 a receiver does not pay for the service.
 """
 

@@ -1,9 +1,9 @@
-"""Where webhooks may go: the rules for URLs and for addresses (contract §8, architecture
+"""Destinations of webhooks: the rules for URLs and for addresses (contract §8, architecture
 "Transport").
 
 The address rules are a table of prefixes of our own, since `ipaddress.is_global` lets multicast,
 wrapped metadata addresses and others through. They apply at creation and before every attempt;
-the connection then goes to an address that was judged here.
+the connection then goes to an address that was checked here.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class RefusedPrefix:
 
     @classmethod
     def of(cls, prefix: str, reason: str) -> RefusedPrefix:
-        """From text such as `10.0.0.0/8`. Raises ValueError for a text that is no prefix."""
+        """From text such as `10.0.0.0/8`. Raises ValueError for a text that is not a prefix."""
         return cls(ip_network(prefix), reason)
 
 
@@ -80,7 +80,7 @@ REFUSED_PREFIXES = (
         ("3fff::/20", "documentation"),
     ),
 )
-"""The first row that fits gives the reason."""
+"""The first matching row gives the reason."""
 
 GLOBAL_UNICAST = IPv6Network("2000::/3")
 """All other IPv6 is refused, whether or not a row names it."""
@@ -88,7 +88,7 @@ GLOBAL_UNICAST = IPv6Network("2000::/3")
 NAT64 = IPv6Network("64:ff9b::/96")
 
 _ISATAP = 0x5EFE
-_ISATAP_MASK = 0xFCFF_FFFF  # its two bits for "universal" and "group" may be either
+_ISATAP_MASK = 0xFCFF_FFFF  # its bits for "universal" and "group" may have any value
 
 
 @attrs.frozen
@@ -108,24 +108,24 @@ class Destination:
 
     @property
     def normalized_url(self) -> str:
-        """The form in which two URLs of one destination are equal."""
+        """The normalised form, equal for two URLs of one destination."""
         return f"{self.scheme}://{self.host_header}{self.path}"
 
 
 class ResolutionFailed(Exception):
-    """A name could not be resolved: for an attempt, a network failure like any other."""
+    """A name could not be resolved: an ordinary network failure for an attempt."""
 
 
 class ResolverOverloaded(ResolutionFailed):
-    """Too many other names are being looked up: no fault of this one."""
+    """Too many other names are being looked up; this name is not at fault."""
 
 
 class DestinationForbidden(Exception):
-    """A name leads, among others perhaps, to an address that webhooks may not go to."""
+    """At least one address of a name is forbidden for webhooks."""
 
 
 class Resolver(Protocol):
-    """Turns names into addresses."""
+    """Resolves names to addresses."""
 
     def resolve(
         self, host: str, port: int, timeout_s: float, *, environment_id: str
@@ -133,7 +133,7 @@ class Resolver(Protocol):
         """Every address of a name, as texts, in the order to try.
 
         Raises ResolutionFailed, also when the answer takes longer than `timeout_s`, and
-        ResolverOverloaded where the environment, or everybody, has too many look-ups under way.
+        ResolverOverloaded where the environment, or everybody, has too many look-ups in progress.
         """
 
 
@@ -155,14 +155,15 @@ def resolve_destination(
 # The URL.
 
 _UNSAFE = re.compile(r"[\x00-\x20\x7f\\\ud800-\udfff]")
-# `urlsplit` drops what stands beside the brackets, and takes a name inside of them.
+# `urlsplit` drops text outside the brackets, and accepts a name inside them.
 _AUTHORITY = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^\[\]:]+)(:[0-9]*)?")
 _LABEL = re.compile(r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?")
 # No top-level domain is a number, but resolvers read such names as IPv4 addresses.
 _NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
-# What IDNA 2003, which Python has, reads otherwise than IDNA 2008 and browsers do: the deviations
-# of UTS 46, and what it drops because it is ignorable (Unicode's Default_Ignorable_Code_Point).
-# The name that a partner sees would not be the one that is called.
+# Characters that IDNA 2003, as in Python, reads differently from IDNA 2008 and browsers: the
+# deviations of UTS 46, and the ignorable ones that it drops (Unicode's
+# Default_Ignorable_Code_Point). The name that a partner sees would differ from the one that is
+# called.
 _READ_IN_TWO_WAYS = re.compile(
     "[\xdf\u1e9e\u03c2\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u1806\u180b-\u180f\u200b-\u200f"
     "\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8"
@@ -175,8 +176,8 @@ _UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz012
 def parse_url(url: str, *, local_allowed: bool = False) -> Destination:
     """The destination that a URL names.
 
-    Raises ValidationFailed for what is no URL of at most 2,048 characters, and
-    WebhookUrlNotAllowed for one that breaks a rule: https only, and no credentials.
+    Raises ValidationFailed for a text that is not a URL of at most 2,048 characters, and
+    WebhookUrlNotAllowed for a URL that breaks a rule: https only, and no credentials.
     """
     if len(url) > MAX_URL_CHARACTERS:
         raise ValidationFailed.at("url", f"must have at most {MAX_URL_CHARACTERS} characters")
@@ -207,7 +208,7 @@ def parse_url(url: str, *, local_allowed: bool = False) -> Destination:
 
 def _normalize_host(host: str) -> str:
     wrong = ValidationFailed.at("url", "has an invalid host name")
-    if "%" in host:  # an IPv6 zone, or an escape that hides what the name is
+    if "%" in host:  # an IPv6 zone, or an escape that hides the name
         raise wrong
     if _READ_IN_TWO_WAYS.search(host):
         raise ValidationFailed.at(
@@ -251,7 +252,7 @@ def _remove_dot_segments(path: str) -> str:
 
 
 def _normalize_escapes(text: str) -> str:
-    """Escapes in upper case, and none where none is needed (RFC 3986 6.2.2)."""
+    """Escapes in upper case, without unnecessary ones (RFC 3986 6.2.2)."""
 
     def unescape(match: re.Match[str]) -> str:
         character = chr(int(match[1], 16))
@@ -282,12 +283,12 @@ def refusal_reason(
 
 
 def _find_reason(address: IpAddress, table: Iterable[RefusedPrefix]) -> str | None:
-    # `in` is False, and not an error, between the two versions.
+    # `in` returns False, without an error, between the two versions.
     return next((row.reason for row in table if address in row.network), None)
 
 
 def unwrap_ipv4(address: IpAddress) -> IpAddress:
-    """The IPv4 address inside a mapped or NAT64 address; others as they are."""
+    """The IPv4 address inside a mapped or NAT64 address; others unchanged."""
     if isinstance(address, IPv6Address):
         if address.ipv4_mapped is not None:
             return address.ipv4_mapped
@@ -302,10 +303,10 @@ def require_public_addresses(
     local_allowed: bool = False,
     extra: Iterable[RefusedPrefix] = (),
 ) -> tuple[str, ...]:
-    """The addresses of a name, fit to connect to, in the same order.
+    """The addresses of a name that are allowed, in the same order.
 
     Raises DestinationForbidden if any of them is refused: a name with one public and one private
-    address is an attack or a mistake, and not ours to choose from. Raises ResolutionFailed if
+    address is an attack or a mistake, and we do not choose among them. Raises ResolutionFailed if
     there is none.
     """
     refused = tuple(extra)

@@ -9,13 +9,13 @@ MAX_FAILURE_CHARACTERS = 200
 ENDS_UNASKED: Mapping[str, str] = {
     "forbid": "The URL leads to an address that webhooks must not use.",
     "close": "The endpoint was disabled or archived.",
-    "unsubscribe": "The endpoint no longer wants such events.",
+    "unsubscribe": "The endpoint is no longer subscribed to such events.",
 }
-"""By the trigger that ends a delivery without the endpoint's word."""
+"""The reason, by the trigger that ends a delivery without an answer of the endpoint."""
 
 
 def explain_attempt(trigger: str, status: int | None, failure: str | None) -> str:
-    """Why an attempt failed: what the endpoint answered, or why no answer came."""
+    """Why an attempt failed: the endpoint's answer, or why there was none."""
     if status is None:
         why = failure or "The endpoint did not answer."
         return (

@@ -1,4 +1,4 @@
-"""The endpoints of handlers: found or made when a process says what handles its events."""
+"""The endpoints of handlers: found or made when a process registers a handler."""
 
 from __future__ import annotations
 
@@ -44,15 +44,15 @@ class HandlerEndpoints:
         *,
         subscribed_events: SubscribedEvents = (),
     ) -> Endpoint:
-        """Let the function have the environment's events; see `PaymentsService.on_event`."""
+        """Register the function for the environment's events; see `PaymentsService.on_event`."""
         if not callable(handle):
             raise ValidationFailed.at("handle", "must be a function")
         url, wanted = handler_url(name), tuple(dict.fromkeys(subscribed_events))
-        # The function first: an event that comes at once finds it.
+        # Register the function first: an immediate event finds it.
         self._handlers.register(authority.partition, url, handle)
         endpoint = self._find(authority, url)
         if endpoint is None:
-            with suppress(WebhookUrlInUse):  # another process makes it too
+            with suppress(WebhookUrlInUse):  # another process creates it too
                 return self._endpoints.create_for_handler(authority, url, wanted)
             endpoint = self._find(authority, url)
             if endpoint is None:
@@ -63,7 +63,7 @@ class HandlerEndpoints:
         return self._endpoints.update(authority, endpoint.id, changes)
 
     def _find(self, authority: Authority, url: str) -> Endpoint | None:
-        """The endpoint, also where a partner has disabled it: that is not ours to take back."""
+        """The endpoint, even if a partner has disabled it: we must not undo that."""
         found = (
             endpoint
             for status in ("active", "disabled")

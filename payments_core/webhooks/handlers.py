@@ -1,7 +1,7 @@
-"""Handlers of events in this process: an endpoint that is a function of who embeds the library.
+"""Handlers of events in this process: an endpoint that is a function of the embedding program.
 
-Such an endpoint is stored as any other, with `handler:` and its name for a URL; so events reach
-it by the same deliveries, schedule and bounds (decision 0017). Only the last step differs: the
+Such an endpoint is stored like any other, with `handler:` and its name as URL; so events reach
+it by the same deliveries, schedule and limits (decision 0017). Only the last step differs: the
 attempt calls a function instead of a server.
 """
 
@@ -16,11 +16,11 @@ from concurrent.futures import Future
 from payments_core.webhooks.receiver import ReceivedEvent, read_event
 
 Handle = Callable[[ReceivedEvent], object]
-"""Is given an event, perhaps more than once; what it raises has the event come again."""
+"""Receives an event, perhaps more than once; if it raises, the event comes again."""
 
 SCHEME = "handler:"
 MAX_OVERDUE = 4
-"""So many attempts of a handler may go on beyond their time; then none begins before one ends."""
+"""The number of a handler's attempts that may run beyond their time before new ones are refused."""
 
 _log = logging.getLogger(__name__)
 
@@ -31,7 +31,7 @@ def handler_url(name: str) -> str:
 
 
 class HandlersOverdue(Exception):
-    """Too many earlier attempts have not come back: no attempt was made."""
+    """Too many earlier attempts have not returned: no attempt was made."""
 
 
 class EventHandlers:
@@ -43,14 +43,14 @@ class EventHandlers:
         self._overdue: Counter[tuple[str, str]] = Counter()
 
     def register(self, partition: str, url: str, handle: Handle) -> None:
-        """Let the function have the events of that endpoint; it takes an earlier one's place."""
+        """Register the function for that endpoint's events, replacing an earlier one."""
         with self._lock:
             self._handlers[partition, url] = handle
 
     def call(self, partition: str, url: str, body: str, within_s: float) -> str | None:
-        """Have the event of a delivery's body handled; why that failed, or None.
+        """Have the event of a delivery's body handled; the reason of a failure, or None.
 
-        It runs in a thread of its own, which goes on alone when the time is over, as nothing ends
+        It runs in its own thread, which continues alone after the time-out, as nothing can end
         a thread from outside. Raises HandlersOverdue.
         """
         key = (partition, url)
@@ -86,7 +86,7 @@ class EventHandlers:
 def _run(handle: Handle, event: ReceivedEvent, outcome: Future[None]) -> None:
     try:
         handle(event)
-    except BaseException as error:  # the thread has nobody else to tell
+    except BaseException as error:  # nobody else sees the thread's error
         outcome.set_exception(error)
     else:
         outcome.set_result(None)

@@ -1,8 +1,8 @@
-"""An endpoint that fails, and that works again, as events for the environment's other endpoints.
+"""Failure and recovery of an endpoint, as events for the environment's other endpoints.
 
-The endpoint keeps since when it fails and when that was last told, so that it is told at most once
-an hour, in the commit of the attempt that shows it. Those that fail themselves are not told: a
-hundred dead endpoints would make ten thousand deliveries of one event.
+The endpoint stores since when it fails and when that was last reported, so that it is reported at
+most once an hour, in the commit of the attempt that shows it. Failing endpoints get no such events:
+a hundred dead endpoints would make ten thousand deliveries of one event.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from payments_core.engine.events import FAILING, RECOVERED, Event, NewEvent
 from payments_core.webhooks.record import Delivery, Endpoint
 
 MIN_FAILED_ATTEMPTS = 2
-"""So many attempts of a delivery have failed before that is told: the first may have met a restart
-of the receiver. A delivery that is given up is told at once."""
+"""The failed attempts of a delivery before a failure is reported: the first may be due to a restart
+of the receiver. A delivery that is given up is reported at once."""
 
 TOLD_AGAIN_MS = HOUR
 _OWN_FAMILY = "webhook."
 
 
 def find_outcome(delivery: Delivery) -> Literal["works", "fails"] | None:
-    """What an attempt that was just made says of the endpoint.
+    """The health of the endpoint, as the latest attempt shows it.
 
-    Deliveries of `webhook.*` never say that it fails: the news of one failure would make another.
+    Deliveries of `webhook.*` never count as failures: one failure event would cause another.
     """
     if delivery.status == "delivered":
         return "works"
@@ -42,7 +42,7 @@ def find_outcome(delivery: Delivery) -> Literal["works", "fails"] | None:
 def find_news(
     endpoint: Endpoint, attempted: Iterable[Delivery], now: Instant
 ) -> tuple[str, Delivery] | None:
-    """The event that attempts at the endpoint are to be told by, and the delivery that shows it.
+    """The event that reports attempts at the endpoint, and the delivery that shows it.
 
     A failure comes before a success of the same moment.
     """
@@ -61,7 +61,7 @@ def find_news(
 def decide_to_tell(
     endpoint: Endpoint, news: tuple[str, Delivery], api_version: str, *, now: Instant
 ) -> Decision[None]:
-    """The event, and the endpoint that keeps when it was told."""
+    """The event, and the endpoint with the time of the report."""
     name, delivery = news
     if name == FAILING:
         since = endpoint.failing_since or now
@@ -77,12 +77,12 @@ def decide_to_tell(
 
 
 def tells_of(event: Event, endpoint: Endpoint) -> bool:
-    """Whether the event tells how that very endpoint does, which is for the others to hear."""
+    """Whether the event reports that endpoint's own health, which is for the others."""
     is_news = event.name in (FAILING, RECOVERED)
     return is_news and event.payload["webhookId"] == endpoint.id
 
 
 def may_hear(event: Event, endpoint: Endpoint) -> bool:
-    """Whether the endpoint is told of the event, which it has subscribed to."""
+    """Whether the endpoint gets the event, if it has subscribed to it."""
     is_news = event.name in (FAILING, RECOVERED)
     return not (is_news and endpoint.failing_since is not None) and not tells_of(event, endpoint)

@@ -1,4 +1,4 @@
-"""What may become of an endpoint and of a delivery (interface "States and transitions")."""
+"""The states of an endpoint and of a delivery (interface "States and transitions")."""
 
 from __future__ import annotations
 
@@ -78,12 +78,12 @@ STATUS_TRIGGERS: dict[EndpointStatus, str] = {
 DELIVERY = StateMachine(
     "webhook delivery",
     (
-        Transition(None, "create", "pending", why="The event is one that the endpoint wants."),
+        Transition(None, "create", "pending", why="The endpoint is subscribed to the event."),
         *transitions_from(
             OPEN_STATUSES,
             "deliver",
             "delivered",
-            why="The endpoint answered 2xx: not sent again by itself.",
+            why="The endpoint answered 2xx: it is not sent again automatically.",
         ),
         *transitions_from(
             OPEN_STATUSES,
@@ -108,7 +108,7 @@ DELIVERY = StateMachine(
             OPEN_STATUSES,
             "unsubscribe",
             "abandoned",
-            why="The endpoint no longer wants such events.",
+            why="The endpoint is no longer subscribed to such events.",
         ),
         *transitions_from(
             ("failed", "abandoned"),
@@ -125,7 +125,7 @@ DELIVERY = StateMachine(
     ),
     terminal=(),
 )
-"""Nothing ends for good: what was delivered may be sent again, if the partner asks."""
+"""No state is terminal: a delivered event may be sent again if the partner requests it."""
 
 _STATUSES: dict[str, DeliveryStatus] = {
     "pending": "pending",
@@ -139,9 +139,9 @@ _FINAL_TRIGGERS = {"delivered": "deliver", "refused": "refuse"}
 
 @attrs.frozen
 class AttemptResult:
-    """What came of an attempt: no `status` where no answer came, and then `failure` says why.
+    """The outcome of an attempt: no `status` without an answer, and then `failure` says why.
 
-    Nothing was sent where it is `forbidden`, or `postponed` for want of room.
+    Nothing was sent if it is `forbidden`, or `postponed` for lack of room.
     """
 
     status: int | None = None
@@ -154,7 +154,7 @@ class AttemptResult:
 
 @attrs.frozen
 class EndpointChanges:
-    """What changes of an endpoint: what is `msgspec.UNSET` stays; no events means every event."""
+    """Changes of an endpoint: `msgspec.UNSET` leaves a field as it is; no events means all."""
 
     description: EndpointDescription | UnsetType | None = UNSET
     subscribed_events: EventNames | UnsetType = UNSET
@@ -194,7 +194,7 @@ def decide_update(
 
 
 def _stops_deliveries(before: Endpoint, after: Endpoint) -> bool:
-    """Whether deliveries on their way may be unwanted now."""
+    """Whether pending deliveries may be obsolete now."""
     closed = before.status == "active" and after.status != "active"
     if before.subscribed_events == after.subscribed_events or not after.subscribed_events:
         return closed
@@ -205,9 +205,9 @@ def _stops_deliveries(before: Endpoint, after: Endpoint) -> bool:
 
 
 def _abandon_job(endpoint: Endpoint, now: Instant) -> NewJob:
-    """The job that abandons what was on its way: too much, perhaps, for one transaction.
+    """The job that abandons pending deliveries: perhaps too many for one transaction.
 
-    It carries what was true at the change, which may have been taken back when it runs.
+    It carries the state at the change, which may have been undone when it runs.
     """
     wanted = (*endpoint.subscribed_events, TEST)
     kept = ",".join(wanted) if endpoint.status == "active" else ""
@@ -224,10 +224,10 @@ def _abandon_job(endpoint: Endpoint, now: Instant) -> NewJob:
 def decide_rotate(
     endpoint: Endpoint, sealed_secret: str, *, now: Instant, overlap_ms: int = 0
 ) -> Decision[Endpoint]:
-    """Replace the signing secret; the one before signs beside it for `overlap_ms`.
+    """Replace the signing secret; the previous one signs beside it for `overlap_ms`.
 
-    Without an overlap every older secret ends at once, those of earlier overlaps too: that is
-    the rotation after a leak. Raises InvalidState for an archived endpoint, Conflicting where
+    Without an overlap every older secret ends at once, including those of earlier overlaps: that is
+    the rotation after a leak. Raises InvalidState for an archived endpoint, Conflicting if
     too many overlap.
     """
     ENDPOINT.step(endpoint.status, "rotate")
@@ -247,7 +247,7 @@ def decide_rotate(
 
 
 def new_delivery(event: Event, endpoint: Endpoint, body: str, *, now: Instant) -> Delivery:
-    """The delivery of an event to an endpoint, under the id that is fixed for the two."""
+    """The delivery of an event to an endpoint, under the fixed id of the pair."""
     DELIVERY.step(None, "create")
     return Delivery(
         id=delivery_id(event.id, endpoint.id),
@@ -278,9 +278,9 @@ def attempt_job(delivery: Delivery, mode: str, *, now: Instant) -> Job:
 def abandon_reason(
     delivery: Delivery, endpoint: Endpoint
 ) -> Literal["close", "unsubscribe"] | None:
-    """Why an open delivery is to be abandoned as its endpoint is now, or None.
+    """Why an open delivery is to be abandoned in its endpoint's present state, or None.
 
-    One that was on its way when the endpoint closed stays given up when that opens again.
+    A delivery that was pending when the endpoint closed stays abandoned when it opens again.
     """
     if endpoint.status != "active" or delivery.endpoint_revision < endpoint.closed_revision:
         return "close"
@@ -290,13 +290,13 @@ def abandon_reason(
 
 
 def may_receive(endpoint: Endpoint, event_name: str) -> bool:
-    """Whether a delivery of that event to the endpoint may go on. A test was made for it alone,
-    whatever it subscribed to."""
+    """Whether a delivery of that event to the endpoint may continue. A test is only for its
+    endpoint, whatever its subscriptions."""
     return event_name == TEST or endpoint.subscribes(event_name)
 
 
 def with_effective_status(delivery: Delivery, endpoint: Endpoint) -> Delivery:
-    """The delivery as readers see it: abandoned with its endpoint, before its row says so."""
+    """The delivery as readers see it: abandoned with its endpoint, before its row is."""
     why = abandon_reason(delivery, endpoint)
     if why is None or delivery.status not in OPEN_STATUSES:
         return delivery
@@ -306,7 +306,7 @@ def with_effective_status(delivery: Delivery, endpoint: Endpoint) -> Delivery:
 def decide_abandon(
     delivery: Delivery, trigger: Literal["close", "unsubscribe"], *, now: Instant
 ) -> Decision[Delivery]:
-    """Give up a delivery that its endpoint no longer wants; no attempt was made."""
+    """Abandon a delivery that its endpoint no longer needs; no attempt was made."""
     given_up = _apply_trigger(delivery, trigger, now=now)
     return given_up.as_decision(given_up.record)
 
@@ -320,7 +320,7 @@ def decide_attempt(
     real_now: Instant,
     max_attempts: int,
 ) -> Decision[Delivery]:
-    """What an attempt leads to. A failed delivery keeps its job for the next attempt."""
+    """The decision of an attempt. A failed delivery keeps its job for the next attempt."""
     trigger, attempts = (
         _attempt_trigger(delivery, endpoint, attempt, max_attempts),
         delivery.attempts + 1,
@@ -341,7 +341,7 @@ def decide_attempt(
 
 
 def classify_status(status: int) -> Literal["delivered", "refused", "failing"]:
-    """What an endpoint says by a status: only what is `failing` is tried again."""
+    """The meaning of an endpoint's status: only `failing` ones are tried again."""
     if 200 <= status <= 299:
         return "delivered"
     return "failing" if status in _RETRYABLE or 500 <= status <= 599 else "refused"
@@ -355,14 +355,14 @@ def _attempt_trigger(
         return "forbid"
     if status is not None and (ends := _FINAL_TRIGGERS.get(classify_status(status))) is not None:
         return ends
-    # What is left would be tried again, if there is a next time.
+    # The rest would be tried again, if attempts are left.
     if (why := abandon_reason(delivery, endpoint)) is not None:
         return why
     return "exhaust" if delivery.attempts + 1 >= max_attempts else "fail"
 
 
 def require_active_subscriber(endpoint: Endpoint, event_name: str) -> None:
-    """Raise Conflicting unless the endpoint is active and wants that event."""
+    """Raise Conflicting unless the endpoint is active and subscribed to that event."""
     if endpoint.status != "active":
         raise ResourceConflict(f"The webhook endpoint is {endpoint.status}; activate it first.")
     if not may_receive(endpoint, event_name):
@@ -380,7 +380,7 @@ def decide_retry(
 ) -> Decision[Delivery]:
     """Put a delivery back with its full budget of attempts (interface "Errors", `conflict`).
 
-    `job` is the delivery's own, where it still has one. Raises Conflicting.
+    `job` is the delivery's own, if it still has one. Raises Conflicting.
     """
     require_active_subscriber(endpoint, delivery.event_name)
     parked = job is not None and job.due_at == NEVER
@@ -390,7 +390,7 @@ def decide_retry(
         raise ResourceConflict(f"The delivery is {delivery.status}; {which}.")
     if job is not None and job.lease_until > now:
         raise ResourceConflict("An attempt of this delivery is in progress.")
-    # A parked delivery may still be pending: its attempts came to no outcome at all.
+    # A parked delivery may still be pending: its attempts had no outcome.
     is_pending = delivery.status == "pending"
     step = Step(delivery) if is_pending else _apply_trigger(delivery, trigger, now=now)
     changed = attrs.evolve(

@@ -1,4 +1,4 @@
-"""What partners do with their webhook endpoints (interface "Webhook console")."""
+"""Partners' operations on their webhook endpoints (interface "Webhook console")."""
 
 from __future__ import annotations
 
@@ -59,10 +59,10 @@ from payments_core.webhooks.signing import new_secret
 from payments_core.webhooks.transports.resolver import BoundedResolver
 
 OUTCOMES_SEARCHED = 20
-"""Among how many of the newest deliveries one with an outcome is looked for."""
+"""The number of newest deliveries searched for one with an outcome."""
 RESOLVE_TIMEOUT_S = 1.0
 MAX_RESOLVING_REQUESTS = 2
-"""How many requests may wait for a name at the same time: a quarter of a server's threads."""
+"""The maximum number of requests that wait for names at once: a quarter of a server's threads."""
 
 MAX_OVERLAP_S = 7 * 24 * 3_600
 
@@ -75,7 +75,7 @@ T = TypeVar("T")
 
 @validate_operations
 class WebhookEndpoints:
-    """Endpoints and their deliveries, in the environment of the authority that asks."""
+    """Endpoints and their deliveries, in the caller's environment."""
 
     def __init__(
         self, ports: Ports, resolver: Resolver, settings: WebhookSettings, calls: RemoteCalls
@@ -101,10 +101,10 @@ class WebhookEndpoints:
         """A new active endpoint, and its signing secret, which is shown this once.
 
         Raises ValidationFailed, WebhookUrlNotAllowed, WebhookUrlInUse, and WebhookLimitReached
-        where the environment has its limit of active endpoints. A name that does not resolve
-        at once passes: every attempt looks again.
+        if the environment has its maximum of active endpoints. A name that does not resolve
+        at once passes: every attempt resolves it again.
         """
-        # before the world is asked, which may answer otherwise now
+        # before the name is resolved, which may give another result now
         self._committer.replay(authority, idempotency_key)
         destination = parse_url(url, local_allowed=self._settings.local_allowed)
         self._require_room(authority)
@@ -185,13 +185,13 @@ class WebhookEndpoints:
         """Change description, subscriptions or status.
 
         Raises NotFound, ValidationFailed, InvalidState for an archived endpoint, WebhookUrlInUse,
-        and WebhookLimitReached where it would be one active endpoint too many.
+        and WebhookLimitReached if it would be one active endpoint too many.
         """
         changes = validate_input(changes)
         if changes.subscribed_events is not UNSET:
             changes = attrs.evolve(changes, subscribed_events=_each_once(changes.subscribed_events))
         if changes.status == "active" and self.get(authority, endpoint_id).status != "active":
-            self._committer.replay(authority, idempotency_key)  # it may be full by now
+            self._committer.replay(authority, idempotency_key)  # it may meanwhile be full
             self._require_room(authority)
 
         def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[Endpoint]:
@@ -212,11 +212,11 @@ class WebhookEndpoints:
         overlap_s: OverlapInSeconds = 0,
         idempotency_key: IdempotencyKey = None,
     ) -> tuple[Endpoint, str]:
-        """A new signing secret, shown this once; the one before is invalid at once.
+        """A new signing secret, shown this once; the previous one is invalid at once.
 
         With an overlap of up to seven days, deliveries carry a signature of each until it ends.
         Raises NotFound, ValidationFailed, InvalidState for an archived endpoint, Conflicting
-        where too many secrets overlap.
+        if too many secrets overlap.
         """
         secret = new_secret(self._entropy)
 
@@ -266,7 +266,7 @@ class WebhookEndpoints:
     ) -> tuple[Endpoint, Delivery | None]:
         """An endpoint, and its newest delivery that was delivered or failed. Raises NotFound.
 
-        None where none of the last `OUTCOMES_SEARCHED` that changed has an outcome.
+        None if none of the last `OUTCOMES_SEARCHED` that changed has an outcome.
         """
         endpoint, page = self.list_deliveries(authority, endpoint_id, limit=OUTCOMES_SEARCHED)
         ended = (delivery for delivery in page.records if delivery.status != "pending")
@@ -295,7 +295,7 @@ class WebhookEndpoints:
     ) -> Delivery:
         """Put a failed or abandoned delivery back, with all its attempts before it.
 
-        Raises NotFound, and Conflicting where the endpoint is not active or not subscribed, or
+        Raises NotFound, and Conflicting if the endpoint is not active or not subscribed, or
         the delivery is in another state or being attempted.
         """
 
@@ -321,10 +321,10 @@ class WebhookEndpoints:
         return self._committer.commit(authority, decide, idempotent=idempotency_key)
 
     def _require_room(self, authority: Authority) -> None:
-        """Raise WebhookLimitReached where the environment has as many active endpoints as it may.
+        """Raise WebhookLimitReached if the environment has its maximum of active endpoints.
 
-        A bound on what an environment can ask of the others' deliveries: requests that come at
-        the same moment may pass it by their number.
+        This limits the load of one environment on the others' deliveries: requests that come at
+        the same moment may exceed it by their number.
         """
         most, after, active = self._settings.max_active_endpoints, None, 0
         while True:
@@ -353,7 +353,7 @@ class WebhookEndpoints:
         except ResolutionFailed:
             return
         except DestinationForbidden as error:
-            # Which of our own networks a name leads into is nothing to tell: no address here.
+            # Do not reveal into which of our networks a name leads: no address here.
             raise WebhookUrlNotAllowed("it resolves to an address that is not public") from error
 
 
@@ -388,7 +388,7 @@ def _with_console_action(
     action: Literal["update", "rotate_secret", "retry"],
     now: Instant,
 ) -> Decision[T]:
-    """The decision with the row that tells of it, unless it changes nothing."""
+    """The decision with the row that records it, unless it changes nothing."""
     if not decision.replaces:
         return decision
     told = ConsoleAction(

@@ -1,7 +1,7 @@
 """The receiver's side: prove a delivery authentic, and apply its event once (interface "Events",
 receiver procedure; contract §8).
 
-It needs nothing of the service: no storage, no configuration, no other module than the signature.
+It needs nothing of the service: no storage, no configuration, no module except the signature.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from payments_core.webhooks import signing
 TOLERANCE_S = 300
 MAX_HEADER_CHARACTERS = 4_096
 _MAX_DEPTH = 64
-"""No event is a quarter as deep; and what goes deep could end the process (`json_depth.py`)."""
+"""No event is a quarter as deep; deeper input could end the process (`json_depth.py`)."""
 
 _TIME = "0|[1-9][0-9]{0,11}"
 _TYPICAL_CHARACTERS = len("t=1790000000,v1=") + 64
@@ -44,7 +44,7 @@ _HEADER_POSITIONS |= {
 }
 _HEADER_POSITIONS |= {
     name.upper(): place for name, place in _HEADER_POSITIONS.items()
-}  # so a WSGI environ has them
+}  # the form of a WSGI environ
 _HEADER_NAME_LENGTHS = frozenset(map(len, _HEADER_POSITIONS))
 
 
@@ -72,7 +72,7 @@ _decode_event = msgspec.json.Decoder(ReceivedEvent).decode
 
 
 def read_event(body: bytes) -> ReceivedEvent:
-    """The event of a body that is known to be ours: `verify` is for those that came from outside.
+    """The event of a body that is known to be ours: `verify` is for deliveries from outside.
 
     Raises msgspec.DecodeError.
     """
@@ -98,7 +98,7 @@ class SignatureMalformed(WebhookRefused):
 
 
 class SignatureWrong(WebhookRefused):
-    """No signature is right: another secret, or a body that was changed or parsed before."""
+    """No signature matches: another secret, or a body that was changed or parsed before."""
 
     code = "signature_wrong"
 
@@ -118,13 +118,13 @@ class TimestampTooNew(WebhookRefused):
 class SecretMalformed(ValueError):
     """A secret that was configured is not `whsec_` and 32 bytes in base64.
 
-    It says nothing of the delivery, so it is no refusal: let it become a 500, and the delivery
+    It says nothing about the delivery, so it is not a refusal: answer 500, and the delivery
     comes again when the settings are right.
     """
 
 
 class BodyNotJson(WebhookRefused):
-    """Authentic, and still not JSON."""
+    """Authentic, but not JSON."""
 
     code = "body_not_json"
 
@@ -145,15 +145,15 @@ def verify(
 ) -> ReceivedEvent:
     """The event of an authentic delivery.
 
-    `raw_body` is the body as it came, byte for byte. `signature` is the text of the
+    `raw_body` is the received body, byte for byte. `signature` is the text of the
     `x-service-signature` header; or all headers, by name in any case or as pairs; or a WSGI
     environ. Several secrets may be given while one replaces another. `now` is Unix seconds, the
-    machine's own clock unless given.
+    machine's clock by default.
 
-    Among all headers, `x-service-signature` or the three of Standard Webhooks is enough. Where
-    both are there, as on every delivery, both must be right: one that is wrong was changed on its
+    Among all headers, `x-service-signature` or the three of Standard Webhooks is enough. If
+    both are present, as on every delivery, both must be right: a wrong one was changed on its
     way. Take the id from the event, not from a header: `webhook-id` is proven by
-    `webhook-signature` alone.
+    `webhook-signature` only.
 
     Raises one of the WebhookRefused errors, or SecretMalformed.
     """
@@ -197,8 +197,8 @@ def _timestamp_error(age_s: float) -> WebhookRefused:
 
 
 def _verify_service_signature(header: str, body: bytes, keys: Sequence[signing.SigningKeys]) -> int:
-    """When it was signed, by our own scheme."""
-    # First as it mostly comes: a time of 10 digits and one code. What differs is read with care.
+    """The time of signing, by our own scheme."""
+    # First the usual form: a time of 10 digits and one code. Other forms are read with care.
     timestamp = header[2:12]
     usual = len(header) == _TYPICAL_CHARACTERS and header.isascii() and timestamp.isdigit()
     if usual and timestamp[0] != "0":
@@ -219,13 +219,13 @@ def _verify_standard_signature(
     body: bytes,
     keys: Sequence[signing.SigningKeys],
 ) -> int:
-    """When it was signed, by Standard Webhooks."""
+    """The time of signing, by Standard Webhooks."""
     if not id or not timestamp:
         raise SignatureMissing(
             f"{signing.STANDARD_SIGNATURE_HEADER} requires {signing.STANDARD_ID_HEADER} and "
             f"{signing.STANDARD_TIMESTAMP_HEADER}"
         )
-    # A dot ends the id in what is signed: with one, a code would fit two ids and two times.
+    # A dot ends the id in the signed text: with one, a code would fit two ids and two times.
     if "." in id or not id.isascii() or not _is_timestamp(timestamp):
         raise SignatureMalformed("expected an id without a dot, and Unix seconds")
     signed = f"{id}.{timestamp}.".encode() + body
@@ -243,7 +243,7 @@ def _verify_standard_signature(
 def _require_match(codes: Sequence[str], expected: Sequence[str]) -> None:
     right = False
     for ours in expected:
-        for theirs in codes:  # all of them, so that the time taken says nothing
+        for theirs in codes:  # all of them, so that the duration reveals nothing
             right |= compare_digest(ours, theirs)
     if not right:
         raise SignatureWrong("no signature matches the body and the secret")
@@ -251,14 +251,14 @@ def _require_match(codes: Sequence[str], expected: Sequence[str]) -> None:
 
 @lru_cache(maxsize=64)
 def _parse_secret(secret: str) -> signing.SigningKeys:
-    """Kept, because a receiver has a secret or two, and they are in its settings anyway."""
+    """Cached, because a receiver has one or two secrets, which are in its settings anyway."""
     if not signing.is_secret(secret):
         raise SecretMalformed("a signing secret must be whsec_ followed by 32 bytes in base64")
     return signing.SigningKeys.of(secret)
 
 
 def _extract_headers(headers: bytes | Headers | None) -> Sequence[str | None]:
-    """The texts of the four headers, by their places."""
+    """The texts of the four headers, by position."""
     pairs: Any
     try:
         pairs = headers.items()  # type: ignore[union-attr]
@@ -283,7 +283,7 @@ def _extract_headers(headers: bytes | Headers | None) -> Sequence[str | None]:
 
 
 def _decode_header(value: Any) -> str | None:
-    """A header's text; as bytes it is Latin-1, which is what HTTP says."""
+    """A header's text; as bytes it is Latin-1, as HTTP defines."""
     if isinstance(value, bytes):
         return value.decode("latin-1")
     if value is not None and not isinstance(value, str):
@@ -292,7 +292,7 @@ def _decode_header(value: Any) -> str | None:
 
 
 def _parse_header(header: str) -> tuple[str, list[str]]:
-    """The timestamp's text and every v1 code; other schemes are left to other readers."""
+    """The timestamp's text and every v1 code; other schemes are ignored."""
     _require_length(signing.SIGNATURE_HEADER, header)
     fields = [part.partition("=") for part in header.split(",")]
     if not all(_SCHEME.fullmatch(name) and equals and value for name, equals, value in fields):
@@ -307,7 +307,7 @@ def _parse_header(header: str) -> tuple[str, list[str]]:
 
 
 def _parse_standard_header(header: str) -> list[str]:
-    """Every v1 code; other schemes, as the asymmetric v1a, are left to other readers."""
+    """Every v1 code; other schemes, such as the asymmetric v1a, are ignored."""
     _require_length(signing.STANDARD_SIGNATURE_HEADER, header)
     fields = [part.partition(",") for part in header.split(" ")]
     if not all(_SCHEME.fullmatch(name) and comma and value for name, comma, value in fields):
@@ -348,11 +348,11 @@ def process_once(
     """Apply an event's effect and record its id in one transaction; False if it was applied before.
 
     `connection` is a DB-API connection to SQLite ("qmark") or PostgreSQL ("format") with no
-    transaction under way, and `effect` writes through it, without committing. Whatever `effect`
-    raises undoes both and comes out. Answer 2xx only after this returns. Two deliveries of one
-    event at once: the second waits for the first on the primary key. Raises ValueError for a
-    connection that would commit each statement by itself, or cannot tell what it inserted; and
-    for one of SQLite's that is in a transaction, which is left as it is. Threads share none.
+    transaction in progress, and `effect` writes through it, without committing. An error of
+    `effect` undoes both and is raised. Answer 2xx only after this returns. For two deliveries of
+    one event at once, the second waits for the first on the primary key. Raises ValueError for a
+    connection that would commit each statement separately, or does not report inserted rows; and
+    for a SQLite connection in a transaction, which is left as it is. Threads must not share one.
     """
     mark = {"qmark": "?", "format": "%s"}[paramstyle]
     name = _require_identifier(table)
@@ -361,7 +361,7 @@ def process_once(
     began = _begin_transaction(connection, cursor)
     try:
         cursor.execute(statement, (event_id,))
-        if cursor.rowcount not in (0, 1):  # a pipeline has not asked yet: no guess is safe
+        if cursor.rowcount not in (0, 1):  # a pipeline has not executed it yet: no guess is safe
             raise ValueError("the connection does not report how many rows were inserted")
         new: bool = cursor.rowcount == 1
         if new:
@@ -381,12 +381,12 @@ def process_once(
 
 
 def _begin_transaction(connection: Any, cursor: Any) -> bool:
-    """Be inside a transaction: without one, a crash after the insert would lose the effect.
+    """Ensure a transaction: without one, a crash after the insert would lose the effect.
 
-    True where it was begun here, and is to be ended here: the `commit` of a sqlite3 connection
+    True if it was begun here, and must be ended here: the `commit` of a sqlite3 connection
     with `autocommit=True` does nothing.
     """
-    in_transaction = getattr(connection, "in_transaction", None)  # sqlite3 alone has it
+    in_transaction = getattr(connection, "in_transaction", None)  # only sqlite3 has it
     if in_transaction is False:
         cursor.execute("BEGIN IMMEDIATE")
         return True

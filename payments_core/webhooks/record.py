@@ -21,7 +21,7 @@ _TIME_CHARACTERS = 8
 
 @attrs.frozen(kw_only=True)
 class OlderSecret:
-    """A secret that a rotation replaced, sealed as the endpoint's own; it signs until `until`."""
+    """A secret that a rotation replaced, sealed like the endpoint's own; it signs until `until`."""
 
     sealed: str = attrs.field(repr=False)
     until: Instant
@@ -31,12 +31,12 @@ class OlderSecret:
 class Endpoint(Record):
     """A partner's address for webhooks.
 
-    `url_digest` stands for the normalised URL, which may be too long for an index. No events in
-    `subscribed_events` means every one. `revision` rises when the endpoint stops wanting
-    something, so that what was made before can be told from what was asked for since; and
-    `closed_revision` is what it was when it last closed. The secret
+    `url_digest` represents the normalised URL, which may be too long for an index. No events in
+    `subscribed_events` means every event. `revision` rises when the endpoint stops needing
+    some, so that earlier deliveries can be distinguished from later requests; and
+    `closed_revision` is its value when the endpoint last closed. The secret
     is sealed to the id. `older_secrets` sign beside it until their ends, newest first.
-    `failing_since` and `failing_told_at` are of the news that it fails, as `health.py` has them.
+    `failing_since` and `failing_told_at` belong to the failure reports of `health.py`.
     """
 
     collection: ClassVar[Collection] = Collection(
@@ -68,7 +68,7 @@ class Endpoint(Record):
 
     @property
     def active_url(self) -> str | None:
-        """What no other active endpoint of the environment may have."""
+        """The unique key among active endpoints of the environment."""
         return self.url_digest if self.status == "active" else None
 
     def valid_older_secrets(self, now: Instant) -> tuple[OlderSecret, ...]:
@@ -85,8 +85,8 @@ class Delivery(Record):
     """One event on its way to one endpoint. `request_body` is the exact text of every attempt,
     and `failure` says in words why the last one failed, or why there was none.
 
-    `round` counts the jobs that the delivery has had: each has an id of its own, or a worker that
-    comes back late could take a new job for the one it had claimed.
+    `round` counts the delivery's jobs: each has its own id; otherwise a worker that
+    comes back late could mistake a new job for the one that it had claimed.
     """
 
     collection: ClassVar[Collection] = Collection(
@@ -134,9 +134,9 @@ class Delivery(Record):
 
 @attrs.frozen(kw_only=True)
 class ConsoleAction(Record):
-    """What a partner asked of an endpoint, a delivery or an event: `subject` is its id.
+    """A partner's request on an endpoint, a delivery or an event: `subject` is its id.
 
-    A trail for those who wonder; and where the answer to a COMMIT was lost, this row tells that
+    An audit trail; and if the answer to a COMMIT was lost, this row shows that
     the change was made, which could not be made twice.
     """
 
@@ -158,9 +158,9 @@ def delivery_id(event_id: str, endpoint_id: str) -> str:
 
 @lru_cache(maxsize=4_096)
 def _derive_id(prefix: str, event_id: str, rest: str) -> str:
-    """An id that is fixed beforehand: making it again after a crash repeats nothing.
+    """An id that is fixed beforehand: inserting it again after a crash repeats nothing.
 
-    It begins with the event's time, as ids do, and goes on with 96 bits of a digest.
+    It begins with the event's time, as ids do, and continues with 96 bits of a digest.
     """
     moment = event_id.removeprefix("evt_")[:_TIME_CHARACTERS]
     digest = hashlib.sha256(f"{prefix}/{event_id}/{rest}".encode()).digest()
@@ -168,5 +168,5 @@ def _derive_id(prefix: str, event_id: str, rest: str) -> str:
 
 
 def url_digest(normal_url: str) -> str:
-    """What stands for a normalised URL in the index."""
+    """The digest of a normalised URL for the index."""
     return hashlib.sha256(normal_url.encode()).hexdigest()

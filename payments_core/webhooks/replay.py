@@ -1,6 +1,6 @@
-"""Events looked at again and sent again: tests, resends and recoveries (contract §8).
+"""Reading and resending events: tests, resends and recoveries (contract §8).
 
-What is sent again keeps its event id, delivery id and body, by which receivers know it.
+A resent event keeps its event id, delivery id and body, by which receivers recognise it.
 """
 
 from __future__ import annotations
@@ -42,16 +42,16 @@ MAX_RESEND_ENDPOINTS = 100
 """An event is resent to no more endpoints than this in one commit."""
 
 MAX_EVENTS_LOOKED_AT = 2_000
-"""So many events are read for those of one Payment."""
+"""The maximum number of events read to find those of one Payment."""
 
 MAX_RECOVERY_DAYS = 30
 MAX_CLOCK_SKEW_MS = 30 * SECOND
-"""How far the clocks of the processes may differ that stamp events and deliveries."""
+"""The maximum skew between the clocks that stamp events and deliveries."""
 
 
 @attrs.frozen
 class Recovery:
-    """A recovery that is under way."""
+    """A recovery in progress."""
 
     endpoint_id: str
     since: Instant
@@ -59,7 +59,7 @@ class Recovery:
 
 @attrs.frozen
 class PaymentEvents:
-    """Events of a Payment, oldest first; not `is_complete` where older ones may be missing."""
+    """Events of a Payment, oldest first; not `is_complete` if older ones may be missing."""
 
     events: tuple[Event, ...]
     is_complete: bool
@@ -67,7 +67,7 @@ class PaymentEvents:
 
 @validate_operations
 class WebhookEvents:
-    """The events of the environment of the authority that asks, and their sending again."""
+    """Reads and resends the events of the caller's environment."""
 
     def __init__(self, ports: Ports) -> None:
         self._committer = ports.committer
@@ -104,7 +104,7 @@ class WebhookEvents:
     ) -> tuple[Event, tuple[tuple[Endpoint, Delivery], ...]]:
         """An event, and its deliveries with their endpoints, oldest endpoint first.
 
-        Of more than MAX_RESEND_ENDPOINTS endpoints the oldest are looked at. Raises NotFound.
+        Of more than MAX_RESEND_ENDPOINTS endpoints, only the oldest are read. Raises NotFound.
         """
 
         def load(snapshot: Snapshot) -> tuple[Event, tuple[tuple[Endpoint, Delivery], ...]]:
@@ -125,9 +125,10 @@ class WebhookEvents:
         return self._storage.read(authority.partition, load)
 
     def list_of_payment(self, authority: Authority, payment: Payment) -> PaymentEvents:
-        """The events of a Payment, oldest first; those of one moment by the status they tell of.
+        """The events of a Payment, oldest first; events of one moment by the status that they
+        report.
 
-        Events have no index by Payment: those of its lifetime are looked through, but no more than
+        Events have no index by Payment: those of its lifetime are searched, but no more than
         MAX_EVENTS_LOOKED_AT.
         """
         end = payment.updated_at + MAX_CLOCK_SKEW_MS
@@ -150,9 +151,9 @@ class WebhookEvents:
     def send_test(
         self, authority: Authority, endpoint_id: str, *, idempotency_key: IdempotencyKey = None
     ) -> Delivery:
-        """Send `webhook.test` to the endpoint and no other, whatever it subscribed to.
+        """Send `webhook.test` to this endpoint only, whatever its subscriptions.
 
-        Raises NotFound, and Conflicting where the endpoint is not active.
+        Raises NotFound, and Conflicting if the endpoint is not active.
         """
 
         def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[Delivery]:
@@ -168,7 +169,7 @@ class WebhookEvents:
             )
             delivery = new_delivery(event, endpoint, encode_envelope(event), now=now)
             job = attempt_job(delivery, authority.mode, now=now)
-            # A row like any other, and not `events`: those fan out to every endpoint.
+            # An ordinary row, not in `events`: those fan out to every endpoint.
             inserts = (event, delivery, job, _console_action(id_sequence, endpoint.id, "test", now))
             return Decision(delivery, holds=(endpoint,), inserts=inserts)
 
@@ -183,11 +184,11 @@ class WebhookEvents:
         endpoint_id: Id | None = None,
         idempotency_key: IdempotencyKey = None,
     ) -> tuple[Delivery, ...]:
-        """Deliver the event again, to one endpoint or to every active one that wants it.
+        """Deliver the event again, to one endpoint or to every active one that is subscribed.
 
-        The deliveries that were put on their way; of all endpoints, those whose delivery is on
-        its way already are passed over. Raises NotFound, and Conflicting where the named
-        endpoint is not active or not subscribed or its delivery is under way, or where nothing
+        Returns the started deliveries; for all endpoints, those whose delivery is already
+        pending are skipped. Raises NotFound, and Conflicting if the named
+        endpoint is not active or not subscribed or its delivery is in progress, or if nothing
         is left to send.
         """
         event, seen = self._storage.read(
@@ -228,10 +229,10 @@ class WebhookEvents:
         *,
         idempotency_key: IdempotencyKey = None,
     ) -> Recovery:
-        """Send the endpoint every event since then that it wants and was not delivered.
+        """Send the endpoint every subscribed event since then that was not delivered.
 
         A job does it, oldest event first. `since` is at most 30 days ago. Raises NotFound,
-        ValidationFailed, and Conflicting where the endpoint is not active.
+        ValidationFailed, and Conflicting if the endpoint is not active.
         """
         if type(since) is not int:
             raise ValidationFailed.at("since", "must be an integer")
@@ -260,7 +261,7 @@ class WebhookEvents:
 
 
 def _sort(events: Sequence[Event]) -> tuple[Event, ...]:
-    """The oldest first. Ids of one millisecond may be in any order, versions of a status not."""
+    """The oldest first. Ids of one millisecond have any order, versions of a status do not."""
     return tuple(
         sorted(
             events,
@@ -272,7 +273,7 @@ def _sort(events: Sequence[Event]) -> tuple[Event, ...]:
 def recovery_job(
     endpoint_id: str, after: tuple[Instant, str], *, asked_at: Instant, now: Instant
 ) -> NewJob:
-    """The job that goes through the events behind a position: their time and id."""
+    """The job that goes through the events after a position: a time and an id."""
     arguments = {"after": str(after[0]), "after_id": after[1], "asked_at": str(asked_at)}
     return NewJob(TASK_QUEUE_NAME, RECOVER, f"recover:{endpoint_id}", now, endpoint_id, arguments)
 
@@ -287,9 +288,9 @@ def decide_resend(
     now: Instant,
     trigger: Literal["retry", "resend"] = "resend",
 ) -> Decision[Delivery]:
-    """The event's delivery to an endpoint put on its way again, or made where there was none.
+    """The event's delivery to an endpoint, sent again, or created if there was none.
 
-    `seen` is the delivery as it was read before, whose job tells which to lock. Raises NotFound,
+    `seen` is the delivery as it was read before, whose job says which to lock. Raises NotFound,
     Conflicting.
     """
     endpoint = _lock_endpoint_shared(tx, endpoint_id)
@@ -308,12 +309,12 @@ def decide_resend(
 def require_recipient(event: Event, endpoint: Endpoint) -> None:
     """Raise Conflicting unless the endpoint is active and the event is for it.
 
-    A test is for the endpoint that it names, and for those that asked for tests by name; the news
-    how an endpoint does is for the others.
+    A test is for the endpoint that it names, and for endpoints subscribed to tests by name; the
+    health of an endpoint is reported to the others.
     """
     require_active_subscriber(endpoint, event.name)
     if tells_of(event, endpoint):
-        raise ResourceConflict("The event tells of this webhook endpoint: it is for the others.")
+        raise ResourceConflict("The event reports on this webhook endpoint: it is for the others.")
     if event.name != TEST or event.payload["webhookId"] == endpoint.id:
         return
     if TEST not in endpoint.subscribed_events:
@@ -323,7 +324,7 @@ def require_recipient(event: Event, endpoint: Endpoint) -> None:
 def _read_resend_targets(
     snapshot: Snapshot, event_id: str, endpoint_id: str | None
 ) -> tuple[Event, Sequence[tuple[Endpoint, Delivery | None]]]:
-    """The event, and the endpoints to try with the deliveries that they have had of it."""
+    """The event, and the endpoints to try, with their deliveries of it."""
     event = _get_event(snapshot, event_id)
     if endpoint_id is not None:
         endpoint = snapshot.get(Endpoint, endpoint_id)

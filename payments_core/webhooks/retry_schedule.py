@@ -37,8 +37,8 @@ _DATE = re.compile(
 def retry_delay_ms(attempts: int, retry_after: str | None, real_now: Instant) -> int:
     """How long to wait after failed attempt number `attempts`.
 
-    `retry_after` is the response's header: where it can be read, it replaces the table's wait,
-    from a second up to an hour. Its dates are the real world's, so they compare with `real_now`.
+    `retry_after` is the response's header: if it can be read, it replaces the table's wait,
+    from a second up to an hour. Its dates are real dates, so they are compared with `real_now`.
     """
     asked = None if retry_after is None else parse_retry_after(retry_after, real_now)
     if asked is not None:

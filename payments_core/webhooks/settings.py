@@ -1,4 +1,4 @@
-"""What a deployment decides about webhooks."""
+"""A deployment's settings for webhooks."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from payments_core.webhooks.destinations import RefusedPrefix
 
 @attrs.frozen
 class WebhookSettings:
-    """What a deployment decides about webhooks.
+    """A deployment's settings for webhooks.
 
     An environment has at most `max_active_endpoints`: every event makes a delivery to each.
     A delivery is attempted `max_attempts` times at most, each for at most `attempt_s` seconds.
-    `local_allowed` is for a sandbox bound to loopback alone: http:// and loopback then pass.
-    `refused_prefixes` are an operator's own, on top of the built-in table.
+    `local_allowed` is for a sandbox bound only to loopback: http:// and loopback are then allowed.
+    `refused_prefixes` are an operator's own, in addition to the built-in table.
     """
 
     max_active_endpoints: int = 100

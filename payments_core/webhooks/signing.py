@@ -5,7 +5,7 @@ whole secret, `whsec_` included, over `<t>.<raw body>`.
 
 Standard Webhooks' is `webhook-signature: v1,<base64>`: HMAC-SHA256, keyed with the 32 bytes that
 the secret encodes, over `<webhook-id>.<webhook-timestamp>.<raw body>`. Its `webhook-id` names the
-message, the same however often and to whatever endpoint it is sent: it is the event's id.
+message, the same at every attempt and endpoint: it is the event's id.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def is_secret(text: str) -> bool:
 
 
 def sign_headers(secrets: Sequence[str], event_id: str, unix_s: int, body: bytes) -> dict[str, str]:
-    """What proves a delivery sent at `unix_s`, in both schemes.
+    """The signature headers of a delivery sent at `unix_s`, in both schemes.
 
     Each of `secrets` signs, in the order given: the newest comes first.
     """
@@ -86,7 +86,8 @@ def decode_secret(secret: str) -> bytes:
 
 @attrs.frozen(repr=False)
 class SigningKeys:
-    """A secret's two HMACs, for who signs or verifies many: by its whole text, by what it encodes.
+    """A secret's two HMACs, for signing or verifying many: by its whole text, and by the bytes that
+    it encodes.
 
     Each takes a message, and gives a hash whose digest is the code.
     """
@@ -107,10 +108,10 @@ def keys_of(secret: str) -> SigningKeys:
 
 
 def _new_hmac(key: bytes) -> Callable[[bytes], Any]:
-    """HMAC-SHA256 (RFC 2104) with its key hashed already, which is half the work of a delivery.
+    """HMAC-SHA256 (RFC 2104) with its key already hashed, which is half the work of a delivery.
 
-    The key is no longer than a block of 64 bytes. `hmac.digest` would also let go of the
-    interpreter each time, and where many threads send, wait to have it back.
+    The key is no longer than a block of 64 bytes. `hmac.digest` would also release the
+    interpreter each time and, if many threads send, wait to get it back.
     """
     block = key.ljust(64, b"\0")
     new_inner = sha256(bytes(byte ^ 0x36 for byte in block)).copy

@@ -1,4 +1,4 @@
-"""Forgetting stored answers after their retention, a batch at a time (contract §4)."""
+"""Deletes stored answers after their retention, a batch at a time (contract §4)."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ BATCH = 200
 
 
 def purge_job(partition: str, now: Instant) -> NewJob:
-    """The job that an environment is created with; it comes back for ever."""
+    """The job that an environment is created with; it recurs permanently."""
     return NewJob("timers", PURGE, f"purge:{partition}", now + HOUR, partition)
 
 
 class ResponsePurge:
-    """Deletes the answers of one environment whose time is over."""
+    """Deletes the expired answers of one environment."""
 
     def __init__(self, ports: Ports) -> None:
         self._storage = ports.storage
@@ -27,7 +27,7 @@ class ResponsePurge:
         self._clock = ports.clock
 
     def run(self, claimed: ClaimedJob) -> None:
-        """Delete a batch; come back soon while there is more, else in an hour."""
+        """Delete a batch; return soon while there are more, else in an hour."""
         now = self._clock.now()
         page = self._storage.read(
             claimed.partition,
@@ -39,7 +39,7 @@ class ResponsePurge:
 
         def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[None]:
             found = [tx.get(StoredResponse, old.id, for_update=True) for old in page.records]
-            # Its key may have been used anew meanwhile.
+            # Its key may have been used again meanwhile.
             over = tuple(answer for answer in found if answer and answer.expires_at <= now)
             return Decision(None, deletes=over, next_run_at=next_run_at)
 

@@ -1,4 +1,4 @@
-"""The stored answer of a request, and what a request brings along to be answered once."""
+"""The stored answer of a request, and the idempotent part of a request."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from payments_core.storage.records import Collection, Index, Record
 
 RETENTION_MS = 30 * DAY
 PUBLIC_RETENTION_MS = HOUR
-"""Of public creation, whose keys browsers make up and anybody can send."""
+"""The retention for public creation, whose keys anybody can make up."""
 
 SEAL_PURPOSE = "idempotent answer"
 _SEALED = "sealed"
@@ -38,7 +38,7 @@ class Response:
 
 
 class AlreadyResponded(Exception):
-    """The request was answered before; here is the answer. Not an error, but a way out."""
+    """The request was answered before; here is the answer. Not an error, but an early return."""
 
     def __init__(self, answer: Response) -> None:
         super().__init__("already answered")
@@ -49,8 +49,8 @@ class AlreadyResponded(Exception):
 class StoredResponse(Record):
     """The answer under an id made from principal and key; the body is sealed to that id.
 
-    So is the request's fingerprint, together with the body: who can read the rows of a bank account
-    knows all of the request but its number, and could try numbers until one has the fingerprint.
+    So is the request's fingerprint, together with the body: a reader of a bank account's rows
+    knows all of the request except its number, and could try numbers until one matches.
     `fingerprint` is `sealed`, or the fingerprint itself in rows of earlier releases.
     """
 
@@ -82,8 +82,8 @@ def response_id(partition: str, principal: str, key: str) -> str:
 class ResponseLookup:
     """The answer of an earlier request with the same key, which is read with the credential.
 
-    It spares a look of its own, and is never the last word: the commit looks again. `id` is of the
-    answer that was looked for; None until then.
+    It saves a separate read, and is never final: the commit checks again. `id` is that of the
+    answer that was searched; None until then.
     """
 
     key: str
@@ -91,14 +91,14 @@ class ResponseLookup:
     response: StoredResponse | None = None
 
     def ask(self, partition: str, principal: str) -> Get:
-        """The question to ask with the credential's, whose answer is set as `response`."""
+        """The look-up to make with the credential's; its result is set as `response`."""
         self.id = response_id(partition, principal, self.key)
         return Get(StoredResponse, self.id)
 
 
 @attrs.define
 class IdempotentRequest:
-    """What makes one request safe to repeat.
+    """The part of a request that makes it safe to repeat.
 
     `id` is made from the principal and the key, `fingerprint` from the request. `render` is pure:
     it turns the operation's result into the answer, inside the transaction that stores both.
@@ -127,7 +127,7 @@ class IdempotentRequest:
         )
 
     def replay(self, stored: StoredResponse, key_ring: KeyRing) -> AlreadyResponded:
-        """The way out with the stored answer. Raises IdempotencyConflict for another request."""
+        """Return early with the stored answer. Raises IdempotencyConflict for another request."""
         opened = key_ring.open(SEAL_PURPOSE, stored.id, base64.b64decode(stored.sealed_body))
         fingerprint, packed = stored.fingerprint, opened
         if fingerprint == _SEALED:
@@ -138,8 +138,8 @@ class IdempotentRequest:
 
 
 IdempotencyKey = str | IdempotentRequest | None
-"""The key of a call, as its caller chose it, or None. An operation is `once_per_key`, so what
-reaches its body is the request made of it; whoever renders answers itself gives that."""
+"""The key of a call, as its caller chose it, or None. An operation is `once_per_key`, so
+its body receives the request made of it; a caller that renders answers itself passes that."""
 
 
 def require_request(key: IdempotencyKey) -> IdempotentRequest | None:

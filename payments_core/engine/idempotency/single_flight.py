@@ -1,7 +1,7 @@
-"""Requests under way in this process, so that two with one key do not both do the work.
+"""Requests in progress in this process, so that two with one key do not both do the work.
 
-Correctness does not rest on it: the stored answer's unique id does that, across processes too.
-It spares the second caller the work, and lets it wait for the first one's answer (contract §4).
+Correctness does not depend on it: the stored answer's unique id ensures it, across processes too.
+It saves the second caller the work, and lets it wait for the first caller's answer (contract §4).
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ MAX_WAIT_S = 2.0
 
 
 class SingleFlight:
-    """At most one caller per key at a time; a few wait for it, the rest are sent away at once.
+    """At most one caller per key at a time; a few wait for it, the rest are refused at once.
 
-    The table holds only keys whose request is under way, so it never outgrows the threads.
+    The table holds only keys whose request is in progress, so it never outgrows the threads.
     """
 
     def __init__(self, threads: int, wait_s: float = MAX_WAIT_S) -> None:
@@ -32,11 +32,12 @@ class SingleFlight:
 
     @contextmanager
     def acquire(self, key: str) -> Iterator[bool]:
-        """Be the only one inside with this key, waiting for another if need be; whether it did.
+        """Be the only one inside with this key, waiting for another if necessary; return whether it
+        waited.
 
-        Whoever has waited must look the answer up first: the one before may have stored it, or
-        may have failed and stored nothing. Raises IdempotencyInProgress when no seat to wait is
-        free, or the wait was in vain.
+        A caller that has waited must look up the answer first: the previous one may have stored it,
+        or may have failed and stored nothing. Raises IdempotencyInProgress when no seat to wait is
+        free, or the wait timed out.
         """
         with self._changed:
             has_waited = key in self._under_way
@@ -57,7 +58,7 @@ class SingleFlight:
         self._free_seats -= 1
         try:
             while key in self._under_way:
-                # Others' notifications wake us too, so what is left is computed each time.
+                # Others' notifications wake us too, so the remaining time is computed each time.
                 left_s = deadline - time.monotonic()
                 if left_s <= 0:
                     raise IdempotencyInProgress()

@@ -15,10 +15,10 @@ SplitTogether = Callable[[Sequence[ClaimedJob]], tuple[Sequence[ClaimedJob], Seq
 
 MAX_BATCH = 32
 MAX_BATCH_WAIT_S = 1.0
-"""A claimed job that no thread came to for so long is given back, for another process to run."""
+"""A claimed job that waits for a thread this long is released for another process."""
 
 TARGET_S = 0.25
-"""A batch is what the threads run in so long, when jobs take as long as the last ones did."""
+"""A batch is sized to run this long, if its jobs take as long as the last ones did."""
 INITIAL_RUN_S = 0.05
 
 
@@ -31,22 +31,22 @@ class _Batch:
 
 
 class Batches:
-    """The batches of each queue. A slow job holds none of those that were claimed with it."""
+    """The batches of each queue. A slow job does not hold up the jobs claimed with it."""
 
     def __init__(self, queues: Iterable[str], split_together: SplitTogether) -> None:
-        """`split_together` says which jobs are run with the first of some."""
+        """`split_together` returns the jobs that are run with the first of some."""
         self._split_together = split_together
         self._lock = threading.Lock()
         self._batches = {name: _Batch() for name in queues}
 
     def put(self, queue: str, claimed: Iterable[ClaimedJob]) -> None:
-        """These wait for a thread."""
+        """Add jobs that wait for a thread."""
         now = time.monotonic()
         with self._lock:
             self._batches[queue].waiting.extend((item, now) for item in claimed)
 
     def take(self, queue: str) -> Sequence[ClaimedJob]:
-        """The job of the queue that has waited for longest, and those that are run with it."""
+        """The job of the queue that has waited for longest, and the jobs that are run with it."""
         with self._lock:
             batch = self._batches[queue]
             taken, _ = self._split_together([item for item, _ in batch.waiting])
@@ -54,7 +54,7 @@ class Batches:
             return taken
 
     def withdraw(self, waited_s: float = 0.0) -> list[ClaimedJob]:
-        """What has waited for at least so long; no thread will take it any more."""
+        """Remove the jobs that have waited at least this long."""
         before = time.monotonic() - waited_s
         found: list[ClaimedJob] = []
         with self._lock:
@@ -64,13 +64,13 @@ class Batches:
         return found
 
     def record_run(self, queue: str, took_s: float) -> None:
-        """A job of the queue took so long, or its share of those done together."""
+        """Record how long a job of the queue took, or its share of a batch."""
         with self._lock:
             batch = self._batches[queue]
             batch.run_s += 0.2 * (took_s - batch.run_s)
 
     def next_size(self, queue: str, threads: int) -> int:
-        """How many jobs of the queue that many threads can begin soon."""
+        """How many jobs of the queue this many threads can begin soon."""
         with self._lock:
             run_s = self._batches[queue].run_s
         return max(1, min(MAX_BATCH, int(threads * TARGET_S / max(run_s, 0.001))))

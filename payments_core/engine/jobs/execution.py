@@ -1,7 +1,7 @@
-"""Claiming jobs and running them, in whatever thread asks.
+"""Claiming jobs and running them, in the caller's thread.
 
 A job is run by its kind's handler. Those of a kind that has a batch handler, and of one partition,
-are run together; where that fails each is run by itself, for the others' sake.
+are run together; if that fails, each is run separately, so that one cannot fail the others.
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ from payments_core.storage.port import ClaimedJob, Storage, Transaction
 from payments_core.telemetry import Telemetry
 
 Handler = Callable[[ClaimedJob], ClaimedJob | None]
-"""Does a job and commits its outcome; what it raises counts as no outcome. It may lease the next
-job of its lane in that commit (`lease_next`), and returns it then: it is run at once."""
+"""Does a job and commits its outcome; an error counts as no outcome. It may lease the next
+job of its lane in that commit (`lease_next`), and then returns it: it is run at once."""
 
 BatchHandler = Callable[[Sequence[ClaimedJob]], object]
-"""Does jobs of one kind and partition together, and commits an outcome of each. Where it raises,
-each is done by itself; those that were committed before are not done again."""
+"""Does jobs of one kind and partition together, and commits an outcome for each. If it raises,
+each is done separately; those already committed are not done again."""
 
 
 MAX_IN_A_ROW = 16
-"""So many jobs of a lane are run without a claim between them."""
+"""The maximum number of jobs of a lane that are run without a claim between them."""
 
 
 class JobExecutor:
-    """The handlers of one mode's jobs, and the leases of those that run."""
+    """The handlers of one mode's jobs, and the leases of the running jobs."""
 
     def __init__(
         self,
@@ -68,10 +68,10 @@ class JobExecutor:
         self._claiming = threading.Lock()
 
     def claim(self, queue: Queue, now: Instant | None, limit: int) -> Sequence[ClaimedJob]:
-        """Lease due jobs of a queue; `now` is the clock's unless given.
+        """Lease due jobs of a queue; `now` is by default the clock's.
 
-        Of those that may have ended their process it is one at most, while no other one is run.
-        What hangs in a thread of this process is left to others: it would take every thread here.
+        At most one suspect (`suspects.py`) is claimed, and only while no other suspect runs.
+        A job that hangs in this process is left to others: it would take every thread here.
         """
         self._refresh()
         claimed = self._storage.claim(
@@ -92,14 +92,14 @@ class JobExecutor:
         self.parking.postpone(queue, hung, self._clock.now() + queue.lease_ms)
         if is_one_under_way:
             self.parking.postpone(queue, waiting, self._clock.now() + ALONE_PAUSE_MS)
-        else:  # they are the next ones, as soon as that one is over
+        else:  # they are the next ones, when that one has ended
             self.parking.release_unstarted(waiting)
         return claimed
 
     def split_together(
         self, claimed: Sequence[ClaimedJob]
     ) -> tuple[Sequence[ClaimedJob], Sequence[ClaimedJob]]:
-        """The first of some jobs with those that are run together with it, and the others."""
+        """The first of some jobs with the jobs that are run together with it, and the others."""
         if not claimed or claimed[0].job.kind not in self.batch_handlers:
             return claimed[:1], claimed[1:]
         alike = (claimed[0].partition, claimed[0].job.kind)
@@ -108,14 +108,14 @@ class JobExecutor:
         return together, others
 
     def run(self, queue: Queue, claimed: Sequence[ClaimedJob]) -> int:
-        """Run a job, or those that are run together, and what follows in its lane; how many.
+        """Run a job, or a batch, and the next jobs in its lane; return how many.
 
-        It raises nothing of theirs.
+        Errors of the jobs are not raised.
         """
         following, ran = self._run_once(queue, claimed), len(claimed)
         while following is not None:
             self.leases.add(queue, [following])
-            if ran == MAX_IN_A_ROW:  # the other lanes have their turn
+            if ran == MAX_IN_A_ROW:  # let the other lanes have their turn
                 self.leases.remove([following])
                 self.parking.release_unstarted([following])
                 break
@@ -149,10 +149,10 @@ class JobExecutor:
 def lease_next(
     tx: Transaction, claimed: ClaimedJob, following: Job | None, *, now: Instant
 ) -> Decision[ClaimedJob | None]:
-    """The lease of the job that follows in a claimed job's lane, for the commit that ends that one.
+    """The lease of the next job in a claimed job's lane, for the commit that ends that job.
 
-    The lane is this worker's until then, so it spares a claim. `following` is as it was read; None
-    where it has changed since, or is not due.
+    The lane is this worker's until then, so it saves a claim. `following` is as it was read; None
+    if it has changed since, or is not due.
     """
     if following is None or max(following.due_at, following.lease_until) > now:
         return Decision(None)

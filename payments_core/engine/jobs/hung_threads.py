@@ -1,7 +1,7 @@
-"""The threads that are lost to jobs which hang: no thread can be ended but with its process.
+"""Threads lost to hanging jobs: a thread can only be ended with its process.
 
-A job that hangs has its thread for ever. Jobs of others go on in the threads that are left, until
-too few are: then this process should be replaced by a new one, which loses nothing.
+A hanging job keeps its thread permanently. Other jobs continue in the remaining threads, until
+too few are left: then this process should be replaced by a new one, which loses nothing.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from payments_core.engine.jobs.parking import Queue
 from payments_core.storage.port import ClaimedJob
 
 CHECK_S = 0.2
-"""How often who waits for a thread looks whether it hangs."""
+"""How often a waiter for a thread checks whether it hangs."""
 
 _log = logging.getLogger(__name__)
 
 
 class HungThreads:
-    """What each thread runs, and whether too many of a worker's threads hang."""
+    """The job of each thread, and whether too many of a worker's threads hang."""
 
     def __init__(self, leases: LeaseKeeper) -> None:
         self._leases = leases
@@ -36,7 +36,7 @@ class HungThreads:
 
     @contextmanager
     def observe(self, queue: Queue, claimed: Sequence[ClaimedJob]) -> Iterator[None]:
-        """While this thread runs the jobs."""
+        """Record that this thread runs the jobs."""
         thread = threading.get_ident()
         around = self._running.get(thread)  # a handler may run others' jobs in its own thread
         self._running[thread] = queue, claimed
@@ -49,7 +49,7 @@ class HungThreads:
                 self._running[thread] = around
 
     def join(self, thread: threading.Thread, deadline: float) -> None:
-        """Wait for a thread's end, but not past the deadline, nor for one that hangs."""
+        """Wait for a thread's end, but not past the deadline, nor for a hanging thread."""
         while (left_s := deadline - time.monotonic()) > 0 and thread.is_alive():
             thread.join(min(left_s, CHECK_S))
             _, claimed = self._running.get(thread.ident, (None, ()))
@@ -57,7 +57,7 @@ class HungThreads:
                 return
 
     def look(self, threads: Collection[threading.Thread]) -> None:
-        """Look at a worker's threads. It alarms once, until fewer hang again."""
+        """Check a worker's threads. It alarms once, until fewer hang again."""
         hung = self._count_by_queue({thread.ident for thread in threads})
         stuck = 2 * hung.total() > len(threads) or any(
             count >= min(queue.threads, len(threads))

@@ -1,9 +1,9 @@
-"""The leases that a process has: renewed while its jobs run, and lost by a job that hangs.
+"""The leases of a process: renewed while its jobs run, and lost by a hanging job.
 
-A lease is short, so that the work of a process that died goes on elsewhere within seconds. A
+A lease is short, so that the work of a dead process continues elsewhere within seconds. A
 living process renews it for as long as the job may take (`Queue.run_limit_ms`); after that another
-worker may have the job. What is renewed stays what it was: it proves nothing, and the version of
-the claim decides whose outcome counts.
+worker may have the job. A renewed lease proves no more than before: the version of
+the claim decides which outcome counts.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from payments_core.storage.port import ClaimedJob, Storage, StorageError
 
 CHECKS_PER_LEASE = 5
 RENEW_BELOW = 0.7
-"""A lease is renewed when less than this share of it is left, so it outlives two that fail."""
+"""A lease is renewed when less than this share is left, so it outlives two failed renewals."""
 
 _log = logging.getLogger(__name__)
 
@@ -52,7 +52,7 @@ class LeaseKeeper:
         self._held: dict[_Key, _HeldLease] = {}
         self._hung: set[_Key] = set()
         self.holder = ""
-        """The name under which jobs are claimed; it outlives the process, where there is one."""
+        """The name under which jobs are claimed; if there is one, it outlives the process."""
 
     def add(self, queue: Queue, claimed: Iterable[ClaimedJob]) -> None:
         """Keep the leases of jobs that were just claimed."""
@@ -63,19 +63,19 @@ class LeaseKeeper:
                 self._held[_key_of(item)] = _HeldLease(item, queue, until, give_up_at)
 
     def has(self, holds: Callable[[ClaimedJob], bool]) -> bool:
-        """Whether one of the jobs is such."""
+        """Whether one of the running jobs satisfies the predicate."""
         with self._lock:
             return any(holds(held.claimed) for held in self._held.values())
 
     def is_hung(self, claimed: ClaimedJob) -> bool:
-        """Whether a thread of this process still has an earlier claim of the job, which was let go
-        because it took too long."""
+        """Whether a thread of this process still has an earlier claim of the job, which was given
+        up because it took too long."""
         partition, id, _ = _key_of(claimed)
         with self._lock:
             return any(key[:2] == (partition, id) for key in self._hung)
 
     def remove(self, claimed: Iterable[ClaimedJob]) -> None:
-        """These have ended, or were given back."""
+        """Remove jobs that have ended, or were released."""
         with self._lock:
             for item in claimed:
                 self._held.pop(_key_of(item), None)
@@ -88,7 +88,7 @@ class LeaseKeeper:
         return claimed.job.lease_until if held is None else held.lease_until
 
     def renew(self) -> None:
-        """Renew the leases that would end soon. Where the storage is out of reach, they end."""
+        """Renew the leases that would end soon. They end if the storage cannot be reached."""
         self._refresh()
         now = self._clock.now()
         for lease_ms, items in self._choose(now).items():
@@ -100,7 +100,8 @@ class LeaseKeeper:
             self._note(items, held, now + lease_ms)
 
     def _choose(self, now: Instant) -> dict[int, list[ClaimedJob]]:
-        """Those to renew, by the length of their leases; what has hung for too long is let go."""
+        """The jobs to renew, by the length of their leases; jobs that hang too long are given
+        up."""
         chosen: dict[int, list[ClaimedJob]] = defaultdict(list)
         monotonic = time.monotonic()
         with self._lock:

@@ -1,4 +1,4 @@
-"""Jobs that come to no outcome: they are tried again, ever more rarely, and then they park."""
+"""Jobs without an outcome: they are tried again, less and less often, and then parked."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CLAIMS_BEFORE_PARKING = 20
 INITIAL_BACK_OFF_MS = 1 * SECOND
 MAX_BACK_OFF_MS = 10 * MINUTE
 UNKNOWN_KIND_DELAY_MS = 30 * SECOND
-"""How long a job waits that this release has no handler for; another process may have one."""
+"""How long a job without a handler in this release waits; another process may have one."""
 
 LEASE_MS = 5 * SECOND
 
@@ -34,10 +34,10 @@ class Queue:
 
     `lane_concurrency` jobs of a lane may run at once. A lease of `lease_ms` is renewed while its
     job runs, for up to `run_limit_ms`: a handler that takes longer loses its job to another worker.
-    With `failure_blocks_lane`, a job that fails holds up its lane, since those behind it rest on it
-    (a Payment, a sender); without, the others go on (a webhook endpoint). At most `threads` of a
-    process serve it at once, so that slow work there leaves threads for the other queues; None is
-    no limit, and with 0 a companion serves it.
+    With `failure_blocks_lane`, a failing job blocks its lane, since the jobs after it depend on it
+    (a Payment, a sender); without, the others continue (a webhook endpoint). At most `threads` of a
+    process serve it at once, so that slow work there leaves threads for the other queues; None
+    means no limit, and with 0 a companion serves it.
     """
 
     name: str
@@ -53,7 +53,7 @@ class Queue:
 
 
 class ParkingPolicy:
-    """The rules, for whoever runs jobs."""
+    """The rules of failed jobs, for the code that runs jobs."""
 
     def __init__(
         self,
@@ -63,9 +63,9 @@ class ParkingPolicy:
         telemetry: Telemetry = NOOP_TELEMETRY,
         refresh: Callable[[], None] = lambda: None,
     ) -> None:
-        """`kinds` are those that this release has handlers for.
+        """`kinds` are the kinds that this release has handlers for.
 
-        `refresh` is called before a row is written: by a clock that has jumped no job is put off.
+        `refresh` is called before a row is written: no job is postponed by a clock that has jumped.
         """
         self._storage = storage
         self._clock = clock
@@ -74,9 +74,9 @@ class ParkingPolicy:
         self.telemetry = telemetry
 
     def should_run(self, queue: Queue, claimed: ClaimedJob) -> bool:
-        """Whether a claimed job may be run; one that may not parks, or waits for its release."""
+        """Whether a claimed job may be run; if not, it is parked, or waits for its release."""
         job = claimed.job
-        if job.claims > CLAIMS_BEFORE_PARKING:  # those before took the process down with them
+        if job.claims > CLAIMS_BEFORE_PARKING:  # earlier attempts took the process down
             self._park(queue, claimed)
             return False
         if job.kind not in self._kinds:
@@ -88,7 +88,7 @@ class ParkingPolicy:
         return True
 
     def record_failure(self, queue: Queue, claimed: ClaimedJob, error: Exception) -> None:
-        """A job that was run came to no outcome."""
+        """A job failed without an outcome."""
         job = claimed.job
         if isinstance(error, LeaseLost):
             _log.debug("job %s was claimed by another worker in the meantime", job.id)
@@ -100,20 +100,20 @@ class ParkingPolicy:
         if job.claims >= CLAIMS_BEFORE_PARKING:
             self._park(queue, claimed)
             return
-        # By its claims: its failures count on through outcomes that were in vain.
+        # By its claims: failures add up across outcomes without progress.
         doubled = INITIAL_BACK_OFF_MS << (job.claims - 1)
         until = self._clock.now() + min(doubled, MAX_BACK_OFF_MS)
         self._rewrite(claimed, _delay_until(queue, job, until))
 
     def release_unstarted(self, claimed: Iterable[ClaimedJob]) -> None:
-        """Claimed jobs were not begun: they are due again at once, as if not claimed.
+        """Release claimed jobs that were not begun: they are due again at once.
 
         One commit for each partition.
         """
         self._rewrite_by_partition((item, _unclaim(item.job)) for item in claimed)
 
     def postpone(self, queue: Queue, claimed: Iterable[ClaimedJob], until: Instant) -> None:
-        """The same for jobs that wait until then, and hold up their lanes as the queue says."""
+        """The same for jobs that wait until then, and block their lanes if the queue says so."""
         self._rewrite_by_partition(
             (item, _delay_until(queue, _unclaim(item.job), until)) for item in claimed
         )
@@ -152,7 +152,7 @@ class ParkingPolicy:
         try:
             self._refresh()
             self._storage.transact(partition, work)
-        except Exception as error:  # whatever it is, those who run jobs must go on
+        except Exception as error:  # after any error, the threads that run jobs must continue
             _log.warning(
                 "%d jobs will be retried when their leases expire, %s first: %s",
                 len(changes),
@@ -162,21 +162,21 @@ class ParkingPolicy:
 
 
 def _unclaim(job: Job) -> Job:
-    """A job as it was before its claim, which did not begin it."""
+    """A job as it was before its claim, if it was not begun."""
     return attrs.evolve(job, lease_until=0, claims=job.claims - 1, holder="")
 
 
 def _delay_until(queue: Queue, job: Job, until: Instant) -> Job:
-    """How a job waits: a live lease holds up its lane, a later due time lets the others pass."""
+    """How a job waits: a live lease blocks its lane, a later due time lets the others pass."""
     if queue.failure_blocks_lane:
         return attrs.evolve(job, lease_until=until, holder="")
     return attrs.evolve(job, due_at=until, lease_until=0, holder="")
 
 
 def describe_error(error: BaseException) -> str:
-    """What may be logged of an error: its type and place, and its text only where it is ours.
+    """The loggable part of an error: its type and place, and its text only if it is ours.
 
-    A stranger's text may quote what it choked on, a secret for instance.
+    A foreign text may quote its input, for example a secret.
     """
     text = f": {error.message}" if isinstance(error, PaymentsError) else ""
     frames = traceback.extract_tb(error.__traceback__)[-4:]

@@ -1,7 +1,7 @@
 """Jobs that may have ended their process, which run one at a time.
 
-A job that is claimed again and again without an outcome may take its process down each time. What
-was claimed with it comes to no outcome either, and would park with it.
+A job that is claimed again and again without an outcome may take its process down each time. Jobs
+claimed with it get no outcome either, and would be parked with it.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from payments_core.clock import SECOND
 from payments_core.storage.port import ClaimedJob
 
 CLAIMS_BEFORE_ALONE = 3
-"""A job that was claimed more often and came to no outcome is a suspect."""
+"""A job that was claimed more often without an outcome is a suspect."""
 
 ALONE_PAUSE_MS = 1 * SECOND
-"""How long suspects wait while another one is under way."""
+"""How long suspects wait while another one runs."""
 
 
 def is_suspect(claimed: ClaimedJob) -> bool:
@@ -26,7 +26,7 @@ def is_suspect(claimed: ClaimedJob) -> bool:
 def find_suspects_to_wait(
     claimed: Sequence[ClaimedJob], *, is_one_under_way: bool
 ) -> Sequence[ClaimedJob]:
-    """The suspects that wait until another one is over: all but the least suspect, which is run
-    unless one is under way already."""
+    """The suspects that wait until another one has ended: all except the least suspect, which is
+    run unless one is already running."""
     suspects = sorted(filter(is_suspect, claimed), key=lambda item: item.job.claims)
     return suspects if is_one_under_way else suspects[1:]

@@ -1,8 +1,8 @@
-"""The worker: claims due jobs, runs their handlers, keeps what fails from spinning.
+"""The worker: claims due jobs, runs their handlers, keeps failing jobs from spinning.
 
 A handler does its I/O outside any transaction and commits its outcome, the job's end included,
 by `Committer.commit(..., claimed=claimed)`. Nothing here assumes that this process is alone: a
-lease saves work and proves nothing, the claim counter is what counts (architecture "Jobs").
+lease saves work but proves nothing; only the claim counter does (architecture "Jobs").
 
 Two ways to run: `run_due` and its relatives in the caller's thread, for tests, for "do all due
 work now" and for a clock that is advanced; or `start`, for threads that sleep until something
@@ -40,7 +40,7 @@ _log = logging.getLogger(__name__)
 
 
 class JobRunner(Protocol):
-    """What runs a queue's jobs in threads of its own, beside the worker's and as it does."""
+    """A companion that runs a queue's jobs in its own threads, beside the worker's."""
 
     def start(self) -> None:
         """Start the threads."""
@@ -52,10 +52,10 @@ class JobRunner(Protocol):
         """Look for work now."""
 
     def pause(self, timeout_s: float) -> bool:
-        """Begin nothing, and wait for what runs; False if that did not end in time."""
+        """Begin nothing, and wait for the running jobs; False if they did not end in time."""
 
     def resume(self) -> None:
-        """Take back one `pause`."""
+        """Undo one `pause`."""
 
 
 class Worker:
@@ -75,7 +75,7 @@ class Worker:
         telemetry: Telemetry = NOOP_TELEMETRY,
     ) -> None:
         """`handlers` by the kind of job; `batch_handlers` are for kinds that are done together.
-        `poll_s` is the longest that work committed by another
+        `poll_s` is the maximum time that work committed by another
         process, which cannot `wake` this one, waits to be seen. `refresh` is called before the
         clock is read for a claim: another process may have moved a sandbox's clock."""
         self._storage = storage
@@ -94,7 +94,7 @@ class Worker:
         self._poll_s = poll_s
         self._refresh = refresh
         self._threads: list[threading.Thread] = []
-        # What the threads share; all of it under the condition's lock.
+        # State shared by the threads; all of it under the condition's lock.
         self._alone = threading.Lock()
         self._changed = threading.Condition()
         self._nudges = 0
@@ -112,12 +112,12 @@ class Worker:
         self._companions.append(companion)
 
     def take_over(self, holder: str) -> int:
-        """Claim jobs under a name from now on, and take up what the last process of that name
-        left; how many jobs it had. Call it before `start`.
+        """Claim jobs under a name from now on, and take over the jobs that the last process of that
+        name left; return how many. Call it before `start`.
 
-        One process at a time may have a name: it must know that the last one is dead. If that
-        lives after all, it loses what it has, and jobs are run twice; their outcomes still
-        count once. What the storage does not let it have now is due when its lease ends.
+        One process at a time may have a name: it must know that the last one is dead. If that one
+        still lives, it loses its jobs, and they are run twice; their outcomes still
+        count once. Jobs that cannot be taken over now are due when their leases end.
         """
         self._refresh()
         self.leases.holder = holder
@@ -134,9 +134,9 @@ class Worker:
     # In the caller's thread.
 
     def run_due(self, limit: int = MAX_JOBS_PER_RUN, *, now: Instant | None = None) -> int:
-        """Run what is due, queue by queue, in one pass; return how many jobs were run.
+        """Run the due jobs, queue by queue, in one pass; return how many were run.
 
-        Jobs that a run adds to the same queue are run too. `now` is the clock's unless given.
+        Jobs that a run adds to the same queue are run too. `now` is by default the clock's.
         """
         return self._run_pass(self._queues, limit, now)
 
@@ -144,9 +144,9 @@ class Worker:
         """Run passes over the queues that have due jobs until none has one; return how many jobs
         were run.
 
-        A claim may give less than there is while others claim too, so one empty pass proves
-        nothing; and what waits for a parked job of its lane stays due for ever, so a third of
-        them in a row is the end.
+        A claim may return fewer jobs than exist while others claim too, so one empty pass proves
+        nothing; and jobs behind a parked job of their lane stay due forever, so a third empty pass
+        in a row is the end.
         """
         ran = empty = 0
         while ran < limit and empty < MAX_EMPTY_PASSES and (queues := self._find_due_queues(now)):
@@ -156,7 +156,7 @@ class Worker:
         return ran
 
     def _find_due_queues(self, now: Instant | None) -> Sequence[Queue]:
-        """Those that have a job to claim, each for a look that costs less than a claim."""
+        """The queues that have a job to claim, checked at less cost than a claim."""
         self._refresh()
         if now is None:
             now = self._clock.now()
@@ -178,7 +178,7 @@ class Worker:
     def run_through(self, until: Instant, move: Callable[[Instant], None]) -> int:
         """Advance a clock to `until` and run each job at the instant at which it falls due.
 
-        What is due and was not run waits for its lane, which nothing frees before the next job
+        A due job that was not run waits for its lane, which nothing frees before the next job
         falls due or the next lease ends: the clock steps to that. `move` sets the clock. Pause
         the threads first. Returns how many jobs were run.
         """
@@ -198,12 +198,12 @@ class Worker:
     def _earliest_due(
         self, of_queue: Callable[[str], Instant | None], *, served: bool = False
     ) -> Instant | None:
-        """The earliest of all queues, or of those that the worker's own threads serve."""
+        """The earliest in all queues, or in those that the worker's own threads serve."""
         queues = [queue for queue in self._queues if not served or queue.threads != 0]
         found = [of_queue(queue.full_name(self._mode)) for queue in queues]
         return min((due for due in found if due is not None and due < NEVER), default=None)
 
-    # In threads of its own.
+    # In its own threads.
 
     def start(self, threads: int = 4) -> None:
         """Start the threads; they run until `stop`."""
@@ -241,7 +241,7 @@ class Worker:
             self.hung.join(thread, deadline)
         self._threads = [thread for thread in self._threads if thread.is_alive()]
         self._give_back()
-        if self._threads or not all(quiet):  # what still runs keeps its lease
+        if self._threads or not all(quiet):  # running jobs keep their leases
             return False
         self._ended.set()
         if self._keeper is not None:
@@ -270,7 +270,7 @@ class Worker:
         return all([quiet, *(companion.pause(timeout_s) for companion in self._companions)])
 
     def resume(self) -> None:
-        """Take back one `pause`."""
+        """Undo one `pause`."""
         with self._changed:
             self._pauses -= 1
             self._nudges += 1
@@ -280,10 +280,10 @@ class Worker:
 
     @contextmanager
     def pause_exclusively(self, timeout_s: float = 30.0) -> Iterator[None]:
-        """Have the worker to oneself: one caller at a time, its threads paused.
+        """Exclusive use of the worker: one caller at a time, its threads paused.
 
-        For those who run jobs in their own thread. Raises Unavailable where a running job does
-        not end in time, or another caller is at it: who waited would hold a thread of the server.
+        For callers that run jobs in their own thread. Raises Unavailable if a running job does
+        not end in time, or another caller has it: a waiting caller would hold a server thread.
         """
         if not self._alone.acquire(timeout=min(timeout_s, EXCLUSIVE_WAIT_S)):
             raise Unavailable()
@@ -305,7 +305,7 @@ class Worker:
                 if self._stopping:
                     return
                 nudges = self._nudges
-            turn += 1  # begin with another queue each time: none starves behind a busy one
+            turn += 1  # begin with another queue each time: no queue starves behind a busy one
             start = turn % len(self._queues) if self._queues else 0
             try:
                 served = any(
@@ -314,18 +314,18 @@ class Worker:
                 )
                 if not served:
                     self._wait_for_work(nudges)
-            except Exception as error:  # storage is out of reach: the thread must outlive that
+            except Exception as error:  # no storage: the thread must continue
                 _log.error("cannot query the due jobs: %s", describe_error(error))
                 self._sleep_for(self._poll_s)
 
     def _serve_one(self, queue: Queue) -> bool:
-        """Claim a job and run it; False if there was none, or no thread to spare for its queue."""
+        """Claim a job and run it; False if there was none, or no spare thread for its queue."""
         if not self._reserve_thread(queue):
             return False
         try:
             claimed = self._take(queue)
             if claimed:
-                self.wake()  # where one job was, there may be another for another thread
+                self.wake()  # after one job, there may be another for another thread
                 began = time.monotonic()
                 ran = self._executor.run(queue, claimed)
                 took_s = time.monotonic() - began
@@ -363,7 +363,7 @@ class Worker:
                 self._refresh()
                 due = self._earliest_due(self._storage.next_due, served=True)
                 ahead_ms = NEVER if due is None else due - self._clock.now()
-                # What is due and cannot be claimed waits for its lane: look again at the next poll.
+                # A due job that cannot be claimed waits for its lane: check again at the next poll.
                 wait_s = min(self._poll_s, ahead_ms / SECOND) if ahead_ms > 0 else self._poll_s
             else:
                 wait_s = 10 * self._poll_s
@@ -380,14 +380,14 @@ class Worker:
         with self._changed:
             self._changed.wait_for(lambda: self._stopping, seconds)
 
-    # What runs, and what was claimed with it.
+    # Running jobs, and those claimed with them.
 
     def _take(self, queue: Queue) -> Sequence[ClaimedJob]:
-        """Jobs of the queue to be done now: claimed before, or the first of a new batch."""
+        """Jobs of the queue to run now: claimed before, or the first of a new batch."""
         while waiting := self._batches.take(queue.name):
             now = self._clock.now()
             ours = [item for item in waiting if now < self.leases.lease_end(item)]
-            # This process was stopped, or the storage away: another worker may have the others.
+            # This process or the storage was away: another worker may have the others.
             self._release([item for item in waiting if item not in ours])
             if ours:
                 return ours
@@ -398,7 +398,7 @@ class Worker:
         return together
 
     def _give_back(self, waited_s: float = 0.0) -> None:
-        """Give back the jobs that have waited so long for a thread."""
+        """Release the jobs that have waited too long for a thread."""
         self._release(self._batches.withdraw(waited_s))
 
     def _release(self, unstarted: Sequence[ClaimedJob]) -> None:
@@ -409,8 +409,8 @@ class Worker:
         shortest_ms = min((queue.lease_ms for queue in self._queues), default=SECOND)
         while not self._ended.wait(shortest_ms / SECOND / CHECKS_PER_LEASE):
             try:
-                self.leases.renew()  # first: to give back waits for each partition in turn
+                self.leases.renew()  # first, since the release waits for each partition in turn
                 self.hung.look(self._threads)
                 self._give_back(MAX_BATCH_WAIT_S)
-            except Exception as error:  # the leases end by themselves; the thread must outlive it
+            except Exception as error:  # the leases end by themselves; the thread must continue
                 _log.error("cannot renew the leases: %s", describe_error(error))

@@ -1,6 +1,6 @@
-"""One attempt at a delivery: what is to be sent, the sending, and what came of it.
+"""One attempt at a delivery: prepare, send, decide the outcome.
 
-The three are apart so that they can be done for one job or for many at once; the I/O in the
+The three are separate so that they can be done for one job or for many at once; the I/O in the
 middle happens outside any transaction.
 """
 
@@ -56,7 +56,7 @@ from payments_core.webhooks.transports.port import (
 SECRET_PURPOSE = "webhook signing secret"
 MAX_CACHED_SECRETS = 1_000
 POSTPONED_MS = 5 * SECOND
-"""How long a delivery waits where its environment has too many names being looked up."""
+"""How long a delivery waits if its environment has too many name look-ups in progress."""
 
 _CONTROL_CHARACTERS = re.compile("[\0-\x08\x0b\x0c\x0e-\x1f\x7f]")
 
@@ -65,7 +65,7 @@ _log = logging.getLogger(__name__)
 
 @attrs.frozen
 class PreparedDelivery:
-    """A delivery as its attempt finds it; `abandon_reason` says why it is not wanted any more."""
+    """A delivery as its attempt finds it; `abandon_reason` says why it is no longer needed."""
 
     claimed: ClaimedJob
     delivery: Delivery
@@ -74,7 +74,7 @@ class PreparedDelivery:
 
     @property
     def target(self) -> Target:
-        """Whose attempt it is, where the capacity to send is shared."""
+        """The owner of the attempt, for sharing the capacity to send."""
         host = urlsplit(self.endpoint.url).hostname or ""
         return Target(self.claimed.job.lane, self.claimed.partition, host)
 
@@ -100,7 +100,7 @@ class AttemptRunner:
         self._opened: dict[tuple[str, int], Sequence[tuple[str, Instant]]] = {}
 
     def prepare(self, snapshot: Snapshot, claimed: Sequence[ClaimedJob]) -> list[PreparedDelivery]:
-        """What claimed jobs are to send, but for those whose deliveries do not wait for them."""
+        """The deliveries of claimed jobs, except those that do not wait for them."""
         deliveries = get_many(snapshot, Delivery, {item.job.subject for item in claimed})
         endpoints = get_many(
             snapshot, Endpoint, {delivery.endpoint_id for delivery in deliveries.values()}
@@ -120,10 +120,10 @@ class AttemptRunner:
     def send(
         self, prepared: PreparedDelivery, lease_until: Instant | None = None
     ) -> AttemptResult | None:
-        """Send the delivery, if it is still wanted. What the network does raises nothing.
+        """Send the delivery, if it is still needed. Network failures raise nothing.
 
-        None where the lease has ended meanwhile: somebody else may have it. `lease_until` is its
-        end, where it was renewed since the claim.
+        None if the lease has ended meanwhile: another worker may have it. `lease_until` is its
+        end, if it was renewed since the claim.
         """
         if prepared.abandon_reason is not None:
             return AttemptResult()
@@ -175,7 +175,7 @@ class AttemptRunner:
         return attempt, classify_status(outcome.status)
 
     def _attempt_handler(self, prepared: PreparedDelivery) -> tuple[AttemptResult, AttemptOutcome]:
-        """As if a server stood there: a function that returns has answered 204."""
+        """Call a handler like a server: a function that returns has answered 204."""
         delivery = prepared.delivery
         try:
             failure = self._handlers.call(
@@ -227,18 +227,18 @@ class AttemptRunner:
         attempt: AttemptResult,
         after: Endpoint | None,
     ) -> Decision[Any]:
-        """What an attempt leads to, to be committed with the end of its job.
+        """The decision of an attempt, to be committed with the end of its job.
 
         `current` is the delivery, locked. `after` is the endpoint as it is after the attempt, from
-        a snapshot: a plain `get` in the transaction may be older, and say that the endpoint is
-        closed which has come back since.
+        a snapshot: a plain `get` in the transaction may be older, and show an endpoint as
+        closed that was reopened since.
         """
         if current is None or not _is_for(prepared.claimed.job, current):
             return Decision(None)
         now = self._clock.now()
         if prepared.abandon_reason is not None:  # so nothing was sent
             return decide_abandon(current, prepared.abandon_reason, now=now)
-        if attempt.postponed:  # for want of room here, which costs the delivery no attempt
+        if attempt.postponed:  # no room here, which does not count as an attempt
             return Decision(None, next_run_at=now + POSTPONED_MS)
         return decide_attempt(
             current,
@@ -257,7 +257,7 @@ def seal_secret(key_ring: KeyRing, endpoint_id: str, secret: str) -> str:
 
 
 def open_secrets(key_ring: KeyRing, endpoint: Endpoint) -> list[tuple[str, Instant]]:
-    """The secrets of an endpoint, newest first, each with its end. Raises SealBroken."""
+    """The secrets of an endpoint, newest first, each with its expiry. Raises SealBroken."""
     older = [
         (_open_sealed(key_ring, endpoint.id, item.sealed), item.until)
         for item in endpoint.older_secrets
@@ -275,12 +275,13 @@ def _open_sealed(key_ring: KeyRing, endpoint_id: str, sealed: str) -> str:
 
 
 def _is_for(job: Job, delivery: Delivery) -> bool:
-    """Whether the delivery still waits for this very job."""
+    """Whether the delivery still waits for this job."""
     return delivery.status in OPEN_STATUSES and delivery.job_id == job.id
 
 
 def _decode_body(body: bytes) -> str:
-    """The start of a response as text that any storage keeps; a cut or odd character shows.
+    """The start of a response as text that any storage keeps; a cut or invalid character stays
+    visible.
 
     Control characters take six bytes each where they are stored.
     """

@@ -1,8 +1,8 @@
 """Sending deliveries in bulk: one thread claims and commits, many send.
 
-The conductor claims a batch of due deliveries, reads what they send, hands them to the senders,
-and commits together what came of those that ended; no sender touches the storage. A failure stays
-in its environment, or with its record. `EndpointConcurrency` says who may have how many attempts.
+The conductor claims a batch of due deliveries, reads their contents, hands them to the senders,
+and commits the finished ones together; no sender touches the storage. A failure stays
+in its environment, or with its record. `EndpointConcurrency` limits the attempts of each.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ from payments_core.webhooks.lifecycle import AttemptResult
 
 SENDER_THREADS = 64
 PREFETCH_COUNT = 64
-"""So many more are claimed than can be sent at once, so that no sender waits for the storage."""
+"""The number claimed beyond the senders, so that no sender waits for the storage."""
 
 POLL_S = 0.5
-"""The longest that work which another process committed waits to be seen."""
+"""The maximum time until work committed by another process is seen."""
 
 BATCH = 128
 
@@ -51,7 +51,7 @@ _log = logging.getLogger(__name__)
 
 
 class Dispatcher:
-    """Sends one mode's deliveries in threads of its own; the worker starts and stops it."""
+    """Sends one mode's deliveries in its own threads; the worker starts and stops it."""
 
     def __init__(
         self,
@@ -80,7 +80,7 @@ class Dispatcher:
         self._reset()
 
     def _reset(self) -> None:
-        # The conductor's own.
+        # Used by the conductor only.
         self._senders = SenderPool(
             self._attempts,
             self._count,
@@ -95,7 +95,7 @@ class Dispatcher:
         self._in_flight = 0
         self._uncommitted: list[FinishedAttempt] = []
         self._commit_at = 0.0
-        # What the threads share; all of it under the condition's lock.
+        # State shared by the threads; all of it under the condition's lock.
         self._changed = threading.Condition()
         self._ended: list[FinishedAttempt] = []
         self._wakeups = 0
@@ -106,7 +106,7 @@ class Dispatcher:
     # From other threads.
 
     def start(self) -> None:
-        """Start the threads. Raises RuntimeError where some of an earlier start still run."""
+        """Start the threads. Raises RuntimeError if threads of an earlier start still run."""
         if self._threads:
             raise RuntimeError("the dispatcher is already started")
         pauses = self._pauses
@@ -136,14 +136,14 @@ class Dispatcher:
             self._changed.notify_all()
 
     def pause(self, timeout_s: float) -> bool:
-        """Begin nothing more, and wait for what is under way; False if that did not end in time."""
+        """Begin nothing more, and wait for running attempts; False if they did not end in time."""
         with self._changed:
             self._pauses += 1
             self._changed.notify_all()
             return self._changed.wait_for(lambda: self._idle, timeout_s)
 
     def resume(self) -> None:
-        """Take back one `pause`."""
+        """Undo one `pause`."""
         with self._changed:
             self._pauses -= 1
             self._wakeups += 1
@@ -174,7 +174,7 @@ class Dispatcher:
                 wait_s = 0.0 if began or ended else self._compute_wait_s(halted)
                 if self._senders.wake_enough():
                     wait_s = min(wait_s, WAKE_AFTER_S)
-            except Exception as error:  # storage is out of reach: the thread must outlive that
+            except Exception as error:  # no storage: the thread must continue
                 _log.error("cannot query the due deliveries: %s", describe_error(error))
                 wait_s = POLL_S
             with self._changed:
@@ -201,10 +201,10 @@ class Dispatcher:
             for it in (DELIVERY_QUEUE, FAN_OUT_QUEUE)
         ]
         ahead_ms = min(NEVER if at is None else at for at in due) - self._clock.now()
-        # What is due and was not claimed waits for its lane: an end will tell.
+        # A due job that was not claimed waits for its lane: the end of an attempt will wake us.
         return min(POLL_S, ahead_ms / SECOND) if ahead_ms > 0 else POLL_S
 
-    # What comes.
+    # Incoming work.
 
     def _fan_out(self) -> int:
         """Make the deliveries of the events that have happened."""
@@ -222,7 +222,7 @@ class Dispatcher:
         self._fan_out_limits.record(items[0].job.lane, len(items), made)
 
     def _claim_and_submit(self) -> int:
-        """Claim what is due and may be sent now, and hand it to the senders."""
+        """Claim due deliveries that may be sent now, and hand them to the senders."""
         for lane in self._senders.find_lanes_in_flight_over(BLOCKED_AFTER_S):
             self._concurrency.mark_blocked(lane)
         for lane in self._senders.find_lanes_in_flight_over(SLOW_AFTER_S):
@@ -241,7 +241,8 @@ class Dispatcher:
     def _run_batch(
         self, queue: Queue, items: Sequence[ClaimedJob], run: Callable[[Sequence[ClaimedJob]], None]
     ) -> None:
-        """Run jobs of a partition together; if that fails, each by itself, for the others' sake."""
+        """Run jobs of a partition together; if that fails, each separately, so that one cannot fail
+        the others."""
         try:
             if items:
                 run(items)
@@ -258,14 +259,14 @@ class Dispatcher:
                 self._parking.record_failure(queue, items[0], error)
 
     def _prepare_and_submit(self, items: Sequence[ClaimedJob]) -> None:
-        """Hand out what the claimed jobs are to send; those that send nothing are ended."""
+        """Hand out the deliveries of claimed jobs; jobs that send nothing are ended."""
         found = self._delivery.prepare(items)
         meant = {prepared.claimed.job.id for prepared in found}
         self._jobs.drop(item for item in items if item.job.id not in meant)
         self._submit_allowed(found)
 
     def _resubmit_waiting(self) -> None:
-        """Hand out what waited and may begin, as it is by now."""
+        """Hand out waiting deliveries that may begin now, freshly read."""
         waiting, self._waiting = self._waiting, []
         by_partition: dict[str, list[ClaimedJob]] = defaultdict(list)
         for prepared in waiting:
@@ -279,7 +280,7 @@ class Dispatcher:
             self._run_batch(DELIVERY_QUEUE, items, self._prepare_and_submit)
 
     def _submit_allowed(self, prepared_deliveries: Iterable[PreparedDelivery]) -> None:
-        """Give the senders what may start; a few wait for others of their kind to end."""
+        """Give the senders the deliveries that may start; a few wait for others to end."""
         given_back = []
         for prepared in prepared_deliveries:
             target = prepared.target
@@ -299,14 +300,14 @@ class Dispatcher:
         self._concurrency.reset_waiting(it.target for it in self._waiting)
 
     def _move_to_waiting(self, prepared_deliveries: Sequence[PreparedDelivery]) -> None:
-        """What was handed out and has not begun waits after all."""
+        """Take back deliveries that were handed out and have not begun: they wait again."""
         for prepared in prepared_deliveries:
             self._concurrency.record_end(prepared.claimed.job.lane, None)
         self._in_flight -= len(prepared_deliveries)
         self._waiting += prepared_deliveries
 
     def _release_waiting(self) -> None:
-        """Give back what has not begun."""
+        """Release jobs that have not begun."""
         self._move_to_waiting(self._senders.withdraw_unstarted())
         self._release_all(self._waiting)
         self._waiting = []
@@ -316,10 +317,10 @@ class Dispatcher:
         given_back = self._jobs.drop(it.claimed for it in prepared_deliveries)
         self._parking.release_unstarted(given_back)
 
-    # What ends.
+    # Finished attempts.
 
     def _note_finished(self, ended: Sequence[FinishedAttempt]) -> None:
-        """The senders of these are free again; what grew stale is looked at again."""
+        """Free the senders of these; stale deliveries are read again."""
         for item in ended:
             self._concurrency.record_end(item.prepared.claimed.job.lane, item.duration_s)
         self._in_flight -= len(ended)
@@ -327,7 +328,7 @@ class Dispatcher:
         self._waiting += [item.prepared for item in ended if item.stale]
 
     def _commit_finished(self) -> None:
-        """Commit what came of attempts; where the storage is out of reach, a little later."""
+        """Commit the outcomes of attempts, or a little later if the storage cannot be reached."""
         if not self._uncommitted or time.monotonic() < self._commit_at:
             return
         by_partition: dict[str, list[FinishedAttempt]] = defaultdict(list)
@@ -362,7 +363,7 @@ class Dispatcher:
         for item in items:
             if isinstance(item.result, Exception):
                 self._record_failure(item, item.result)
-            elif item.result is not None:  # else its lease ends, and it is due again
+            elif item.result is not None:  # otherwise its lease ends, and it is due again
                 newest = self._jobs.newest(item.prepared.claimed)
                 made.append((newest, item.prepared, item.result))
         self._delivery.record_attempts(made)

@@ -1,17 +1,17 @@
-"""How many deliveries each endpoint may have under way: few at first, more where it is quick.
+"""The number of concurrent deliveries of each endpoint: few at first, more if it is quick.
 
-An endpoint that hangs holds what it has until its attempts time out, so it must not have much.
-One that was quick may have more each time; one that was slow has half of it, down to one.
+A hanging endpoint keeps its senders until its attempts time out, so it must not have many.
+A quick endpoint may have more each time; a slow endpoint has half as many, down to one.
 
-What a process can send at once is shared by pace. Endpoints that are new share a quarter of it,
-those known to be slow a quarter, and both together never have more than three: the quick ones
-always have the rest. Where several of those begin to hang together, others wait until they are
-known to be blocked (see `sender_pool`), and never again for the same ones.
+A process's senders are shared by pace. New endpoints share a quarter of them,
+known slow endpoints a quarter, and both together never more than three quarters: quick ones
+always have the rest. If several of those begin to hang together, others wait until they are
+known to be blocked (see `sender_pool`), and never again for the same endpoints.
 
-It is shared by environment too, so that one tenant's endpoints do not hold up another's: an
-environment has at most three quarters of all, half of what is for new and for slow endpoints, and
-half of the spare senders that stand in for blocked ones. At one host it has few at a time, however
-many endpoints name that host. Pure, but for what it remembers.
+Senders are also shared by environment, so that one tenant's endpoints do not delay another's: an
+environment has at most three quarters of all, half of those for new and for slow endpoints, and
+half of the spare senders that replace blocked ones. At one host it has few at a time, however
+many endpoints name that host. Pure, except for its memory.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from typing import Literal, get_args
 import attrs
 
 SLOW_AFTER_S = 2.0
-"""An attempt that takes longer makes its endpoint a slow one."""
+"""An attempt that takes longer makes its endpoint slow."""
 
 MAX_CONCURRENCY = 8
 MAX_CONCURRENCY_PER_HOST = 16
-"""How many attempts an environment may have under way at one host."""
+"""The maximum number of concurrent attempts of an environment at one host."""
 
 MAX_SPARE_SENDERS = 192
-"""For so many attempts that are blocked others may begin; each holds a thread that waits."""
+"""The number of blocked attempts that others may replace; each holds a waiting thread."""
 
 MAX_REMEMBERED_ENDPOINTS = 10_000
 
@@ -59,7 +59,7 @@ class _EndpointState:
 
 @attrs.define
 class _Load:
-    """What is under way: attempts that hold a sender, and those that are blocked."""
+    """The attempts in progress: those that hold a sender, and the blocked ones."""
 
     by_pace: Counter[Pace] = attrs.field(factory=Counter)
     by_share: Counter[tuple[str, Pace]] = attrs.field(factory=Counter)
@@ -78,7 +78,7 @@ class _Load:
             self.by_environment[environment_id] += count
 
     def count_excess_as_slow(self, spare: int, environment_spare: int) -> None:
-        """Blocked attempts have spare senders in their place, but not without end."""
+        """Blocked attempts are replaced by spare senders, up to a maximum."""
         self.by_pace["slow"] += max(0, self.blocked.total() - spare)
         for environment_id, count in self.blocked.items():
             self.by_share[environment_id, "slow"] += max(0, count - environment_spare)
@@ -88,8 +88,8 @@ class EndpointConcurrency:
     """The endpoints as one process knows them."""
 
     def __init__(self, max_in_flight: int, spare: int = MAX_SPARE_SENDERS) -> None:
-        """`max_in_flight` is how many attempts the process can have under way, and `spare` how
-        many of those that are blocked have others beside them."""
+        """`max_in_flight` is the maximum number of concurrent attempts of the process, and `spare`
+        how many blocked attempts can be replaced by others."""
         self._quarter = max(1, max_in_flight // 4)
         self._environment_share = max(1, self._quarter // 2)
         self._environment_total = max(MAX_CONCURRENCY, max_in_flight - self._quarter)
@@ -100,22 +100,22 @@ class EndpointConcurrency:
         self._waiting: Counter[tuple[str, Pace]] = Counter()
 
     def pace(self, lane: str) -> Pace:
-        """What is known of a lane."""
+        """The state of a lane."""
         known = self._endpoints.get(lane)
         return known.pace if known else "new"
 
     def may_wait(self, target: Target) -> bool:
-        """Whether one more claimed delivery of the environment may wait until it may start; those
+        """Whether another claimed delivery of the environment may wait for its start; those
         that wait start before their leases end."""
         waiting = sum(self._waiting[target.environment_id, pace] for pace in PACES)
         return waiting < self._environment_share
 
     def record_waiting(self, target: Target) -> None:
-        """It waits; no more of its environment and pace are claimed meanwhile."""
+        """Add a waiting delivery; no more of its environment and pace are claimed meanwhile."""
         self._waiting[target.environment_id, self.pace(target.lane)] += 1
 
     def reset_waiting(self, targets: Iterable[Target]) -> None:
-        """These wait, and no others."""
+        """Set the waiting deliveries."""
         self._waiting.clear()
         for target in targets:
             self.record_waiting(target)
@@ -123,8 +123,8 @@ class EndpointConcurrency:
     def limit_lanes(self) -> dict[str, int]:
         """How many jobs of each known lane may be leased at once.
 
-        Lanes that have no room now get none, rather than being claimed in vain. Where there is
-        room for some lanes of an environment, those get it that were not used for longest.
+        Lanes that have no room now get none, rather than being claimed without use. If there is
+        room for some lanes of an environment, the least recently used ones get it.
         """
         limits: dict[str, int] = {}
         rooms: dict[tuple[str, Pace], int] = {}
@@ -141,7 +141,7 @@ class EndpointConcurrency:
         return limits
 
     def may_start(self, target: Target) -> bool:
-        """Whether an attempt may start, others being under way."""
+        """Whether an attempt may start beside those in progress."""
         known = self._endpoints.get(target.lane) or _EndpointState(target)
         return (
             not self._is_full(known) and self._measure_room(target.environment_id, known.pace) > 0
@@ -178,20 +178,20 @@ class EndpointConcurrency:
         return self._load
 
     def remember(self, target: Target) -> None:
-        """Know the lane although nothing was sent, so that it is not claimed in vain again."""
+        """Record the lane although nothing was sent, so that it is not claimed again in vain."""
         self._endpoints.setdefault(target.lane, _EndpointState(target))
         self._forget()
 
     def record_start(self, target: Target) -> None:
-        """An attempt is to be made."""
+        """Record that an attempt begins."""
         known = self._endpoints.pop(target.lane, None) or _EndpointState(target)
-        self._endpoints[target.lane] = self._busy[target.lane] = known  # the last used comes last
+        self._endpoints[target.lane] = self._busy[target.lane] = known  # the latest used comes last
         known.in_flight += 1
         self._load = None
         self._forget()
 
     def record_end(self, lane: str, took_s: float | None) -> None:
-        """The attempt ended; None says that nothing was sent."""
+        """Record that the attempt ended; None means that nothing was sent."""
         known = self._endpoints[lane]
         known.in_flight -= 1
         known.blocked = known.overdue = False
@@ -206,14 +206,14 @@ class EndpointConcurrency:
             known.pace, known.limit = "slow", max(1, known.limit // 2)
 
     def mark_slow(self, lane: str) -> None:
-        """An attempt has been under way for longer than it should already."""
+        """Record that an attempt is taking longer than it should."""
         known = self._endpoints[lane]
         known.pace = "slow"
         known.blocked = known.overdue = True
         self._load = None
 
     def mark_blocked(self, lane: str) -> None:
-        """An attempt blocks its sender; another sender is in its place."""
+        """Record that an attempt blocks its sender, which another sender replaces."""
         self._endpoints[lane].blocked = True
         self._load = None
 

@@ -1,6 +1,7 @@
-"""The jobs of webhooks: fan an event out, attempt a delivery, abandon what is no longer wanted.
+"""The jobs of webhooks: fan an event out, attempt a delivery, abandon deliveries that are no longer
+needed.
 
-Each does its I/O outside any transaction and commits what came of it with the job's own end.
+Each does its I/O outside any transaction and commits the result with the job's own end.
 A crash in between makes the job due again: ids that are fixed beforehand make a second fan-out
 repeat nothing, and a second attempt repeats the same delivery id, event id and body.
 """
@@ -48,17 +49,17 @@ PAGE_SIZE = 50
 DELIVERY_QUEUE = Queue(
     DELIVERY_QUEUE_NAME, lane_concurrency=MAX_BATCH, failure_blocks_lane=False, threads=0
 )
-"""The deliveries. The run limit outlasts an attempt by far; a parked delivery stops none."""
+"""The deliveries. The run limit is far longer than an attempt; a parked one blocks no other."""
 
 FAN_OUT_QUEUE = Queue(EVENTS, lane_concurrency=MAX_BATCH, failure_blocks_lane=False, threads=0)
-"""The events whose deliveries are to be made. This and the deliveries the dispatcher serves."""
+"""The events whose deliveries are to be made. The dispatcher serves this and the deliveries."""
 
 TASK_QUEUE = Queue(TASK_QUEUE_NAME, failure_blocks_lane=False, threads=2)
-"""What partners have asked for: no endpoint is waited for."""
+"""Jobs requested by partners: they wait for no endpoint."""
 
 EventEndpoint = tuple[Event, Endpoint]
 ATTEMPT_RECHECK_MS = 15 * SECOND
-"""After this an attempt that was under way is over."""
+"""After this time an attempt in progress has ended."""
 
 
 class WebhookJobHandlers:
@@ -76,7 +77,7 @@ class WebhookJobHandlers:
         return {ABANDON: self.abandon}
 
     def batch_handlers(self) -> Mapping[str, BatchHandler]:
-        """What does jobs of a kind together."""
+        """The batch handler of each kind of job."""
         return {FAN_OUT: self.fan_out, DELIVER: self.deliver}
 
     # An event to its endpoints.
@@ -99,7 +100,7 @@ class WebhookJobHandlers:
         )
         pairs: list[EventEndpoint] = []
         off = environment is not None and "webhooks" not in environment.products
-        if not off:  # a product that is off makes no deliveries; the events stay
+        if not off:  # a disabled product makes no deliveries; the events stay
             for endpoints, _ in self._iterate_pages(partition, Endpoint, "by_status", "active"):
                 pairs += [
                     (event, endpoint)
@@ -142,7 +143,7 @@ class WebhookJobHandlers:
         id_sequence: IdSequence,
         ours: Sequence[ClaimedJob],
     ) -> dict[str, Decision[None]]:
-        """The same, and the ends of the jobs; where all were taken from us, nothing."""
+        """The same, and the ends of the jobs; nothing if other workers have taken all of them."""
         ends: dict[str, Decision[None]] = {item.job.id: Decision(None) for item in ours}
         if ours:
             ends[ours[0].job.id] = self._create_deliveries(pairs, tx, id_sequence)
@@ -151,7 +152,7 @@ class WebhookJobHandlers:
     # A delivery to its endpoint.
 
     def deliver(self, claimed: Sequence[ClaimedJob]) -> None:
-        """Attempt each delivery once, unless it has ended or is no longer wanted; one after the
+        """Attempt each delivery once, unless it has ended or is no longer needed; one after the
         other. They are of one environment."""
         made: list[tuple[ClaimedJob, PreparedDelivery, AttemptResult]] = []
         try:
@@ -159,13 +160,13 @@ class WebhookJobHandlers:
                 attempt = self._attempts.send(prepared)
                 if attempt is not None:  # else the clock was moved: due again when its lease ends
                     made.append((prepared.claimed, prepared, attempt))
-        except Exception:  # a fault of ours: what was sent is recorded all the same
+        except Exception:  # our own error: sent deliveries are still recorded
             self.record_attempts(made)
             raise
         self.record_attempts(made)
 
     def prepare(self, claimed: Sequence[ClaimedJob]) -> list[PreparedDelivery]:
-        """What claimed jobs of an environment are to send; those that send nothing are ended."""
+        """The deliveries of an environment's claimed jobs; jobs that send nothing are ended."""
         found = self._storage.read(
             claimed[0].partition, lambda snapshot: self._attempts.prepare(snapshot, claimed)
         )
@@ -183,7 +184,7 @@ class WebhookJobHandlers:
     def record_attempts(
         self, made: Sequence[tuple[ClaimedJob, PreparedDelivery, AttemptResult]]
     ) -> None:
-        """Commit what attempts of an environment lead to, with the ends of their jobs."""
+        """Commit the outcomes of an environment's attempts, with the ends of their jobs."""
         if not made:
             return
         by_job = {item.job.id: (prepared, attempt) for item, prepared, attempt in made}
@@ -227,7 +228,7 @@ class WebhookJobHandlers:
         seen: Endpoint | None,
         attempted: Collection[Delivery],
     ) -> Decision[None] | None:
-        """The news that attempts make of an endpoint; it is locked only where there is some."""
+        """The health events of attempts at an endpoint; it is locked only if there are any."""
         now = self._clock.now()
         if seen is None or find_news(seen, attempted, now) is None:
             return None
@@ -238,12 +239,12 @@ class WebhookJobHandlers:
         news = find_news(endpoint, attempted, now)
         return news and decide_to_tell(endpoint, news, environment.api_version, now=now)
 
-    # What an endpoint no longer wants.
+    # Deliveries that an endpoint no longer needs.
 
     def abandon(self, claimed: ClaimedJob) -> None:
-        """Abandon the deliveries that were on their way when an endpoint stopped wanting them.
+        """Abandon the pending deliveries of an endpoint that was closed or unsubscribed.
 
-        One that is being attempted is looked at again when its attempt is over.
+        A delivery that is being attempted is checked again after its attempt.
         """
         busy = False
         for status in OPEN_STATUSES:
@@ -257,12 +258,12 @@ class WebhookJobHandlers:
         self._committer.finish(claimed, Decision(None, next_run_at=later))
 
     def _abandon_delivery(self, claimed: ClaimedJob, seen: Delivery) -> bool:
-        """Abandon it if it is to be; True where it is being attempted."""
+        """Abandon it if necessary; True if it is being attempted."""
         arguments = claimed.job.arguments
         closed = arguments["status"] != "active"
         kept = arguments["kept"].split(",")
         if seen.endpoint_revision >= int(arguments["revision"]):
-            return False  # made, or asked for again, since
+            return False  # made, or requested again, since
         if not closed and seen.event_name in kept:
             return False
 
@@ -286,8 +287,8 @@ class WebhookJobHandlers:
     ) -> Iterator[tuple[tuple[R, ...], bool]]:
         """Every page of an index, and whether it is the last.
 
-        Each comes from a snapshot: a `find` inside a transaction could miss what is new. A damaged
-        row is passed over: one endpoint's must not keep the others from their events.
+        Each comes from a snapshot: a `find` inside a transaction could miss new rows. A damaged
+        row is skipped: one endpoint's row must not keep the others from their events.
         """
         after: Position | None = None
         while True:

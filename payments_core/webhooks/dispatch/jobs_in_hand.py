@@ -1,4 +1,4 @@
-"""The jobs that a dispatcher has in hand: claimed, leased, and each with its newest claim."""
+"""The jobs that a dispatcher holds: claimed, leased, and each with its newest claim."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from payments_core.storage.port import ClaimedJob, Storage
 
 
 class JobsInHand:
-    """The jobs of one process. It is the conductor's own."""
+    """The jobs of one process. Only the conductor uses it."""
 
     def __init__(
         self, storage: Storage, clock: Clock, parking: ParkingPolicy, leases: LeaseKeeper, mode: str
@@ -32,10 +32,10 @@ class JobsInHand:
     def claim(
         self, queue: Queue, limit: int, lane_concurrency: int, lane_overrides: Mapping[str, int]
     ) -> Mapping[str, Sequence[ClaimedJob]]:
-        """Claim jobs of the queue that may be run; they come by their partition.
+        """Claim jobs of the queue that may be run; they are returned by partition.
 
-        One that is in hand already may come again: its lease ended meanwhile. Of those that may
-        have ended their process, as a handler of events can, it is one at most, the least suspect.
+        A held job may be claimed again: its lease ended meanwhile. Of the suspects, which may
+        have ended their process, as an event handler can, at most the least suspect is claimed.
         """
         claimed = self._storage.claim(
             queue.full_name(self._mode),
@@ -56,7 +56,7 @@ class JobsInHand:
     def _leave_out_suspects(
         self, queue: Queue, claimed: Sequence[ClaimedJob]
     ) -> Sequence[ClaimedJob]:
-        """The jobs without those that must wait until another suspect one is over."""
+        """The jobs without those that must wait until another suspect has ended."""
         waiting = find_suspects_to_wait(
             [item for item in claimed if item.job.id not in self._newest],
             is_one_under_way=any(map(is_suspect, self._newest.values())),
@@ -68,7 +68,7 @@ class JobsInHand:
         return [item for item in claimed if item.job.id not in left_out]
 
     def keep(self, claimed: Iterable[ClaimedJob]) -> list[ClaimedJob]:
-        """Take these in hand under their new claims; those that were not in hand before."""
+        """Hold these jobs under their new claims; return those that were not held before."""
         fresh = []
         for item in claimed:
             before = self._newest.get(item.job.id)
@@ -84,7 +84,7 @@ class JobsInHand:
         return self._newest.get(claimed.job.id, claimed)
 
     def drop(self, claimed: Iterable[ClaimedJob]) -> list[ClaimedJob]:
-        """These are no longer in hand; their newest claims, whose leases are not renewed more."""
+        """Stop holding these jobs; return their newest claims, which are no longer renewed."""
         newest = [self._newest.pop(item.job.id, item) for item in claimed]
         self._leases.remove(newest)
         return newest

@@ -1,7 +1,7 @@
-"""The job of a recovery: what an endpoint has missed is put on its way, a page at a time.
+"""The job of a recovery: sends an endpoint the events that it has missed, a page at a time.
 
-A page is a commit of its own, and a run of pages ends with the job that goes on behind it. A
-crash repeats a run at most, and what it had put on its way is then passed over.
+Each page is a separate commit, and a run of pages ends with the job that continues after it. A
+crash repeats at most one run, which then skips the events already sent.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from payments_core.webhooks.replay import (
 
 PAGE_SIZE = 50
 MAX_PAGES_PER_JOB = 20
-"""After so many pages another job goes on, so that none outlasts its lease."""
+"""After this many pages another job continues, so that none outlasts its lease."""
 
 MissedEvent = tuple[Event, Delivery | None]
 """An event that an endpoint did not get, and its delivery, if there is one."""
@@ -46,9 +46,9 @@ class WebhookRecovery:
         self._clock = ports.clock
 
     def recover(self, claimed: ClaimedJob) -> None:
-        """Send what the endpoint has missed until the recovery was asked for.
+        """Send the events that the endpoint had missed when the recovery was requested.
 
-        It ends early where the endpoint is active no longer, or the product is off.
+        It ends early if the endpoint is no longer active, or the product is disabled.
         """
         authority, endpoint_id = WorkerAuthority.of(claimed), claimed.job.subject
         arguments = claimed.job.arguments
@@ -79,9 +79,9 @@ class WebhookRecovery:
         tx: Transaction,
         id_sequence: IdSequence,
     ) -> Decision[None]:
-        """The deliveries of a page. What has got under way meanwhile is left to itself."""
+        """The deliveries of a page. A delivery that was started meanwhile is left alone."""
         now = self._clock.now()
-        # All the jobs and then all the deliveries, as those lock them who end a batch of attempts.
+        # All the jobs and then all the deliveries, in the locking order of the end of a batch.
         known = [delivery for _, delivery in missed if delivery is not None]
         lock_many(tx, Job, [delivery.job_id for delivery in known])
         lock_many(tx, Delivery, [delivery.id for delivery in known])
@@ -101,7 +101,7 @@ class WebhookRecovery:
 def _read_missed(
     partition: str, endpoint_id: str, after: Position, asked_at: Instant, snapshot: Snapshot
 ) -> tuple[Page[Event], list[MissedEvent]]:
-    """A page of events, and those of them that the endpoint wants and did not get."""
+    """A page of events, and the ones that the endpoint subscribes to and did not get."""
     endpoint = snapshot.get(Endpoint, endpoint_id)
     environment = snapshot.get(Environment, partition)
     off = environment is not None and "webhooks" not in environment.products
@@ -121,14 +121,14 @@ def _read_missed(
 def _is_missed(delivery: Delivery, asked_at: Instant) -> bool:
     if delivery.status == "delivered":
         return False
-    # What changed since was put on its way by this very recovery, or tried after it was asked for.
+    # A delivery that changed since was sent by this recovery, or tried after its request.
     return delivery.updated_at <= asked_at + MAX_CLOCK_SKEW_MS
 
 
 def _revive_pending(
     tx: Transaction, seen: Delivery | None, endpoint_id: str, now: Instant
 ) -> Decision[Delivery] | None:
-    """A pending delivery that was doomed when the endpoint closed, and is wanted again."""
+    """A pending delivery that was to be abandoned when the endpoint closed, and is needed again."""
     if seen is None or seen.status != "pending":
         return None
     endpoint = lock_shared(tx, Endpoint, endpoint_id)

@@ -1,8 +1,8 @@
-"""The threads that send: they take from a backlog, and tell what came of it.
+"""The threads that send: they take from a backlog, and report the outcomes.
 
-As few as keep up are awake: many at once pass the interpreter to and fro, and one serves quick
-endpoints faster. Where a delivery waits, or all that are awake are held up, one more is woken.
-Those that are held up for long have others started in their place, up to a bound.
+As few as necessary are awake: many at once contend for the interpreter, and one serves quick
+endpoints faster. If a delivery waits, or all awake senders are held up, another is woken.
+Senders that are held up for long are replaced by new ones, up to a maximum.
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ from payments_core.webhooks.dispatch.endpoint_concurrency import MAX_SPARE_SENDE
 from payments_core.webhooks.lifecycle import AttemptResult
 
 WAKE_AFTER_S = 0.005
-"""A delivery that waits for longer has one more woken; a sender that is at one for longer may be
-held up for good."""
+"""A delivery that waits longer wakes another sender; an attempt that takes longer may hold its
+sender up permanently."""
 
 
 BLOCKED_AFTER_S = 0.25
-"""A sender that is at one attempt for longer has another started in its place."""
+"""A sender whose attempt takes longer is replaced by another."""
 
 STALE_AFTER_S = 0.25
-"""What was read of a delivery and its endpoint longer ago is read again before it is sent: the
+"""A delivery and its endpoint that were read longer ago are read again before sending: the
 secret may have been rotated since, or the endpoint closed."""
 
 
 @attrs.frozen
 class FinishedAttempt:
-    """An attempt that was made, or the fault of ours that kept it from being made.
+    """An attempt that was made, or our own error that prevented it.
 
-    Without either the delivery was not sent, since its lease had ended, or as it was `stale`.
+    Without either the delivery was not sent, since its lease had ended, or it was `stale`.
     """
 
     prepared: PreparedDelivery
@@ -47,7 +47,7 @@ class FinishedAttempt:
 
 
 class SenderPool:
-    """A pool of threads. Its methods are for one thread, the conductor, but for
+    """A pool of threads. Its methods are for one thread, the conductor, except
     `find_lanes_in_flight_over`."""
 
     def __init__(
@@ -59,7 +59,7 @@ class SenderPool:
         name: str,
         lease_end: Callable[[ClaimedJob], Instant] = lambda claimed: claimed.job.lease_until,
     ) -> None:
-        """`on_finished` hears of each end, in the thread of its sender. `lease_end` says until
+        """`on_finished` is called at each end, in the thread of its sender. `lease_end` says until
         when a job is ours."""
         self._lease_end = lease_end
         self._attempts = attempts
@@ -75,7 +75,7 @@ class SenderPool:
         self.threads: list[threading.Thread] = []
 
     def start(self) -> None:
-        """Start the threads. Once only: a pool that was ended stays ended."""
+        """Start the threads, only once: an ended pool stays ended."""
         for _ in range(self._count):
             self._start_thread()
 
@@ -92,7 +92,7 @@ class SenderPool:
 
     @property
     def blocked_count(self) -> int:
-        """How many attempts hold a sender up, as far as others can be started in its place."""
+        """How many attempts hold a sender up, as far as other senders can replace them."""
         since = time.monotonic() - BLOCKED_AFTER_S
         blocked = sum(began < since for _, began in tuple(self._in_flight.values()))
         return min(blocked, MAX_SPARE_SENDERS)
@@ -102,7 +102,7 @@ class SenderPool:
         self._backlog.append((prepared, time.monotonic()))
 
     def wake_enough(self) -> bool:
-        """Wake some where those that are awake do not keep up; True where it should be asked
+        """Wake senders if those awake do not keep up; True if it should be called
         again soon."""
         oldest = next(iter(self._backlog.copy()), None)  # a sender may take it meanwhile
         if oldest is None:
@@ -122,7 +122,7 @@ class SenderPool:
         return True
 
     def withdraw_unstarted(self, lane: str | None = None) -> list[PreparedDelivery]:
-        """What has not begun, of a lane or of all."""
+        """The deliveries that have not begun, of a lane or of all."""
         back: list[tuple[PreparedDelivery, float]] = []
         rest: list[tuple[PreparedDelivery, float]] = []
         while True:
@@ -135,7 +135,7 @@ class SenderPool:
         return [prepared for prepared, _ in back]
 
     def find_lanes_in_flight_over(self, longer_than_s: float) -> set[str]:
-        """The lanes with an attempt that has been under way for longer."""
+        """The lanes with an attempt that has taken longer."""
         since = time.monotonic() - longer_than_s
         in_flight = tuple(self._in_flight.values())
         return {prepared.claimed.job.lane for prepared, began in in_flight if began < since}
@@ -162,7 +162,7 @@ class SenderPool:
         self._in_flight[job_id] = (prepared, began)
         try:
             attempt = self._attempts.send(prepared, self._lease_end(prepared.claimed))
-        except Exception as error:  # a fault of ours, which the endpoint must not pay for
+        except Exception as error:  # our own error, which must not count against the endpoint
             return FinishedAttempt(prepared, error, None)
         finally:
             self._in_flight.pop(job_id, None)

@@ -1,10 +1,10 @@
 """A transport over libcurl, for the extra `curl`.
 
-A handle of libcurl's for each connection, and kept with it: it is made for one scheme, name, port
-and vetted address, and waits with that for its next request (`http/connection_pool.py`). So
-libcurl never has to choose among connections. (Left to itself it takes one on which something has
-come meanwhile, and that for the answer.) What opens its sockets is a function of ours that opens
-them to that address alone. `perform` gives the interpreter's lock away until the answer is there.
+Each connection keeps its own libcurl handle: it is made for one scheme, name, port
+and vetted address, and waits with it for its next request (`http/connection_pool.py`). So
+libcurl never has to choose among connections. (By default it takes a connection on which data has
+come meanwhile, and takes that for the answer.) Our own function opens its sockets,
+only to that address. `perform` releases the interpreter's lock until the answer is there.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ READ_BYTES = 4 * MAX_RESPONSE_BODY_BYTES
 
 
 class CurlTransport:
-    """Sends requests through libcurl. Raises ImportError where pycurl is not installed."""
+    """Sends requests through libcurl. Raises ImportError if pycurl is not installed."""
 
     def __init__(self, ca_file: Path | None = None, *, idle_s: float = IDLE_TIMEOUT_S) -> None:
-        """`ca_file`: a file of certificates to trust; the system's unless given.
+        """`ca_file`: a file of certificates to trust; by default the system's.
 
         `idle_s`: how long a connection waits for its next request before it is closed.
         """
@@ -56,8 +56,8 @@ class CurlTransport:
         if deadline.remaining_s() <= 0:
             return TransportResult(failure="timed out while connecting")
         if (waiting := self._idle.take(keys)) is not None:
-            # One that turns out to be closed libcurl replaces, and sends the request again if
-            # nothing had come. Deliveries are made at least once, and carry their id for that.
+            # libcurl replaces a connection that turns out to be closed, and sends the request again
+            # if nothing had come. Deliveries are made at least once, and carry their id for that.
             outcome, connected = self._post_once(*waiting, request, lines, deadline, shares=1)
             if connected or deadline.remaining_s() <= 0:
                 return outcome
