@@ -346,7 +346,7 @@ class PaymentSucceeded(Envelope, frozen=True, kw_only=True):
 
 
 class PaymentActionRequired(Envelope, frozen=True, kw_only=True):
-    """The Payment waits for a decision of yours."""
+    """The Payment waits for your decision."""
 
     name: Literal["payment.action_required"]
     payload: PaymentPayload
@@ -388,7 +388,7 @@ class PaymentReorged(Envelope, frozen=True, kw_only=True):
 
 
 class PaymentReconciled(Envelope, frozen=True, kw_only=True):
-    """A decision of yours was carried out."""
+    """Your decision was carried out."""
 
     name: Literal["payment.reconciled"]
     payload: PaymentReconciledPayload
@@ -409,7 +409,7 @@ class PaymentFailed(Envelope, frozen=True, kw_only=True):
 
 
 class RefundCreated(Envelope, frozen=True, kw_only=True):
-    """A refund was asked for."""
+    """A refund was requested."""
 
     name: Literal["refund.created"]
     payload: RefundPayload
@@ -514,7 +514,7 @@ class BankAccountCreated(Envelope, frozen=True, kw_only=True):
 
 
 class BankAccountUpdated(Envelope, frozen=True, kw_only=True):
-    """The bank decided of a bank account."""
+    """The bank decided on a bank account."""
 
     name: Literal["bank_account.updated"]
     payload: BankAccountPayload
@@ -542,14 +542,14 @@ class BankFundingInReview(Envelope, frozen=True, kw_only=True):
 
 
 class BankFundingSubmitted(Envelope, frozen=True, kw_only=True):
-    """The stablecoins for it were sent."""
+    """The bank transfer's stablecoins were sent."""
 
     name: Literal["bank_funding.submitted"]
     payload: BankFundingPayload
 
 
 class BankFundingSettled(Envelope, frozen=True, kw_only=True):
-    """The stablecoins have arrived."""
+    """The bank transfer's stablecoins have arrived."""
 
     name: Literal["bank_funding.settled"]
     payload: BankFundingPayload
@@ -584,14 +584,14 @@ class DisputeResolved(Envelope, frozen=True, kw_only=True):
 
 
 class WebhookTest(Envelope, frozen=True, kw_only=True):
-    """A test that you asked for, for one endpoint."""
+    """A test that you requested, for one endpoint."""
 
     name: Literal["webhook.test"]
     payload: WebhookPayload
 
 
 class WebhookFailing(Envelope, frozen=True, kw_only=True):
-    """Another endpoint fails; told once an hour at most while it does."""
+    """Another endpoint fails; reported at most once an hour while it does."""
 
     name: Literal["webhook.failing"]
     payload: WebhookFailingPayload

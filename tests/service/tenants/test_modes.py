@@ -18,7 +18,7 @@ def test_simulated_chains_serve_the_sandbox_alone(memory_world: World, mode: str
 
 
 def test_the_refusal_says_what_is_missing(memory_world: World) -> None:
-    with pytest.raises(ValueError, match="give `chains`"):
+    with pytest.raises(ValueError, match="other modes need `chains`"):
         memory_world.service.worker("production")
 
 
