@@ -1,6 +1,6 @@
 """The WSGI application over `payments_core`: it translates, and decides nothing about money.
 
-`create_app` is loaded when first used, so that the command line does not pay for it in `--help`.
+`create_app` is loaded on first use, so that `--help` on the command line does not pay for it.
 """
 
 from __future__ import annotations

@@ -84,8 +84,8 @@ def create_app(
     """The WSGI application of one mode, `sandbox` or `production`.
 
     `threads` is how many of them the server runs: it bounds how many wait for one another.
-    `throttle` has the rate policies; without it none is enforced. `observer` is told of requests.
-    Raises ValueError where the service cannot serve the mode.
+    `throttle` has the rate policies; without it none is enforced. `observer` observes requests.
+    Raises ValueError if the service cannot serve the mode.
     """
     service.require_mode(mode)
     paths = group_by_path(
@@ -117,19 +117,19 @@ def _list_allowed_methods(methods: Mapping[str, Route]) -> tuple[str, ...]:
 
 @attrs.define
 class RequestContext:
-    """What is known of one request so far, and goes on its response whatever happens."""
+    """What is known about one request so far, and is on its response whatever happens."""
 
     request: ObservedRequest
     version: str
     challenge: str = "Bearer"
     origin: str | None = None
-    """The browser's, where the app that it calls has let it in."""
+    """The browser's, if the app that it calls has admitted it."""
     rate_context: RateLimitContext = attrs.field(factory=RateLimitContext)
 
 
 @attrs.frozen
 class ResponseParts:
-    """What a response has of its own."""
+    """The status, body and own headers of a response."""
 
     status: int
     body: bytes
@@ -160,7 +160,7 @@ class Pipeline:
         path: Mapping[str, str],
     ) -> Response:
         """Every check in order; the first that fails raises its error."""
-        if route.credential != "none":  # whether the process lives is told without storage
+        if route.credential != "none":  # liveness is answered without storage
             self._service.refresh()
         context.challenge = CHALLENGES[route.credential]
         caller = authenticate(self._service, self._mode, route, environ, path)
@@ -266,9 +266,9 @@ class Pipeline:
         resp: falcon.Response,
         shop: Mapping[str, str] | None,
     ) -> None:
-        """Say what a path takes, to a browser's preflight and to anyone who asks.
+        """Answer which methods a path allows, to a browser's preflight and to any other client.
 
-        `shop` has the ids of a path that an app opens to origins of its own.
+        `shop` has the ids of a path that an app opens to its own origins.
         """
         methods = ", ".join(allowed)
 
@@ -284,7 +284,7 @@ class Pipeline:
     def refuse_method(
         self, allowed: tuple[str, ...], req: falcon.Request, resp: falcon.Response
     ) -> None:
-        """Answer a method that the path does not take."""
+        """Answer a method that the path does not allow."""
 
         def refuse(context: RequestContext) -> ResponseParts:
             raise MethodNotAllowed(allowed)
@@ -302,7 +302,7 @@ class Pipeline:
     def handle_http_error(
         self, req: falcon.Request, resp: falcon.Response, error: falcon.HTTPError, params: Any
     ) -> None:
-        """Answer what Falcon itself refuses: a method or a path that HTTP does not know."""
+        """Answer what Falcon itself refuses: a method or a path that HTTP does not define."""
         allowed = self._allowed.get(req.uri_template or "")
         if allowed is None:
             self.refuse_path(req, resp)
@@ -312,7 +312,7 @@ class Pipeline:
     def handle_exception(
         self, req: falcon.Request, resp: falcon.Response, error: Exception, params: Any
     ) -> None:
-        """Answer what went wrong outside any row: a fault of ours."""
+        """Answer an exception outside any row: an internal error."""
 
         def refuse(context: RequestContext) -> ResponseParts:
             raise error
@@ -327,7 +327,7 @@ class Pipeline:
         answer: Callable[[RequestContext], ResponseParts],
         render_error: RenderError | None = None,
     ) -> None:
-        """One request, whatever it asks for: counted, answered or refused, sent, and told of."""
+        """One request, whatever it asks for: counted, answered or refused, sent, and observed."""
         id = self._service.ports.identifiers.new("req")
         request = new_request(id, req.method, req.uri_template)
         context = RequestContext(request, self._service.settings.versions.current)
@@ -347,7 +347,7 @@ class Pipeline:
     ) -> ResponseParts:
         request = context.request
         try:
-            # Whether the process lives is not the limiter's matter.
+            # Liveness is not limited.
             if req.path not in health.PATHS:
                 self._throttle.check_address(context.rate_context, req.env)
             if has_encoded_slash(req.env):

@@ -1,7 +1,7 @@
 """Who calls: credentials out of headers, and what they prove (interface "Authentication").
 
 A credential counts only in its own header and its own scheme; everything else is refused alike.
-What the caller may do is `payments_core.tenants.authorization`, asked one step later.
+What the caller may do is decided one step later, by `payments_core.tenants.authorization`.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _BASIC_APP_ID = re.compile(r"([!-9;-~]+):?", re.ASCII)
 _BASIC_PAIR = re.compile(r"([!-9;-~]+):([!-~]+)", re.ASCII)
 
 ENVIRONMENT_KEY = "payments_core.environment"
-"""Where the WSGI environment tells the server which environment a bearer's token has opened."""
+"""The key in the WSGI environment under which the server finds the environment of a token."""
 _BEARER_CREDENTIALS = frozenset({"bearer_key", "client_token", "session_token"})
 
 CHALLENGES: Mapping[Credential, str] = {
@@ -57,7 +57,7 @@ CHALLENGES: Mapping[Credential, str] = {
 
 @attrs.frozen(kw_only=True)
 class Caller:
-    """What a request's credentials proved. `api_version` is the one that it is answered in."""
+    """What a request's credentials proved. `api_version` is the version of its response."""
 
     environment: Environment | None = None
     key: Key | None = None
@@ -70,7 +70,7 @@ class Caller:
     api_version: str
     bound_versions: tuple[str, ...] = ()
     lookup: ResponseLookup | None = attrs.field(default=None, repr=False, eq=False)
-    """The earlier answer of this request, as far as it was looked for with the credential."""
+    """The earlier answer of this request, if it was looked up with the credential."""
 
     @property
     def payment_id(self) -> str | None:
@@ -79,12 +79,12 @@ class Caller:
 
     @property
     def admitted_origin(self) -> str | None:
-        """The origin of the browser that asks, where the shop's settings let it in."""
+        """The origin of the browser, if the shop's settings admit it."""
         is_admitted = self.shop is not None and self.shop.terms.allows_origin(self.origin)
         return self.origin if is_admitted else None
 
     def authority_for(self, route: Route) -> Authority | None:
-        """The authority that operations ask for; None on routes that need none."""
+        """The authority that operations require; None on routes that need none."""
         if route.needs is None or self.environment is None:
             return None
         return Authority(
@@ -157,7 +157,7 @@ def authenticate(
 def name_environment(
     environ: dict[str, Any], credential: str | None, environment_id: str | None
 ) -> None:
-    """Tell the server whose its bearer's token is; a credential beside it says nothing of that."""
+    """Report to the server which environment a token is for; other credentials are not reported."""
     if credential in _BEARER_CREDENTIALS:
         environ[ENVIRONMENT_KEY] = environment_id
 
@@ -175,7 +175,7 @@ def _parse_basic(header: str) -> tuple[str, str]:
 
 
 def _parse_app_id(header: str) -> str:
-    """The app id of a Basic header that has nothing else, with or without a colon behind it."""
+    """The app id of a Basic header that has nothing else, with or without a colon after it."""
     match = _BASIC_APP_ID.fullmatch(_decode_basic(header))
     if match is None or not PATH_IDS["appId"].is_valid(match[1]):
         raise Unauthorized()
@@ -183,7 +183,7 @@ def _parse_app_id(header: str) -> str:
 
 
 def _decode_basic(header: str) -> str:
-    """What a Basic header says, which must be the one text that encodes it."""
+    """The content of a Basic header, which must be the canonical encoding."""
     match = _BASIC.fullmatch(header)
     if match is None:
         raise Unauthorized()
@@ -206,7 +206,7 @@ def _parse_bearer(header: str) -> str:
 def _authenticate_payer(
     service: PaymentsService, mode: Any, secret: str, path_ids: Mapping[str, str]
 ) -> Caller:
-    """Whoever holds the secret of the very Payment in the path, whatever became of that."""
+    """The holder of the secret of the Payment in the path, in whatever state the Payment is."""
     environment, claims = service.checkout.authenticate(secret, mode=mode)
     if claims.subject != path_ids["paymentId"]:
         raise Unauthorized()
@@ -216,7 +216,7 @@ def _authenticate_payer(
 def _identify_visitor(
     service: PaymentsService, mode: Any, environ: Mapping[str, Any], path_ids: Mapping[str, str]
 ) -> Caller:
-    """Whoever has a shop's page open: they prove nothing. Raises NotFound for no shop."""
+    """A visitor of a shop's page, who proves nothing. Raises NotFound if there is no shop."""
     if not PATH_IDS["appId"].is_valid(path_ids["appId"]):
         raise NotFound("app")
     shop = service.public_payments.get_shop(path_ids["appId"], mode=mode)
@@ -229,7 +229,7 @@ def _identify_visitor(
 def find_admitted_origin(
     service: PaymentsService, mode: Any, environ: Mapping[str, Any], path_ids: Mapping[str, str]
 ) -> str | None:
-    """The origin of a browser that asks beforehand, if the shop in the path lets it in."""
+    """The origin of a browser's preflight, if the shop in the path admits it."""
     try:
         return _identify_visitor(service, mode, environ, path_ids).admitted_origin
     except NotFound:
@@ -243,7 +243,7 @@ def _add_payment_secret(
     environ: Mapping[str, Any],
     path_ids: Mapping[str, str],
 ) -> Caller:
-    """The caller with the second credential: the secret of the very Payment in the path."""
+    """The caller with the second credential: the secret of the Payment in the path."""
     try:
         claims = service.ports.tokens.read_payment_secret(environ.get(_SECRET_HEADER, ""))
     except TokenInvalid:

@@ -1,8 +1,8 @@
-"""The dashboard's cookies, and the tokens by which its forms are known as its own.
+"""The dashboard's cookies, and the tokens that prove that a form is its own.
 
-One cookie holds the token of an operator's session, which only a log-in sets; the other a number
-of the log-in page. The token of a form is made from a cookie and from where the form goes, so that
-another site, which knows neither, cannot make one (contract §2).
+One cookie holds the token of an operator's session, which only a log-in sets; the other a random
+number of the log-in page. The token of a form is derived from a cookie and the form's target, so
+that another site, which does not know the cookie, cannot make one (contract §2).
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ _NUMBER_BYTES = 32
 _NUMBER = re.compile(r"[A-Za-z0-9_-]{43}", re.ASCII)
 _MAX_CHARACTERS = 1_000
 _OWN_SITES = (None, "same-origin", "none")
-"""What `Sec-Fetch-Site` says of a form of ours: nothing in old browsers, `none` after a reload."""
+"""`Sec-Fetch-Site` of a form of ours: absent in old browsers, `none` after a reload."""
 
 
 @attrs.frozen
 class Cookies:
-    """What a browser sent of the dashboard's: a session's token, and the log-in page's number."""
+    """The dashboard's cookies of a browser: a session's token, and the log-in page's number."""
 
     session: str | None = attrs.field(default=None, repr=False)
     login: str | None = attrs.field(default=None, repr=False)
@@ -41,9 +41,9 @@ _NO_COOKIES = Cookies()
 
 
 def read_cookies(environ: Mapping[str, Any], public_url: str) -> Cookies:
-    """The dashboard's cookies. One that is there twice counts as absent."""
+    """The dashboard's cookies. A cookie that is sent twice counts as absent."""
     header = environ.get("HTTP_COOKIE")
-    if not header:  # as of nearly every program
+    if not header:  # like nearly every program
         return _NO_COOKIES
     parts = [part.strip().partition("=") for part in header.split(";")]
 
@@ -67,7 +67,7 @@ def build_login_cookie(number: str, public_url: str) -> str:
 def _build_cookie(name: str, value: str, public_url: str) -> str:
     """A cookie that leaves this machine only under TLS (contract §2).
 
-    With https it is bound to this very host too: no other name of the domain can set it. From
+    With https it is also bound to this exact host: no other name of the domain can set it. From
     http:// outside loopback, where anyone could read it, browsers do not keep it.
     """
     attributes = ["Path=/", "HttpOnly", "SameSite=Strict"]
@@ -79,7 +79,7 @@ def _build_cookie(name: str, value: str, public_url: str) -> str:
 
 
 def keeps_sessions(public_url: str) -> bool:
-    """Whether browsers keep the cookies there: with https, or on this very machine."""
+    """Whether browsers keep the cookies there: with https, or on this machine."""
     return _is_secure(public_url) or _is_local(public_url)
 
 
@@ -91,14 +91,14 @@ def choose_login_number(known: str | None, entropy: Entropy) -> str:
 
 
 def make_form_token(key_ring: KeyRing, cookie: str, action: str) -> str:
-    """The token of a form that goes to the path `action`, for the browser with that cookie."""
+    """The token of a form for the path `action`, for the browser with that cookie."""
     return _encode(key_ring.tag(_PURPOSE, _pack(cookie, action)))
 
 
 def require_own_form(
     key_ring: KeyRing, environ: Mapping[str, Any], cookie: str | None, action: str, token: str
 ) -> None:
-    """Return if the form is one that this browser got from here. Raises FormRefused."""
+    """Return if this browser got the form from here. Raises FormRefused."""
     if environ.get("HTTP_SEC_FETCH_SITE") not in _OWN_SITES or cookie is None:
         raise FormRefused()
     try:

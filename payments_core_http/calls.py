@@ -30,7 +30,7 @@ T = TypeVar("T")
 
 @attrs.frozen(kw_only=True)
 class ApiCall(Generic[B, Q]):
-    """One request, past every check that does not need the resource.
+    """One request that passed every check that does not need the resource.
 
     `body` and `query` are instances of the row's wire classes, `path` holds the ids by their
     names in the path. `cookies` are the dashboard's, on its pages. Handlers make three moves:
@@ -54,19 +54,19 @@ class ApiCall(Generic[B, Q]):
 
     @property
     def authority(self) -> Authority:
-        """In whose name operations run; only rows with `needs` have one."""
-        assert self.proven is not None, f"{self.route.name} asks for no credential"
+        """The authority with which operations run; only rows with `needs` have one."""
+        assert self.proven is not None, f"{self.route.name} requires no credential"
         return self.proven
 
     @property
     def session_token(self) -> str:
-        """The session token, on the row that takes one."""
+        """The session token, on the row that requires one."""
         assert self.caller.session_token is not None
         return self.caller.session_token
 
     @property
     def payment_secret(self) -> Claims:
-        """What the Payment's client secret says, on rows `with_payment_secret`."""
+        """What the Payment's client secret proves, on rows `with_payment_secret`."""
         assert self.caller.payment_secret is not None
         return self.caller.payment_secret
 
@@ -77,7 +77,7 @@ class ApiCall(Generic[B, Q]):
         )
 
     def answer_from(self, source: T, render: Callable[[T], Any]) -> Response:
-        """As `answer` with `render(source)`, which is cached while the source is equal.
+        """Like `answer` with `render(source)`, which is cached while the source is equal.
 
         `render` must depend on nothing else. For reads that clients repeat.
         """
@@ -86,20 +86,20 @@ class ApiCall(Generic[B, Q]):
         return Response(self.route.success, body, self.caller.api_version)
 
     def answer_with_etag(self, view: Any) -> Response:
-        """The answer of a read that is polled: with a strong ETag, and 304 for whoever has it."""
+        """The answer of a polled read: with a strong ETag, and 304 for a client that has it."""
         return self.add_etag(self.answer(view))
 
     def add_etag(self, answer: Response) -> Response:
-        """The answer with a strong ETag, or 304 for whoever has it."""
+        """The answer with a strong ETag, or 304 for a client that has it."""
         tag = f'"{make_etag(answer.body)}"'
         return self.answer_tagged(tag, answer.api_version, answer.headers, lambda: answer.body)
 
     def answer_tagged(
         self, tag: str, version: str, headers: Mapping[str, str], render: Callable[[], bytes]
     ) -> Response:
-        """What `render` makes, with an ETag; 304 for whoever has it, and nothing is made.
+        """The result of `render`, with an ETag; 304 for a client that has it, without rendering.
 
-        `tag` is as it stands in the header, with its quotes.
+        `tag` is as in the header, with its quotes.
         """
         headers = {**headers, "ETag": tag}
         if not _etag_matches(self.if_none_match, tag):
@@ -130,7 +130,7 @@ class ApiCall(Generic[B, Q]):
         return idempotent.response or render_answer(result)
 
     def decode_position(self) -> Position | None:
-        """Where the list goes on, out of the query's `cursor`. Raises ValidationFailed."""
+        """Where the list continues, from the query's `cursor`. Raises ValidationFailed."""
         query = self._page_query()
         if query.cursor is None:
             return None
@@ -142,7 +142,7 @@ class ApiCall(Generic[B, Q]):
         return self.answer({"data": data, **self.page_fields(page.next)})
 
     def page_fields(self, next_position: Position | None) -> dict[str, Any]:
-        """`{limit, hasNextPage, nextCursor}`, for lists whose own name is not `data`."""
+        """`{limit, hasNextPage, nextCursor}`, for lists that are not named `data`."""
         cursor = None
         if next_position is not None:
             cursor = cursors.encode(self.service.ports.key_ring, self._list_name(), next_position)
@@ -157,14 +157,14 @@ class ApiCall(Generic[B, Q]):
         return self.query
 
     def _list_name(self) -> str:
-        """Which list this is: whose, of which path, under which filters."""
+        """The identity of this list: its owner, path and filters."""
         filters = attrs.asdict(self._page_query(), filter=_is_filter)
         names = (self.authority.partition, self.authority.principal, self.route.path)
         return msgspec.json.encode((names, sorted(self.path.items()), filters)).decode()
 
 
 def make_etag(content: bytes) -> str:
-    """What an ETag holds: another for each content."""
+    """The value of an ETag, which differs for each content."""
     return hashlib.sha256(content).hexdigest()[:32]
 
 

@@ -1,8 +1,8 @@
 """Which client a request comes from, also behind proxies (contract §9).
 
-Whoever sends `X-Forwarded-For` may write anything into it. It is read only where the peer is a
-configured proxy, and from the right: each trusted proxy has appended whom it was called by, and
-the first entry that is no trusted proxy is the client.
+A client may write anything into `X-Forwarded-For`. It is read only if the peer is a configured
+proxy, and from the right: each trusted proxy has appended the address that called it, and the
+first entry that is not a trusted proxy is the client.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 
 MAX_FORWARDED_ENTRIES = 32
-"""A longer chain of proxies than anyone has: what is further left is not looked at."""
+"""A longer chain of proxies than anyone has: entries further left are ignored."""
 
 _MAX_KEPT, _MAX_KEPT_CHARACTERS = 4_096, 200
-"""So many clients are remembered, whose chains are no longer."""
+"""The maximum number of clients that are remembered, with the maximum length of their chains."""
 
 
 @attrs.frozen
@@ -37,7 +37,7 @@ class CountedNetwork:
 
 
 def parse_networks(texts: Iterable[str]) -> tuple[Network, ...]:
-    """Trusted proxies as a deployment names them, `10.0.0.0/8` or `::1`. Raises ValueError."""
+    """Trusted proxies as a deployment configures them, `10.0.0.0/8` or `::1`. Raises ValueError."""
     return tuple(ipaddress.ip_network(text) for text in texts)
 
 
@@ -54,7 +54,7 @@ def is_loopback_host(name: str) -> bool:
 def identify_client(
     environ: Mapping[str, Any], trusted: tuple[Network, ...]
 ) -> tuple[CountedNetwork, ...]:
-    """What the client is counted as: its IPv4 address, or the /64 and the /48 of its IPv6 address.
+    """What the client is counted by: its IPv4 address, or the /64 and the /48 of its IPv6 address.
 
     A subscriber has a whole /64 of IPv6, and could take a new address for every request; a site
     has a /48. A peer without an address, as behind a Unix socket, is `local`.
@@ -77,14 +77,14 @@ def _identify(
         if not any(client in network for network in trusted):
             break
         before = _parse_address(entry.strip())
-        if before is None:  # nobody can be made out behind this proxy
+        if before is None:  # the client behind this proxy is unknown
             break
         client = before
     return _list_networks(client)
 
 
 _identify_often = lru_cache(maxsize=_MAX_KEPT)(_identify)
-"""The same, for clients that come again."""
+"""The same, for clients that return."""
 
 
 def _parse_address(text: str) -> Address | None:

@@ -29,7 +29,7 @@ _NO_HEADERS: Mapping[str, str] = {}
 
 
 def headers_for_origin(origin: str | None) -> Mapping[str, str]:
-    """The headers of every answer to an origin that a shop has let in; none to any other."""
+    """The headers of every answer to an origin that a shop has admitted; none to any other."""
     if origin is None:
         return _NO_HEADERS
     return {**_OPEN_HEADERS, "Access-Control-Allow-Origin": origin, "Vary": "Origin"}
@@ -43,8 +43,8 @@ def headers_for(path: str) -> Mapping[str, str]:
 def preflight_headers(
     environ: Mapping[str, Any], path: str, allowed: str, *, is_admitted: bool = False
 ) -> Mapping[str, str]:
-    """The headers that answer a preflight; none where it is not one, or where the path is not open
-    and the browser's origin `is_admitted` to it by nobody."""
+    """The headers that answer a preflight; none if it is not a preflight, or if the path is not
+    open and nobody admits the browser's origin to it (`is_admitted`)."""
     asks = "HTTP_ORIGIN" in environ and "HTTP_ACCESS_CONTROL_REQUEST_METHOD" in environ
     if not asks or not (is_admitted or path.startswith(OPEN_PATHS)):
         return _NO_HEADERS

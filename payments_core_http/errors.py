@@ -1,7 +1,7 @@
 """Errors on the wire: the one table of HTTP statuses, and the envelope (contract §3).
 
-The library's errors say whose fault it is; only here does that become a number. What no error
-class describes is an `internal_error`: logged with its trace, told without it.
+The library's errors say whose fault it is; only here does that become a number. An exception that
+no error class describes is an `internal_error`: logged with its trace, answered without it.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ ErrorForm = Literal["nested", "flat"]
 """`{error: {code, message, details}}`, and the legacy interface's `{success, error, code}`."""
 
 LEGACY_PREFIX = "/sdk/v1/"
-"""What the paths of the legacy interface begin with, also those that it does not have."""
+"""The prefix of the paths of the legacy interface, also of those that it does not have."""
 
 RateLimitReason = Literal["rate_limit_exceeded", "rate_limiter_unavailable", "abuse_blocked"]
 
@@ -52,7 +52,7 @@ class RouteNotFound(Missing):
 
 @attrs.frozen
 class MethodNotAllowed(BadInput):
-    """The path is known; the method is not among its own."""
+    """The path is known; it does not allow the method."""
 
     code = "method_not_allowed"
     sentence = "This path allows {allowed}."
@@ -61,7 +61,7 @@ class MethodNotAllowed(BadInput):
 
 @attrs.frozen
 class PayloadTooLarge(BadInput):
-    """More body than any call needs."""
+    """The body is larger than any call needs."""
 
     code = "payload_too_large"
     sentence = "The body must have at most {limit_bytes} bytes."
@@ -78,14 +78,14 @@ class UnsupportedMediaType(BadInput):
 
 @attrs.frozen
 class UnsupportedFormType(UnsupportedMediaType):
-    """Forms of the pages are sent in the one way that browsers send them by default."""
+    """Forms of the pages must have the content type that browsers send by default."""
 
     sentence = "A form must be sent as Content-Type: application/x-www-form-urlencoded."
 
 
 @attrs.frozen
 class MalformedRequest(BadInput):
-    """Not HTTP as the server reads it; no route was looked for."""
+    """Not HTTP as the server reads it; no route was looked up."""
 
     code = "malformed_request"
     sentence = "This is not an HTTP/1.1 request that the server can read."
@@ -93,7 +93,7 @@ class MalformedRequest(BadInput):
 
 @attrs.frozen
 class RequestTimedOut(BadInput):
-    """The request was not whole in time; nothing of it was done."""
+    """The request was not complete in time; nothing of it was done."""
 
     code = "request_timeout"
     sentence = "The request did not arrive in time."
@@ -101,7 +101,7 @@ class RequestTimedOut(BadInput):
 
 @attrs.frozen
 class HeadersTooLarge(BadInput):
-    """More header than any call needs."""
+    """The headers are larger than any call needs."""
 
     code = "headers_too_large"
     sentence = "The request line and headers must have at most {limit_bytes} bytes."
@@ -128,7 +128,7 @@ class FormRefused(Forbidden):
 class RateLimited(LimitReached):
     """More requests than a rate policy allows, or a limiter that cannot say.
 
-    `rule` names the policy, but for the one that counts by address.
+    `rule` names the policy, except for the one that counts by address.
     """
 
     code = "rate_limited"
@@ -142,13 +142,13 @@ class RateLimited(LimitReached):
 
     @property
     def details(self) -> Mapping[str, Any]:
-        """The facts; `rule` only where there is one."""
+        """The facts; `rule` only if there is one."""
         return {name: value for name, value in super().details.items() if value is not None}
 
 
 @attrs.frozen
 class InternalError(PaymentsError):
-    """A fault of ours; the caller gets its number and nothing else."""
+    """An internal error; the caller gets only the request id."""
 
     code = "internal_error"
     sentence = "An internal error occurred; include the request id when you report it."
@@ -172,7 +172,7 @@ STATUSES: Mapping[type[PaymentsError], int] = {
     UnsupportedTransferCoding: 501,
     ServiceUnavailable: 503,
 }
-"""The nearest class above an error's own gives its status."""
+"""The nearest superclass of an error gives its status."""
 
 
 def status_of(kind: type[PaymentsError]) -> int:
@@ -182,7 +182,7 @@ def status_of(kind: type[PaymentsError]) -> int:
 
 def encode_error(error: PaymentsError, request_id: str, doc_url: str | None = None) -> bytes:
     """The body `{error: {code, message, details}}`; the request id is always among the details,
-    and the page about the error where there is one."""
+    and the page about the error if there is one."""
     details = dict(error.details)
     if "retryAfterS" in details:
         details["retryAfterSeconds"] = details.pop("retryAfterS")
@@ -205,7 +205,7 @@ def encode_flat_error(error: PaymentsError, request_id: str, doc_url: str | None
 
 
 def error_form_of(path: str) -> ErrorForm:
-    """How errors are written at a path, whether there is a route or not."""
+    """The form of errors at a path, whether it has a route or not."""
     return "flat" if path.startswith(LEGACY_PREFIX) else "nested"
 
 
@@ -216,7 +216,7 @@ ENCODERS: Mapping[ErrorForm, Callable[[PaymentsError, str, str | None], bytes]] 
 
 
 def headers_of(error: PaymentsError, challenge: str) -> dict[str, str]:
-    """The headers that an error brings along; `challenge` is the scheme for a 401."""
+    """The headers of an error; `challenge` is the scheme for a 401."""
     headers = {}
     if isinstance(error, Unauthenticated):
         headers["WWW-Authenticate"] = challenge
@@ -229,11 +229,11 @@ def headers_of(error: PaymentsError, challenge: str) -> dict[str, str]:
 
 
 def to_payments_error(error: Exception, request_id: str, place: str) -> PaymentsError:
-    """The error to tell the caller; what was not foreseen is written to the log."""
+    """The error for the caller; an unexpected exception is written to the log."""
     if isinstance(error, PaymentsError):
         return error
     if isinstance(error, StorageUnavailable):
-        logger.warning("%s at %s: storage is out of reach", request_id, place)
+        logger.warning("%s at %s: storage is unavailable", request_id, place)
         return Unavailable()
     trace = "".join(traceback.format_exception(error))
     logger.error("%s at %s failed\n%s", request_id, place, redact(trace))

@@ -1,4 +1,4 @@
-"""Forms of the dashboard: read, and known as its own before anything is done."""
+"""Forms of the dashboard: read, and verified to be its own before anything is done."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ KEY_FIELD = "idempotencyKey"
 
 @attrs.frozen
 class Form:
-    """What a person filled in, and the key under which it is done once."""
+    """The values of a form, and the idempotency key."""
 
     fields: Mapping[str, str] = attrs.field(repr=False)
     key: str | None
 
 
 def read_username(fields: Mapping[str, str]) -> str:
-    """The name of a log-in. It is counted as it is looked up: no space around it makes another."""
+    """The name of a log-in. It is counted as it is looked up, without spaces around it."""
     return fields.get("username", "").strip()
 
 
@@ -42,10 +42,10 @@ def read_form(
     environ: Mapping[str, Any],
     path: Mapping[str, str],
 ) -> Form:
-    """The form of this request, which this browser got from here.
+    """The form of this request, verified to be one that this browser got from here.
 
     Raises UnsupportedFormType, PayloadTooLarge, ValidationFailed, FormRefused, RateLimited, and
-    IdempotencyKeyRequired where the row needs a key.
+    IdempotencyKeyRequired if the row needs a key.
     """
     fields = read_fields(environ)
     token, key = fields.pop(TOKEN_FIELD, ""), fields.pop(KEY_FIELD, None)

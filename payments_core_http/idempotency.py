@@ -21,7 +21,7 @@ from payments_core_http.wire.json_text import canonicalize
 
 
 def read_key(route: Route, environ: Mapping[str, Any]) -> str | None:
-    """The key, opaque to us, quotes and all. Raises IdempotencyKeyRequired, ValidationFailed."""
+    """The key, opaque to us, with its quotes. Raises IdempotencyKeyRequired, ValidationFailed."""
     if route.idempotency == "ignored":
         return None
     key: str | None = environ.get("HTTP_IDEMPOTENCY_KEY")
@@ -48,7 +48,7 @@ def build_idempotent(
     document: Any,
     retention_ms: int = RETENTION_MS,
 ) -> IdempotentRequest:
-    """What makes this request answerable once; `Call.once` adds how its answer is rendered."""
+    """What identifies this request for idempotency; `Call.once` adds how to render its answer."""
     fingerprint = _compute_fingerprint(route, path_ids, document)
     return build_request(authority, key, fingerprint, retention_ms, _fail_unrendered)
 

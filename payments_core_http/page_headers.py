@@ -1,4 +1,4 @@
-"""Headers of pages that are one person's: stored nowhere, framed by nobody, named to nobody."""
+"""Headers of private pages: no cache, no frames, no referrer."""
 
 from __future__ import annotations
 
@@ -14,4 +14,4 @@ PRIVATE_PAGE_HEADERS: Mapping[str, str] = {
     "X-Frame-Options": "DENY",
     "X-Robots-Tag": "noindex, nofollow",
 }
-"""Each kind of page adds a Content-Security-Policy of its own."""
+"""Each kind of page adds its own Content-Security-Policy."""

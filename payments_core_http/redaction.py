@@ -1,9 +1,9 @@
-"""What must not be read in a log, by its shape: one table, for every text on its way there.
+"""Secrets that must not appear in a log, by their shape: one table, for every logged text.
 
-It errs on the side of hiding. A secret is hidden wherever it stands, glued to other text too; only
-what has no mark of its own, a link code or the path of a node's URL, is told by what is around it.
-All shapes are looked for in the text as it came, so that none can take another's marks away, and
-every pattern is bounded, so that no text takes long.
+It errs on the side of hiding. A secret is hidden wherever it is, also inside other text; only a
+secret without a mark, a link code or the path of a node's URL, is recognized by what is around it.
+All shapes are searched in the original text, so that none can remove another's marks, and every
+pattern is bounded, so that no text takes long.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ import attrs
 REDACTED = "[redacted]"
 
 MAX_LOGGED_CHARACTERS = 32_000
-"""Characters of one text that are logged. What follows them is looked at a little further, for a
-secret that the end would cut in two."""
+"""Characters of one text that are logged. The search continues a little after them, for a secret
+that the end would cut in two."""
 
 _LOOKAHEAD_CHARACTERS = 8_000
 _MAX_DEPTH = 6
@@ -42,10 +42,10 @@ TextRange = tuple[int, int]
 
 @attrs.frozen
 class SecretPattern:
-    """How a secret looks: what leads to it, and stays, and what of it is hidden.
+    """How a secret looks: what leads to it and is kept, and what is hidden.
 
-    Where `parts` is given, those of it alone. A text that has none of the `marks`, in lower case,
-    is not searched: most have none.
+    If `parts` is given, only those are hidden. A text without any of the `marks`, in lower case, is
+    not searched: most texts have none.
     """
 
     name: str
@@ -55,7 +55,7 @@ class SecretPattern:
     parts: re.Pattern[str] | None
 
     def find_ranges(self, text: str) -> Iterator[TextRange]:
-        """Where it stands. What is hidden may itself lead to a secret, so they may overlap."""
+        """Its ranges in the text. They may overlap: a hidden range may itself lead to a secret."""
         for lead in self.lead.finditer(text):
             found = self.secret.match(text, lead.end())
             if found is None:
@@ -156,14 +156,14 @@ SECRET_PATTERNS = (
         any_case=True,
     ),
     _secret_pattern(
-        "key or pass",  # but for a comparison, and for what a trace shows of `max(..., key=lambda`
+        "key or pass",  # except a comparison, and what a trace shows of `max(..., key=lambda`
         "key pass",
         r"(?<![A-Za-z])(?:key|pass)\s{0,3}=(?!=)\s{0,3}(?!lambda\b)",
         r"'(?:\\.|[^'\\]){0,2000}'|\"(?:\\.|[^\"\\]){0,2000}\"|[^\s,;&)}]{1,2000}",
         any_case=True,
     ),
 )
-"""What has marks of its own."""
+"""The secrets that have marks."""
 
 _LINK_CODE = re.compile(
     r"(?<![\w-])(?=[\w-]{0,48}[A-Z])(?=[\w-]{0,48}[a-z])[\w-]{48}(?![\w-])", re.ASCII
@@ -173,22 +173,22 @@ _SECRET_NAME = re.compile(
     rf"(?:\w{{1,40}}[_-])?(?:{_SECRET_WORDS}|authorization|cookie)", re.IGNORECASE
 )
 _MAX_NAME_CHARACTERS = 100
-"""No longer name is in `_SECRET_NAME`."""
+"""A longer name does not match `_SECRET_NAME`."""
 _PATTERN_BY_MARK = tuple((mark, shape) for shape in SECRET_PATTERNS for mark in shape.marks)
 
 _MIN_SECRET_CHARACTERS = 8
-"""What is shorter is part of too many words to be hidden wherever it stands."""
+"""A shorter text is part of too many words to be hidden everywhere."""
 _known_secrets: frozenset[str] = frozenset()
 
 
 def register_secrets(secrets: Iterable[str]) -> None:
-    """Hide these texts from now on, wherever they stand: what no shape tells, and we know of."""
+    """Hide these texts from now on, wherever they are: known secrets without a shape."""
     global _known_secrets
     _known_secrets |= {secret for secret in secrets if len(secret) >= _MIN_SECRET_CHARACTERS}
 
 
 def whole_word_pattern(text: str) -> str:
-    """A pattern for the text where it is no part of a longer word."""
+    """A pattern for the text that does not match inside a longer word."""
     return rf"(?<!\w){re.escape(text)}(?!\w)"
 
 
@@ -206,14 +206,14 @@ def redact(text: str) -> str:
         if secret in seen:
             pattern = whole_word_pattern(secret)
             spans += (found.span() for found in re.finditer(pattern, seen))
-    told = seen[:MAX_LOGGED_CHARACTERS]
+    logged = seen[:MAX_LOGGED_CHARACTERS]
     if spans:
-        told = "".join(_mask_ranges(told, sorted(spans)))
-    return told if len(text) <= MAX_LOGGED_CHARACTERS else f"{told}… [cut]"
+        logged = "".join(_mask_ranges(logged, sorted(spans)))
+    return logged if len(text) <= MAX_LOGGED_CHARACTERS else f"{logged}… [cut]"
 
 
 def _mask_ranges(text: str, spans: Iterable[TextRange]) -> Iterator[str]:
-    """The text with each run of spans hidden; the spans come in order."""
+    """The text with each run of spans hidden; the spans are in order."""
     end = 0
     hiding = False
     for first, last in spans:
@@ -226,7 +226,7 @@ def _mask_ranges(text: str, spans: Iterable[TextRange]) -> Iterator[str]:
 
 
 def redact_value(value: Any, depth: int = 0) -> Any:
-    """The same for a value that is to become JSON; what JSON does not have becomes its text."""
+    """The same for a value that is to become JSON; a value that JSON lacks becomes its text."""
     if value is None or isinstance(value, bool | int):
         return value
     if isinstance(value, float):
@@ -247,7 +247,7 @@ def redact_value(value: Any, depth: int = 0) -> Any:
 
 
 def redact_named_value(name: str, value: Any, depth: int = 0) -> Any:
-    """The same for a value under a name, which may itself say that it is secret."""
+    """The same for a value under a name, which may itself mark it as secret."""
     if value is not None and _is_secret_name(name[:_MAX_NAME_CHARACTERS]):
         return REDACTED
     return redact_value(value, depth)

@@ -1,13 +1,13 @@
-"""Records what programs ask of the API, for whoever looks, off the path of the requests.
+"""Records the API requests of programs for the request log, outside the path of the requests.
 
 A request leaves a few references in memory as it ends. A thread of the process writes them, every
 FLUSH_S seconds: one commit for each environment that was called, of a bounded number of requests,
-and of a bounded number of environments, which take turns. So what an answer waits for does not
-change, one environment's calls keep no other's out of the log, and a process that is killed loses
-what it had not written yet, which nothing rests on.
+and of a bounded number of environments, which take turns. So no answer waits for the log, one
+environment's calls do not keep another's out of it, and a process that is killed loses only what it
+had not written yet, on which nothing depends.
 
-Headers are never recorded, and so no credential; what looks like one elsewhere is taken out. Of a
-body only the fields that some route knows are shown: an account number under a misspelled name is
+Headers are never recorded, and so no credential; text elsewhere that looks like one is redacted. Of
+a body only the fields that some route knows are shown: an account number under a misspelled name is
 still an account number.
 """
 
@@ -42,10 +42,11 @@ if TYPE_CHECKING:
 
 FLUSH_S = 2.0
 FLUSHED_ENVIRONMENTS = 20
-"""So many environments are written in one turn; the others come first in the next."""
+"""The maximum number of environments that are written in one turn; the others come first in the
+next."""
 
 MAX_ENVIRONMENTS = 500
-"""So many wait at the most; requests of further ones are not recorded."""
+"""The maximum number that wait; further requests are not recorded."""
 
 MAX_BODY_BYTES = 2_000
 MAX_QUERY_CHARACTERS = 1_000
@@ -57,7 +58,7 @@ _log = logging.getLogger(__name__)
 
 @attrs.frozen
 class _EndedRequest:
-    """What is kept of a request until it is written. Its body is not redacted yet."""
+    """A request until it is written. Its body is not redacted yet."""
 
     request: ObservedRequest = attrs.field(repr=False)
     at: Instant
@@ -93,7 +94,7 @@ class RequestRecorder:
     def observe_request(
         self, request: ObservedRequest, environ: Mapping[str, Any]
     ) -> AbstractContextManager[object]:
-        """Observe it for the inner observer, and keep it where a program made it."""
+        """Observe it for the inner observer, and keep it if a program made it."""
         began = self._clock.real_now()
         observed = self._inner.observe_request(request, environ)
         return _Recorded(observed, lambda: self._keep(request, environ, began))
@@ -132,7 +133,7 @@ class RequestRecorder:
         self._thread.start()
 
     def stop(self) -> None:
-        """Write what waits, for STOP_S at the most, and end."""
+        """Write what waits, for at most STOP_S, and end."""
         self._stopping.set()
         self._thread.join(STOP_S)
 
@@ -143,7 +144,7 @@ class RequestRecorder:
             self.flush()
 
     def flush(self) -> None:
-        """Write what waits of the environments whose turn it is. Raises nothing."""
+        """Write the waiting requests of the environments whose turn it is. Raises nothing."""
         with self._lock:
             turn = list(self._waiting)[:FLUSHED_ENVIRONMENTS]
             batches = [(partition, self._waiting.pop(partition)) for partition in turn]
@@ -151,7 +152,7 @@ class RequestRecorder:
             try:
                 self._request_log.append(partition, self._mode, [_describe(one) for one in ended])
                 self._is_failing = False
-            except Exception as error:  # the next ones may be written; these are not worth more
+            except Exception as error:  # the next ones may succeed; these are not worth a retry
                 if not self._is_failing:
                     _log.warning("the request log cannot be written: %s", type(error).__name__)
                 self._is_failing = True
@@ -187,7 +188,7 @@ def _describe(ended: _EndedRequest) -> LoggedRequest:
         id=request.id,
         at=ended.at,
         method=request.method,
-        # Redacted first: of a secret that is cut in two, nothing would tell the half.
+        # Redacted first: half of a secret that is cut in two would not be recognized.
         path=_cut(redact(_decode(ended.path)), MAX_PATH_CHARACTERS),
         query=_cut(redact(_hide_in_query(_decode(ended.query))), MAX_QUERY_CHARACTERS),
         credential=str(request.credential),
@@ -202,7 +203,7 @@ def _describe(ended: _EndedRequest) -> LoggedRequest:
 
 
 def _write_body(document: Any) -> str | None:
-    """The body as JSON, without what is secret; None where there is none, or too much."""
+    """The body as JSON, without secrets; None if there is none, or too much."""
     if document is None:
         return None
     safe = redact_value(_hide(document) if isinstance(document, dict) else REDACTED)
@@ -211,7 +212,7 @@ def _write_body(document: Any) -> str | None:
 
 
 def _hide(value: Any) -> Any:
-    """A value of a body, without what is hidden and what no route knows."""
+    """A value of a body, without hidden fields and fields that no route knows."""
     if isinstance(value, dict):
         return {name: _hide_field(name, one) for name, one in value.items()}
     return [_hide(one) for one in value] if isinstance(value, list) else _as_json(value)
@@ -224,7 +225,7 @@ def _hide_field(name: str, value: Any) -> Any:
 
 
 def _hide_names(value: Any) -> Any:
-    """A value in which partners choose the names, without what is hidden."""
+    """A value in which partners choose the names, without hidden fields."""
     if isinstance(value, dict):
         return {
             name: REDACTED if name in list_hidden_names() else _hide_names(one)
@@ -234,8 +235,8 @@ def _hide_names(value: Any) -> Any:
 
 
 def _as_json(value: Any) -> Any:
-    """A number with a fraction as a number, where it has no more digits than JSON's readers keep:
-    as a text it would be another request."""
+    """A number with a fraction as a number, if it has no more digits than JSON's readers keep: as a
+    text it would be another request."""
     if not isinstance(value, Decimal):
         return value
     number = float(value)
@@ -243,7 +244,7 @@ def _as_json(value: Any) -> Any:
 
 
 def _hide_in_query(query: str) -> str:
-    """A query without the values of fields that are hidden, in whatever style they are written."""
+    """A query without the values of hidden fields, in any style of writing."""
     hidden = {_fold(name) for name in list_hidden_names()}
     pairs = [pair.partition("=") for pair in query.split("&")]
     return "&".join(
@@ -258,8 +259,8 @@ def _fold(name: str) -> str:
 
 @cache
 def list_hidden_names() -> frozenset[str]:
-    """The fields of bodies that no log shows: those that are left out of their `repr`. One whose
-    name is a word of Python cannot be in it."""
+    """The fields of bodies that no log shows: those that are excluded from `repr`. A field whose
+    name is a keyword of Python cannot be among them."""
     return frozenset(
         field.name
         for field in _list_fields()
@@ -275,7 +276,7 @@ def _list_names() -> frozenset[str]:
 
 @cache
 def _list_free_names() -> frozenset[str]:
-    """Those in which the caller chooses the names."""
+    """The fields in which the caller chooses the names."""
     return frozenset(field.name for field in _list_fields() if _has_free_names(field.type))
 
 
@@ -292,7 +293,7 @@ def _list_fields() -> Iterator[Any]:
 
 
 def _list_classes(kind: Any, known: Sequence[Any] = ()) -> Iterator[Any]:
-    """The wire classes in a type, those inside them too."""
+    """The wire classes in a type, and those inside them."""
     if isinstance(kind, type) and attrs.has(kind):
         if kind in known:
             return

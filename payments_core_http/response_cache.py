@@ -1,4 +1,4 @@
-"""Response bodies that were encoded before, for reads of records that have not changed since.
+"""A cache of encoded response bodies, for reads of records that have not changed since.
 
 A client that polls reads the same Payment many times, and to render and encode it takes a third of
 a read. The caller is authenticated, its rights are checked and the records are read in each
@@ -14,9 +14,9 @@ from typing import Any, TypeVar
 import msgspec
 
 MAX_CACHED = 1_000
-"""So many bodies of all tenants are kept; with one more the cache begins anew."""
+"""The maximum number of bodies of all tenants; with one more the cache is emptied."""
 MAX_BODY_BYTES = 8_000
-"""A Payment with one option takes half of it. A larger body is not kept."""
+"""A Payment with one option takes half of it. A larger body is not cached."""
 
 S = TypeVar("S")
 

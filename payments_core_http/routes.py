@@ -1,7 +1,7 @@
 """Every route that is served, of both generations of the interface.
 
 The legacy one is imported here and nowhere else: without its folder and these two lines about it
-the rest stands as it is.
+the rest works unchanged.
 """
 
 from __future__ import annotations

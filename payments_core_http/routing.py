@@ -1,4 +1,4 @@
-"""Routes as rows: what a row says, what the ids in its path look like, and how a path is found.
+"""Routes as rows: what a row declares, how the ids in its path look, and how a path is found.
 
 The tables of routes live with their resources, in `v2/<resource>/routes.py` and
 `v1/<resource>/routes.py`; what every row goes through is `app.py`.
@@ -40,10 +40,10 @@ Credential = Literal[
 ]
 Idempotency = Literal["required", "accepted", "ignored"]
 Handler = Callable[["PaymentsService", Any], Response]
-"""It is given the service and the `ApiCall`, whose class lies above this file."""
+"""It receives the service and the `ApiCall`, whose class is in a higher room."""
 
 RenderError = Callable[[PaymentsError, str, Mapping[str, Any]], Response]
-"""Makes a page of an error, the id of its request, and what WSGI tells of that."""
+"""Makes a page from an error, the id of its request, and the WSGI environment."""
 
 CompleteResponse = Callable[[Response], Response]
 """Adds the headers of an answer, which are not stored with it."""
@@ -51,7 +51,7 @@ CompleteResponse = Callable[[Response], Response]
 
 @attrs.frozen
 class PathId:
-    """An id in a path: its prefix, and the noun of its `not_found`. `shape` is of what is no id."""
+    """An id in a path: its prefix, and the noun of its `not_found`. `shape` is for other names."""
 
     prefix: str
     noun: str
@@ -59,7 +59,7 @@ class PathId:
 
     @property
     def pattern(self) -> str:
-        """The whole of such a name, as a regular expression."""
+        """The complete form of such a name, as a regular expression."""
         return id_pattern(self.prefix) if self.shape is None else f"^{self.shape}$"
 
     def is_valid(self, text: str) -> bool:
@@ -87,14 +87,14 @@ PATH_IDS: Mapping[str, PathId] = {
     "walletId": PathId("wallet", "wallet"),
     "webhookId": PathId("webhook", "webhook endpoint"),
 }
-"""Every name that may stand in braces in a path."""
+"""Every name that may be in braces in a path."""
 
 _PATH_NAME = re.compile(r"\{(\w+)\}")
 
 
 @attrs.frozen(kw_only=True)
 class Nothing:
-    """The body of a call that takes none: absent, or `{}`."""
+    """The body of a call without parameters: absent, or `{}`."""
 
 
 @attrs.frozen
@@ -108,23 +108,23 @@ class ListOf:
 class Route:
     """One row: a method on a path, and everything the pipeline must know of it.
 
-    `needs` is None where no credential is asked for, or only a session token. `body` and `query`
-    are wire classes; without them a body must be empty and every query parameter is refused.
-    `with_payment_secret` asks for `X-Service-Payment-Secret` of the path's Payment as well, and
-    `may_have_payment_secret` takes it where it is sent; a wrong one is refused by both.
-    `product_of` says which product the body asks for, where that decides.
-    `policy` names the rate policy that the row has of its own, `creation_policy` the one that
-    counts what it made, and `miss_policy` the one that counts, for the address, what was not found.
-    `errors` are the handler's own, beside those that the pipeline raises on every such route.
-    `answers` is what a success answers: a view class, a union of them, `ListOf` one, or `NoReturn`
-    where nothing succeeds yet. `success_if_existing` is the status where there was nothing to make.
-    `has_etag` is for reads that are polled: an ETag, and 304 for whoever has the answer already.
-    `operation` names the row in the OpenAPI document where the handler's own name reads badly.
+    `needs` is None if no credential is required, or only a session token. `body` and `query` are
+    wire classes; without them a body must be empty and every query parameter is refused.
+    `with_payment_secret` also requires `X-Service-Payment-Secret` of the path's Payment, and
+    `may_have_payment_secret` accepts it if it is sent; both refuse a wrong one.
+    `product_of` says which product the body requires, if the body decides that.
+    `policy` names the row's own rate policy, `creation_policy` the one that counts what the row
+    creates, and `miss_policy` the one that counts, for the address, what was not found.
+    `errors` are the handler's own, besides those that the pipeline raises on every such route.
+    `answers` is the answer of a success: a view class, a union of them, `ListOf` one, or `NoReturn`
+    if nothing succeeds yet. `success_if_existing` is the status if there was nothing to create.
+    `has_etag` is for reads that are polled: an ETag, and 304 for a client that has the answer.
+    `operation` names the row in the OpenAPI document if the handler's own name reads badly.
     `render_error` is for pages: the errors of the row are pages too, in the reader's language, and
-    what others add to a link's query is passed over. The handler gets the query as a mapping. An
-    answer goes through `complete`, where there is one; such a row that is posted takes a form,
-    whose fields the handler gets as a mapping too. `name_policy` counts a form by the name of the
-    operator in it.
+    unknown parameters in a link's query are ignored. The handler gets the query as a mapping. An
+    answer goes through `complete`, if it is given; such a row with POST accepts a form, whose
+    fields the handler gets as a mapping too. `name_policy` counts a form by the operator's name in
+    it.
     """
 
     method: Method
@@ -181,7 +181,7 @@ class Route:
     @body_may_be_empty.default
     def _default_body_may_be_empty(self) -> bool:
         if self.method == "PUT" or not attrs.has(self.body):
-            return False  # a PUT replaces everything: nothing given would clear it all
+            return False  # a PUT replaces everything: an empty body would clear it all
         return all(field.default is not attrs.NOTHING for field in attrs.fields(self.body))
 
     def __attrs_post_init__(self) -> None:
@@ -190,12 +190,12 @@ class Route:
 
     @property
     def is_form(self) -> bool:
-        """Whether it takes a form of a page, and no JSON."""
+        """Whether it accepts a form of a page, and no JSON."""
         return self.complete is not None and self.method != "GET"
 
     @property
     def error_form(self) -> ErrorForm:
-        """How its errors are written."""
+        """The form of its errors."""
         return error_form_of(self.path)
 
     @property
@@ -206,7 +206,7 @@ class Route:
     def require_ids(self, values: Mapping[str, str]) -> None:
         """Raise NotFound for an id of another shape: nothing can have it.
 
-        An empty one, as behind a slash too many, is no id at all: there is no such route.
+        An empty text, as after one slash too many, is not an id: there is no such route.
         """
         for name in self.path_names:
             shape = PATH_IDS[name]
@@ -220,14 +220,14 @@ def has_encoded_slash(environ: Mapping[str, Any]) -> bool:
     """Whether the path was sent with `%2F`, which the server has decoded into a slash.
 
     A proxy that judges paths as they are sent would take it for another path. Only servers that
-    tell the target as it was sent, as ours does, are covered: WSGI does not ask for it.
+    pass on the target as it was sent, as ours does, are covered: WSGI does not require it.
     """
     target: str = environ.get("REQUEST_URI") or environ.get("RAW_URI") or ""
     return "%2f" in target.partition("?")[0].lower()
 
 
 def group_by_path(routes: Iterable[Route]) -> dict[str, dict[str, Route]]:
-    """The rows by path, then by method. Raises ValueError for two rows of one place."""
+    """The rows by path, then by method. Raises ValueError for two rows with one path and method."""
     table: dict[str, dict[str, Route]] = {}
     for route in routes:
         methods = table.setdefault(route.path, {})
@@ -244,8 +244,8 @@ Responder = Callable[..., None]
 class PathRouter(CompiledRouter):
     """Falcon's router, which would take `//v2/accounts` for `/v2/accounts`.
 
-    Applications with the same paths share what finds them: it takes longer to make than all the
-    rest of an application. A method without a responder is refused by Falcon, with an HTTPError.
+    Applications with the same paths share the finder: to make it takes longer than all the rest of
+    an application. Falcon refuses a method without a responder, with an HTTPError.
     """
 
     def __init__(self, responders: Mapping[str, Mapping[str, Responder]]) -> None:
@@ -255,7 +255,7 @@ class PathRouter(CompiledRouter):
         self._finder = _make_finder(tuple(responders))
 
     def find(self, uri: str, req: falcon.Request | None = None) -> Any:
-        """The responders of a path and the ids in it; None where slashes come before it."""
+        """The responders of a path and the ids in it; None if extra slashes precede it."""
         found = None if uri.startswith("//") else self._finder.find(uri, req)
         if found is None:
             return None

@@ -1,9 +1,9 @@
-"""Rate policies on the way in: who is counted, what is refused, and the headers that tell
+"""Rate policies of requests: who is counted, what is refused, and the headers that report it
 (interface "Limits", contract §9).
 
-A request is counted at up to three moments: by its address before anything else, by its route
-where that has a policy of its own, and by its app once a credential has proven which that is.
-What a route made without a credential is counted once it is made.
+A request is counted at up to three moments: by its address before anything else, by its route if
+that has its own policy, and by its app once a credential has proven which app it is. What a route
+creates without a credential is counted when it is created.
 """
 
 from __future__ import annotations
@@ -41,29 +41,29 @@ _MAX_KEPT = 10_000
 APP_CREDENTIALS: frozenset[Credential] = frozenset(
     {"server_key", "bearer_key", "client_token", "session_token"}
 )
-"""The credentials whose calls count for their app. Anybody can make calls with another, and would
-use up the partner's quota."""
+"""The credentials whose calls count for their app. Anyone can make calls with other credentials,
+and would use up the partner's quota."""
 
 _PATHS_OF_PAGES = re.compile(
     r"/(pay|sdk/v1|dashboard|docs|\.well-known)(/.*)?"
     r"|/(favicon|apple-touch-icon)[a-z0-9-]*\.(ico|png|svg)|/robots\.txt",
     re.ASCII | re.DOTALL,
 )
-"""Paths that a deployment serves in any generation or page, and those that browsers ask for by
-themselves. To ask for them is no abuse, whether this release has them or not."""
+"""Paths that a deployment serves in any generation or page, and those that browsers request by
+themselves. A request for them is not abuse, whether this release has them or not."""
 
 _log = logging.getLogger("payments_core_http")
 
 
 @attrs.define
 class RateLimitContext:
-    """What is known of one request's rates so far: whose it is, and where each policy stands."""
+    """What is known about one request's rates so far: its owner, and the state of each policy."""
 
     client: tuple[CountedNetwork, ...] = ()
     states: list[PolicyState] = attrs.field(factory=list)
 
     def headers(self, now: Instant) -> dict[str, str]:
-        """`RateLimit-*` of the policy with the least left; nothing where none was counted."""
+        """`RateLimit-*` of the policy with the fewest requests left; empty if none was counted."""
         if not self.states:
             return {}
         least = min(self.states, key=lambda policy_state: policy_state.remaining)
@@ -85,7 +85,7 @@ class Throttle:
         trusted_proxies: tuple[Network, ...] = (),
         clock: Clock | None = None,
     ) -> None:
-        """`clock` is the real one unless given, also where a sandbox's is ahead."""
+        """`clock` is the real clock unless given, also if a sandbox's clock is ahead."""
         self._limiter = limiter
         self._limits = limits or RateLimits()
         self._trusted = trusted_proxies
@@ -94,7 +94,7 @@ class Throttle:
         self._kept_checks: dict[Hashable, list[PolicyCheck]] = {}
 
     def check_address(self, rate_context: RateLimitContext, environ: Mapping[str, Any]) -> None:
-        """Count the request for its address. Raises RateLimited, also where that is blocked."""
+        """Count the request for its address. Raises RateLimited, also if the address is blocked."""
         if self._limiter is None:
             return
         client = rate_context.client = identify_client(environ, self._trusted)
@@ -120,7 +120,7 @@ class Throttle:
         )
 
     def _keep(self, key: Hashable, policy_checks: list[PolicyCheck]) -> list[PolicyCheck]:
-        """Keep what is counted for nearly every request: to make it takes longer than to count."""
+        """Cache what nearly every request counts: to make it takes longer than to count."""
         if len(self._kept_checks) >= _MAX_KEPT:
             self._kept_checks.clear()
         self._kept_checks[key] = policy_checks
@@ -129,10 +129,10 @@ class Throttle:
     def count_unknown_path(
         self, rate_context: RateLimitContext, environ: Mapping[str, Any]
     ) -> None:
-        """Count a request for a path that there is not; too many of them block the address.
+        """Count a request for an unknown path; too many of them block the address.
 
-        Paths of pages do not count. Nor does what a page of another site makes a browser send, as
-        an image, a frame or a call: such a page could block its visitors, or a whole office.
+        Paths of pages do not count. Nor does a request that a page of another site makes a browser
+        send, for an image, a frame or a call: it could block its visitors, or a whole office.
         """
         is_of_page = _PATHS_OF_PAGES.fullmatch(environ.get("PATH_INFO", "")) is not None
         is_cross_site = environ.get("HTTP_SEC_FETCH_SITE") == "cross-site"
@@ -174,8 +174,8 @@ class Throttle:
     def check_miss(self, rate_context: RateLimitContext, route: Route) -> None:
         """Count, for its address, a request whose route has not found what it names.
 
-        Raises RateLimited in place of that answer where there were too many: who guesses is told
-        no more, and who has a link that is known is never counted here.
+        Raises RateLimited in place of that answer after too many: a guesser learns nothing more,
+        and a visitor with a known link is never counted here.
         """
         if self._limiter is None or route.miss_policy is None:
             return
@@ -188,9 +188,9 @@ class Throttle:
     def check_name(self, rate_context: RateLimitContext, route: Route, username: str) -> None:
         """Count a log-in for the operator that it names, as it is looked up, whether there is one.
 
-        It counts for the name at this address: nobody elsewhere can keep the operator out with
-        wrong passwords. Passwords are random, 144 bits of them, so that to try from many addresses
-        finds none. Raises RateLimited.
+        It counts for the name at this address: nobody elsewhere can lock the operator out with
+        wrong passwords. Passwords have 144 random bits, so that guesses from many addresses do not
+        find one. Raises RateLimited.
         """
         if self._limiter is None or route.name_policy is None:
             return
@@ -226,9 +226,9 @@ class Throttle:
     def check_creations(
         self, rate_context: RateLimitContext, route: Route, environment: Environment
     ) -> None:
-        """Look whether the environment may make one more of what the route makes, without counting.
+        """Check whether the environment may create one more, without counting.
 
-        Raises RateLimited. So a request that has no chance is refused before its body is read;
+        Raises RateLimited. So a request that cannot succeed is refused before its body is read;
         `count_creation` decides.
         """
         if self._limiter is None or route.creation_policy is None:
@@ -244,10 +244,10 @@ class Throttle:
     def count_creation(
         self, rate_context: RateLimitContext, route: Route, environment: Environment | None
     ) -> Callable[[], None]:
-        """Count what the route is about to make; what is returned gives that back if it does not.
+        """Count what the route is about to create; the result gives the count back on failure.
 
-        It is counted before it is made, so that requests of one moment cannot pass the limit
-        together. Meanwhile one that will be refused takes another's place. Raises RateLimited.
+        It is counted before it is created, so that simultaneous requests cannot exceed the limit
+        together. Until then a request that will be refused takes a place. Raises RateLimited.
         """
         if self._limiter is None or route.creation_policy is None or environment is None:
             return _do_nothing
@@ -263,7 +263,7 @@ class Throttle:
 
     def _give_back(self, policy_check: PolicyCheck, counted_at: Instant) -> None:
         """Take back what was counted, in the window of that instant. A failure is only logged: the
-        window then admits one less.
+        window then admits one request less.
         """
         assert self._limiter is not None
         returned = structs.replace(policy_check, cost=-policy_check.cost)
@@ -310,7 +310,7 @@ class Throttle:
         policy_checks: Sequence[PolicyCheck],
         now: Instant | None = None,
     ) -> Sequence[PolicyState]:
-        """Where each policy stands at `now`; those of rates are kept with the request."""
+        """The state of each policy at `now`; those of rates are kept with the request."""
         assert self._limiter is not None
         now = self._clock.real_now() if now is None else now
         try:
@@ -330,8 +330,8 @@ class Throttle:
         return policy_states
 
     def _log_limiter_error(self, error: Exception) -> None:
-        """Log that the limiter did not answer; a fault of its own with its trace, until it answers
-        again once: there may be many requests."""
+        """Log that the limiter did not answer; an unexpected error with its trace, and only once
+        until it answers again: there may be many requests."""
         is_fault = not isinstance(error, LimiterUnavailable)
         if is_fault and not self._is_broken:
             self._is_broken = True
@@ -343,7 +343,7 @@ class Throttle:
     def _require_admitted(
         self, rate_context: RateLimitContext, policies: Sequence[RatePolicy]
     ) -> None:
-        """Raise for the policy that refuses for longest, if one of the newest standings does."""
+        """Raise for the policy that refuses for longest, if one of the newest states refuses."""
         newest = rate_context.states[-len(policies) :] if policies else []
         refused = [
             (policy_state.reset_at, policy, policy_state)
@@ -377,10 +377,10 @@ def _do_nothing() -> None:
 
 
 def _hash_code(code: str) -> str:
-    """What a limiter knows of a link's code, which opens the page and is in no log."""
+    """A limiter's key for a link's code, which gives access to the page and is in no log."""
     return hashlib.sha256(code.encode()).hexdigest()[:32]
 
 
 def _seconds_until(at: Instant, now: Instant) -> int:
-    """Whole seconds, so that who waits them does not come too early; 1 at the least."""
+    """Whole seconds, rounded up so that a retry is not too early; at least 1."""
     return max(1, -(-(at - now) // SECOND))

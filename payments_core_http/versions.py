@@ -12,10 +12,10 @@ from payments_core.versions import Versions
 
 
 def require_version_agreement(versions: Versions, asked: str | None, bound: Sequence[str]) -> None:
-    """Return if the caller asked for no version, or for the one that all credentials are bound to.
+    """Return if the caller requested no version, or the one that all credentials are bound to.
 
-    Raises UnsupportedVersion for a version that this deployment does not serve, asked for or
-    bound to, and VersionMismatch for another than the bound one.
+    Raises UnsupportedVersion if this deployment does not serve the requested or the bound version,
+    and VersionMismatch if the two differ.
     """
     for version in bound if asked is None else (asked, *bound):
         if version not in versions.supported:

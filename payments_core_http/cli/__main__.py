@@ -1,4 +1,4 @@
-"""`python -m payments_core_http.cli` is `payments`, also where the script is not on the path."""
+"""`python -m payments_core_http.cli` is `payments`, also if the script is not on the path."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Where a folder's sandbox answers: a file that is there, and locked, while it runs.
+"""The address of a folder's sandbox: a file that exists, and is locked, while it runs.
 
-The lock goes with the process, however it ends: what a killed one left behind is not believed.
+The lock ends with the process, however it ends: the file of a killed sandbox is ignored.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ FILE_MODE = 0o600
 
 @contextmanager
 def publish_address(folder: Path, url: str) -> Iterator[None]:
-    """Have the address in the folder meanwhile. For the folder's only sandbox."""
+    """Keep the address in the folder during the block. For the folder's only sandbox."""
     path = folder / FILE_NAME
     unfinished = path.with_name(FILE_NAME + ".new")
     unfinished.unlink(missing_ok=True)
@@ -34,7 +34,7 @@ def publish_address(folder: Path, url: str) -> Iterator[None]:
 
 
 def read_address(folder: Path) -> str | None:
-    """Where the folder's sandbox answers; None where none runs."""
+    """The address of the folder's sandbox; None if none runs."""
     try:
         with (folder / FILE_NAME).open(encoding="ascii") as file:
             try:

@@ -1,7 +1,7 @@
-"""A small HTTP client for the demo: what it sends and gets can be shown, its secrets shortened.
+"""A small HTTP client for the demo: its requests and answers can be shown, with short secrets.
 
-It shows requests and answers as they are; programs of partners use `payments_core_http.client`,
-which has operations and retries in their place.
+It shows requests and answers as they are; partners' programs use `payments_core_http.client`
+instead, which has operations and retries.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ Summarize = Callable[[Any], Any]
 
 
 class NoResponse(Exception):
-    """The connection failed or broke: whether the request had an effect is not known."""
+    """The connection failed or broke: it is not known whether the request had an effect."""
 
 
 @attrs.frozen
 class ApiResponse:
-    """What the service said."""
+    """The answer of the service."""
 
     status: int
     headers: Mapping[str, str]
@@ -39,13 +39,13 @@ class ApiResponse:
 
     @property
     def document(self) -> Any:
-        """The body, read as JSON; None where there is none."""
+        """The body, read as JSON; None if there is none."""
         return json.loads(self.body) if self.body else None
 
 
 @attrs.frozen
 class HttpExchange:
-    """A request with its answer. `summarize` makes of the answer what a person needs to see."""
+    """A request with its answer. `summarize` reduces the answer to what a person needs to see."""
 
     method: str
     path: str
@@ -55,7 +55,7 @@ class HttpExchange:
     summarize: Summarize
 
     def render(self, *, whole: bool) -> dict[str, Any]:
-        """It as JSON, with every secret shortened; the answer's body whole, or in brief."""
+        """The exchange as JSON, with secrets shortened; the answer's body in full or in brief."""
         document = self.answer.document
         if not whole and self.answer.status < 300:
             document = self.summarize(document)
@@ -83,7 +83,7 @@ class HttpExchange:
 
 @attrs.frozen
 class ApiClient:
-    """Calls one service. Each exchange is also handed to `on_exchange`."""
+    """Calls one service. Each exchange is also passed to `on_exchange`."""
 
     base_url: str
     on_exchange: Callable[[HttpExchange], None] = lambda exchange: None
@@ -100,7 +100,7 @@ class ApiClient:
         payment_secret: str | None = None,
         summarize: Summarize = lambda document: document,
     ) -> ApiResponse:
-        """Send one request on a connection of its own. Raises NoResponse."""
+        """Send one request on its own connection. Raises NoResponse."""
         headers = {"Authorization": authorization, "Connection": "close"}
         if key is not None:
             headers["Idempotency-Key"] = key
@@ -154,7 +154,7 @@ def shorten_secrets(value: Any) -> Any:
 
 
 def shorten_secret(text: str, *, credential: bool = False) -> str:
-    """The start of a secret: enough to see which it is. A credential's scheme stays."""
+    """The start of a secret: enough to recognize it. A credential's scheme is kept."""
     scheme, space, value = text.partition(" ") if credential else ("", "", text)
     if credential and not space:
         scheme, value = "", text

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import IO, Any
 
 READY_TIMEOUT_S = 60.0
-"""How long a child may take until it is ready: about a second, and longer on a busy machine."""
+"""How long a child may take until it is ready: usually a second, longer on a busy machine."""
 
 STOP_TIMEOUT_S = 10.0
 
@@ -24,20 +24,20 @@ class ChildFailed(Exception):
 
 
 class ChildProcess:
-    """A Python process of ours that tells facts as JSON lines on its standard output."""
+    """A Python process of ours that reports facts as JSON lines on its standard output."""
 
     def __init__(self, name: str, module: str, arguments: Sequence[str] = ()) -> None:
         """Start it. What it writes to standard error is kept for `read_errors`."""
         self.name = name
         self._errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - closed by `end`
         self._changed = threading.Condition()
-        self._told: list[dict[str, Any]] = []
+        self._messages: list[dict[str, Any]] = []
         self._process = subprocess.Popen(
             [sys.executable, "-m", module, *arguments],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,
-            start_new_session=True,  # Ctrl-C reaches the demo alone, which then ends its children
+            start_new_session=True,  # Ctrl-C reaches only the demo, which then ends its children
             text=True,
         )
         self._reader = threading.Thread(
@@ -51,22 +51,22 @@ class ChildProcess:
         return self._process.pid
 
     def read_messages(self) -> list[dict[str, Any]]:
-        """What it has told so far."""
+        """The messages that it has sent so far."""
         with self._changed:
-            return list(self._told)
+            return list(self._messages)
 
     def wait_for(
         self, seen: Callable[[list[dict[str, Any]]], bool], timeout_s: float = READY_TIMEOUT_S
     ) -> bool:
-        """Wait until `seen` is true of what it told. False if it ended before, or time ran out."""
+        """Wait until `seen` is true of its messages. False if it ended before, or time ran out."""
         with self._changed:
             self._changed.wait_for(
-                lambda: seen(self._told) or not self._reader.is_alive(), timeout_s
+                lambda: seen(self._messages) or not self._reader.is_alive(), timeout_s
             )
-            return seen(self._told)
+            return seen(self._messages)
 
     def wait_until_ready(self) -> Mapping[str, Any]:
-        """Its first line; without one it is ended. Raises ChildFailed."""
+        """Its first message; without one it is ended. Raises ChildFailed."""
         try:
             ready = self.wait_for(bool)
         except BaseException:  # Ctrl-C, while nobody else knows of it yet
@@ -78,7 +78,7 @@ class ChildProcess:
         return self.read_messages()[0]
 
     def send(self, **facts: Any) -> None:
-        """Write it a JSON line."""
+        """Send it a JSON line."""
         assert self._process.stdin is not None
         try:
             self._process.stdin.write(json.dumps(facts) + "\n")
@@ -87,7 +87,7 @@ class ChildProcess:
             raise ChildFailed(f"the {self.name} has ended") from error
 
     def read_errors(self) -> str:
-        """What it wrote to standard error; empty once it was ended."""
+        """Its standard error output; empty once it was ended."""
         if self._errors.closed:
             return self._last_errors
         self._errors.seek(0)
@@ -99,7 +99,7 @@ class ChildProcess:
         self._reap()
 
     def end(self, number: signal.Signals = signal.SIGTERM) -> int:
-        """End it politely, or by force when it takes too long. Returns its exit code."""
+        """End it gracefully, or by force if it takes too long. Returns its exit code."""
         if self._process.poll() is None:
             self._process.send_signal(number)
             try:
@@ -129,14 +129,14 @@ class ChildProcess:
             except ValueError:  # a line that was cut off by a kill
                 continue
             with self._changed:
-                self._told.append(facts)
+                self._messages.append(facts)
                 self._changed.notify_all()
         with self._changed:
             self._changed.notify_all()
 
 
 class SandboxChild:
-    """A `payments sandbox` of its own, which may be killed and started again on its data."""
+    """A `payments sandbox` process, which may be killed and started again on its data."""
 
     def __init__(self, data: Path, port: int = 0, *options: str) -> None:
         """Start it and wait until it is ready. Raises ChildFailed."""
@@ -153,7 +153,7 @@ class SandboxChild:
 
     @property
     def base_url(self) -> str:
-        """Where it answers."""
+        """Its URL."""
         return str(self.facts["baseUrl"])
 
     @property
@@ -167,7 +167,7 @@ class SandboxChild:
         return self._child.pid
 
     def read_errors(self) -> str:
-        """What it wrote to standard error."""
+        """Its standard error output."""
         return self._child.read_errors()
 
     def kill(self) -> None:
@@ -175,12 +175,12 @@ class SandboxChild:
         self._child.kill()
 
     def end(self, number: signal.Signals = signal.SIGTERM) -> int:
-        """End it politely. Returns its exit code."""
+        """End it gracefully. Returns its exit code."""
         return self._child.end(number)
 
 
 class ReceiverChild:
-    """A webhook receiver in a process of its own."""
+    """A webhook receiver in its own process."""
 
     def __init__(self) -> None:
         """Start it and wait until it listens. Raises ChildFailed."""
@@ -193,19 +193,19 @@ class ReceiverChild:
         return self._child.pid
 
     def expect(self, path: str, secret: str) -> None:
-        """Tell it the signing secret of a path. Raises ChildFailed."""
+        """Send it the signing secret of a path. Raises ChildFailed."""
         self._child.send(path=path, secret=secret)
         if not self._child.wait_for(lambda told: {"secretFor": path} in told):
             raise ChildFailed("the webhook receiver did not take the signing secret")
 
     def read_deliveries(self) -> list[dict[str, Any]]:
-        """What it received so far, in order, refused or verified."""
+        """The deliveries that it has received so far, in order, refused or verified."""
         return [facts for facts in self._child.read_messages() if "verified" in facts]
 
     def wait_for(self, seen: Callable[[list[dict[str, Any]]], bool], timeout_s: float) -> bool:
-        """Wait until `seen` is true of the deliveries; False when time runs out first."""
+        """Wait until `seen` is true of the deliveries; False if time runs out first."""
         return self._child.wait_for(
-            lambda told: seen([facts for facts in told if "verified" in facts]), timeout_s
+            lambda sent: seen([facts for facts in sent if "verified" in facts]), timeout_s
         )
 
     def end(self) -> int:

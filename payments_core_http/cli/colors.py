@@ -1,4 +1,4 @@
-"""Whether the output of a command has colors: `--color`, NO_COLOR, and else what it is sent to."""
+"""Whether the output of a command has colors: by `--color`, NO_COLOR, or the kind of output."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ CHOICES = {"auto": None, "always": True, "never": False}
 
 
 def with_color_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The option of the whole command line; the commands below inherit what it says."""
+    """The option of the whole command line; all commands inherit its value."""
     return click.option(
         "--color",
         type=click.Choice(list(CHOICES)),
@@ -38,5 +38,5 @@ def _choose(context: click.Context, _: click.Parameter, choice: str) -> None:
 
 
 def _default() -> bool | None:
-    """No color where NO_COLOR is set to anything (https://no-color.org), else what click does."""
+    """No color if NO_COLOR is set to anything (https://no-color.org), or else click's default."""
     return False if os.environ.get("NO_COLOR") else None

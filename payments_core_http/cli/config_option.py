@@ -18,9 +18,9 @@ from payments_core_http.observability import logs
 
 
 def with_configuration(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command the option --config, and hand it the configuration as its first argument.
+    """Give a command the option --config, and pass it the configuration as its first argument.
 
-    What is logged from then on holds no secret; a command that runs on logs as its settings say.
+    Logs contain no secret from then on; a command that keeps running logs as its settings say.
     """
 
     @click.option(
@@ -40,7 +40,7 @@ def with_configuration(command: Callable[..., Any]) -> Callable[..., Any]:
 
 @contextmanager
 def report_refusals() -> Iterator[None]:
-    """Say why a process cannot run, in lines and not in a traceback."""
+    """Report why a process cannot run, in lines and not in a traceback."""
     try:
         yield
     except ConfigurationRefused as refusal:

@@ -1,4 +1,4 @@
-"""`payments doctor`: is all there that a deployment needs, and what to do where it is not."""
+"""`payments doctor`: whether a deployment has all it needs, and what to do if not."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ Colors = Mapping[str, Callable[[str], str]]
 NO_COLORS: Colors = {}
 
 MAX_INNER_ROWS = 60
-"""Of a list within a document."""
+"""The maximum number of items of a list within a document."""
 
 
 def print_document(document: Mapping[str, Any] | Rows) -> None:
@@ -43,14 +43,14 @@ def _is_rows(value: Any) -> bool:
 
 
 class TablePrinter:
-    """Prints the rows of one table, also some now and others later: in the same columns."""
+    """Prints the rows of one table, at once or in several calls, in the same columns."""
 
     def __init__(self, colors: Colors = NO_COLORS, *, indent: int = 0) -> None:
         self._colors, self._indent = colors, indent
         self._widths: list[int] | None = None
 
     def print(self, items: Rows) -> None:
-        """Print some rows, one at least, below the head where they are the first."""
+        """Print at least one row, below the header if they are the first."""
         names = list(items[0])
         rows = [[_format_cell(value) for value in item.values()] for item in items]
         is_first = self._widths is None
@@ -99,7 +99,7 @@ def _no_color(cell: str) -> str:
 def _format_cell(value: Any) -> str:
     if value is None:
         return "–"
-    if isinstance(value, str):  # a name may hold what a terminal obeys
+    if isinstance(value, str):  # a name may contain control characters
         return "".join(sign if sign.isprintable() else "\ufffd" for sign in value)
     if isinstance(value, list) and all(isinstance(item, str) for item in value):
         return ", ".join(value) or "–"

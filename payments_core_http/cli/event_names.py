@@ -1,4 +1,4 @@
-"""What to say of a name that is of no event: which were meant, perhaps, or else which there are."""
+"""The message for unknown event names: similar names, or else all names."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MIN_SIMILARITY = 0.8
 
 
 def suggest_event_names(names: Iterable[str]) -> str:
-    """A sentence about the names that are of no event; empty where there are none."""
+    """A sentence about the unknown event names; empty if there are none."""
     wrong = [name for name in names if name not in BY_NAME]
     if not wrong:
         return ""

@@ -1,4 +1,4 @@
-"""`payments events`: what has happened in a sandbox, and what happens from now on."""
+"""`payments events`: the events of a sandbox, past and new."""
 
 from __future__ import annotations
 

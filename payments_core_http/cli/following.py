@@ -1,4 +1,4 @@
-"""Lists of a sandbox that are read once, or followed: each entry as it comes, the older first."""
+"""Lists of a sandbox that are read once, or followed: each new entry, older entries first."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ import click
 from payments_core_http.cli.documents import NO_COLORS, Colors, TablePrinter
 
 MAX_LIMIT = 100
-"""The most that a page of a list has."""
+"""The maximum size of a page."""
 
 POLL_S = 1.0
-"""How often new entries are asked for: 60 of the 500 reads a minute."""
+"""How often new entries are requested: 60 of the 500 reads a minute."""
 
 MAX_KNOWN = 20_000
 
 ListPage = Callable[[str | None, int], Any]
-"""A page of the list, newest first: from a cursor on, and so many at the most."""
+"""A page of the list, newest first: from a cursor on, and at most so many entries."""
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -50,7 +50,7 @@ def with_list_options(noun: str) -> Callable[[F], F]:
 
 @attrs.frozen
 class EntryPrinter:
-    """Prints entries as rows of some of their fields, or whole as one JSON object a line."""
+    """Prints entries as rows of some of their fields, or in full as one JSON object per line."""
 
     fields: Sequence[str]
     as_json: bool
@@ -62,7 +62,7 @@ class EntryPrinter:
         return TablePrinter(self.colors)
 
     def print(self, entries: Sequence[Any]) -> None:
-        """Print some entries, one at least."""
+        """Print at least one entry."""
         if not self.as_json:
             self._table.print([{name: entry[name] for name in self.fields} for entry in entries])
             return
@@ -73,7 +73,7 @@ class EntryPrinter:
 def print_list(
     list_page: ListPage, printer: EntryPrinter, *, limit: int, is_followed: bool, empty: str
 ) -> None:
-    """Print the newest entries, or say that it is `empty`; then follow the list, if asked."""
+    """Print the newest entries, or the message `empty`; then follow the list, if requested."""
     page = list_page(None, MAX_LIMIT if is_followed else limit)
     newest = page["data"][:limit]
     if newest:
@@ -87,9 +87,9 @@ def print_list(
 
 
 def follow(list_page: ListPage, known: Iterable[str]) -> Iterator[Any]:
-    """Each entry whose id is not known, as it comes, the older first.
+    """Each entry whose id is not known yet, older entries first.
 
-    A look reads on until a page has an entry that is known. One that is stored late, behind others
+    Each poll reads pages until one has a known entry. An entry that is stored late, after others
     that are known, is found as long as it is among the newest.
     """
     seen = dict.fromkeys(known)

@@ -1,4 +1,4 @@
-"""The local side of `payments listen`: takes deliveries, verifies them, sends them on unchanged."""
+"""The local side of `payments listen`: verifies deliveries and forwards them unchanged."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from payments_core.webhooks import WebhookRefused, verify
 MAX_BODY_BYTES = 1024 * 1024
 MAX_RESPONSE_BYTES = 4096
 FORWARD_TIMEOUT_S = 8.0
-"""Less than the sandbox waits for an answer, so that a slow target is told as one."""
+"""Less than the sandbox waits for an answer, so that a slow target is reported as slow."""
 
 HOP_BY_HOP_HEADERS = frozenset({
     "connection", "content-length", "expect", "host", "keep-alive", "te", "transfer-encoding",
     "upgrade",
 })  # fmt: skip
-"""Those of one connection; all others go on as they came."""
+"""Headers of one connection; all others are forwarded unchanged."""
 
 
 class InvalidTarget(ValueError):
-    """An address that nothing can be forwarded to; the text says why."""
+    """An address to which nothing can be forwarded; the text says why."""
 
 
 @attrs.frozen
 class ForwardResult:
-    """What came of a forward: a status, or why there is none."""
+    """The result of a forward: a status, or why there is none."""
 
     status: int | None = None
     body: bytes = b""
@@ -41,7 +41,7 @@ class ForwardResult:
 
 @attrs.frozen
 class ForwardTarget:
-    """Where deliveries are sent on to."""
+    """Where deliveries are forwarded to."""
 
     url: str
     host: str
@@ -95,7 +95,7 @@ class ForwardTarget:
 
 @attrs.frozen
 class DeliveryReport:
-    """A delivery, and what came of it: refused, or verified and perhaps sent on."""
+    """A delivery and its result: refused, or verified and perhaps forwarded."""
 
     name: str
     event_id: str
@@ -108,14 +108,14 @@ ReportDelivery = Callable[[DeliveryReport], None]
 
 
 class ForwardingServer(ThreadingHTTPServer):
-    """Listens on a port and under a path of its own, on this machine alone."""
+    """Listens on its own port and path, only on this machine."""
 
     daemon_threads = True
 
-    def __init__(self, target: ForwardTarget | None, tell: ReportDelivery) -> None:
+    def __init__(self, target: ForwardTarget | None, report: ReportDelivery) -> None:
         super().__init__(("127.0.0.1", 0), ForwardingHandler)
         self.target = target
-        self.tell = tell
+        self.report = report
         self.secret = ""
         self.path: str = f"/{secrets.token_hex(12)}"
         self.url: str = f"http://127.0.0.1:{self.server_port}{self.path}"
@@ -125,18 +125,18 @@ class ForwardingServer(ThreadingHTTPServer):
         self.serve_forever(poll_interval=0.1)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A sender that ends in the middle breaks its connection: nothing to report."""
+        """Report nothing: a sender that ends in the middle breaks its connection."""
 
 
 class ForwardingHandler(BaseHTTPRequestHandler):
-    """Answers the sandbox what the target answers; 502 where it did not."""
+    """Answers the sandbox with the target's answer; 502 if there was none."""
 
     server: ForwardingServer
     protocol_version = "HTTP/1.1"
     timeout = 10
 
     def do_POST(self) -> None:
-        """Take one delivery."""
+        """Receive one delivery."""
         length = self.headers.get("Content-Length", "")
         if self.path != self.server.path:
             self._respond(404)
@@ -153,13 +153,13 @@ class ForwardingHandler(BaseHTTPRequestHandler):
         try:
             event = verify(body, headers, self.server.secret)
         except WebhookRefused as refusal:
-            self.server.tell(DeliveryReport("", "", delivery_id, refused=refusal.code))
+            self.server.report(DeliveryReport("", "", delivery_id, refused=refusal.code))
             self._respond(400)
             return
         target = self.server.target
         answer = ForwardResult(204) if target is None else target.send(body, headers)
-        told = None if target is None else answer
-        self.server.tell(DeliveryReport(event.name, event.id, delivery_id, answer=told))
+        reported = None if target is None else answer
+        self.server.report(DeliveryReport(event.name, event.id, delivery_id, answer=reported))
         if answer.status is None:
             self._respond(502, (answer.failure or "").encode())
         else:
@@ -178,4 +178,4 @@ class ForwardingHandler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, format: str, *args: Any) -> None:
-        """What is told is told once, by `tell`."""
+        """Log nothing: `report` reports each delivery once."""

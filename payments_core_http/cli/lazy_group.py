@@ -51,8 +51,8 @@ class LazyGroup(click.Group):
 
 @contextmanager
 def _uncollected() -> Iterator[None]:
-    """What is imported stays until the end. To look through it for garbage again and again takes a
-    tenth of the import's time, and later that of requests."""
+    """Imported modules stay until the end. Repeated garbage collection of them takes a tenth of the
+    import's time, and later of the requests' time."""
     collected = gc.isenabled()
     gc.disable()
     try:

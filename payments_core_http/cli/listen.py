@@ -33,7 +33,7 @@ STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 def _parse_target(
     ctx: click.Context, param: click.Parameter, value: str | None
 ) -> ForwardTarget | None:
-    """The address to forward to; a wrong one is a wrong call."""
+    """The address to forward to; a wrong one is a usage error."""
     try:
         return None if value is None else ForwardTarget.of(value)
     except InvalidTarget as wrong:
@@ -122,7 +122,7 @@ def _listen(
 
 
 def _archive_left_over(sandbox: SandboxClient, description: str) -> None:
-    """Archive what a listener of that name left behind that was killed."""
+    """Archive the endpoint that a killed listener of that name left behind."""
     for endpoint in list(sandbox.list_all("/v2/console/webhooks", "webhookEndpoints")):
         if endpoint["description"] == description and endpoint["status"] != "archived":
             _archive(sandbox, endpoint["id"])
@@ -153,7 +153,7 @@ def _announce(sandbox: SandboxClient, listener: ForwardingServer, made: Any, as_
 
 
 def _make_reporter(as_json: bool) -> ReportDelivery:
-    """Prints a line for each delivery, whole: click writes and flushes it in one go."""
+    """Prints a line for each delivery: click writes and flushes it in one call."""
 
     def report(received: DeliveryReport) -> None:
         answer = received.answer
@@ -181,7 +181,7 @@ def _make_reporter(as_json: bool) -> ReportDelivery:
 
 @contextmanager
 def _hold_lock(data: Path, name: str) -> Iterator[None]:
-    """Be the only listener of that name. The lock goes with the process, however it ends."""
+    """Be the only listener of that name. The lock ends with the process, however it ends."""
     lock = os.open(data / f"listen-{name}.lock", os.O_RDWR | os.O_CREAT, 0o600)
     try:
         try:

@@ -1,4 +1,4 @@
-"""`payments logs`: what programs have asked of a sandbox's API, and what they ask from now on."""
+"""`payments logs`: the API requests of a sandbox, past and new."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ COLORS = {"2": "green", "3": "cyan", "4": "yellow", "5": "red"}
 
 @click.command()
 @with_list_options("request")
-@click.option("--status", help="Only requests that were answered so, such as 404 or 4xx.")
+@click.option("--status", help="Only requests with this status, such as 404 or 4xx.")
 @with_sandbox_options
 def command(
     limit: int, status: str | None, is_followed: bool, url: str | None, data: Path, as_json: bool
@@ -27,7 +27,7 @@ def command(
     """List the API requests of a sandbox, newest first. Or follow them.
 
     Each line is a request: its time, status, duration in milliseconds, method, path, error code
-    and id. The newest 500 are kept, and come here two seconds after their answers. The dashboard
+    and id. The newest 500 are kept, and appear here two seconds after their answers. The dashboard
     shows the bodies too.
 
     \b

@@ -21,7 +21,7 @@ PAGES = {"dashboard": "/dashboard", "reference": "/docs"}
 def command(what: str, only_print: bool, url: str | None, data: Path, as_json: bool) -> None:
     """Open the dashboard, the reference or a checkout page of a sandbox.
 
-    It prints the URL, and opens it in a browser where the output is a terminal.
+    It prints the URL, and opens it in a browser if the output is a terminal.
 
     \b
     Examples:

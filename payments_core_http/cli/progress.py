@@ -1,5 +1,5 @@
-"""How far long work has come, on the standard error: one line that changes on a terminal, and a
-line now and then elsewhere."""
+"""The progress of long work, on standard error: one line that changes on a terminal, and
+occasional lines elsewhere."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from contextlib import contextmanager
 import click
 
 LINE_EVERY = 100_000
-"""Records between two lines where there is no terminal."""
+"""Records between two lines without a terminal."""
 
 
 @contextmanager
 def show_progress(doing: str) -> Iterator[Callable[[str, int], None]]:
-    """Show what is being done; the yielded function is told a collection and its count so far."""
+    """Show the progress; the yielded function takes a collection and its count so far."""
     if sys.stderr.isatty():
         from rich.console import Console  # an eighth of a second, spent only where it is seen
 

@@ -1,9 +1,9 @@
-"""A webhook receiver in a process of its own: the demo's other side.
+"""A webhook receiver in its own process: the demo's other side.
 
-`python -m payments_core_http.cli.receiver` listens on a free port of this machine and tells it in
-a JSON line. On standard input it is told signing secrets, one JSON line for each path. Of every
-delivery it tells, in a JSON line, what `payments_core.webhooks.verify` made of it. It ends when
-its standard input does, so it never outlives the one who started it.
+`python -m payments_core_http.cli.receiver` listens on a free port of this machine and reports it in
+a JSON line. On standard input it gets signing secrets, one JSON line for each path. For every
+delivery it reports, in a JSON line, the result of `payments_core.webhooks.verify`. It ends when its
+standard input does, so it never outlives the process that started it.
 """
 
 from __future__ import annotations
@@ -29,27 +29,27 @@ class ReceiverServer(ThreadingHTTPServer):
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), ReceiverHandler)
         self.secrets: dict[str, str] = {}
-        self._telling = threading.Lock()
+        self._output_lock = threading.Lock()
 
     def report(self, **facts: Any) -> None:
-        """Print one line, whole."""
-        with self._telling:
+        """Print one whole line."""
+        with self._output_lock:
             sys.stdout.write(json.dumps(facts) + "\n")
             sys.stdout.flush()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A sender that is killed in the middle breaks its connection: nothing to report."""
+        """Report nothing: a sender that is killed in the middle breaks its connection."""
 
 
 class ReceiverHandler(BaseHTTPRequestHandler):
-    """Answers 204 for what is proven authentic, and only after it was reported."""
+    """Answers 204 to an authentic delivery, and only after it was reported."""
 
     server: ReceiverServer
     protocol_version = "HTTP/1.1"
     timeout = 10
 
     def do_POST(self) -> None:
-        """Take one delivery."""
+        """Receive one delivery."""
         length = self.headers.get("Content-Length", "")
         if not length.isdecimal() or int(length) > MAX_BODY_BYTES:
             self._respond(400)
@@ -85,20 +85,20 @@ class ReceiverHandler(BaseHTTPRequestHandler):
         self.end_headers()
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Standard output is for facts alone."""
+        """Log nothing: standard output is only for reports."""
 
 
 def main() -> None:
     """Serve until standard input ends."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the one who started it
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that started it
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     with ReceiverServer() as receiver:
         threading.Thread(target=receiver.serve_forever, daemon=True).start()
         receiver.report(port=receiver.server_port)
         for line in sys.stdin:
-            told = json.loads(line)
-            receiver.secrets[told["path"]] = told["secret"]
-            receiver.report(secretFor=told["path"])
+            message = json.loads(line)
+            receiver.secrets[message["path"]] = message["secret"]
+            receiver.report(secretFor=message["path"])
         receiver.shutdown()
 
 

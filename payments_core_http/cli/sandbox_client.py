@@ -1,4 +1,4 @@
-"""A sandbox that runs already: where it answers, what opens it, and what it says."""
+"""A client of a running sandbox: its address, its key, and its answers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def with_sandbox_options(command: F) -> F:
-    """The options of every command that speaks to a running sandbox."""
+    """The options of every command that calls a running sandbox."""
     for option in (
         click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line."),
         click.option(
@@ -53,9 +53,9 @@ class SandboxClient:
 
     @classmethod
     def at(cls, url: str | None, data: Path) -> SandboxClient:
-        """The one whose folder that is. Raises ClickException where there is no key in it.
+        """The sandbox of a folder. Raises ClickException if there is no key in it.
 
-        Without a `url` it is where the folder says that its sandbox answers.
+        Without a `url`, the address is the one that the folder names.
         """
         keys = data / "sandbox.json"
         try:
@@ -78,9 +78,9 @@ class SandboxClient:
     def call(
         self, method: str, path: str, body: Any = None, *, key: str | None = None, advice: str = ""
     ) -> Any:
-        """The answer's document. Raises ClickException for what was refused or not answered.
+        """The answer's document. Raises ClickException for a refusal or a missing answer.
 
-        `advice` is told beside a refusal.
+        `advice` is printed with a refusal.
         """
         try:
             answer = ApiClient(self.url).call(
@@ -106,7 +106,7 @@ class SandboxClient:
         return document
 
     def list_all(self, path: str, name: str) -> Iterator[Any]:
-        """Every item of a list, whose name in the answer is given."""
+        """Every item of a list that has this name in the answer."""
         cursor = ""
         while True:
             page = self.call("GET", f"{path}?limit=100{cursor}")
@@ -117,11 +117,11 @@ class SandboxClient:
 
 
 def _describe_refusal(document: Any) -> str:
-    """What the service said; where several fields are wrong, each of them, once."""
+    """The service's message; if several fields are wrong, each of them once."""
     try:
         error = document["error"]
         fields = error.get("details", {}).get("fields", ())
-        if len(fields) < 2:  # the message says it already
+        if len(fields) < 2:  # the message already says it
             return f"{error['code']}: {error['message']}"
         lines = [f"{error['code']}: {len(fields)} fields are wrong."]
         lines += [f"  {field['path'] or 'body'} {field['message']}" for field in fields]

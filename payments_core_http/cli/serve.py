@@ -29,7 +29,7 @@ def command(configuration: Configuration, processes: int | None, as_json: bool) 
     from a TOML file and from environment variables (PAYMENTS_STORAGE_URL is storage.url). Missing
     and unsafe settings are refused. SIGTERM finishes running requests and stops.
 
-    With --processes a parent process serves nothing itself, and starts again what ends.
+    With --processes a parent process serves nothing itself, and restarts processes that end.
     """
     if processes is not None:
         http = attrs.evolve(configuration.http, processes=processes)
@@ -42,5 +42,5 @@ def command(configuration: Configuration, processes: int | None, as_json: bool) 
     try:
         with report_refusals():
             serve(configuration, announce)
-    except CannotStart as cannot:  # the process that could not has said why
+    except CannotStart as cannot:  # the process that failed has said why
         sys.exit(cannot.code if cannot.code > 0 else 1)

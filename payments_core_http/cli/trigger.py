@@ -1,4 +1,4 @@
-"""`payments trigger`: an event of the catalogue, though nothing has happened."""
+"""`payments trigger`: a test event of the catalog."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ def command(event: str, facts: tuple[str, ...], url: str | None, data: Path, as_
     """Send a test event to your webhook endpoints.
 
     EVENT is a name of the catalog, such as payment.succeeded. With accountId=acct_... or
-    paymentId=payment_... it is about that resource, otherwise about the newest. No resource
-    changes.
+    paymentId=payment_... it is about that resource, otherwise about the newest one. No
+    resource changes.
 
     \b
     Example:

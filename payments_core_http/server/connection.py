@@ -1,10 +1,10 @@
-"""Connections under waitress, each with bounded time and memory, whatever its client does.
+"""Connections under waitress, each with bounded time and memory regardless of its client.
 
-Waitress gives a connection time for as long as a byte moves, reads all requests that arrive
-together before it answers the first, cannot end a connection whose client does not read, and lets
-nobody in once it is full. Here a connection has one request at a time, every wait for a client has
-an end, and where there are too many, those that wait longest give way. Answers leave from the
-thread that made them; the loop, the thread that attends (`thread_pool.py`), sends the rest.
+Waitress keeps a connection open as long as a byte moves, reads all requests that arrive together
+before it answers the first, cannot end a connection whose client does not read, and accepts nobody
+once it is full. Here a connection has one request at a time, every wait for a client has a timeout,
+and if there are too many connections, those that have waited longest are closed. The thread that
+made an answer sends it; the loop, the thread that attends (`thread_pool.py`), sends the rest.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ from payments_core_http.wire.request_body import MAX_BODY_BYTES
 MAX_HEADER_BYTES = 16 * 1024
 
 _TIMEOUT_CHECK_INTERVAL_S = 0.5
-"""How often connections are asked whether they have waited too long."""
+"""How often connections are checked for timeouts."""
 _MAX_ACCEPTS = 64
 """How many new connections are accepted at a time; the bound is exceeded by no more."""
 _ACCEPT_PAUSE_S = 0.5
@@ -68,8 +68,8 @@ class Connection(HTTPChannel):  # type: ignore[misc]
 
     def __init__(self, *args: Any, **more: Any) -> None:
         self.waits_since: float = time.monotonic()
-        """When it became the client's turn; slow bytes do not postpone it. Never while it is being
-        answered: the client may have its answer before the thread that sent it has noted that."""
+        """When the wait for the client began; slow bytes do not postpone it. Never while a request
+        is being answered: the client may have its answer before the thread records that."""
         self._began: float | None = None
         """When the first byte of an incomplete request arrived."""
         self._unread = b""
@@ -120,7 +120,7 @@ class Connection(HTTPChannel):  # type: ignore[misc]
         self._unread = unread
 
     def readable(self) -> bool:
-        """Whether more may be received; goes on first with what was received before."""
+        """Whether more may be received; first processes what was received before."""
         if self._unread and not self.requests and not self.total_outbufs_len:
             self._resume_reading()
         if not self.connected or self._ends:
@@ -133,7 +133,7 @@ class Connection(HTTPChannel):  # type: ignore[misc]
             self.received(unread)
 
     def received(self, data: bytes) -> bool:
-        """Read the next request, as far as it is here, and queue it once it is whole."""
+        """Read the part of the next request that has arrived, and queue it once it is complete."""
         taken = bool(super().received(data))
         now = time.monotonic()
         if self.request is None:
@@ -143,25 +143,25 @@ class Connection(HTTPChannel):  # type: ignore[misc]
         return taken
 
     def handle_read(self) -> None:
-        """Receive bytes, or after the last answer drop them."""
+        """Receive bytes, or drop them after the last answer."""
         if not self._lingers:
             super().handle_read()
             return
         try:
-            self.recv(self.adj.recv_bytes)  # which closes where the client has closed
+            self.recv(self.adj.recv_bytes)  # which closes if the client has closed
         except OSError:
             self.handle_close()
 
     def writable(self) -> bool:
-        """Whether to send, or to end; beside an answer only what its thread may wait for."""
+        """Whether to send, or to end; during an answer only what its thread may wait for."""
         if not self.connected or (self.requests and self.total_outbufs_len < self.adj.send_bytes):
             return self.connected and bool(self.will_close)
         return bool(super().writable())
 
     def handle_write(self) -> None:
-        """Send; after the last answer say that it was the last, and wait for the client to close.
+        """Send; after the last answer shut down writing, and wait for the client to close.
 
-        To close at once would reset the connection while its client still sends, and the client
+        An immediate close would reset the connection while its client still sends, and the client
         would lose the answer.
         """
         if self.close_when_flushed:
@@ -186,15 +186,15 @@ class Connection(HTTPChannel):  # type: ignore[misc]
             _ANSWERING_CONNECTION.set(None)
 
     def _flush_some(self, do_close: bool = True) -> bool:
-        # The thread that answered and the loop may both be at it.
+        # The thread that answered and the loop may both do it.
         with self.outbuf_lock:
             return bool(super()._flush_some(do_close))
 
     def flush_or_needs_loop(self) -> bool:
-        """Send what the client takes at once; whether there is more to do, and that by the loop.
+        """Send what the client accepts at once; returns whether the loop has more to do.
 
-        In the thread that answers: when the answer is made, or part of it that is too much. The
-        request is over before the client has its answer, or its next one would come too early.
+        In the thread that answers: when the answer is made, or a part of it that is too large. The
+        request ends before the client has its answer, or its next request would come too early.
         """
         if self.total_outbufs_len and not self.requests:
             self._flush_exception(self._flush_some, do_close=False)
@@ -204,13 +204,13 @@ class Connection(HTTPChannel):  # type: ignore[misc]
 
     @property
     def path(self) -> str | None:
-        """The path of the request to answer; None where it is no valid request."""
+        """The path of the request to answer; None if the request is not valid."""
         request = self.requests[0]
         return None if request.error else request.path
 
     @property
     def caller(self) -> str:
-        """Who makes the request to answer."""
+        """The caller of the request to answer."""
         server: ConnectionServer = self.server
         return server.callers.name(self.requests[0].headers, self.addr[0])
 
@@ -233,7 +233,7 @@ class Connection(HTTPChannel):  # type: ignore[misc]
             self.abort()
 
     def abort(self) -> None:
-        """End the connection now, and drop what the client has not taken, the kernel's part too.
+        """End the connection now, and drop what the client has not read, the kernel's part too.
 
         Waitress's `will_close` waits until something can be sent, which may be never.
         """
@@ -251,7 +251,7 @@ class Connection(HTTPChannel):  # type: ignore[misc]
 
 
 _ANSWERING_CONNECTION: ContextVar[Connection | None] = ContextVar("answered", default=None)
-"""Whose request the thread answers: waitress does not say for whom it rings."""
+"""The connection whose request the thread answers: waitress does not pass it to the waker."""
 
 
 class ConnectionServer(TcpWSGIServer):  # type: ignore[misc]
@@ -314,7 +314,7 @@ class ConnectionServer(TcpWSGIServer):  # type: ignore[misc]
         self._pause_accepting(sys.exception())
 
     def stop_accepting(self) -> None:
-        """Accept the connections that wait in the backlog, and no more after that.
+        """Accept the connections in the backlog, and no more after that.
 
         The kernel refuses a connection between the last `accept` and the end of the socket.
         """
@@ -327,7 +327,7 @@ class ConnectionServer(TcpWSGIServer):  # type: ignore[misc]
         wasyncore.dispatcher.close(self)
 
     def pull_trigger(self) -> None:
-        """Wake the loop; a thread that has answered does so only where there is more to do."""
+        """Wake the loop; a thread that has answered does so only if there is more to do."""
         answered = _ANSWERING_CONNECTION.get()
         if answered is None or answered.flush_or_needs_loop():
             self.poll.request_update(answered, super().pull_trigger)
@@ -412,7 +412,7 @@ class ConnectionServer(TcpWSGIServer):  # type: ignore[misc]
     def _admit(self, client: socket.socket, address: Any) -> None:
         """Open a connection; an error closes only this one."""
         try:
-            with contextlib.suppress(OSError):  # the client may have gone, which shows soon enough
+            with contextlib.suppress(OSError):  # the client may have gone, which will show soon
                 self.set_socket_options(client)
             self.poll.update(self.channel_class(self, client, address, self.adj, map=self._map))
         except Exception as error:

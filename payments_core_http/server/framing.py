@@ -1,9 +1,9 @@
-"""Where a request begins and ends: stricter than waitress, and in time that grows with its bytes.
+"""Where a request begins and ends: stricter than waitress, and in time linear in its bytes.
 
-Waitress reads heads with expressions of which two go back over what they have read: 16 KB of the
-wrong bytes keep its only loop busy for twenty seconds. So a head is read here first, against
-expressions that never go back, and waitress reads it as it is written anew here. What two servers
-in a row could understand in two ways is refused: that is how a request hides in another's body.
+Waitress parses heads with regular expressions of which two backtrack: 16 KB of the wrong bytes keep
+its only loop busy for twenty seconds. So a head is parsed here first, with expressions that never
+backtrack, and waitress gets it normalized. A request that two servers in a row could understand in
+two ways is refused: that is how request smuggling works.
 """
 
 from __future__ import annotations
@@ -26,38 +26,38 @@ _FIRST_BYTES = frozenset(b"!#$%&'*+-.^_`|~0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ")
 MAX_CHUNK_LINE_BYTES = 1_024
 """The size of a chunk with its extensions, or a field after the last chunk."""
 MAX_CHUNKS = 4_096
-"""In one body. What a chunk costs does not depend on its size, and they may be of one byte."""
+"""In one body. A chunk's cost does not depend on its size, which may be one byte."""
 
 
 class IncomingRequest(HTTPRequestParser):  # type: ignore[misc]
-    """One request as it arrives. What comes after it is handed to `keep`, not read on."""
+    """One request as it arrives. Bytes after it are passed to `keep`, and not read here."""
 
     completed: bool
     error: Any
     path = ""
-    """Waitress's log wants it where a client breaks off, also when no head was read."""
+    """Waitress logs it when a client disconnects, also if no head was read."""
 
     def __init__(self, settings: Any, keep: Callable[[bytes], None]) -> None:
         super().__init__(settings)
         self._keep = keep
 
     def received(self, data: bytes) -> int:
-        """How many of the bytes were taken; all of them where they end the request."""
+        """How many of the bytes were consumed; all of them if they end the request."""
         size = len(data)
         in_head = self.body_rcv is None
         if in_head and not self.header_plus:
             data = data.lstrip(b"\r\n")  # RFC 9112 §2.2
             if not data:
                 return size
-            if data[0] not in _FIRST_BYTES:  # TLS, most often: its hello never ends in a blank line
+            if data[0] not in _FIRST_BYTES:  # usually TLS: its hello never ends in a blank line
                 self.error = BadRequest("This is not HTTP")
                 self.completed = True
                 return size
         taken: int = super().received(data)
         if not self.completed:
             return size - len(data) + taken
-        # An answer follows at once, so that nobody must be told to go on; waitress would, and wait
-        # for a body that does not come.
+        # An answer follows at once, so no "100 Continue" is needed; waitress would send one, and
+        # wait for a body that does not come.
         self.expect_continue = False
         self._keep(b"" if self.error else data[taken:])
         return size
@@ -78,14 +78,14 @@ class IncomingRequest(HTTPRequestParser):  # type: ignore[misc]
         written = [request_line, *(name + b":" + value for name, value in fields), b"", b""]
         try:
             super().parse_header(b"\r\n".join(written))
-        except ValueError as error:  # an authority that is none, such as http://[
+        except ValueError as error:  # an authority that is not valid, such as http://[
             raise ParsingError("The request target is not valid") from error
         if self.chunked:
             self.body_rcv = ChunkedReceiver(OverflowableBuffer(self.adj.inbuf_overflow))
 
 
 def _require_unambiguous(minor: bytes, fields: list[tuple[bytes, bytes]]) -> None:
-    """Refuse a head after which the body's end is a matter of opinion (RFC 9112 §6)."""
+    """Refuse a head that makes the body's end ambiguous (RFC 9112 §6)."""
     said: dict[bytes, list[bytes]] = {}
     for name, value in fields:
         said.setdefault(name.lower(), []).append(value)
@@ -105,9 +105,9 @@ def _require_unambiguous(minor: bytes, fields: list[tuple[bytes, bytes]]) -> Non
 
 
 class ChunkedReceiver:
-    """The chunks of a body, without going back over them; extensions and trailers are dropped.
+    """The chunks of a body, without backtracking; extensions and trailers are dropped.
 
-    What waitress asks of a receiver: `received`, `completed`, `error`, and the buffer.
+    It has what waitress requires of a receiver: `received`, `completed`, `error`, and the buffer.
     """
 
     def __init__(self, buffer: Any) -> None:
@@ -117,7 +117,7 @@ class ChunkedReceiver:
         self._line = b""
         """The beginning of a line whose end has not arrived."""
         self._left = 0
-        """Bytes that the present chunk lacks."""
+        """Bytes that the current chunk lacks."""
         self._count = 0
         self._take: Callable[[bytes], None] = self._read_size
 

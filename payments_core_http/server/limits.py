@@ -1,4 +1,4 @@
-"""How patient the server is, with how many clients at once, and which of them give way."""
+"""The server's timeouts, how many clients it serves, and which connections are closed first."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @attrs.frozen(kw_only=True)
 class ServerLimits:
-    """How long, and for how many clients, the server waits. Seconds, but for the counts."""
+    """How long, and for how many clients, the server waits. In seconds, except for the counts."""
 
     connections: int = 1_000
     idle_s: float = 60
@@ -22,13 +22,13 @@ class ServerLimits:
     request_s: float = 30
     """From a request's first byte to its last."""
     answer_s: float = 60
-    """From an answer's making until the client has taken it."""
+    """From the making of an answer until the client has read it."""
     linger_s: float = 2
     """After the last answer, for the client to read it and close."""
     unsent_bytes: int = 64 * 1024 * 1024
-    """What clients have not taken yet of their answers, all of them together."""
+    """The bytes of answers that clients have not read yet, of all clients together."""
     shutdown_grace_s: float = 0.5
-    """When the server ends, for a request that is on its way on a connection that is open."""
+    """When the server stops, for a request in transit on an open connection."""
 
     def choose_wait_s(self, *, is_ending: bool, unsent: int) -> float:
         """How long a connection may wait outside of a request, with so many `unsent` bytes."""
@@ -38,13 +38,13 @@ class ServerLimits:
 
 
 def pick_longest_waiting(connections: Sequence[Connection]) -> list[Connection]:
-    """Those whose clients are waited for: of the address with most, the longest, first."""
+    """Connections that wait for clients: first the longest wait of the address with the most."""
     crowd = Counter(one.addr[0] for one in connections)
     waiting = [one for one in connections if one.is_clients_turn]
     return sorted(waiting, key=lambda one: (-crowd[one.addr[0]], one.waits_since))
 
 
 def pick_slowest_readers(connections: Iterable[Connection]) -> list[Connection]:
-    """Those that have not taken an answer that is made: the longest, first."""
+    """Connections whose clients have not read a finished answer: the longest wait first."""
     slow = [one for one in connections if one.total_outbufs_len and not one.requests]
     return sorted(slow, key=lambda one: one.waits_since)

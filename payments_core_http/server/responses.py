@@ -1,4 +1,4 @@
-"""What leaves on a connection: the application's answers, and our own where it has seen nothing."""
+"""What a connection sends: the application's answers, and ours to requests that it did not see."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class RequestTimeout(BadRequest):  # type: ignore[misc]
 
 
 class ResponseTask(WSGITask):  # type: ignore[misc]
-    """The application's answer; the connection's last when the server ends."""
+    """The application's answer; the connection's last when the server stops."""
 
     def get_environment(self) -> dict[str, Any]:
         """The WSGI environment, with the path as it was sent: waitress drops slashes before it."""
@@ -37,7 +37,7 @@ class ResponseTask(WSGITask):  # type: ignore[misc]
     def build_response_header(self) -> bytes:
         """The status line and the headers, as the application wrote them.
 
-        Waitress writes each name anew and sorts them, which takes twice as long, and ends the
+        Waitress rewrites each name and sorts them, which takes twice as long, and ends the
         connection after each 204 and 304.
         """
         if self._is_last():
@@ -60,7 +60,7 @@ class ResponseTask(WSGITask):  # type: ignore[misc]
         return f"{head}\r\n\r\n".encode("latin-1")
 
     def finish(self) -> None:
-        """All of it is made: whose it was is known from now on."""
+        """Called when the whole answer is made: its environment is known from now on."""
         super().finish()
         environment = self.environ.get(ENVIRONMENT_KEY)
         if environment is not None:
@@ -68,7 +68,7 @@ class ResponseTask(WSGITask):  # type: ignore[misc]
 
     def _is_last(self) -> bool:
         """Whether the connection ends with this answer: its client or the server wants that, or
-        nothing else would tell where it ends."""
+        only the close marks the answer's end."""
         asked = self.request.headers.get("CONNECTION", "").lower()
         is_wanted = asked == "keep-alive" if self.version == "1.0" else asked != "close"
         has_end = self.content_length is not None or not self.has_body
@@ -76,7 +76,7 @@ class ResponseTask(WSGITask):  # type: ignore[misc]
 
 
 class RefusalTask(ErrorTask):  # type: ignore[misc]
-    """Answers in our own shape what no application has seen."""
+    """Answers, in our own form, what the application has not seen."""
 
     def execute(self) -> None:
         """Write the answer, the connection's last."""

@@ -1,9 +1,9 @@
-"""Which sockets are waited for, and who is called when one is ready.
+"""Which sockets the loop waits for, and what it calls when one is ready.
 
-Waitress asks every connection before every wait whether it would read or write; with a thousand
-of them that is most of what a server does. Here a connection is asked when something has happened
-to it. A socket stays registered while its request is answered: a client that waits for its answer
-sends nothing, so that nothing has to be changed, and the thread that answered wakes nobody.
+Waitress asks every connection before every wait whether it wants to read or write; with a thousand
+of them that is most of a server's work. Here a connection is asked only after it has changed. A
+socket stays registered while its request is answered: a client that waits for its answer sends
+nothing, so that nothing has to be changed, and the thread that answered wakes nobody.
 """
 
 from __future__ import annotations
@@ -19,22 +19,22 @@ __all__ = ["SocketSelector", "Waker", "SelectorSocket", "EVENT_READ", "EVENT_WRI
 
 
 class SelectorSocket(Protocol):
-    """What is waited for. All of it but `interest` is called by the thread that attends, alone."""
+    """A socket in the loop. Only the thread that attends calls its methods."""
 
     interest: int
-    """What it is registered for; `SocketSelector` alone changes it."""
+    """The events that it is registered for; only `SocketSelector` changes them."""
 
     def fileno(self) -> int | None:
-        """Its descriptor; None once it is closed, after it was told to `unregister`."""
+        """Its descriptor; None once it is closed, after it called `unregister`."""
 
     def wanted_events(self) -> int:
         """EVENT_READ, EVENT_WRITE, both, or 0."""
 
     def on_ready(self, events: int) -> None:
-        """Read or write. What it does not want at present is not in the events."""
+        """Read or write. Events that it does not want at present are not included."""
 
     def on_register_failed(self, error: OSError) -> None:
-        """The system could not wait for it: it waits for as much as a user may, or has no room."""
+        """The system could not register it: the user's limit is reached, or memory is exhausted."""
 
 
 class SocketSelector:
@@ -46,10 +46,10 @@ class SocketSelector:
         self._is_rung = False
 
     def wait(self, timeout_s: float) -> None:
-        """Wait until something is ready, and tend to it."""
+        """Wait until a socket is ready, and handle its events."""
         for key, events in self._selector.select(timeout_s):
             one: SelectorSocket = key.data
-            # Another one of this turn may have closed it, and its descriptor have a new owner.
+            # Another socket of this turn may have closed it, and its descriptor have a new owner.
             if one.fileno() == key.fd:
                 self._dispatch(one, events)
 
@@ -60,11 +60,11 @@ class SocketSelector:
         self.update(one)
         if not wanted and one.interest and one.fileno() is not None:
             self._register(one, 0)
-            # A thread that has answered since may have seen the registration, and not rung.
+            # A thread that answered since may have seen the registration, and not woken the loop.
             self.update(one)
 
     def update(self, one: SelectorSocket) -> None:
-        """Wait for what it wants now."""
+        """Register it for the events that it wants now."""
         wanted = one.wanted_events()
         if one.fileno() is None or wanted == one.interest:
             return
@@ -72,8 +72,8 @@ class SocketSelector:
             self._register(one, wanted)
 
     def update_changed(self) -> None:
-        """The same for all that threads have named."""
-        self._is_rung = False  # before, or one that is named meanwhile would be left lying
+        """The same for all sockets that threads have named."""
+        self._is_rung = False  # before, or a socket that is named meanwhile would be forgotten
         while self._changed:
             self.update(self._changed.popleft())
 
@@ -94,7 +94,7 @@ class SocketSelector:
             one.on_register_failed(error)
 
     def request_update(self, one: SelectorSocket | None, wake: Callable[[], None]) -> None:
-        """Have a socket settled next, and the waiting end for that; from any thread."""
+        """Have the loop end its wait and update a socket next; from any thread."""
         if one is not None:
             self._changed.append(one)
         if not self._is_rung:
@@ -102,7 +102,7 @@ class SocketSelector:
             wake()
 
     def unregister(self, one: SelectorSocket) -> None:
-        """It closes."""
+        """Stop waiting for a socket, which closes."""
         number = one.fileno()
         if one.interest and number is not None:
             one.interest = 0
@@ -110,7 +110,7 @@ class SocketSelector:
                 self._selector.unregister(number)
 
     def close(self) -> None:
-        """Wait for nothing any more, and let a late thread wake nobody: the pipe closes too."""
+        """Stop waiting, and let a late thread wake nobody: the pipe closes too."""
         self._is_rung = True
         self._selector.close()
 
@@ -129,13 +129,13 @@ class Waker:
         return number
 
     def wanted_events(self) -> int:
-        """To be read."""
+        """It is always read."""
         return EVENT_READ
 
     def on_ready(self, events: int) -> None:
-        """Empty the pipe; who rang is known to the poll."""
+        """Empty the pipe; the loop knows which sockets changed."""
         self._trigger.handle_read()
 
     def on_register_failed(self, error: OSError) -> None:
-        """There is no loop without it."""
+        """Raise the error: the loop cannot run without it."""
         raise error

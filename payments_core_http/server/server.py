@@ -1,7 +1,7 @@
 """The application under waitress, in this process: for every command that serves, and the tests.
 
-It tells its port, bounds what a client may send, answers in our own shape what waitress refuses
-by itself, and ends gracefully: no new connections, and what was begun is finished.
+It reports its port, bounds what a client may send, answers in our own form what waitress refuses
+by itself, and shuts down gracefully: no new connections, and what was begun is finished.
 """
 
 from __future__ import annotations
@@ -35,21 +35,21 @@ __all__ = [
 ]  # fmt: skip
 
 SWITCH_INTERVAL_S = 0.0005
-"""How long a thread may keep the interpreter from others: the default is ten times this, and a
-database call that gives it up would wait as long to get it back."""
+"""How long a thread may hold the interpreter lock: the default is ten times this, and a database
+call that releases it would wait as long to get it back."""
 
 MAX_RECEIVED_BYTES = 2 * MAX_BODY_BYTES
-"""Up to here a body that is too large is read and refused by the application; beyond it, chunk
-sizes included, the server stops reading. Every connection may hold as much."""
+"""Up to here the application reads and refuses a body that is too large; beyond it, including
+chunk sizes, the server stops reading. Every connection may hold as much."""
 
 RESERVED_PATHS = frozenset({"/healthz"})
-"""Who restarts a process that does not answer must not restart one that is only busy."""
+"""A supervisor that restarts a process that does not answer must not restart a busy one."""
 
 _RECEIVE_BYTES = 8 * 1024
-"""Of one connection at a time: one that is slow to read must not hold up the rest for long."""
+"""Of one connection at a time: a slow reader must not hold up the others for long."""
 _SOCKET_BUFFER_BYTES = 128 * 1024
 _RESERVED_DESCRIPTORS = 128
-"""Left to databases, webhooks and files, where the process may not open many."""
+"""Reserved for databases, webhooks and files, if the process may not open many."""
 
 
 class Server:
@@ -68,13 +68,13 @@ class Server:
         reuse_port: bool = False,
         listening: socket.socket | None = None,
     ) -> None:
-        """Listens at once; port 0 picks a free one. Raises OSError where it cannot.
+        """Listens at once; port 0 picks a free port. Raises OSError if it cannot listen.
 
-        `api_version` is what refusals say that no application has seen: the current one.
-        `limits` are those of `ServerLimits` unless given; where the process may open fewer
-        descriptors, it takes fewer connections. With `reuse_port` other processes of this machine
-        may listen on the same port, and the kernel shares connections out among them. `listening`
-        is a socket of `listen` on `host`, whose queue several processes may share.
+        `api_version` is the version in refusals that the application does not see: the current one.
+        `limits` are those of `ServerLimits` unless given; if the process may open fewer
+        descriptors, it accepts fewer connections. With `reuse_port` other processes of this machine
+        may listen on the same port, and the kernel distributes connections among them.
+        `listening` is a socket of `listen` on `host`, whose queue several processes may share.
         """
         listening = listening or listen(host, port, reuse_port=reuse_port)
         self.host = host
@@ -83,7 +83,7 @@ class Server:
             sockets=[listening],
             ident=None,
             expose_tracebacks=False,
-            log_socket_errors=False,  # clients that break off would fill the log
+            log_socket_errors=False,  # clients that disconnect would fill the log
             max_request_header_size=MAX_HEADER_BYTES,
             max_request_body_size=MAX_RECEIVED_BYTES,
             inbuf_overflow=MAX_RECEIVED_BYTES,
@@ -91,8 +91,8 @@ class Server:
             # The application reads X-Forwarded-For itself, from the proxies that it trusts.
             clear_untrusted_proxy_headers=False,
         )
-        # An answer leaves whole, and after its request is over: with waitress's 1 the head left by
-        # itself, and the client's next request came while this one was still being put away.
+        # An answer is sent whole, after its request ended: with waitress's 1 the head was sent by
+        # itself, and the client's next request came while this one was still being finished.
         settings.send_bytes = _SOCKET_BUFFER_BYTES
         self._pool = ThreadPool(threads, RESERVED_PATHS)
         self._waitress: Any = ConnectionServer(
@@ -125,16 +125,16 @@ class Server:
         self._drain(time.monotonic() + drain_s)
 
     def stop(self) -> None:
-        """End `run`, from any thread or signal handler; returns at once. Twice does no harm."""
+        """End `run`, from any thread or signal handler; returns at once. May be called twice."""
         if not self._waitress.is_stopping:
-            # At once, not when the loop wakes: an answer in between must tell its client too.
+            # At once, not when the loop wakes: an answer in between must close its connection too.
             self._waitress.is_stopping = True
             self._pool.stop()
             with contextlib.suppress(OSError):  # the loop may have seen the flag, and be closed
                 self._waitress.pull_trigger()
 
     def start(self) -> None:
-        """`run` in a thread of its own."""
+        """`run` in its own thread."""
         self._thread = threading.Thread(target=self.run, name="http", daemon=True)
         self._thread.start()
 
@@ -153,10 +153,11 @@ class Server:
             self._thread.join()
 
     def _drain(self, deadline: float) -> None:
-        """Answer who is here, each for the last time, and who waits to be let in.
+        """Answer connected clients for the last time, and those that wait to be accepted.
 
         A client that has just connected, or that keeps its connection, may be sending: it has
-        `shutdown_grace_s` for that. Who sends later, into a connection that closes, gets no answer.
+        `shutdown_grace_s` for that. A client that sends later, into a closing connection, gets no
+        answer.
         """
         self._waitress.stop_accepting()
         farewell = min(deadline, time.monotonic() + self._waitress.limits.shutdown_grace_s)
@@ -171,13 +172,13 @@ class Server:
         wasyncore.close_all(self._waitress._map, ignore_all=True)
 
     def _is_busy(self) -> bool:
-        """Whether a request is being answered, or an answer has not left yet."""
+        """Whether a request is being answered, or an answer has not been sent yet."""
         channels = list(self._waitress.active_channels.values())
         return any(channel.requests or channel.total_outbufs_len for channel in channels)
 
 
 def listen(host: str, port: int, *, reuse_port: bool = False) -> socket.socket:
-    """A socket that listens, as a `Server` needs it. Raises OSError."""
+    """A listening socket, as a `Server` needs it. Raises OSError."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listening = socket.create_server((host, port), family=family, reuse_port=reuse_port)
     # Accepted connections inherit these; left alone, the kernel keeps megabytes for each.
@@ -187,7 +188,7 @@ def listen(host: str, port: int, *, reuse_port: bool = False) -> socket.socket:
 
 
 def _fit_to_descriptors(limits: ServerLimits) -> ServerLimits:
-    """The bounds, with no more connections than the process may have descriptors."""
+    """The limits, with no more connections than the process may have descriptors."""
     allowed, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if allowed == resource.RLIM_INFINITY:
         return limits

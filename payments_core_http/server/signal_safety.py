@@ -1,8 +1,8 @@
 """Wait for what a signal handler sends.
 
-A handler runs in the main thread, between any two steps of what that does. The lock of a
-`threading.Event` or of a condition may be held there, and a handler that needs it waits for ever.
-`queue.SimpleQueue.put` needs none: Python's documentation says that it is reentrant.
+A handler runs in the main thread, between any two of its steps. The main thread may hold the lock
+of a `threading.Event` or of a condition, and a handler that needs it waits forever.
+`queue.SimpleQueue.put` needs no lock: Python's documentation says that it is reentrant.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ import queue
 from typing import TypeVar
 
 WAIT_S = 0.5
-"""How late a signal is handled that came at the moment at which the main thread began to wait, or
-that the system gave to another thread: neither wakes the main thread."""
+"""The maximum delay of a signal that arrives as the main thread begins to wait, or that the system
+gives to another thread: neither wakes the main thread."""
 
 Sent = TypeVar("Sent")
 

@@ -1,15 +1,15 @@
 """The threads that answer, how many of them at once, and which of them attends to the sockets.
 
-A request that works holds the interpreter lock, and gives it up at each statement of SQLite. Eight
-that work then take it from one another some twenty times in each request, which costs as much as
-the request. Eight that wait, for a disk, a database or a chain, cost nothing. So one thread takes
-requests, and one more wherever requests wait while the processor does not work; where several are
-seen to work together, one less, and again, down to one.
+A request that computes holds the interpreter lock, and releases it at each statement of SQLite. If
+eight requests compute, they take it from one another some twenty times in each request, which costs
+as much as the request. Eight that wait, for a disk, a database or a chain, cost nothing. So one
+thread answers requests, and another is added whenever requests wait while the processor is idle; if
+several compute together, one is removed, again and again, down to one.
 
-No thread is the server's loop for ever. The one that attends to the sockets takes a request that
-came and answers it itself, since to hand it to another thread and back costs as much as a quick
-request. While several may answer, it wakes another one to attend in its place. While one may, the
-sockets wait for it; where its answer takes longer than `LOOK_S`, another one attends.
+No thread is the server's loop permanently. The thread that attends to the sockets answers a request
+that it has read itself, since a hand-over to another thread and back costs as much as a quick
+request. If several may answer, it wakes another thread to attend in its place. If only one may, the
+sockets wait for it; if its answer takes longer than `LOOK_S`, another thread attends.
 """
 
 from __future__ import annotations
@@ -28,57 +28,58 @@ from payments_core_http.server.signal_safety import receive
 from payments_core_http.server.turns import Turns
 
 LOOK_S = 0.005
-"""How often the threads are looked at, while there are requests."""
+"""How often the threads are checked, while there are requests."""
 IDLE_LOOKS = 200
-"""So many looks without a request end the looking: to begin again costs a request."""
+"""After so many checks without a request the checks end: to begin again costs a request."""
 ATTEND_S = 0.001
 """How long a thread answers one request after the other before it attends to the sockets again."""
 WAIT_S = 0.5
-"""How long it waits for the sockets at most; they are asked for what is late after that."""
+"""How long it waits for the sockets at most; after that, timeouts are checked."""
 BUSY_SHARE = 0.6
-"""A process that took so much of a processor since the last look was working. One interpreter lock
-makes it one processor; what is missing to that went for handing it over."""
+"""A process that used this share of a processor since the last check was computing. One interpreter
+lock limits it to one processor; hand-overs of the lock take the rest."""
 STEP_DOWN = 0.25
-"""A look at work takes away so much of a thread, and one at waiting gives a whole one: a request
-that waits behind others that wait loses more than a few hand-overs cost."""
+"""A check that sees computing removes this part of a thread, and one that sees waiting adds a whole
+thread: a request that waits behind waiting requests loses more than a few hand-overs cost."""
 MIN_STEP_DOWN = 0.005
 STEP_GROWTH = 1.02
-"""Where a thread that was taken away is missed, so that nothing is begun, as beside requests that
-wait for a chain, the step is halved; each look at work makes it longer again."""
+"""If a removed thread is needed, because no request was begun (as when others wait for a chain),
+the step is halved; each check that sees computing makes it longer again."""
 STALLED_S = 0.02
-"""Where nothing was begun for so long, one more may begin, whatever the processor does."""
+"""If no request was begun for so long, one more may begin, even if the processor is busy."""
 
 Attend = Callable[[float], None]
-"""Receives and sends what sockets are ready for, after waiting so many seconds for one at most."""
+"""Receives and sends on the sockets that are ready, after waiting at most so many seconds."""
 BoolQueue = queue.SimpleQueue[bool]
-"""It is no Python code: a condition is a tenth of what a small request costs."""
+"""It is written in C: a condition would cost a tenth of a small request."""
 
 _log = logging.getLogger("payments_core_http")
 
 
 class Task(Protocol):
-    """A connection with a request that is whole."""
+    """A connection with a complete request."""
 
     @property
     def path(self) -> str | None:
-        """The path of the request; None where it is no valid request."""
+        """The path of the request; None if the request is not valid."""
 
     @property
     def caller(self) -> str:
-        """Whose it is: callers take turns."""
+        """Its caller: callers take turns."""
 
     def service(self) -> None:
         """Answer it."""
 
     def cancel(self) -> None:
-        """It will not be answered."""
+        """Drop it without an answer."""
 
 
 class ThreadPool:
-    """Answers tasks, each caller's in the order they came, at most so many at a time.
+    """Answers tasks, each caller's in order of arrival, at most `threads` at a time.
 
-    Requests for `reserved_paths` are answered before all others and beside them, by the thread that
-    has read them: a liveness check must be answered while all others are busy. They must not wait.
+    Requests for `reserved_paths` are answered before all others and in addition to them, by the
+    thread that has read them: a liveness check must be answered while all others are busy. They
+    must not block.
     """
 
     def __init__(
@@ -87,20 +88,20 @@ class ThreadPool:
         reserved_paths: frozenset[str] = frozenset(),
         processor_s: Callable[[], float] = time.process_time,
     ) -> None:
-        """`processor_s` tells what this process has taken of the processor so far."""
+        """`processor_s` returns the processor time that this process has used so far."""
         self._most = threads
         self._reserved_paths = reserved_paths
         self._processor_s = processor_s
         self._lock = threading.Lock()
-        """Of all below that changes."""
+        """Guards all mutable fields below."""
         self._tasks: Turns[Task] = Turns()
         self._reserved: deque[Task] = deque()
         self._allowed = 1.0
-        """So many may answer, and one more for a part of one."""
+        """How many threads may answer; a fraction allows one more."""
         self._step_down = STEP_DOWN
         self._answering = 0
         self._resting = threads + 1  # one attends while all others answer
-        """Threads that nobody has woken."""
+        """Threads that wait to be woken."""
         self._began_at = time.monotonic()
         """When a thread last took a task."""
         self._attend: Attend | None = None
@@ -109,13 +110,13 @@ class ThreadPool:
         """When a thread last came back from the sockets."""
         self._is_watched = False
         self._wakes: BoolQueue = queue.SimpleQueue()
-        """A thread that gets True from it goes on, and one that gets False ends."""
+        """A thread that gets True from it continues, and one that gets False ends."""
         self._looks: BoolQueue = queue.SimpleQueue()
-        """The same for the thread that looks at the others."""
+        """The same for the thread that checks the others."""
         self._stops: queue.SimpleQueue[BaseException | None] = queue.SimpleQueue()
-        """Why the sockets are to be left."""
+        """The reason to stop attending to the sockets: an error, or None."""
         self._left: queue.SimpleQueue[None] = queue.SimpleQueue()
-        """They were."""
+        """Signals that the last thread has stopped attending to them."""
         self._threads = [
             threading.Thread(target=self._run, name=f"http-{number}", daemon=True)
             for number in range(self._resting)
@@ -146,12 +147,12 @@ class ThreadPool:
             raise error
 
     def stop(self) -> None:
-        """Let `attend` return, once nothing is waited for; from a signal handler too."""
+        """Let `attend` return, once no thread waits for the sockets; also from a signal handler."""
         self._is_stopping = True
         self._stops.put(None)
 
     def add_task(self, task: Task) -> None:
-        """Have it answered; from any thread."""
+        """Queue a task to be answered; from any thread."""
         is_reserved = bool(self._reserved_paths) and task.path in self._reserved_paths
         caller = task.caller
         with self._lock:
@@ -159,11 +160,11 @@ class ThreadPool:
                 self._reserved.append(task)
             else:
                 self._tasks.append(caller, task)
-            if self._attend is None:  # otherwise a thread that adds one chooses what is next
+            if self._attend is None:  # otherwise a thread that adds a task chooses what is next
                 self._wake_for_tasks()
 
     def shutdown(self, timeout_s: float) -> None:
-        """Let the threads end, and cancel what none of them has begun by then."""
+        """Let the threads end, and cancel the tasks that none of them has begun by then."""
         deadline = time.monotonic() + timeout_s
         with self._lock:
             self._is_ending = True
@@ -182,11 +183,11 @@ class ThreadPool:
 
     def _run(self) -> None:
         while self._wakes.get():
-            while (go_on := self._choose()) is not None:
-                go_on()
+            while (run := self._choose()) is not None:
+                run()
 
     def _choose(self) -> Callable[[], None] | None:
-        """What the thread does next. None where it is to rest: another one goes on."""
+        """What the thread does next. None if it is to rest: another one continues."""
         with self._lock:
             if self._reserved:
                 return partial(_answer, self._reserved.popleft())
@@ -196,7 +197,8 @@ class ThreadPool:
             may_answer = bool(self._tasks) and self._may_answer()
             if may_answer and not (is_free and is_due):
                 return partial(self._answer, self._take(now))
-            # What it has read and may not answer is for the one that answers, which attends then.
+            # A task that it has read and may not answer is for the thread that answers, which then
+            # attends.
             if is_free and (is_due or not self._tasks):
                 self._is_attended = True
                 return partial(self._attend_once, 0.0 if may_answer else WAIT_S)
@@ -239,13 +241,13 @@ class ThreadPool:
                 self._stops.put(error)
 
     def _wake(self) -> None:
-        """Wake a thread, where one rests; the lock is held."""
+        """Wake a resting thread, if there is one; the lock is held."""
         if self._resting:
             self._resting -= 1
             self._wakes.put(True)
 
     def _wake_for_tasks(self) -> None:
-        """Wake as many as may answer; the lock is held."""
+        """Wake as many threads as may answer; the lock is held."""
         free = ceil(self._allowed) - self._answering
         for _ in range(len(self._reserved) + min(len(self._tasks), free)):
             self._wake()
@@ -268,8 +270,8 @@ class ThreadPool:
             return not self._is_watched
 
     def _adjust(self, is_working: bool, began: float, now: float) -> None:
-        """Allow more or fewer threads to answer, after a look from `began` to `now`, and wake one
-        where it is missed; the lock is held."""
+        """Allow more or fewer threads to answer, after a check from `began` to `now`, and wake a
+        thread if one is needed; the lock is held."""
         is_stalled = now - self._began_at > STALLED_S
         if self._tasks and (is_stalled or not is_working):
             self._allowed = min(ceil(self._allowed) + 1.0, float(self._most))

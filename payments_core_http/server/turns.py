@@ -1,7 +1,7 @@
-"""Whose request is next: callers take turns, so that one who sends many at once waits for his own.
+"""Whose request is next: callers take turns, so that one who sends many at once delays only itself.
 
-In the order in which they came, a hundred long lists that one tenant asks for at once would come
-before everybody else's next request.
+In order of arrival, a hundred long lists that one tenant requests at once would come before
+everybody else's next request.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ T = TypeVar("T")
 
 _MAX_KEY_CHARACTERS = 400
 _MAX_TOKENS = 10_000
-"""So many are remembered; then they are learned again."""
+"""The maximum number of tokens that are remembered; then they are learned again."""
 
 
 class Turns(Generic[T]):
-    """What waits, by caller: the next is the oldest of the caller whose turn was longest ago."""
+    """The queue, by caller: the next is the oldest of the caller whose turn was longest ago."""
 
     def __init__(self) -> None:
         self._by_caller: dict[str, deque[T]] = {}
@@ -28,7 +28,7 @@ class Turns(Generic[T]):
         return bool(self._by_caller)
 
     def append(self, caller: str, item: T) -> None:
-        """Let it wait behind the others of its caller."""
+        """Queue it behind the others of its caller."""
         waiting = self._by_caller.get(caller)
         if waiting is None:
             self._by_caller[caller] = deque((item,))
@@ -36,7 +36,7 @@ class Turns(Generic[T]):
             waiting.append(item)
 
     def take(self) -> T:
-        """The next. Raises StopIteration where none is left."""
+        """The next task. Raises StopIteration if none is left."""
         caller = next(iter(self._by_caller))
         waiting = self._by_caller.pop(caller)
         item = waiting.popleft()
@@ -45,7 +45,7 @@ class Turns(Generic[T]):
         return item
 
     def take_all(self) -> list[T]:
-        """All that is left."""
+        """All remaining tasks."""
         left = [item for waiting in self._by_caller.values() for item in waiting]
         self._by_caller.clear()
         return left
@@ -55,20 +55,20 @@ class Turns(Generic[T]):
 
 
 class Callers:
-    """Names who calls, as far as it is known without a look at the storage.
+    """Identifies the caller, as far as it is known without the storage.
 
-    A server key is its app id, whatever is beside it; a token that was used before is the
-    environment that it opened then; everybody else is an address, as the last proxy has written it
-    down. So tokens give nobody more turns, nor do credentials that somebody invents: an app id has
-    a turn of its own, but the refusal that it gets takes no time.
+    A server key is identified by its app id, without its secret; a token that was used before, by
+    its environment; everybody else, by the address that the last proxy reports. So tokens give
+    nobody more turns, and neither do invented credentials: an invented app id has its own turn, but
+    its refusal takes no time.
     """
 
     def __init__(self) -> None:
         self._environments: dict[int, str] = {}
-        """By the hash of the token, which is not kept."""
+        """By the hash of the token; the token itself is not kept."""
 
     def name(self, headers: Mapping[str, str], peer: str) -> str:
-        """Who makes a request with these headers, on a connection from that address."""
+        """The caller of a request with these headers, on a connection from that address."""
         scheme, credential = _read_credential(headers)
         if scheme == "basic":
             try:
@@ -83,7 +83,7 @@ class Callers:
         return f"{peer} {forwarded[:_MAX_KEY_CHARACTERS]}"
 
     def learn(self, headers: Mapping[str, str], environment: str) -> None:
-        """The token in these headers has opened that environment, and opens no other."""
+        """Remember that the token in these headers belongs to that environment, and to no other."""
         scheme, credential = _read_credential(headers)
         token = hash(credential)
         if scheme and scheme != "basic" and token not in self._environments:

@@ -1,8 +1,8 @@
-"""The decorators of wire classes: `frozen_body` of what callers send, `frozen_view` of answers.
+"""The decorators of wire classes: `frozen_body` for requests, `frozen_view` for answers.
 
 Both are `attrs.frozen` with fields by keyword only. Each process of the service makes some 250 of
 these classes when it starts, and attrs compiles `__repr__`, `__eq__` and `__hash__` for each, which
-hardly anything calls. Here all classes share one of each; a process starts a tenth sooner for it.
+hardly anything calls. Here all classes share one of each, so that a process starts a tenth sooner.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ T = TypeVar("T")
 
 @dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(attrs.field,))
 def frozen_body(kind: type[T]) -> type[T]:
-    """Make a class of what callers send."""
+    """Make a class of request bodies."""
     return _share_methods(attrs.frozen(kw_only=True, eq=False, repr=False)(kind))
 
 
 @dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(attrs.field,))
 def frozen_view(kind: type[T]) -> type[T]:
-    """Make a class of what the service answers, which msgspec reads from the instance's dict."""
+    """Make a class of answers, which msgspec reads from the instance's dict."""
     return _share_methods(attrs.frozen(kw_only=True, slots=False, eq=False, repr=False)(kind))
 
 

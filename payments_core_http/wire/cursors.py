@@ -1,4 +1,6 @@
-"""List cursors: opaque, tamper-evident, and good only for the list that gave them (contract §1)."""
+"""List cursors: opaque, tamper-evident, and valid only for the list that issued them
+(contract §1).
+"""
 
 from __future__ import annotations
 
@@ -22,13 +24,13 @@ def encode(key_ring: KeyRing, list_name: str, position: Position) -> str:
 
 
 def decode(key_ring: KeyRing, list_name: str, cursor: str) -> Position:
-    """The position. Raises ValidationFailed for every cursor that this list did not give."""
+    """The position. Raises ValidationFailed for every cursor that this list did not issue."""
     try:
         raw = base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True)
     except (binascii.Error, ValueError):
         raise _invalid_cursor() from None
     tag, packed = raw[:_TAG_BYTES], raw[_TAG_BYTES:]
-    # The spare bits of the last character would be a second text for one cursor.
+    # The spare bits of the last character would allow a second text for one cursor.
     if _encode_text(raw) != cursor or not key_ring.tag_matches(
         _PURPOSE, _pack_signed(list_name, packed), tag
     ):

@@ -49,7 +49,7 @@ def read_fields(environ: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _read_up_to(environ: Mapping[str, Any], limit_bytes: int) -> bytes:
-    """At most so many bytes; servers may hand them over in pieces."""
+    """At most so many bytes; servers may deliver them in pieces."""
     pieces, missing = [], limit_bytes
     while missing > 0:
         piece = environ["wsgi.input"].read(missing)

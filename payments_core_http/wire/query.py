@@ -27,7 +27,7 @@ _CREDENTIAL = re.compile(
 
 @attrs.frozen(kw_only=True)
 class PageQuery:
-    """What every list takes; a list's own query adds its filters."""
+    """The parameters of every list; a list's own query adds its filters."""
 
     limit: HttpPageLimit = DEFAULT_LIMIT
     cursor: Annotated[str, msgspec.Meta(max_length=2_000)] | None = None
@@ -51,7 +51,7 @@ def read_query(route: Route, query_string: str) -> Any:
 def read_page_query(query_string: str) -> dict[str, str]:
     """The parameters of a page, the last of each name. Raises ValidationFailed for a credential.
 
-    Mail programs and networks add parameters of their own to links, which change nothing.
+    Mail programs and networks add their own parameters to links; they are ignored.
     """
     pairs = _parse_pairs(query_string) if query_string else []
     _refuse_credentials(pairs)

@@ -1,4 +1,4 @@
-"""The body of a request: how much of it is read, and whether it is JSON at all (contract §3)."""
+"""The body of a request: how much of it is read, and whether it is JSON (contract §3)."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from payments_core_http.wire.structuring import Reader
 MAX_BODY_BYTES = 64 * 1024
 
 _JSON = re.compile(r'application/json(?: *; *charset *= *"?utf-8"?)?', re.ASCII | re.IGNORECASE)
-# What a credential holds, or an escape that may hide it: bodies without it need no closer look.
+# Characters of a credential, or an escape that may hide one: other bodies need no closer check.
 _CREDENTIAL_HINT = re.compile(rb"[srp]k_|cst_|cat_|ops_|whsec_|_secret_|\\u")
 _BODY_READER = Reader()
 
 
 def read_document(route: Route, environ: Mapping[str, Any]) -> Any:
-    """The parsed document, which holds no credential; None where the body is empty.
+    """The parsed document, which holds no credential; None if the body is empty.
 
     Raises UnsupportedMediaType, PayloadTooLarge, InvalidJson, ValidationFailed.
     """
@@ -38,7 +38,7 @@ def read_document(route: Route, environ: Mapping[str, Any]) -> Any:
     document = json_text.parse(raw)
     if _CREDENTIAL_HINT.search(raw):
         _refuse_credentials(document)
-    if document is None:  # `null` is refused as it is elsewhere, and is no empty body
+    if document is None:  # `null` is refused as elsewhere, and is not an empty body
         _BODY_READER.read(None, route.body)
     return document
 
@@ -72,19 +72,19 @@ def _read_whole(environ: Mapping[str, Any]) -> bytes:
 
 
 def _declared_length(environ: Mapping[str, Any]) -> int | None:
-    """The body's length; None where only its end will tell (a chunked body)."""
+    """The body's length; None if only its end shows it (a chunked body)."""
     declared = environ.get("CONTENT_LENGTH", "").strip()
     if declared:
         if not (declared.isascii() and declared.isdigit()) or len(declared) > 18:
             raise ValidationFailed.at("Content-Length", "must be a number of bytes")
         return int(declared)
-    # Without a length, a body has an end only where the server says so.
+    # Without a length, a body has an end only if the server says so.
     chunked = environ.get("HTTP_TRANSFER_ENCODING") or environ.get("wsgi.input_terminated")
     return None if chunked else 0
 
 
 def _read_up_to(environ: Mapping[str, Any], limit_bytes: int) -> bytes:
-    """At most so many bytes; servers may hand them over in pieces."""
+    """At most so many bytes; servers may deliver them in pieces."""
     pieces, missing = [], limit_bytes
     while missing > 0:
         piece = environ["wsgi.input"].read(missing)

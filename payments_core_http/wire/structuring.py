@@ -1,14 +1,14 @@
 """Documents into wire classes, strictly, with every fault and its path (contract §3).
 
-Nothing is coerced. What a field may hold is said once, in its annotation: its type, and
+Nothing is coerced. What a field may hold is declared once, in its annotation: its type, and
 `Annotated[..., msgspec.Meta(...)]`, which the schemas read too. `Meta(extra={"rule": "..."})` words
-a pattern for people; `values` in it lists all that a text may be, with the sentence of its `fault`,
-and `format` names one of `FORMATS`. A class may have a method `faults` that tells what an
-annotation cannot, by paths relative to it. A union of objects is told apart by the field that is a
-`Literal` in all of them, and one of an integer and a string by the value. The optional class
+a pattern for people; `values` in it lists all allowed texts, with the sentence of its `fault`, and
+`format` names one of `FORMATS`. A class may have a method `faults` that reports what an annotation
+cannot, by paths relative to it. A union of objects is distinguished by the field that is a
+`Literal` in all of them, and a union of an integer and a string by the value. The optional class
 attribute `exactly_one_of` lists groups of fields that exclude each other.
 
-A body is read fast first; only one that fails is read again, slowly, to collect all its faults.
+A body is first read fast; only a body that fails is read again, slowly, to collect all its faults.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ T = TypeVar("T")
 StructureHook = Callable[[Any, Any], Any]
 
 MAX_FAULTS: Final = 100
-"""A body can hold thousands of unknown fields; nobody reads more faults than this."""
+"""A body can hold thousands of unknown fields; no more faults than this are reported."""
 
 _DIGITS = re.compile(r"-?(?:0|[1-9][0-9]{0,15})", re.ASCII)
 _DECIMAL = re.compile(r"(?:0|[1-9][0-9]{0,77})(?:\.[0-9]{1,78})?", re.ASCII)
@@ -62,7 +62,7 @@ class Reader:
             self._detailed.get_structure_hook(kind)(document, kind)
         except InvalidValue as faults:
             raise ValidationFailed(faults.found[:MAX_FAULTS]) from None
-        raise failure  # the two converters differ, which is a fault of ours
+        raise failure  # the two converters differ, which is an internal error
 
 
 def _make_converter(of_text: bool, *, detailed: bool) -> Converter:
@@ -186,7 +186,7 @@ def _make_object_hook(kind: Any, converter: Converter) -> StructureHook:
     names = frozenset(field.name for field in attrs.fields(kind))
     optional = frozenset(field.name for field in attrs.fields(kind) if null_is_absent(field))
     groups: tuple[tuple[str, ...], ...] = getattr(kind, "exactly_one_of", ())
-    tells_faults = hasattr(kind, "faults")
+    has_faults = hasattr(kind, "faults")
     detailed = converter.detailed_validation
     inner = make_dict_structure_fn(kind, converter, _cattrs_detailed_validation=detailed)
 
@@ -205,7 +205,7 @@ def _make_object_hook(kind: Any, converter: Converter) -> StructureHook:
             found += [FieldError(shorten_name(name), "is not a known field") for name in unknown]
         for group in groups:
             found += check_exactly_one(group, value)
-        if built is not None and tells_faults:
+        if built is not None and has_faults:
             found += built.faults()
         if found:
             raise InvalidValue(*found)
@@ -215,9 +215,9 @@ def _make_object_hook(kind: Any, converter: Converter) -> StructureHook:
 
 
 def null_is_absent(field: attrs.Attribute[Any]) -> bool:
-    """Whether null stands for the field's default: an optional field that gives it no meaning.
+    """Whether null means the field's default: an optional field that gives null no meaning.
 
-    Of a change (`UNSET`), null clears a field or is refused.
+    In a change (`UNSET`), null clears a field or is refused.
     """
     if field.default is attrs.NOTHING or field.default is msgspec.UNSET:
         return False
@@ -301,7 +301,7 @@ def _make_union_hook(kind: Any, converter: Converter) -> StructureHook:
 
 
 def _scalar_of(kind: Any) -> Any:
-    """The plain type of a text or a number, whatever its constraints; None for all else."""
+    """The plain type of a text or a number, without its constraints; None for all else."""
     plain = get_args(kind)[0] if _is_annotated(kind) else kind
     return plain if plain in _SCALARS else None
 
@@ -342,7 +342,7 @@ def _make_choice_hook(kinds: list[Any], converter: Converter) -> StructureHook:
 
 
 def find_discriminator(kinds: list[Any]) -> tuple[str, dict[str, Any]]:
-    """The field that tells the classes apart, and the class for each of its values."""
+    """The field that distinguishes the classes, and the class for each of its values."""
     if not all(map(attrs.has, kinds)):
         raise TypeError(f"no classes: {kinds}")
     for kind in kinds:

@@ -1,4 +1,4 @@
-"""`payments admin`: what an operator does with a deployment; each group of commands has a file."""
+"""`payments admin`: commands for operators of a deployment; each group of commands has a file."""
 
 from __future__ import annotations
 

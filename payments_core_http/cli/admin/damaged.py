@@ -113,7 +113,7 @@ def remove(
 
 @contextmanager
 def _open_unverified(configuration: Configuration) -> Iterator[PaymentsService]:
-    """The service, of which nothing is read first: any row may be the damaged one."""
+    """The service, without reading anything first: any row may be the damaged one."""
     key_ring = assembling.build_key_ring(configuration)
     storage = assembling.build_storage(configuration)
     with contextlib.closing(storage):

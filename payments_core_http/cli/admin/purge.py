@@ -12,11 +12,11 @@ from payments_core_http.cli.progress import show_progress
 from payments_core_http.deployment import build as assembling
 
 _EVENTS = click.IntRange(31, 3_650)
-"""A replay may ask for those of the last thirty days."""
+"""A replay may request events of the last thirty days."""
 _SESSIONS = click.IntRange(2, 3_650)
 _CHALLENGES = click.IntRange(1, 3_650)
 _PAYMENTS = click.IntRange(31, 3_650)
-"""As long as an event may be replayed, its Payment can be read."""
+"""A Payment can be read as long as its events may be replayed."""
 
 
 @click.command()

@@ -1,5 +1,5 @@
-"""What the commands of `payments admin` share: the service of the configuration, and how a
-command's result is told."""
+"""What the commands of `payments admin` share: the service of the configuration, and the output of
+a command's result."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ environment_argument = click.argument("environment")
 
 @attrs.frozen
 class FailingResult:
-    """A result that somebody must look at: the command prints it, and ends with 1."""
+    """A result that needs attention: the command prints it, and exits with 1."""
 
     document: CommandResult
 
@@ -56,7 +56,7 @@ def print_result(command: Callable[..., CommandResult | FailingResult]) -> Calla
 
 
 def with_service(command: Callable[..., CommandResult | FailingResult]) -> Callable[..., None]:
-    """Give a command the service, and the mode, as its first arguments, and tell its result."""
+    """Give a command the service, and the mode, as its first arguments, and print its result."""
 
     @with_configuration
     @print_result
@@ -72,7 +72,7 @@ def with_service(command: Callable[..., CommandResult | FailingResult]) -> Calla
 
 @contextmanager
 def open_service(configuration: Configuration) -> Iterator[PaymentsService]:
-    """The service of a configuration. It may be a weak one: whoever mends it needs it."""
+    """The service of a configuration. It may be unsafe: the operator needs it for repairs."""
     key_ring = assembling.build_key_ring(configuration)
     storage = assembling.build_storage(configuration)
     with contextlib.closing(storage):
@@ -85,14 +85,14 @@ def open_service(configuration: Configuration) -> Iterator[PaymentsService]:
 
 @contextmanager
 def report_errors() -> Iterator[None]:
-    """Say what was refused in one line, or a line for each fault."""
+    """Report an error in one line, or a line for each fault."""
     try:
         yield
     except ValidationFailed as failure:
         lines = [f"{fault.path} {fault.message}" for fault in failure.fields]
         raise click.ClickException("\n".join(lines)) from failure
     except PaymentsError as error:
-        if isinstance(error.__cause__, StorageError):  # an operator is told why, as no caller is
+        if isinstance(error.__cause__, StorageError):  # only the operator gets the cause
             raise error.__cause__ from None
         raise click.ClickException(error.message) from error
     except ValueError as error:
@@ -124,7 +124,7 @@ def render_environment(environment: Environment) -> dict[str, Any]:
 
 
 def render_job(partition: str, job: Job) -> dict[str, Any]:
-    """A job, and where it lies."""
+    """A job, and its place in the storage."""
     return {
         "partition": partition,
         "jobId": job.id,
@@ -137,4 +137,4 @@ def render_job(partition: str, job: Job) -> dict[str, Any]:
 
 
 format_time = format_iso_or_none
-"""How a moment is told."""
+"""The text of a time."""

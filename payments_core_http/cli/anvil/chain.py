@@ -1,7 +1,7 @@
 """A real EVM node as a sandbox's chain: anvil, with our contracts and a token at its real address.
 
-The same adapter as for a real chain does the work (`chains/evm`). What is here is what a sandbox
-adds: it deploys the contracts, gives its operators the role and fees to pay with, and opens the
+The same adapter as for a real chain does the work (`chains/evm`). This module has what a sandbox
+adds: it deploys the contracts, gives its operators the role and ether for fees, and implements the
 sandbox's doors with anvil's own methods.
 """
 
@@ -36,12 +36,12 @@ from payments_core.chains.port import ChainUnavailable, Heads, SignedTransaction
 from payments_core.clock import SECOND
 
 FINALITY_BLOCKS = 9
-"""So many blocks after a transaction it is final: anvil's epochs are told to have four slots."""
+"""The number of blocks after which a transaction is final: anvil's epochs are set to four slots."""
 
 MAX_REORG_DEPTH = 50
 MAX_MINED_AT_ONCE = 500
 MAX_BLOCKS_PER_ADVANCE = 64
-"""However far the clock goes forward, so many blocks are added: enough for all to be final."""
+"""The maximum number of blocks of one advance of the clock: enough for all to be final."""
 
 _ADMIN = "the sandbox's admin"
 _ETHER = 10**18
@@ -56,11 +56,11 @@ T = TypeVar("T")
 
 
 class AnvilChain(EvmChain):
-    """One chain of a sandbox, on a node of its own."""
+    """One chain of a sandbox, on its own node."""
 
     max_scan_interval_ms = 2 * SECOND
     heads_shared_for_s: float = 0.0
-    """Whoever mines a block here and reads a balance next means that block."""
+    """A caller that mines a block here and then reads a balance means that block."""
 
     faucet = _ZERO_ADDRESS
     supports_fault_injection = False
@@ -71,7 +71,7 @@ class AnvilChain(EvmChain):
         self._local = signer
         self._opened: dict[str, int] = {}  # environments, and the block before they were
         self._looked = -1  # up to here `mine_if_needed` has looked into the blocks
-        self._busy = 0  # the newest that it found to have transactions
+        self._busy = 0  # the newest block in which it found transactions
         super().__init__(NodeQuorum([url], chain_id), Deployment(self._admin), signer)
 
     def prepare_node(self) -> None:
@@ -83,7 +83,7 @@ class AnvilChain(EvmChain):
             self._send_as_admin(DEPLOYER, calls.deploy(self._deployment.creation), gas=5_000_000)
         self.check()
 
-    # The port, with what an operator must have first.
+    # The port, with what an operator needs first.
 
     def _sign(
         self,
@@ -100,10 +100,10 @@ class AnvilChain(EvmChain):
         return super()._sign(environment_id, nonce, to, action, data, sender=sender)
 
     def open_environment(self, environment_id: str) -> None:
-        """Give its operator the role, and fees to pay with. Raises ChainUnavailable.
+        """Give its operator the role, and ether for fees. Raises ChainUnavailable.
 
-        Whoever signs has it done before. Where the chain may have lost it, and something that was
-        signed earlier will be sent again, it must be done anew.
+        It is called before anything is signed. If the chain may have lost it, and an earlier signed
+        transaction will be sent again, it must be called again.
         """
         before = self.heads().latest.number
         operator = self._local.address(environment_id)
@@ -117,7 +117,7 @@ class AnvilChain(EvmChain):
     # Its life beside a sandbox.
 
     def mine_if_needed(self) -> Heads:
-        """A second went by: add a block while the newest transactions have few on top of theirs.
+        """Add the block of a second, while the newest transactions have few blocks on top.
 
         An idle chain does not grow. Anvil keeps the hash of every block in each state that it
         holds, so that a chain of a day's seconds would need gigabytes.
@@ -133,7 +133,7 @@ class AnvilChain(EvmChain):
         return self.heads()
 
     def dump_state(self) -> bytes:
-        """All of the chain, as `--state` reads it."""
+        """The whole chain, in the format that `--state` reads."""
         (raw,) = self._query_node([RpcCall("anvil_dumpState")])
         return gzip.decompress(answers.parse_data(raw))
 
@@ -172,9 +172,9 @@ class AnvilChain(EvmChain):
         *,
         reverts: bool = False,
     ) -> str:
-        """See SandboxChain. Each name has a sender of its own, and so one first transaction."""
+        """See SandboxChain. Each name has its own sender, and so one first transaction."""
         if reverts:
-            data = b"\xff" * 4  # no function of any token
+            data = b"\xff" * 4  # not a function of any token
         elif source is None:
             data = calls.MINT.call(recipient, amount_atomic)
         else:
@@ -207,13 +207,13 @@ class AnvilChain(EvmChain):
             self._run_method("anvil_reorg", depth, back)
         self._looked = min(self._looked, latest - depth)
         for environment_id, before in sorted(self._opened.items()):
-            if before >= latest - depth:  # what made its operator one is undone too
+            if before >= latest - depth:  # the operator's role is undone too
                 self.open_environment(environment_id)
         return self.heads()
 
     @contextmanager
     def _mining_paused(self) -> Iterator[None]:
-        """No block is being made, so that a reorg does not undo half of one.
+        """Wait until no block is being made, so that a reorg does not undo half of one.
 
         Anvil mines a sent transaction a moment after its answer, and does not hold that back while
         it undoes blocks: the receipt would stay and the transfer would not.
@@ -233,7 +233,7 @@ class AnvilChain(EvmChain):
             self._run_method("evm_setAutomine", True)
 
     def _wait_for_empty_pool(self) -> None:
-        """Nothing waits to be mined, or nothing of it is mined without more blocks."""
+        """Wait until no transaction is pending, or none of them is mined without more blocks."""
         for _ in range(_MAX_POOL_LOOKS):
             if self._count_pooled() == 0:
                 return
@@ -283,7 +283,7 @@ class AnvilChain(EvmChain):
         return attach_signature(unsigned, self._local.sign(name, signing_hash(unsigned)))
 
     def _include(self, ready: SignedTransaction) -> TransactionView:
-        """Send it, and see it in a block; its turn to mine may come a little later than we ask."""
+        """Send it, and wait until it is in a block, which may be a little later than we ask."""
         self._run_method("eth_sendRawTransaction", "0x" + ready.raw.hex())
         for _ in range(_MAX_MINE_ATTEMPTS):
             view = self.transaction(ready.hash)

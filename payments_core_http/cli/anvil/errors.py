@@ -1,4 +1,4 @@
-"""What is said where there is no anvil for `--anvil`."""
+"""The message if there is no anvil for `--anvil`."""
 
 from __future__ import annotations
 

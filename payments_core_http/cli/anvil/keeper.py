@@ -1,8 +1,8 @@
-"""Run as a program: keeps an anvil for as long as somebody holds our standard input open.
+"""A program that runs an anvil for as long as a process holds our standard input open.
 
-`process.py` starts it. It is a process of its own for two reasons. Whatever ends the one
-who started us, kill -9 too, closes that pipe, so that no anvil is left behind. And anvil writes a
-line for every request, which somebody must read, or it would stand still once the pipe is full.
+`process.py` starts it. It is a separate process for two reasons. However the process that started
+it ends, kill -9 too, that pipe closes, so that no anvil is left behind. And anvil writes a line for
+every request, which must be read, or it would block once the pipe is full.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ STOP_TIMEOUT_S = 10
 def run_while_stdin_open(command: list[str]) -> int:
     """Run a command until it ends or standard input does; its exit status.
 
-    Standard output gets the process's id, and what it says up to the line that it listens.
+    Standard output gets the process's id, and its output up to the line that it listens.
     """
     child = subprocess.Popen(
         command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
@@ -29,9 +29,9 @@ def run_while_stdin_open(command: list[str]) -> int:
         os.write(1, b"%d\n" % child.pid)
         _relay_output(child.stdout.fileno())
     except BrokenPipeError:
-        pass  # our starter is gone
+        pass  # the process that started us is gone
     finally:
-        child.terminate()  # anvil writes its state to a file, if it was told to, and ends
+        child.terminate()  # anvil writes its state to a file, if it has one, and ends
         try:
             status = child.wait(STOP_TIMEOUT_S)
         except subprocess.TimeoutExpired:
@@ -58,7 +58,7 @@ def _relay_output(output: int) -> None:
             listens = b"\n" in said.partition(READY)[2]
             if listens:
                 nowhere = os.open(os.devnull, os.O_WRONLY)
-                os.dup2(nowhere, 1)  # with 2 the last ends of the pipe: our starter reads its end
+                os.dup2(nowhere, 1)  # with 2 the last ends of the pipe: our parent sees its end
                 os.dup2(nowhere, 2)
 
 

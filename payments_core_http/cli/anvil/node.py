@@ -1,8 +1,8 @@
-"""The real node of `payments sandbox --anvil`: its start, its beat, its file, and its end.
+"""The real node of `payments sandbox --anvil`: its start, its blocks, its file, and its end.
 
-Anvil holds its chain in memory. The folder has a copy of it, which is written whenever the chain
-has changed and a few seconds have passed, and at the end; the end is seen to by the keeper of the
-process, also where the sandbox was killed.
+Anvil holds its chain in memory. The folder has a copy of it, which is written when the chain has
+changed and a few seconds have passed, and at the end; the keeper of the process writes it at the
+end, also if the sandbox was killed.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _log = logging.getLogger(__name__)
 
 @attrs.frozen
 class AnvilNode:
-    """A node that runs, with its chain."""
+    """A running node, with its chain."""
 
     url: str
     chain: AnvilChain
@@ -41,7 +41,7 @@ class AnvilNode:
     _folder: DataFolder
 
     def require_same_chain(self, storage: Storage) -> None:
-        """Raise FolderRefused where the chain is not the one that the database speaks of.
+        """Raise FolderRefused if the chain is not the one that the database refers to.
 
         A few blocks may be missing: what was not final is then undone, as by a reorg.
         """
@@ -51,7 +51,7 @@ class AnvilNode:
         if cursor is None:
             return
         latest = self.chain.peek_heads().latest.number
-        # Not the first block: anvil makes a new one at each start, and mixes it up with the old.
+        # Not the first block: anvil makes a new one at each start, and confuses it with the old.
         known = [Block(*seen) for seen in cursor.ring if 0 < seen[0] <= latest]
         if latest < cursor.tip - FINALITY_BLOCKS + 1:
             why = f"ends at block {latest}, but the database knows block {cursor.tip}"
@@ -66,10 +66,10 @@ class AnvilNode:
         )
 
     def prepare(self, environment_id: str) -> None:
-        """Have all there that the environment needs, below so many blocks that no reorg reaches it.
+        """Prepare all that the environment needs, below so many blocks that no reorg undoes it.
 
         Of these blocks the node also knows the balances; a chain that was read from its file has
-        forgotten those of earlier ones. Raises ChainUnavailable.
+        lost those of earlier blocks. Raises ChainUnavailable.
         """
         self.chain.prepare_node()
         self.chain.open_environment(environment_id)
@@ -77,7 +77,7 @@ class AnvilNode:
 
     @contextmanager
     def keep_ticking(self) -> Iterator[None]:
-        """Meanwhile the chain goes on, and its file follows."""
+        """Add blocks to the chain, and update its file, during the block."""
         ending = threading.Event()
         thread = threading.Thread(target=self._run_ticks, args=(ending,), name="anvil", daemon=True)
         thread.start()
@@ -102,13 +102,13 @@ class AnvilNode:
                         "stop this sandbox and start it again"
                     )
                     return
-            except OSError as error:  # the disk is full, for one; the next beat tries again
+            except OSError as error:  # the disk is full, for example; the next second tries again
                 _log.error("cannot write %s: %s", self._folder.chain_state, error.strerror)
 
 
 @contextmanager
 def run_anvil(folder: DataFolder) -> Iterator[AnvilNode]:
-    """A node on the folder's chain, which ends with this. Raises FolderRefused,
+    """A node on the folder's chain, which ends with the block. Raises FolderRefused,
     AnvilUnavailable."""
     try:
         signer = LocalSigner.open(folder.operator_key)

@@ -1,4 +1,4 @@
-"""Packages from npm, each in a folder of the user's cache. Only sandbox and tests need any."""
+"""Packages from npm, each in a folder of the user's cache. Only sandbox and tests need them."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ INSTALL_TIMEOUT_S = 300
 
 
 class PackageNotCached(Exception):
-    """Why a package is not there."""
+    """Why a package is not available."""
 
 
 def ensure_npm_package(package: str, version: str) -> Path:
     """The `node_modules` with exactly this version of a package, fetched at the first call.
 
-    Several may call at once. Raises PackageNotCached.
+    Several processes may call at once. Raises PackageNotCached.
     """
     folder = cache_folder() / f"{package.rpartition('/')[2]}-{version}"
     if not folder.is_dir():
@@ -27,7 +27,7 @@ def ensure_npm_package(package: str, version: str) -> Path:
 
 
 def cache_folder() -> Path:
-    """Where what was fetched is kept."""
+    """The folder of fetched packages."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "payments-core"
 
 
@@ -44,7 +44,7 @@ def _fetch(package: str, folder: Path) -> None:
         raise PackageNotCached(f"{folder.parent} cannot be written: {error.strerror}") from error
     try:
         _install(npm, package, made)
-        # Whoever is done first gives the folder its name, so that nobody ever sees half of one.
+        # The first process to finish gives the folder its name, so that nobody sees half of one.
         made.rename(folder)
     except OSError as error:
         if not folder.is_dir():
@@ -54,7 +54,7 @@ def _fetch(package: str, folder: Path) -> None:
 
 
 def _install(npm: str, package: str, folder: Path) -> None:
-    # The peers of a package are for who builds on it; we take files out of it.
+    # The peers of a package are for those who build on it; we take files out of it.
     options = ("--no-save", "--ignore-scripts", "--no-audit", "--no-fund", "--legacy-peer-deps")
     command = [npm, "i", "--prefix", str(folder), *options, package]
     try:
@@ -69,7 +69,7 @@ def _install(npm: str, package: str, folder: Path) -> None:
         raise PackageNotCached(
             f"npm took more than {INSTALL_TIMEOUT_S} s to install {package}"
         ) from None
-    if done.returncode:  # npm's own words may hold a registry's address, with credentials
+    if done.returncode:  # npm's own message may contain a registry's address, with credentials
         raise PackageNotCached(
             f"npm could not install {package}; `npm i --no-save {package}` shows the reason"
         )

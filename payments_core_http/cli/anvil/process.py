@@ -1,7 +1,7 @@
 """A real EVM node on this machine: finds or installs anvil, starts it and ends it.
 
-For `payments sandbox --anvil` and for tests; nothing that serves real money comes near it. Anvil
-comes from npm, into a cache folder of the user's own.
+For `payments sandbox --anvil` and for tests; no deployment with real money uses it. Anvil is
+installed from npm into a cache folder of the user.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ class AnvilUnavailable(Exception):
 
 
 class AnvilProcess:
-    """Anvil in a process of its own while the `with` block runs, or from `start` to `stop`.
+    """Anvil in its own process while the `with` block runs, or from `start` to `stop`.
 
-    `mining=False` makes blocks only when asked to; `block_time_s` makes one so often; otherwise
-    each transaction is a block. `state` is a file that the chain is read from, if it is there, and
-    written to at the end. Of so many blocks (`history`) the state is kept, in memory alone: all of
-    it would be gigabytes in the user's home. `port=0` takes a free one; after a start it is the
-    one taken, so that a second start comes back at the same address. However our process ends,
-    anvil ends with it, and whoever starts one on the same state waits until it has.
+    `mining=False` makes blocks only on request; `block_time_s` is the time between blocks;
+    otherwise each transaction is a block. `state` is a file from which the chain is read, if it
+    exists, and to which it is written at the end. The states of the last `history` blocks are kept,
+    only in memory: all of them would be gigabytes in the user's home. `port=0` picks a free port;
+    after a start it is the chosen port, so that a second start has the same address. However our
+    process ends, anvil ends with it, and another start on the same state waits until it has ended.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class AnvilProcess:
 
     @property
     def url(self) -> str:
-        """Where it answers JSON-RPC."""
+        """Its URL for JSON-RPC."""
         return f"http://127.0.0.1:{self.port}"
 
     def start(self) -> None:
@@ -99,11 +99,11 @@ class AnvilProcess:
                 stderr=subprocess.STDOUT,
                 start_new_session=True,  # Ctrl-C is for us; anvil ends when we have finished
                 pass_fds=lock,
-                umask=0o077,  # what it writes is for its owner alone
+                umask=0o077,  # only its owner may read what it writes
             )
         try:
             said = _read_output(self._keeper)
-        except BaseException:  # Ctrl-C; a `with` whose beginning failed has no end
+        except BaseException:  # Ctrl-C; a `with` whose start failed has no exit
             self.stop()
             raise
         listens = _LISTENS.search(said)
@@ -115,7 +115,7 @@ class AnvilProcess:
         self.pid = int(said.partition(b"\n")[0])
 
     def stop(self) -> None:
-        """End it, and wait until it has; once more is harmless."""
+        """End it, and wait until it has ended; may be called again."""
         keeper, self._keeper, self.pid = self._keeper, None, None
         if keeper is None:
             return
@@ -131,7 +131,7 @@ class AnvilProcess:
 
     @property
     def has_ended(self) -> bool:
-        """Whether it has ended, though nobody has stopped it."""
+        """Whether it has ended without being stopped."""
         return self._keeper is not None and self._keeper.poll() is not None
 
     def __enter__(self) -> Self:
@@ -151,7 +151,7 @@ class AnvilProcess:
 def _lock_state_file(state: Path | None) -> Iterator[tuple[int, ...]]:
     """The lock of a state file, for the keeper to inherit. Raises AnvilUnavailable.
 
-    A keeper holds it until its anvil has ended: one whose starter was killed may be writing still.
+    A keeper holds it until its anvil has ended: if its parent was killed, it may still be writing.
     """
     if state is None:
         yield ()
@@ -172,7 +172,7 @@ def _lock_state_file(state: Path | None) -> Iterator[tuple[int, ...]]:
 
 
 def _read_output(keeper: subprocess.Popen[bytes]) -> bytes:
-    """What was said until it listens or ends; less, where it is silent for too long."""
+    """The output until it listens or ends; less if it is silent for too long."""
     assert keeper.stdout is not None
     said = b""
     poll = select.poll()  # `select` refuses a descriptor above 1023
@@ -186,9 +186,10 @@ def _read_output(keeper: subprocess.Popen[bytes]) -> bytes:
 
 
 def find_anvil_program() -> Path:
-    """Where anvil is: the one that $PAYMENTS_ANVIL names, on the PATH, or in the cache.
+    """The path of anvil: from $PAYMENTS_ANVIL, on the PATH, or in the cache.
 
-    One that is nowhere is fetched into the cache. Raises AnvilUnavailable, saying what is missing.
+    If it is in none of them, it is fetched into the cache. Raises AnvilUnavailable, which names
+    what is missing.
     """
     named = os.environ.get(PROGRAM_VARIABLE)
     if named:

@@ -1,4 +1,4 @@
-"""`payments demo`: the main job over real HTTP, told step by step."""
+"""`payments demo`: the main job over real HTTP, shown step by step."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from payments_core_http.cli.demo.steps import STEPS
 NEXT_STEPS_TEXT = """\
 All {count} steps succeeded, in {seconds:.1f} s. What to try next:
 
-  A service of your own, which keeps its data in ./sandbox-data:
+  Your own service, which keeps its data in ./sandbox-data:
     {program} sandbox
   It prints the addresses of a checkout page and of its dashboard, and a command that creates
   further Payments.
@@ -50,7 +50,7 @@ NODE_FACTS = ("chains", "nodeUrl")
 
 START = DemoStep(
     "start",
-    "A sandbox on a fresh SQLite file and a webhook receiver, each in a process of its own",
+    "A sandbox on a fresh SQLite file and a webhook receiver, each in its own process",
     lambda context, state: state,
 )
 
@@ -78,15 +78,15 @@ def command(anvil: bool, as_json: bool) -> None:
 
 
 ShowMore = Callable[[ApiClient, DemoState, Mapping[str, Any]], None]
-"""Shows what the sandbox of the demo has besides, before that ends; with its line of `--json`."""
+"""Shows what else the demo's sandbox has, before it ends; gets the sandbox's line of `--json`."""
 
 
 def show_pages(client: ApiClient, state: DemoState, facts: Mapping[str, Any]) -> None:
-    """A Payment that waits, and the dashboard, to open and to play with until Enter is pressed."""
+    """Offer an open Payment and the dashboard to a person, until Enter is pressed."""
     try:
         checkout_url = create_example(client, state)
     except (StepFailed, NoResponse):
-        return  # all steps were seen; this was more than was asked for
+        return  # all steps were shown; this was optional
     operator = facts["operator"]
     click.echo(
         "\nIts sandbox still runs. A checkout page, with buttons that play the payer:\n"
@@ -105,9 +105,9 @@ def run_steps(
     *options: str,
     show_more: ShowMore | None = None,
 ) -> bool:
-    """Run the steps and tell them; False, and no further step, once one did not happen.
+    """Run and print the steps; on the first that fails, stop and return False.
 
-    `options` are the sandbox's. Where all steps happened, `show_more` runs before it ends.
+    `options` are the sandbox's. If all steps succeeded, `show_more` runs before it ends.
     """
     began = time.monotonic()
     of = len(steps) + 1
@@ -145,7 +145,7 @@ def run_steps(
 
 
 def make_initial_state(sandbox: SandboxChild) -> DemoState:
-    """What is known before the first step, and a new name for this run."""
+    """The state before the first step, with a new name for this run."""
     return DemoState(
         run=f"demo-{secrets.token_hex(4)}",
         app_id=sandbox.facts["appId"],
@@ -155,7 +155,7 @@ def make_initial_state(sandbox: SandboxChild) -> DemoState:
 
 
 def _ensure_anvil() -> None:
-    """Fetch anvil, where it is not there yet: a sandbox that does it may not be ready in time."""
+    """Fetch anvil if it is missing: a sandbox that has to fetch it may not be ready in time."""
     try:
         find_anvil_program()
     except AnvilUnavailable as reason:
@@ -165,7 +165,7 @@ def _ensure_anvil() -> None:
 def _start_children(
     cleanup: contextlib.ExitStack, options: Sequence[str]
 ) -> tuple[SandboxChild, ReceiverChild]:
-    """Both children, which end with `cleanup`, and a fresh folder, which goes last."""
+    """Both children, which end with `cleanup`, and a new folder, which is removed last."""
     folder = cleanup.enter_context(tempfile.TemporaryDirectory(prefix="payments-demo-"))
     receiver = ReceiverChild()
     cleanup.callback(receiver.end)
@@ -177,7 +177,7 @@ def _start_children(
 def _try_step(
     step: DemoStep, context: DemoContext, state: DemoState
 ) -> tuple[DemoState, str | None]:
-    """What is known after the step, or before it with the reason why it did not happen."""
+    """The state after the step, or the state before it with the reason why it failed."""
     try:
         return step.run(context, state), None
     except (StepFailed, NoResponse, ChildFailed) as error:
@@ -215,5 +215,5 @@ def _seconds_since(began: float) -> float:
 
 
 def _interrupt(*_: object) -> NoReturn:
-    """SIGTERM and a closed terminal end it as Ctrl-C does: the children first."""
+    """Make SIGTERM and a closed terminal end it like Ctrl-C: the children first."""
     raise KeyboardInterrupt

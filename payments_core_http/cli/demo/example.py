@@ -1,4 +1,4 @@
-"""The Payment that waits when the demo has ended, for a person to open its checkout page."""
+"""The open Payment at the end of the demo, for a person to open its checkout page."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from payments_core_http.cli.demo.steps import AMOUNT
 
 
 def create_example(client: ApiClient, state: DemoState) -> str:
-    """The checkout page of another Payment, which waits. Raises StepFailed."""
+    """The checkout page of another, open Payment. Raises StepFailed."""
     answer = client.call(
         "POST",
         "/v2/payments",

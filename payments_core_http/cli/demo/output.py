@@ -1,4 +1,4 @@
-"""How the demo tells what it sees: coloured on a terminal, plain elsewhere, or as JSON lines."""
+"""The demo's output: colored on a terminal, plain elsewhere, or as JSON lines."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LINE_WIDTH = 96
 
 @attrs.frozen
 class StepResult:
-    """A step that was tried: what it sent and got, and what went wrong, if anything did."""
+    """The result of a step: its requests and answers, and its failure if there was one."""
 
     step: DemoStep
     number: int
@@ -33,13 +33,13 @@ class StepResult:
 
 
 class DemoOutput(Protocol):
-    """Tells one step after the other, and then how it ended."""
+    """Prints one step after the other, and then the end."""
 
     def print_step(self, result: StepResult) -> None:
-        """Tell a step."""
+        """Print a step."""
 
     def print_end(self, text: str, ok: bool) -> None:
-        """Say how it ended."""
+        """Print how the demo ended."""
 
 
 class JsonOutput:
@@ -60,11 +60,11 @@ class JsonOutput:
         click.echo(json.dumps(document, ensure_ascii=False))
 
     def print_end(self, text: str, ok: bool) -> None:
-        """The steps have said it."""
+        """Print nothing: the steps contain it."""
 
 
 class TextOutput:
-    """Text for a person; answers are told in brief where they are long."""
+    """Text for a person; long answers are shown in brief."""
 
     def __init__(self, say: PrintStyled) -> None:
         self.say = say
@@ -97,7 +97,7 @@ class TextOutput:
 
 
 def make_text_output() -> TextOutput:
-    """Through rich where there may be colors, else plain."""
+    """Through rich if there may be colors, or else plain."""
     if not has_color():
         return TextOutput(lambda text, style: click.echo(text))
     from rich.console import Console  # an eighth of a second, spent only where it is seen
@@ -109,7 +109,7 @@ def make_text_output() -> TextOutput:
 
 
 def format_json(value: Any, width: int = LINE_WIDTH) -> str:
-    """JSON for reading: what fits stands on one line, the rest is divided."""
+    """JSON for people: a value that fits is on one line, others are split."""
     line = json.dumps(value, ensure_ascii=False)
     if len(line) <= width or not isinstance(value, dict | list) or not value:
         return line

@@ -1,4 +1,4 @@
-"""What the demo's steps are made of: who takes part, what is known, and how an answer is judged."""
+"""The parts of the demo's steps: the participants, the state, and the checks of answers."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from payments_core_http.cli.child_processes import ReceiverChild
 
 
 class StepFailed(Exception):
-    """A step did not show what it should; the text says what was seen instead."""
+    """A step did not show what it should; the text says what it showed instead."""
 
 
 @attrs.frozen(kw_only=True)
 class DemoState:
-    """What the steps have learned so far. `run` names this run in users and idempotency keys."""
+    """What the steps know so far. `run` names this run in users and idempotency keys."""
 
     run: str
     app_id: str
@@ -50,7 +50,7 @@ class DemoState:
 
 @attrs.frozen
 class DemoContext:
-    """Who takes part: the service, through its client, and the webhook receiver."""
+    """The participants: the service, through its client, and the webhook receiver."""
 
     client: ApiClient
     receiver: ReceiverChild
@@ -64,16 +64,16 @@ class DemoStep:
     shows: str
     run: Callable[[DemoContext, DemoState], DemoState]
     facts: Callable[[DemoContext, DemoState], Mapping[str, Any]] = lambda context, state: {}
-    """What it showed besides requests and answers."""
+    """What it shows besides requests and answers."""
 
 
 def pick_fields(*names: str) -> Summarize:
-    """Of a document, these fields."""
+    """A function that selects these fields of a document."""
     return lambda document: {name: document.get(name) for name in names}
 
 
 def require_status(answer: ApiResponse, status: int) -> Any:
-    """The answer's document. Raises StepFailed where the status is another one."""
+    """The answer's document. Raises StepFailed if the status is another one."""
     if answer.status != status:
         text = answer.body[:500].decode("utf-8", "replace")
         raise StepFailed(f"expected status {status}, got {answer.status}: {text}")
@@ -81,6 +81,6 @@ def require_status(answer: ApiResponse, status: int) -> Any:
 
 
 def require_equal(name: str, seen: object, expected: object) -> None:
-    """Raise StepFailed where they differ."""
+    """Raise StepFailed if they differ."""
     if seen != expected:
         raise StepFailed(f"{name} is {seen!r}, expected {expected!r}")

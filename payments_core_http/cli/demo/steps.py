@@ -1,8 +1,8 @@
 """The steps of the demo: one Payment, start to end, seen from outside.
 
-A step is a function from what is known to what is known afterwards. Each may be run again after
-its answer was lost: its requests carry idempotency keys made from the run's name, or repeat
-harmlessly. So a caller may kill the service anywhere and go on with the same step.
+A step is a function from a state to the next. Each may be run again after its answer was lost: its
+requests carry idempotency keys made from the run's name, or are safe to repeat. So a caller may
+kill the service anywhere and continue with the same step.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ AMOUNT = "25.00"
 FINAL_BLOCKS = 3
 
 STATUSES = ("awaiting_payment", "processing", "accepted", "executing", "succeeded")
-"""What a Payment goes through when all is well."""
+"""The statuses of a Payment that succeeds."""
 
 EVENTS = frozenset({
     "payment.created", "payment.processing", "payment.accepted", "payment.executing",
@@ -40,14 +40,14 @@ EVENTS = frozenset({
 """The events of such a Payment."""
 
 CLOCK_ADVANCES_S = (2, 2, 2, 10, 61, 61, 61, 61)
-"""How far the clock is moved, time after time, until the Payment has succeeded. Two seconds are
-enough for each transfer; a minute lets the leases of a worker that was killed run out."""
+"""How far the clock is moved each time, until the Payment has succeeded. Two seconds are enough for
+each transfer; a minute lets the leases of a killed worker expire."""
 
 DELIVERY_TIMEOUT_S = 3.0
 
 
 def read_config(context: DemoContext, state: DemoState) -> DemoState:
-    """The credential opens its own environment."""
+    """The credential is valid for its own environment."""
     shown = ("appId", "environmentId", "mode", "credentialType", "apiVersion", "capabilities")
     answer = context.client.call(
         "GET",
@@ -85,14 +85,14 @@ def fund_vault(context: DemoContext, state: DemoState) -> DemoState:
 
 
 def check_balances_before(context: DemoContext, state: DemoState) -> DemoState:
-    """All of the funds are alice's."""
+    """Alice has all of the funds."""
     require_equal("alice's available", _read_available(context, state, state.alice_id), "100000000")
     require_equal("bob's available", _read_available(context, state, state.bob_id), "0")
     return state
 
 
 def register_webhook(context: DemoContext, state: DemoState) -> DemoState:
-    """An endpoint for every event, and its signing secret, which the receiver is given."""
+    """An endpoint for every event; its signing secret is passed to the receiver."""
     made = require_status(
         context.client.call(
             "POST",
@@ -136,9 +136,9 @@ def repeat_creation(context: DemoContext, state: DemoState) -> DemoState:
 
 
 def open_session(context: DemoContext, state: DemoState) -> DemoState:
-    """A token of alice's own, as a browser would hold it: the session's token works once.
+    """A token for alice, as a browser would hold it: the session's token works once.
 
-    Without an idempotency key: where the exchange's answer was lost, a new session is needed.
+    Without an idempotency key: if the exchange's answer was lost, a new session is needed.
     """
     session = require_status(
         context.client.call(
@@ -247,7 +247,7 @@ def read_payment(context: DemoContext, state: DemoState) -> DemoState:
 
 
 def check_balances_after(context: DemoContext, state: DemoState) -> DemoState:
-    """The amount has gone from alice to bob, and nothing is reserved."""
+    """The amount has moved from alice to bob, and nothing is reserved."""
     require_equal("alice's available", _read_available(context, state, state.alice_id), "75000000")
     require_equal("bob's available", _read_available(context, state, state.bob_id), "25000000")
     return state
@@ -260,7 +260,7 @@ def receive_webhooks(context: DemoContext, state: DemoState) -> DemoState:
         return set(EVENTS) - {facts["name"] for facts in select_verified(deliveries, state)}
 
     for advance_s in (0, 61, 61):
-        if advance_s:  # attempts that failed, or whose worker was killed, fall due again
+        if advance_s:  # attempts that failed, or whose worker was killed, become due again
             _call_sandbox(context, state, "clock", {"advanceSeconds": advance_s})
         if context.receiver.wait_for(
             lambda deliveries: not find_missing(deliveries), DELIVERY_TIMEOUT_S

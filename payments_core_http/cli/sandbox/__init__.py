@@ -1,6 +1,6 @@
 """`payments sandbox`: the API and its worker in one process, on SQLite and simulated chains.
 
-With `--anvil` there is one chain instead, on a real node of its own.
+With `--anvil` there is one chain instead, on its own real node.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def command(
 
 @contextmanager
 def _run_node(folder: DataFolder) -> Iterator[AnvilNode]:
-    """A real node, meanwhile; where there can be none, it is said why."""
+    """A real node during the block; if there cannot be one, the error says why."""
     try:
         from payments_core_http.cli.anvil.node import run_anvil
     except ModuleNotFoundError as missing:
@@ -124,7 +124,7 @@ def _serve(
     rate_limits: bool,
     as_json: bool,
 ) -> None:
-    """Listen, put the service together, and serve until a signal comes."""
+    """Listen, build the service, and serve until a signal comes."""
     address = _resolve_address(host)
     door = DeferredApplication()
     try:
@@ -143,7 +143,7 @@ def _serve(
         app = create_app(service, mode=MODE, throttle=throttle, observer=recorder)
         door.application = LoopbackHosts(app, service.ports.identifiers) if loopback else app
         worker = service.worker(MODE)
-        worker.take_over("sandbox")  # the lock of the folder says that the last one is dead
+        worker.take_over("sandbox")  # the lock of the folder proves that the last sandbox has ended
         _stop_on_signals(server)
         worker.start(WORKER_THREADS)
         recorder.start()
@@ -164,8 +164,8 @@ def _serve(
 
 
 def _stop_on_signals(server: Server) -> None:
-    """The first Ctrl-C or SIGTERM finishes what was begun; a second one ends it there and then,
-    which loses nothing: the next start takes up what was left, as after any crash."""
+    """The first Ctrl-C or SIGTERM finishes what was begun; a second ends the process immediately,
+    which loses nothing: the next start continues, as after any crash."""
     stopping = False
 
     def stop(*_: object) -> None:
@@ -180,7 +180,7 @@ def _stop_on_signals(server: Server) -> None:
 
 
 class DeferredApplication:
-    """Stands before the application: the port must be known before there can be one."""
+    """Delegates to the application: the port must be known before there can be one."""
 
     application: WSGIApplication
 
@@ -200,12 +200,12 @@ def _open_service(
         node.require_same_chain(storage)
         chains = {node.chain.chain_id: node.chain}
     service = PaymentsService(storage, key_ring, settings=settings, sandbox_chains=chains)
-    service.refresh()  # the sandbox's clock goes on from where it was
+    service.refresh()  # the sandbox's clock continues from where it was
     return service
 
 
 def _resolve_address(host: str) -> str:
-    """The numeric address of a host name: what is judged loopback is what is listened on."""
+    """The numeric address of a host name: the address that is checked is the one to listen on."""
     try:
         found = socket.getaddrinfo(host or "?", None, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
@@ -218,7 +218,7 @@ def _resolve_address(host: str) -> str:
 
 
 def _client_url(address: str, port: int) -> str:
-    """Where a client on this machine reaches it."""
+    """The host by which a client on this machine reaches it."""
     parsed = ipaddress.ip_address(address)
     if parsed.is_unspecified:
         address = "::1" if parsed.version == 6 else "127.0.0.1"
@@ -237,7 +237,7 @@ TRY_PAYMENT = json.dumps({
 
 @attrs.frozen
 class StartedSandbox:
-    """A sandbox that accepts requests; `node_url` where its chain is a real node's."""
+    """A sandbox that accepts requests; `node_url` if its chain is a real node's."""
 
     keys: SandboxKeys
     url: str
@@ -263,7 +263,7 @@ class StartedSandbox:
         }
 
     def render_banner(self, checkout_url: str | None) -> str:
-        """What a person is told; `checkout_url` is the page of a Payment that waits."""
+        """The text for a person; `checkout_url` is the page of an open Payment."""
         keys, folder = self.keys, self.folder
         lines = [
             click.style("payments sandbox", bold=True) + f"  {self.url}",

@@ -1,4 +1,4 @@
-"""What a sandbox keeps on disk, and how it begins there: key ring, database, app, keys.
+"""What a sandbox keeps on disk, and its first start: key ring, database, app, keys.
 
 The order makes a first start safe to kill anywhere. Each step is whole or absent, and each next
 start does what is missing: lock, key ring, database, app, key, and `sandbox.json` last. A key
@@ -42,7 +42,7 @@ class FolderRefused(Exception):
 
 @attrs.frozen(kw_only=True)
 class SandboxKeys:
-    """Whose sandbox it is, and what opens it: what `sandbox.json` holds.
+    """The app and the keys of a sandbox: the content of `sandbox.json`.
 
     `api_key` is publishable, for `x-sdk-key`; a sandbox of an earlier release has none yet.
     """
@@ -55,7 +55,7 @@ class SandboxKeys:
     api_key: str | None = None
 
     def render_document(self) -> dict[str, Any]:
-        """The wire's names. What does not exist in this release is null."""
+        """The keys by their names on the wire. Keys that this release lacks are null."""
         return {
             "appId": self.app_id,
             "partnerId": self.partner_id,
@@ -94,7 +94,7 @@ class DataFolder:
 
     @property
     def operator_key(self) -> Path:
-        """The secret of the operators on a real node; only there with `--anvil`."""
+        """The secret of the operators on a real node; it exists only with `--anvil`."""
         return self.path / "operator.key"
 
     @property
@@ -103,7 +103,7 @@ class DataFolder:
         return self.path / "anvil-state.json"
 
     def require_kind(self, *, anvil: bool) -> None:
-        """Raise FolderRefused where the folder's books speak of the other kind of chains."""
+        """Raise FolderRefused if the folder's records refer to the other kind of chains."""
         if not anvil and self.operator_key.exists():
             raise FolderRefused(
                 f"{self.path} was created with --anvil, and its records refer to that "
@@ -123,15 +123,15 @@ class DataFolder:
             )
 
     def save_chain(self, state: bytes) -> None:
-        """Replace the file of the chain, which is whole at any time. Raises OSError."""
+        """Replace the file of the chain, which is complete at any time. Raises OSError."""
         _write_private_file(self.chain_state, state)
 
     @contextmanager
     def lock(self) -> Iterator[DataFolder]:
-        """Make the folder if need be, and be its only sandbox. Raises FolderRefused.
+        """Create the folder if needed, and be its only sandbox. Raises FolderRefused.
 
         Two would put different addresses in their links, and only one of them would answer. The
-        lock goes with the process, however it ends.
+        lock ends with the process, however it ends.
         """
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -171,7 +171,7 @@ class DataFolder:
             raise FolderRefused(f"{self.key_file} cannot be read: {error}.") from error
 
     def open_keys(self, service: PaymentsService) -> SandboxKeys:
-        """The app and its key, as `sandbox.json` says, or made now. Raises FolderRefused."""
+        """The app and its key, from `sandbox.json`, or created now. Raises FolderRefused."""
         known = self._read_keys()
         if known is not None and _is_accepted(service, known):
             made = known
@@ -219,7 +219,7 @@ def _is_accepted(service: PaymentsService, keys: SandboxKeys) -> bool:
 
 
 def _make_keys(service: PaymentsService) -> SandboxKeys:
-    """A new key of the folder's one app, which is made if it is not there yet, and a password."""
+    """A new key of the folder's one app, which is created if needed, and a password."""
     name = service.ports.storage.read(
         DIRECTORY, lambda snapshot: snapshot.get(PartnerName, PARTNER_ID)
     )
@@ -245,7 +245,7 @@ def _has_operator(service: PaymentsService) -> bool:
 
 
 def _make_operator(service: PaymentsService, keys: SandboxKeys) -> str:
-    """A new password of the sandbox's operator; empty where somebody made another operator."""
+    """A new password of the sandbox's operator; empty if somebody created another operator."""
     if _has_operator(service):
         return service.operators.reset_password(OPERATOR, mode=MODE).password
     try:
@@ -257,7 +257,7 @@ def _make_operator(service: PaymentsService, keys: SandboxKeys) -> str:
 def _replace_key(
     service: PaymentsService, environment: Environment, kind: SecretKind, name: str
 ) -> str:
-    """A new key in place of those of that name that a start has made and lost."""
+    """A new key in place of keys of that name that a start has created and lost."""
     for lost in environment.keys:
         if lost.name == name and lost.revoked_at is None:
             service.tenants.revoke_key(environment.id, lost.id)
@@ -266,7 +266,7 @@ def _replace_key(
 
 
 def _write_private_file(path: Path, content: bytes) -> None:
-    """Write a file that only its owner reads; after a crash it is whole or not there."""
+    """Write a file that only its owner can read; after a crash it is complete or absent."""
     unfinished = path.with_name(path.name + ".new")
     unfinished.unlink(missing_ok=True)
     descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, FILE_MODE)

@@ -1,4 +1,4 @@
-"""A Payment that waits, so that a person who starts a sandbox has a checkout page to open."""
+"""An open Payment, so that a person who starts a sandbox has a checkout page to open."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ _EXAMPLE = NewPayment(
 
 
 def open_example(service: PaymentsService, environment_id: str) -> str | None:
-    """The link of a Payment that waits for another hour: an earlier start's, or a new one.
+    """The link of a Payment that is open for another hour: of an earlier start, or a new one.
 
-    None where the sandbox refuses to create one, because a product is off, for example.
+    None if the sandbox refuses to create one, because a product is disabled, for example.
     """
     authority = service.tenants.system_authority(environment_id)
     until = service.ports.clock.now() + HOUR

@@ -1,8 +1,8 @@
-"""Which names a sandbox on loopback answers to.
+"""The host names to which a sandbox on loopback answers.
 
-A page may make its own name lead to this machine after it is loaded (DNS rebinding). The browser
+A page may make its own name resolve to this machine after it is loaded (DNS rebinding). The browser
 then takes the sandbox for the page's own server, and lets the page read and write it. The `Host`
-header tells: it has the page's name.
+header shows this: it has the page's name.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class LoopbackHosts:
 def is_name_of_loopback(host: str) -> bool:
     """Whether a `Host` header names this machine itself, with any port: it may be forwarded.
 
-    A request without one is from no browser.
+    A request without one is not from a browser.
     """
     if not host:
         return True
