@@ -36,7 +36,7 @@ from payments_core_http.client.wire import Credentials
 
 
 class _Closing:
-    """What every client can: be closed, and show itself without secrets."""
+    """What all clients share: `close`, and a repr without secrets."""
 
     _connection: AsyncConnection
 
@@ -144,7 +144,7 @@ class AsyncAccountClient(_Closing, AsyncAccountResources):
     ) -> FundedOption:
         """Pay a Payment from the account's vault: create the option, and authorize it.
 
-        With a key the whole can be repeated. The answer says that the transfer is authorized, not
+        With a key the task can be repeated. The answer says that the transfer is authorized, not
         that the funds have arrived: the Payment's status says that.
         """
         created = await self.options.create(
@@ -163,9 +163,9 @@ class AsyncAccountClient(_Closing, AsyncAccountResources):
 
 
 class AsyncPublicClient(_Closing, AsyncPublicResources):
-    """Anybody: what a payer's page does with a Payment's secret or link.
+    """A client without an account: what a payer's page does with a Payment's secret or link.
 
-    `origin` is the shop's own, and is sent where no other credential is.
+    `origin` is the shop's own, and is sent if no other credential is.
     """
 
     def __init__(
@@ -205,7 +205,7 @@ class AsyncCheckout:
         return await self.client.payments.read(self.payment_id, client_secret=self.client_secret)
 
     async def read_state(self) -> CheckoutState:
-        """How the Payment stands; the least that can be asked, for polling."""
+        """The state of the Payment; the smallest request, for polling."""
         return await self.client.payments.read_state(
             self.payment_id, client_secret=self.client_secret
         )
@@ -243,7 +243,7 @@ class AsyncCheckout:
         return selected.option
 
     async def wait(self, *, timeout_s: float = 300.0, poll_s: float = 2.0) -> CheckoutState:
-        """The state once the Payment waits for nothing more, or as it is after `timeout_s`."""
+        """The state once the Payment waits for nothing more, or the state after `timeout_s`."""
         ends_at = time.monotonic() + timeout_s
         while is_under_way(state := await self.read_state()) and time.monotonic() < ends_at:
             await self.client._connection.sleep(poll_s)

@@ -45,7 +45,7 @@ class AsyncConnection:
     chance: Callable[[], float] = random.random
 
     async def send(self, call: Call[T]) -> T:
-        """The answer of a call, sent again where that is safe. Raises ClientError."""
+        """The answer of a call, which is retried if that is safe. Raises ClientError."""
         call = with_key(call)
         request = make_request(call, self.url, self.credentials, self.timeout_s)
         for attempt in count(1):
@@ -76,7 +76,7 @@ class AsyncConnection:
 
 
 class AsyncPages(Generic[PageT, Item]):
-    """A list. `async for` goes over every item: it reads the next page when that is needed.
+    """A list. `async for` goes over every item: it reads the next page when it is needed.
 
     Nothing is sent before. `await first()` reads one page.
     """
@@ -115,7 +115,7 @@ class AsyncResource:
 def sending(
     build: Callable[P, Call[T]],
 ) -> Callable[Concatenate[AsyncResource, P], Awaitable[T]]:
-    """A method that sends the call which the function builds."""
+    """A method that sends the call that the function builds."""
 
     @functools.wraps(build)
     async def method(resource: AsyncResource, /, *args: P.args, **kwargs: P.kwargs) -> T:
@@ -127,7 +127,7 @@ def sending(
 def listing(
     build: Callable[P, PageCall[PageT, Item]],
 ) -> Callable[Concatenate[AsyncResource, P], AsyncPages[PageT, Item]]:
-    """A method that lists with the call which the function builds."""
+    """A method that lists with the call that the function builds."""
 
     @functools.wraps(build)
     def method(

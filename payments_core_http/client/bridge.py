@@ -10,7 +10,7 @@ import httpx
 
 
 class AsyncWSGITransport(httpx.AsyncBaseTransport):
-    """Calls a WSGI application, each request in a thread, so that the event loop goes on."""
+    """Calls a WSGI application, each request in a thread, so that the event loop continues."""
 
     def __init__(self, app: Any) -> None:
         self._wsgi = httpx.WSGITransport(app=app)

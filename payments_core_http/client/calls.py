@@ -21,7 +21,7 @@ PageT = TypeVar("PageT", bound=Page[Any])
 Credential = Literal[
     "none", "app_secret", "app_secret_as_bearer", "app_id", "sdk_key", "access_token"
 ]
-"""What of the client's own opens an operation; `Call.bearer` may stand in its place."""
+"""The credentials of the client that an operation uses; `Call.bearer` may replace them."""
 
 
 @attrs.frozen(kw_only=True)
@@ -60,7 +60,7 @@ class PageCall(Call[PageT], Generic[PageT, Item]):
 
 
 def given(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Those of the arguments that the caller gave; None is a value, and is sent as null."""
+    """The arguments that the caller gave; None is a value, and is sent as null."""
     return {name: value for name, value in arguments.items() if value is not UNSET}
 
 

@@ -118,7 +118,7 @@ class EntitlementRequired(Forbidden):
 
 
 class HeadersTooLarge(InvalidRequest):
-    """More header than any call needs."""
+    """The headers are larger than any call needs."""
 
     code = "headers_too_large"
     limit_bytes: int | None
@@ -164,7 +164,7 @@ class InsufficientPermissions(Forbidden):
 
 
 class InternalError(ServiceError):
-    """A fault of ours; the caller gets its number and nothing else."""
+    """An internal error; the caller gets only the request id."""
 
     code = "internal_error"
     doc_url: str | None
@@ -189,7 +189,7 @@ class InvalidState(Conflicting):
 
 
 class MalformedRequest(InvalidRequest):
-    """Not HTTP as the server reads it; no route was looked for."""
+    """Not HTTP as the server reads it; no route was looked up."""
 
     code = "malformed_request"
     doc_url: str | None
@@ -234,7 +234,7 @@ class OriginNotAllowed(Forbidden):
 
 
 class PayloadTooLarge(InvalidRequest):
-    """More body than any call needs."""
+    """The body is larger than any call needs."""
 
     code = "payload_too_large"
     limit_bytes: int | None
@@ -298,7 +298,7 @@ class ReconciliationActionNotAllowed(Unprocessable):
 
 
 class RequestTimeout(InvalidRequest):
-    """The request was not whole in time; nothing of it was done."""
+    """The request was not complete in time; nothing of it was done."""
 
     code = "request_timeout"
     doc_url: str | None

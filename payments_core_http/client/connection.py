@@ -49,7 +49,7 @@ class Connection:
     chance: Callable[[], float] = random.random
 
     def send(self, call: Call[T]) -> T:
-        """The answer of a call, sent again where that is safe. Raises ClientError."""
+        """The answer of a call, which is retried if that is safe. Raises ClientError."""
         call = with_key(call)
         request = make_request(call, self.url, self.credentials, self.timeout_s)
         for attempt in count(1):
@@ -80,7 +80,7 @@ class Connection:
 
 
 class Pages(Generic[PageT, Item]):
-    """A list. Iterate over it for every item: it reads the next page when that is needed.
+    """A list. Iterate over it for every item: it reads the next page when it is needed.
 
     Nothing is sent before. `first()` reads one page.
     """
@@ -116,7 +116,7 @@ class Resource:
 
 
 def sending(build: Callable[P, Call[T]]) -> Callable[Concatenate[Resource, P], T]:
-    """A method that sends the call which the function builds."""
+    """A method that sends the call that the function builds."""
 
     @functools.wraps(build)
     def method(resource: Resource, /, *args: P.args, **kwargs: P.kwargs) -> T:
@@ -128,7 +128,7 @@ def sending(build: Callable[P, Call[T]]) -> Callable[Concatenate[Resource, P], T
 def listing(
     build: Callable[P, PageCall[PageT, Item]],
 ) -> Callable[Concatenate[Resource, P], Pages[PageT, Item]]:
-    """A method that lists with the call which the function builds."""
+    """A method that lists with the call that the function builds."""
 
     @functools.wraps(build)
     def method(resource: Resource, /, *args: P.args, **kwargs: P.kwargs) -> Pages[PageT, Item]:

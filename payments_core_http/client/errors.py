@@ -1,4 +1,4 @@
-"""What a call raises: an answer that refuses, no answer, or one that cannot be read.
+"""The errors of a call: a refusal, no answer, or an answer that cannot be read.
 
 An error's class says whose fault it is; `codes.py` has a class below them for each error code.
 """
@@ -13,7 +13,7 @@ import attrs
 
 
 class ClientError(Exception):
-    """The call brought no answer that could be returned."""
+    """The call had no answer that could be returned."""
 
     idempotency_key: str | None = None
     """The key that the request was sent with: send it again with this key to learn what it did."""
@@ -33,7 +33,7 @@ class NoAnswer(ClientError):
 
 
 class AnswerMalformed(ClientError):
-    """An answer of success whose body is not what this release understands.
+    """An answer of success whose body this release does not understand.
 
     The request had its effect.
     """
@@ -46,7 +46,7 @@ class AnswerMalformed(ClientError):
 
 @attrs.frozen
 class FieldError:
-    """One field of a body or query that is wrong: its path, and what is expected."""
+    """A wrong field of a body or query: its path, and what is expected."""
 
     path: str
     message: str
@@ -97,15 +97,15 @@ class ApiError(ClientError):
 
 
 class InvalidRequest(ApiError):
-    """The request is wrong in itself; `fields` names each field that is."""
+    """The request itself is wrong; `fields` names each wrong field."""
 
 
 class Unauthenticated(ApiError):
-    """The credential is missing, wrong, expired or used before."""
+    """The credential is missing, wrong, expired or already used."""
 
 
 class Forbidden(ApiError):
-    """The credential is good, and does not allow this."""
+    """The credential is valid, but does not allow this."""
 
 
 class Missing(ApiError):
@@ -113,11 +113,11 @@ class Missing(ApiError):
 
 
 class Conflicting(ApiError):
-    """The request does not fit the present state of the resource."""
+    """The request conflicts with the current state of the resource."""
 
 
 class Unprocessable(ApiError):
-    """The request is well formed, and cannot be done."""
+    """The request is well formed, but cannot be carried out."""
 
 
 class DependencyError(ApiError):
@@ -127,11 +127,11 @@ class DependencyError(ApiError):
 
 
 class LimitReached(ApiError):
-    """More than a limit allows. A rate limit passes, and says when in `retry_after_s`."""
+    """More than a limit allows. After a rate limit, retry after `retry_after_s`."""
 
 
 class ServiceError(ApiError):
-    """The service failed, or something between failed."""
+    """The service failed, or something between the client and it."""
 
     may_pass = True
 
@@ -146,7 +146,7 @@ STATUS_CLASSES: Mapping[int, type[ApiError]] = {
     429: LimitReached,
     501: InvalidRequest,
 }
-"""For a code that this release does not know, beside 4xx and 5xx."""
+"""For an unknown code with a status other than 4xx and 5xx."""
 
 
 def _wire_name(name: str) -> str:

@@ -7,13 +7,13 @@ from urllib.parse import urlsplit
 from payments_core_http.client.answers import CheckoutState, Option
 
 IN_PROCESS = "http://localhost"
-"""The address of an application in this process, where nothing is connected to."""
+"""The address of an application in this process; nothing connects to it."""
 
 _UNDER_WAY = frozenset({"awaiting_payment", "processing", "executing"})
 
 
 class NothingToAuthorize(ValueError):
-    """The option waits for no authorization: it was authorized before, or its time is over."""
+    """The option waits for no authorization: it was already authorized, or has expired."""
 
 
 def approve(option: Option) -> str:
@@ -37,5 +37,5 @@ def step_key(idempotency_key: str | None, step: str) -> str | None:
 
 
 def is_under_way(state: CheckoutState) -> bool:
-    """Whether the Payment may still change by itself; a status that is not known may not."""
+    """Whether the Payment may still change by itself; an unknown status may not."""
     return state.status in _UNDER_WAY

@@ -495,8 +495,8 @@ def wallets_add(
 def wallets_list(
     account_id: str, *, cursor: str | None = None, limit: int | None = None
 ) -> PageCall[Page[Wallet], Wallet]:
-    """List an account's wallets, oldest first. Needs `v2:accounts`. What every list takes; a
-    list's own query adds its filters.
+    """List an account's wallets, oldest first. Needs `v2:accounts`. The parameters of every
+    list; a list's own query adds its filters.
     """
     return PageCall(
         operation="listWallets",
@@ -574,8 +574,8 @@ def verifications_start(
 def verifications_list(
     account_id: str, *, cursor: str | None = None, limit: int | None = None
 ) -> PageCall[Page[Verification], Verification]:
-    """List an account's verifications, newest first. Needs `v2:kyc`. What every list takes;
-    a list's own query adds its filters.
+    """List an account's verifications, newest first. Needs `v2:kyc`. The parameters of every
+    list; a list's own query adds its filters.
     """
     return PageCall(
         operation="listVerifications",
@@ -681,8 +681,8 @@ def bank_accounts_add(
 def bank_accounts_list(
     account_id: str, *, cursor: str | None = None, limit: int | None = None
 ) -> PageCall[Page[BankAccount], BankAccount]:
-    """List an account's bank accounts, newest first. Needs `v2:accounts`. What every list
-    takes; a list's own query adds its filters.
+    """List an account's bank accounts, newest first. Needs `v2:accounts`. The parameters of
+    every list; a list's own query adds its filters.
     """
     return PageCall(
         operation="listBankAccounts",
@@ -732,8 +732,8 @@ def onramps_add(
 def onramps_list(
     account_id: str, *, cursor: str | None = None, limit: int | None = None
 ) -> PageCall[Page[OnrampBankAccount], OnrampBankAccount]:
-    """List an account's on-ramps, newest first. Needs `v2:accounts`. What every list takes;
-    a list's own query adds its filters.
+    """List an account's on-ramps, newest first. Needs `v2:accounts`. The parameters of every
+    list; a list's own query adds its filters.
     """
     return PageCall(
         operation="listOnramps",
@@ -767,8 +767,8 @@ def onramps_list_transactions(
     cursor: str | None = None,
     limit: int | None = None,
 ) -> PageCall[Page[BankTransaction], BankTransaction]:
-    """List the bank transfers to an on-ramp, newest first. Needs `v2:accounts`. What every
-    list takes; a list's own query adds its filters.
+    """List the bank transfers to an on-ramp, newest first. Needs `v2:accounts`. The
+    parameters of every list; a list's own query adds its filters.
     """
     return PageCall(
         operation="listOnrampTransactions",
@@ -784,8 +784,8 @@ def onramps_list_transactions(
 def vaults_list(
     account_id: str, *, cursor: str | None = None, limit: int | None = None
 ) -> PageCall[Page[VaultDetails], VaultDetails]:
-    """List an account's vaults. Needs `v2:vaults`. What every list takes; a list's own query
-    adds its filters.
+    """List an account's vaults. Needs `v2:vaults`. The parameters of every list; a list's
+    own query adds its filters.
     """
     return PageCall(
         operation="listVaults",
@@ -979,8 +979,8 @@ def mandates_create(
 def mandates_list(
     account_id: str, *, cursor: str | None = None, limit: int | None = None
 ) -> PageCall[Page[Mandate], Mandate]:
-    """List an account's mandates, newest first. Needs `v2:vaults`. What every list takes; a
-    list's own query adds its filters.
+    """List an account's mandates, newest first. Needs `v2:vaults`. The parameters of every
+    list; a list's own query adds its filters.
     """
     return PageCall(
         operation="listMandates",
@@ -1030,8 +1030,8 @@ def deposits_issue_address(
 def deposits_list_addresses(
     account_id: str, *, cursor: str | None = None, limit: int | None = None
 ) -> PageCall[Page[DepositAddress], DepositAddress]:
-    """List an account's deposit addresses. Needs `v2:deposit_addresses`. What every list
-    takes; a list's own query adds its filters.
+    """List an account's deposit addresses. Needs `v2:deposit_addresses`. The parameters of
+    every list; a list's own query adds its filters.
     """
     return PageCall(
         operation="listDepositAddresses",
@@ -1317,8 +1317,8 @@ def payments_cancel(payment_id: str, *, idempotency_key: str | None = None) -> C
 def payments_list_receipts(
     payment_id: str, *, cursor: str | None = None, limit: int | None = None
 ) -> PageCall[Receipts, Receipt]:
-    """List a Payment's receipts with its journal. Needs `v2:payments`. What every list
-    takes; a list's own query adds its filters.
+    """List a Payment's receipts with its journal. Needs `v2:payments`. The parameters of
+    every list; a list's own query adds its filters.
     """
     return PageCall(
         operation="readPaymentReceipts",
@@ -1389,8 +1389,8 @@ def payments_refund(
 def payments_list_refunds(
     payment_id: str, *, cursor: str | None = None, limit: int | None = None
 ) -> PageCall[Page[Refund], Refund]:
-    """List the refunds of a Payment, newest first. Needs `v2:payments`. What every list
-    takes; a list's own query adds its filters.
+    """List the refunds of a Payment, newest first. Needs `v2:payments`. The parameters of
+    every list; a list's own query adds its filters.
     """
     return PageCall(
         operation="listRefunds",
@@ -1501,7 +1501,7 @@ def webhooks_list(
     *, cursor: str | None = None, limit: int | None = None
 ) -> PageCall[Endpoints, Endpoint]:
     """List the endpoints, with the event catalog and the delivery policy. Needs
-    `v2:webhooks`, `v2:console`. What every list takes; a list's own query adds its
+    `v2:webhooks`, `v2:console`. The parameters of every list; a list's own query adds its
     filters.
     """
     return PageCall(
@@ -1622,8 +1622,8 @@ def webhooks_recover(
 def webhooks_list_deliveries(
     webhook_id: str, *, cursor: str | None = None, limit: int | None = None
 ) -> PageCall[Deliveries, Delivery]:
-    """List deliveries, most recently updated first. Needs `v2:webhooks`, `v2:console`. What
-    every list takes; a list's own query adds its filters.
+    """List deliveries, most recently updated first. Needs `v2:webhooks`, `v2:console`. The
+    parameters of every list; a list's own query adds its filters.
     """
     return PageCall(
         operation="listWebhookDeliveries",
@@ -2616,8 +2616,8 @@ def own_deposits_issue_address(
 def own_deposits_list_addresses(
     *, cursor: str | None = None, limit: int | None = None
 ) -> PageCall[Page[DepositAddress], DepositAddress]:
-    """List the caller's own deposit addresses. Needs `deposits:read`. What every list takes;
-    a list's own query adds its filters.
+    """List the caller's own deposit addresses. Needs `deposits:read`. The parameters of
+    every list; a list's own query adds its filters.
     """
     return PageCall(
         operation="listOwnDepositAddresses",
@@ -2695,8 +2695,8 @@ def own_payments_create(
 def own_payments_list(
     *, cursor: str | None = None, limit: int | None = None
 ) -> PageCall[Page[RecipientPayment], RecipientPayment]:
-    """List the Payments that the account receives, newest first. Needs `payments:read`. What
-    every list takes; a list's own query adds its filters.
+    """List the Payments that the account receives, newest first. Needs `payments:read`. The
+    parameters of every list; a list's own query adds its filters.
     """
     return PageCall(
         operation="listOwnPayments",
@@ -2768,8 +2768,8 @@ def own_options_create(
 def own_options_list(
     payment_id: str, *, payment_secret: str, cursor: str | None = None, limit: int | None = None
 ) -> PageCall[Page[FundedOption], FundedOption]:
-    """List the caller's options of a Payment. Needs `payments:read`. What every list takes;
-    a list's own query adds its filters.
+    """List the caller's options of a Payment. Needs `payments:read`. The parameters of every
+    list; a list's own query adds its filters.
     """
     return PageCall(
         operation="listOptions",

@@ -1,4 +1,4 @@
-"""When a call is sent again, and after how long: only where that cannot have a second effect."""
+"""When a call is retried, and after how long: only if that cannot have a second effect."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ Chance = Callable[[], float]
 
 @attrs.frozen(kw_only=True)
 class Retries:
-    """How often and how patiently. `Retries(attempts=1)` sends each call once.
+    """How often and after how long calls are retried. `Retries(attempts=1)` sends each call once.
 
-    The wait doubles with each attempt up to `longest_wait_s`, and a random part of up to half of
-    it is left out, so that many clients do not come back at once. A `Retry-After` is waited out
-    in full; where it asks for more than `longest_wait_s`, the error is raised at once.
+    The wait doubles with each attempt up to `longest_wait_s`, minus a random part of up to half of
+    it, so that many clients do not retry at the same time. A `Retry-After` is waited for in full;
+    if it is more than `longest_wait_s`, the error is raised at once.
     """
 
     attempts: int = attrs.field(default=4, validator=attrs.validators.ge(1))
@@ -42,7 +42,7 @@ class Retries:
 
 
 def _can_be_sent_again(call: Call[Any], failure: ClientError) -> bool:
-    """Whether the failure may pass, and a second request does no more than the first did."""
+    """Whether the failure may pass, and a second request has no second effect."""
     if isinstance(failure, RateLimited):  # refused before anything was done
         return failure.reason != "abuse_blocked"
     if isinstance(failure, NoAnswer) and not failure.was_sent:

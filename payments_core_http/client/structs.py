@@ -1,4 +1,4 @@
-"""What answers and bodies are made of: structs with Python names, which tolerate what is new."""
+"""The base of answers and bodies: structs with Python names, which tolerate unknown fields."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SECRET_FIELDS = frozenset({
     "client_session_token", "hosted_url", "kyc_provider_token", "line1", "line2", "payment_url",
     "signature", "signing_secret",
 })  # fmt: skip
-"""Fields with credentials or personal data: a repr shows that they are there, and no more."""
+"""Fields with credentials or personal data: a repr shows only that they are set."""
 
 if TYPE_CHECKING:
     Known: TypeAlias = Values | str
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 else:
 
     class Known:
-        """Read as any text, so that a value which a later service adds does no harm."""
+        """Read as any text, so that a value which a later service adds is accepted."""
 
         def __class_getitem__(cls, values: object) -> type[str]:
             return str
@@ -45,7 +45,7 @@ class Page(Answer, Generic[Item], frozen=True, kw_only=True, rename="camel"):
 
 
 class Body(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """A part of a body. What is not given is not sent; None is sent as null."""
+    """A part of a body. Fields that are not given are not sent; None is sent as null."""
 
     def __repr__(self) -> str:
         return _repr_without_secrets(self)

@@ -1,4 +1,4 @@
-"""From the envelope that a signature proves to a struct for each event."""
+"""Turns the verified envelope of a webhook into a struct for each event."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from payments_core_http.client.events import BY_NAME, Event, UnknownEvent
 
 
 class EventMalformed(ValueError):
-    """An event whose payload is not what this release knows under its name.
+    """An event whose payload this release does not understand.
 
-    The delivery is authentic, so it is no refusal: let it become a 500, and the event comes again
+    The delivery is authentic, so do not refuse it: answer with a 500, and the event is retried
     until the receiver understands it.
     """
 

@@ -38,7 +38,7 @@ _SECONDS = re.compile("[0-9]{1,9}")
 
 @attrs.frozen(kw_only=True)
 class Credentials:
-    """What the client's holder has. No repr shows it."""
+    """The client's credentials. No repr shows them."""
 
     app_id: str | None = None
     app_secret: str | None = attrs.field(default=None, repr=False)
@@ -47,7 +47,7 @@ class Credentials:
     origin: str | None = None
 
     def headers(self, call: Call[Any]) -> dict[str, str]:
-        """The headers that open the call. Raises ValueError for a credential that is not there."""
+        """The call's headers with credentials. Raises ValueError for a missing credential."""
         if call.bearer is not None:
             return {"Authorization": f"Bearer {call.bearer}"}
         match call.credential:
@@ -77,7 +77,7 @@ def _basic(user: str, password: str) -> dict[str, str]:
 
 
 def check_url(url: str) -> str:
-    """The address of a service, without a slash at its end. Raises ValueError."""
+    """The URL of a service, without a trailing slash. Raises ValueError."""
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise ValueError("the url must start with https:// or http://, and name a host")
@@ -87,7 +87,7 @@ def check_url(url: str) -> str:
 
 
 def with_key(call: Call[T]) -> Call[T]:
-    """The call with an idempotency key of its own, where it takes one and has none."""
+    """The call with a new idempotency key, if it accepts one and has none."""
     if not call.takes_key or call.idempotency_key is not None:
         return call
     key = base64.urlsafe_b64encode(system_entropy(_KEY_BYTES)).decode()
@@ -97,7 +97,7 @@ def with_key(call: Call[T]) -> Call[T]:
 def make_request(
     call: Call[Any], url: str, credentials: Credentials, timeout_s: float
 ) -> httpx.Request:
-    """The request of a call. Raises ValueError and TypeError for what cannot be sent."""
+    """The request of a call. Raises ValueError and TypeError for arguments that cannot be sent."""
     headers = {
         "Accept": "application/json",
         "User-Agent": _USER_AGENT,
@@ -130,7 +130,7 @@ def _text(value: Any) -> str:
 
 
 def read_answer(call: Call[T], response: httpx.Response) -> T | ClientError:
-    """What a response that was read whole says: its value, or the error to raise."""
+    """The result of a complete response: its value, or the error to raise."""
     if response.is_success:
         try:
             return msgspec.json.decode(response.content, type=call.answer)
@@ -140,7 +140,7 @@ def read_answer(call: Call[T], response: httpx.Response) -> T | ClientError:
 
 
 def _read_error(response: httpx.Response) -> ApiError:
-    """The error of a refusal; also of one that something before the service has written."""
+    """The error of a refusal, also if a proxy before the service wrote it."""
     status = response.status_code
     try:
         document = msgspec.json.decode(response.content)
@@ -165,7 +165,7 @@ def _read_error(response: httpx.Response) -> ApiError:
 
 
 def _seconds(header: str | None) -> int | None:
-    """The service writes seconds; a date, which a proxy may write, is left out."""
+    """The service writes seconds; a date, which a proxy may write, is ignored."""
     return int(header) if header is not None and _SECONDS.fullmatch(header) else None
 
 

@@ -1,1 +1,1 @@
-"""The pages on which an environment's operator looks after Payments and webhooks."""
+"""The pages on which an environment's operator manages Payments and webhooks."""

@@ -1,4 +1,4 @@
-"""Charts: what the newest Payments and the newest deliveries of an endpoint came to."""
+"""Charts: the outcomes of the newest Payments and of an endpoint's newest deliveries."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from payments_core.service import PaymentsService
 
 MAX_PAYMENTS = 500
-"""So many Payments are read for one chart."""
+"""The number of Payments that are read for one chart."""
 
 MAX_DELIVERIES = 200
-"""So many deliveries are read for one chart: each has the body that is sent."""
+"""The number of deliveries that are read for one chart: each contains its body."""
 
 PAYMENT_TONES: Mapping[Tone, str] = {
     "good": "Succeeded",
@@ -43,7 +43,7 @@ _TONE_OF_DELIVERY: Mapping[DeliveryStatus, Tone] = {
 
 
 def show_activity(service: PaymentsService, call: PageCall) -> Response:
-    """The volume of Payments over time, by when they were created."""
+    """The volume of Payments over time, by their creation."""
     page = service.payments.list_briefly(call.authority, limit=MAX_PAYMENTS)
     chart = make_chart(
         PAYMENT_TONES,
@@ -61,7 +61,7 @@ def show_activity(service: PaymentsService, call: PageCall) -> Response:
 
 
 def show_health(service: PaymentsService, call: PageCall) -> Response:
-    """What an endpoint's deliveries came to over time, by when they last changed."""
+    """The outcomes of an endpoint's deliveries over time, by their last change."""
     endpoint, page = service.webhooks.list_deliveries(
         call.authority, call.path["webhookId"], limit=MAX_DELIVERIES
     )
@@ -75,7 +75,7 @@ def show_health(service: PaymentsService, call: PageCall) -> Response:
 
 
 def _sum_volumes(payments: Sequence[Payment]) -> Sequence[str]:
-    """What was released to recipients, by token, in words; later refunds are not taken off."""
+    """The amount released to recipients, by token, in words; later refunds are not subtracted."""
     sums: Counter[tuple[str, int]] = Counter()
     for payment in payments:
         asset = payment.asset

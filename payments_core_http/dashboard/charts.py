@@ -1,8 +1,8 @@
-"""Charts: how many of the newest records came to what, over time.
+"""Charts: the outcomes of the newest records, over time.
 
-A chart is of a bounded number of the newest records, so that it costs the same however many there
-are; it says how many and since when. The bars are an SVG of rectangles, and the same figures are a
-table, for those who do not see the bars and those who want to read them.
+A chart shows a bounded number of the newest records, so that its cost does not depend on their
+total; it says how many and since when. The bars are an SVG of rectangles, and the same figures are
+a table, for screen readers and for people who want the numbers.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from payments_core.clock import DAY, HOUR, MINUTE, Instant
 from payments_core_http.dashboard.words import Tone
 
 MIN_BARS = 12
-"""Fewer would be blocks in which nobody sees a time."""
+"""Fewer bars would not show any time."""
 
 MAX_BARS = 30
 WIDTH, HEIGHT = 600, 160
@@ -45,30 +45,30 @@ class Rectangle:
 
 @attrs.frozen
 class Bar:
-    """What came to what in one step, which begins at `start`."""
+    """The outcomes of one step, which begins at `start`."""
 
     start: Instant
     counts: Mapping[Tone, int]
 
     @property
     def total(self) -> int:
-        """All of it."""
+        """The total of all tones."""
         return sum(self.counts.values())
 
 
 @attrs.frozen
 class Chart:
-    """Bars of equal steps, the oldest first; `names` says what each tone means."""
+    """Bars of equal steps, the oldest first; `names` has the meaning of each tone."""
 
     names: Mapping[Tone, str]
     step: str
     bars: Sequence[Bar]
     is_cut: bool
-    """Whether there are older records, which were not looked at."""
+    """Whether there are older records, which were not read."""
 
     @property
     def highest(self) -> int:
-        """The total of the highest bar; 1 at the least."""
+        """The total of the highest bar; at least 1."""
         return max([1, *(bar.total for bar in self.bars)])
 
     @property
@@ -89,7 +89,7 @@ class Chart:
         for index, bar in enumerate(self.bars):
             below = 0
             for tone in self.names:
-                # From one edge to the next, so that parts leave no gap whatever is rounded.
+                # From one edge to the next, so that rounding leaves no gap between parts.
                 top = (below + bar.counts[tone]) * HEIGHT // self.highest
                 ground = below * HEIGHT // self.highest
                 below += bar.counts[tone]
@@ -107,11 +107,11 @@ def make_chart(
     now: Instant,
     is_cut: bool,
 ) -> Chart | None:
-    """The chart of records, each with its time and its tone; None where there are none.
+    """The chart of records, each with its time and its tone; None if there are none.
 
-    It goes from the oldest of them until now, in the shortest step that needs no more than
-    MAX_BARS, and has MIN_BARS at the least. Where they are older than MAX_BARS of the longest
-    step, the oldest are left out.
+    It covers the time from the oldest record until now, in the shortest step that needs no more
+    than MAX_BARS, and has at least MIN_BARS. Records older than MAX_BARS of the longest step are
+    left out.
     """
     found = list(points)
     if not found:

@@ -1,4 +1,4 @@
-"""What an operator decides about a Payment: each decision is looked at once more before it is made.
+"""An operator's decisions about a Payment: each is confirmed before it is made.
 
 The page that asks for confirmation has the idempotency key in its form, so that a form that is sent
 twice acts once.
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def show_refund(service: PaymentsService, call: PageCall) -> Response:
-    """How much goes back; with an amount in the query, the same to be confirmed."""
+    """The form of a refund; with an amount in the query, the confirmation of it."""
     id, new = call.path["paymentId"], _read_refund(call.query)
     planned = service.refunds.plan(call.authority, id, new)
     return render_page(
@@ -42,7 +42,7 @@ def show_refund(service: PaymentsService, call: PageCall) -> Response:
 def refund(service: PaymentsService, call: PageCall) -> Response:
     """The refund that was confirmed."""
     id, new = call.path["paymentId"], _read_refund(call.body)
-    if new.amount is None:  # what is confirmed is an amount, and not whatever it is by now
+    if new.amount is None:  # what is confirmed is a fixed amount, not the current one
         raise ValidationFailed.at("amount", "is required")
     return run_form(
         call,
@@ -89,7 +89,7 @@ def show_cancel(service: PaymentsService, call: PageCall) -> Response:
 
 
 def cancel(service: PaymentsService, call: PageCall) -> Response:
-    """A Payment that nobody can pay any more."""
+    """The cancelled Payment."""
     id = call.path["paymentId"]
     return run_form(
         call,

@@ -44,7 +44,7 @@ def list_events(service: PaymentsService, call: PageCall) -> Response:
 
 
 def show_event(service: PaymentsService, call: PageCall) -> Response:
-    """An event, its body, and who has it."""
+    """An event, its body, and its deliveries."""
     event, deliveries = service.webhook_events.get_with_deliveries(
         call.authority, call.path["eventId"]
     )
@@ -60,7 +60,7 @@ def show_event(service: PaymentsService, call: PageCall) -> Response:
 
 
 def resend(service: PaymentsService, call: PageCall) -> Response:
-    """The event on its way again, to every active endpoint that wants it."""
+    """The event, queued again for every active endpoint that is subscribed."""
     event_id = call.path["eventId"]
     return run_form(
         call,

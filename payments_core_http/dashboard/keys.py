@@ -1,4 +1,4 @@
-"""The environment's keys: their names and their last use, and nothing of their secrets."""
+"""The environment's keys: their names and their last use, without their secrets."""
 
 from __future__ import annotations
 

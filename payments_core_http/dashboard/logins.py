@@ -34,10 +34,10 @@ def show_home(service: PaymentsService, call: PageCall) -> Response:
 
 
 def show_login(service: PaymentsService, call: PageCall) -> Response:
-    """The form of the log-in, with a cookie that its token is made from.
+    """The form of the log-in, with a cookie from which its token is made.
 
-    A link on another site brings no cookie along, and leads here although there is a session; what
-    leads on from our own page does.
+    A link on another site sends no cookie, and leads here although there is a session; a link on
+    our own page sends it.
     """
     wanted = call.query.get("next", "")
     try:
@@ -48,7 +48,7 @@ def show_login(service: PaymentsService, call: PageCall) -> Response:
 
 
 def log_in(service: PaymentsService, call: PageCall) -> Response:
-    """A new session under a new cookie, whatever the browser had before."""
+    """A new session with a new cookie, in place of any that the browser had."""
     fields = call.body
     username, wanted = read_username(fields), fields.get("next", "")
     try:

@@ -1,4 +1,4 @@
-"""Payments: the list, and one Payment's whole story."""
+"""Payments: the list, and the history of one Payment."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def list_payments(service: PaymentsService, call: PageCall) -> Response:
 
 
 def show_payment(service: PaymentsService, call: PageCall) -> Response:
-    """All that is known of one Payment, and what can be done with it now."""
+    """All that is known about one Payment, and what can be done with it now."""
     id = call.path["paymentId"]
     details = service.payments.get(call.authority, id)
     received = service.payments.list_receipts(call.authority, id, limit=_MAX_RECEIPTS)
@@ -108,7 +108,7 @@ def _build_where(filters: Mapping[str, str]) -> list[Where]:
 
 
 def _parse_day(filters: Mapping[str, str], name: str) -> Instant | None:
-    """The begin of a day in UTC. Raises ValidationFailed."""
+    """The start of a day in UTC. Raises ValidationFailed."""
     if name not in filters:
         return None
     try:
@@ -118,7 +118,7 @@ def _parse_day(filters: Mapping[str, str], name: str) -> Instant | None:
 
 
 def _list_balances(payment: Payment, entries: Sequence[JournalEntry]) -> list[tuple[str, int]]:
-    """The accounts that something was posted to, and the escrow in any case."""
+    """The accounts with postings, and always the escrow."""
     posted = {"escrow"}.union(*(entry.postings for entry in entries))
     balances = [(name, getattr(payment.books, name)) for name in JOURNAL_ACCOUNTS]
     return [(name, balance) for name, balance in balances if balance or name in posted]
@@ -127,14 +127,14 @@ def _list_balances(payment: Payment, entries: Sequence[JournalEntry]) -> list[tu
 def _find_events(
     service: PaymentsService, call: PageCall, payment: Payment
 ) -> PaymentEvents | None:
-    """Its events; None where the environment does not have that product."""
+    """Its events; None if the environment does not have that product."""
     if "webhooks" not in call.authority.environment.products:
         return None
     return service.webhook_events.list_of_payment(call.authority, payment)
 
 
 def _plan_refund(service: PaymentsService, call: PageCall, payment_id: str) -> PlannedRefund | None:
-    """The refund of all that can go back to its senders; None where there is none."""
+    """The refund of all that can be refunded to its senders; None if there is none."""
     try:
         return service.refunds.plan(call.authority, payment_id, NewRefund())
     except PaymentsError:

@@ -1,4 +1,4 @@
-"""Fills the templates of the dashboard: pages, errors, and the way on after a form."""
+"""Fills the templates of the dashboard: pages, errors, and redirects after a form."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ CONTENT_SECURITY_POLICY = (
     "base-uri 'none'; frame-ancestors 'none'; "
     "require-trusted-types-for 'script'; trusted-types 'none'"
 )
-"""Styles and forms of our own and nothing else: there is no script, so none may run."""
+"""Only our own styles and forms: there is no script, so none may run."""
 
 PAGE_HEADERS: Mapping[str, str] = {
     **PRIVATE_PAGE_HEADERS,
     "Content-Security-Policy": CONTENT_SECURITY_POLICY,
 }
-"""Of every page, errors and the way on included."""
+"""The headers of every page, including errors and redirects."""
 
 HOME = "/dashboard/payments"
 LOGIN = "/dashboard/login"
@@ -52,7 +52,7 @@ _PARENT = re.compile(r"(/dashboard/(?:payments|webhooks|events)/[A-Za-z0-9_-]+)/
 
 
 def render_page(call: PageCall, template: str, *, status: int = 200, **values: Any) -> Response:
-    """A page, for the operator who asks or for nobody yet."""
+    """A page, for the logged-in operator or before the log-in."""
     environment = call.caller.environment
     html = _render(
         template,
@@ -69,7 +69,7 @@ def render_page(call: PageCall, template: str, *, status: int = 200, **values: A
 def show_error(error: PaymentsError, request_id: str, environ: Mapping[str, Any]) -> Response:
     """The page of an error; without a session it leads to the log-in, and back from there.
 
-    It has the sections, where somebody is inside: who may not see one of them can go to another.
+    With a session it has the sections: an operator who may not see one of them can open another.
     """
     path = str(environ.get("PATH_INFO", ""))
     is_read = environ.get("REQUEST_METHOD") in ("GET", "HEAD")
@@ -92,7 +92,7 @@ def show_error(error: PaymentsError, request_id: str, environ: Mapping[str, Any]
 
 
 def complete(answer: Response) -> Response:
-    """The answer with the headers of a page; the body of a 303 is where it leads."""
+    """The answer with the headers of a page; the body of a 303 is its target."""
     headers = {**PAGE_HEADERS, **answer.headers}
     if answer.status != 303:
         return attrs.evolve(answer, headers=headers)
@@ -101,7 +101,7 @@ def complete(answer: Response) -> Response:
 
 
 def redirect(call: PageCall, path: str, done: str | None = None, **headers: str) -> Response:
-    """The way on; `done` names the sentence that the next page begins with."""
+    """The redirect; `done` names the sentence with which the next page begins."""
     location = path if done is None else f"{path}?done={done}"
     return Response(303, location.encode(), call.caller.api_version, headers)
 
@@ -111,7 +111,7 @@ def run_form(
     operation: Callable[[IdempotentRequest | None], Any],
     answer: Callable[[Any], Response],
 ) -> Response:
-    """Run what a form asks for, once, and answer with what was stored with it."""
+    """Run the operation of a form, once, and answer with the stored result."""
     assert call.idempotent is not None, "a form that changes something has a key"
     idempotent = attrs.evolve(call.idempotent, render=answer)
     result = operation(idempotent)
@@ -119,7 +119,7 @@ def run_form(
 
 
 def build_login_path(wanted: str) -> str:
-    """The log-in, and the page to open after it where that is one of ours."""
+    """The log-in, and the page to open after it, if that is one of ours."""
     return f"{LOGIN}?next={quote(wanted, safe='')}" if is_own_path(wanted) else LOGIN
 
 
@@ -130,7 +130,7 @@ def is_own_path(path: str) -> bool:
 
 @attrs.frozen
 class List:
-    """A list under its filters: where it goes on, and the way to its next page."""
+    """A list with its filters: where it continues, and the link to its next page."""
 
     call: PageCall
     filters: Mapping[str, str]
@@ -165,7 +165,7 @@ class List:
 
 
 def _make_form_writer(call: PageCall) -> Callable[..., markupsafe.Markup]:
-    """What writes the hidden fields of a form: its token and, unless told otherwise, its key."""
+    """A function that writes a form's hidden fields: its token and, by default, its key."""
     ports = call.service.ports
 
     def write(
@@ -201,7 +201,7 @@ def format_json(value: Any) -> str:
 
 
 def indent_json(text: str) -> str:
-    """A text indented where it is JSON, else as it is."""
+    """A text, indented if it is JSON."""
     try:
         return msgspec.json.format(text.encode(), indent=2).decode()
     except msgspec.MsgspecError:

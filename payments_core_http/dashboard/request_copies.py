@@ -16,7 +16,7 @@ from payments_core.clock import format_iso
 from payments_core.tenants.request_log import LoggedRequest
 
 BODY_FILE = "body.json"
-"""Where a copy takes a body from that is not kept."""
+"""The file from which a copy reads a body that is not kept."""
 
 _BEARER = {
     "bearer_key": "PAYMENTS_APP_SECRET",
@@ -148,5 +148,5 @@ def _write_literal(value: Any, indent: str = "") -> str:
 
 
 def _name_test(request: LoggedRequest) -> str:
-    """Method and path as words, without what no name may hold."""
+    """Method and path as words, without characters that a name may not contain."""
     return re.sub(r"[^a-z0-9]+", "_", f"{request.method} {request.path}".lower()).strip("_")[:80]

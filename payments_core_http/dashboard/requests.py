@@ -1,4 +1,4 @@
-"""What programs asked of the API lately: the list, and one request with copies of it."""
+"""The recorded API requests of programs: the list, and one request with copies of it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ OUTCOMES = ("succeeded", "failed")
 
 
 def list_requests(service: PaymentsService, call: PageCall) -> Response:
-    """The requests that are kept, newest first."""
+    """The recorded requests, newest first."""
     filters = {name: text for name in ("search", "outcome") if (text := call.query.get(name, ""))}
     search = filters.get("search", "").strip()
     if is_identifier(search, "req"):

@@ -1,7 +1,7 @@
 """The rows of the dashboard.
 
 Each is the same operation that the API has, with the same checks; a form is checked to be this
-browser's own before anything else of it is looked at (`payments_core_http/forms.py`).
+browser's own before anything else of it is read (`payments_core_http/forms.py`).
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def _page(
 def _style(service: PaymentsService, call: ApiCall[None, None]) -> Response:
     headers = {
         "Content-Type": "text/css; charset=utf-8",
-        "Cache-Control": "no-cache",  # kept, and asked for again: a page and its style go together
+        "Cache-Control": "no-cache",  # revalidated: a page and its style belong together
         "Cross-Origin-Resource-Policy": "same-origin",
     }
     return call.add_etag(Response(200, _read_style(), service.settings.versions.current, headers))
@@ -108,7 +108,7 @@ ROUTES: tuple[Route, ...] = (
     ),
     _page("POST", "/logout", "logins.log_out", _ANY, "Log out.", idempotency="ignored"),
     _page("GET", "/payments", "payments.list_payments", _PAYMENTS, "List the Payments."),
-    _page("GET", _PAYMENT, "payments.show_payment", _PAYMENTS, "Show one Payment's story."),
+    _page("GET", _PAYMENT, "payments.show_payment", _PAYMENTS, "Show one Payment's history."),
     _page("GET", f"{_PAYMENT}/refund", "decisions.show_refund", _PAYMENTS, "Review a refund."),
     _page("POST", f"{_PAYMENT}/refund", "decisions.refund", _PAYMENTS, "Refund."),
     _page(

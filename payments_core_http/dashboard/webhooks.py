@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 DELIVERY_STATUSES = ("pending", "failed", "delivered", "abandoned")
 OVERLAPS_S = {"0": "None: the old secret is invalid at once", "3600": "1 hour", "86400": "1 day"}
-"""How long a replaced secret goes on to sign, in seconds and in words."""
+"""How long a replaced secret still signs, in seconds and in words."""
 
 
 def list_endpoints(service: PaymentsService, call: PageCall) -> Response:
@@ -69,7 +69,7 @@ def show_endpoint(service: PaymentsService, call: PageCall) -> Response:
 
 
 def show_delivery(service: PaymentsService, call: PageCall) -> Response:
-    """What was sent, what was answered, and what comes next."""
+    """What was sent, the response, and what comes next."""
     endpoint, delivery = service.webhooks.get_delivery(
         call.authority, call.path["webhookId"], call.path["deliveryId"]
     )
@@ -87,7 +87,7 @@ def show_delivery(service: PaymentsService, call: PageCall) -> Response:
 
 
 def retry(service: PaymentsService, call: PageCall) -> Response:
-    """A delivery put back with its full number of attempts."""
+    """A delivery queued again with its full number of attempts."""
     endpoint_id, delivery_id = call.path["webhookId"], call.path["deliveryId"]
     return run_form(
         call,
@@ -101,7 +101,7 @@ def retry(service: PaymentsService, call: PageCall) -> Response:
 
 
 def test(service: PaymentsService, call: PageCall) -> Response:
-    """A test event on its way to the endpoint."""
+    """A test event, queued for the endpoint."""
     endpoint_id = call.path["webhookId"]
     return run_form(
         call,
@@ -137,7 +137,7 @@ def rotate(service: PaymentsService, call: PageCall) -> Response:
 
 
 def show_recover(service: PaymentsService, call: PageCall) -> Response:
-    """From when on missed events are sent again."""
+    """The time from which missed events are sent again."""
     endpoint = service.webhooks.get(call.authority, call.path["webhookId"])
     return render_page(
         call,
@@ -150,7 +150,7 @@ def show_recover(service: PaymentsService, call: PageCall) -> Response:
 
 
 def recover(service: PaymentsService, call: PageCall) -> Response:
-    """What the endpoint has missed, put on its way."""
+    """A recovery of the events that the endpoint has missed."""
     endpoint_id, since = call.path["webhookId"], _read_since(call)
     return run_form(
         call,

@@ -1,4 +1,4 @@
-"""What the dashboard says in words: states, actions, errors, why a delivery was given up."""
+"""The dashboard's texts: states, actions, errors, why a delivery was abandoned."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Tone = Literal["wait", "good", "warn", "end"]
 
 @attrs.frozen
 class StatusWords:
-    """How a state looks, its name, and what it means for the money."""
+    """The look of a state, its name, and what it means for the money."""
 
     tone: Tone
     name: str
@@ -64,11 +64,11 @@ STATUS_WORDS: Mapping[str, StatusWords] = {
     "submitted": StatusWords("wait", "Submitted", "It is sent and not final."),
     "creating": StatusWords("wait", "Creating", "It is being made."),
     # Keys
-    "live": StatusWords("good", "Active", "It opens the API."),
-    "revoked": StatusWords("end", "Revoked", "It opens nothing."),
-    "over": StatusWords("end", "Expired", "It opens nothing."),
+    "live": StatusWords("good", "Active", "It gives access to the API."),
+    "revoked": StatusWords("end", "Revoked", "It gives no access."),
+    "over": StatusWords("end", "Expired", "It gives no access."),
 }
-"""Of every state that a page shows, of whatever thing it is."""
+"""The words of every state that a page shows."""
 
 
 @attrs.frozen
@@ -105,7 +105,7 @@ DONE: Mapping[str, str] = {
     "resend": "The event is on its way again.",
     "logout": "You are logged out.",
 }
-"""What a page begins with after a form, by the name in its address."""
+"""The first sentence of a page after a form, by the name in its address."""
 
 _BY_CODE: Mapping[str, str] = {
     "unauthorized": "Log in",
@@ -118,7 +118,7 @@ _BY_STATUS: Mapping[int, str] = {
     404: "This page does not exist",
     409: "This is not possible now",
     422: "This is not allowed",
-    424: "Something that this needs does not answer",
+    424: "A service that this needs does not answer",
     429: "Too many requests",
     503: "The service is not available",
 }
@@ -130,7 +130,7 @@ def find_error_words(error: PaymentsError, status: int) -> str:
 
 
 def explain_delivery(delivery: Delivery, endpoint: Endpoint, max_attempts: int) -> str:
-    """Where a delivery stands and why, in a sentence or two."""
+    """The state of a delivery and its reason, in a sentence or two."""
     answered = delivery.response_status
     last = "did not answer" if answered is None else f"answered {answered}"
     if delivery.status == "delivered":

@@ -1,7 +1,7 @@
-"""The service that a configuration describes, each port opened by its URL: the one place where a
-process of a deployment is put together.
+"""The service that a configuration describes, each port opened by its URL: the one place that
+builds a process of a deployment.
 
-What cannot be opened is refused by the path of its setting, in words that hold no secret.
+If a port cannot be opened, the error names the path of its setting, and contains no secret.
 """
 
 from __future__ import annotations
@@ -57,12 +57,12 @@ def build_key_ring(configuration: Configuration) -> KeyRing:
 
 
 def build_storage(configuration: Configuration) -> Storage:
-    """The storage, which is not asked anything yet. Raises ConfigurationRefused."""
+    """The storage, without a query yet. Raises ConfigurationRefused."""
     return _open_setting("storage.url", lambda: open_storage(configuration.storage.url))
 
 
 def build_limiter(configuration: Configuration) -> Limiter:
-    """The limiter, which is not asked anything yet. Raises ConfigurationRefused."""
+    """The limiter, without a query yet. Raises ConfigurationRefused."""
     return _open_setting("limiter.url", lambda: open_limiter(configuration.limiter.url))
 
 
@@ -76,7 +76,7 @@ def build_throttle(configuration: Configuration) -> Throttle:
 
 
 def build_chains(configuration: Configuration) -> Mapping[int, Chain] | None:
-    """The chains by their number, no node asked yet; None where they are simulated.
+    """The chains by their number, without a query to a node yet; None if they are simulated.
 
     Raises ConfigurationRefused.
     """
@@ -103,7 +103,7 @@ def build_chains(configuration: Configuration) -> Mapping[int, Chain] | None:
 def build_service(
     configuration: Configuration, storage: Storage, key_ring: KeyRing, **more: Any
 ) -> PaymentsService:
-    """The service. `more` is handed to it. Raises ConfigurationRefused."""
+    """The service. `more` is passed to it. Raises ConfigurationRefused."""
     webhooks = configuration.webhooks
     settings = Settings(
         public_url=configuration.public_url.rstrip("/"),
@@ -137,7 +137,7 @@ def build_service(
 
 
 def require_known_key_ring(service: PaymentsService) -> None:
-    """Refuse a key ring that is another storage's. Raises ConfigurationRefused."""
+    """Refuse a key ring that belongs to another storage. Raises ConfigurationRefused."""
     try:
         service.verify_key_ring()
     except UnknownKeyRing as error:
@@ -147,9 +147,9 @@ def require_known_key_ring(service: PaymentsService) -> None:
 
 
 def require_synchronized_clock(storage: Storage) -> None:
-    """Refuse to work by a clock that is far from the storage's. Raises ConfigurationRefused.
+    """Refuse to run with a clock that is far from the storage's. Raises ConfigurationRefused.
 
-    Leases, and for how long an idempotency key is good, are judged by this machine's.
+    Leases and the lifetime of idempotency keys are measured by this machine's clock.
     """
     if isinstance(storage, HasServerTime):
         off = measure_clock_skew_ms(storage, SystemClock())
@@ -162,7 +162,7 @@ def require_synchronized_clock(storage: Storage) -> None:
 
 
 def require_safe_storage(configuration: Configuration, storage: Storage) -> None:
-    """Refuse, in production, a database that may lose what was answered; elsewhere say so.
+    """Refuse, in production, a database that may lose acknowledged writes; elsewhere log a warning.
 
     Raises ConfigurationRefused.
     """
@@ -178,7 +178,7 @@ def require_safe_storage(configuration: Configuration, storage: Storage) -> None
 
 @contextmanager
 def report_listen_failure(path: str, host: str, port: int) -> Iterator[None]:
-    """Say by the path of its setting that an address cannot be listened on."""
+    """Report an address that cannot be listened on by the path of its setting."""
     try:
         yield
     except OSError as error:
@@ -188,8 +188,8 @@ def report_listen_failure(path: str, host: str, port: int) -> Iterator[None]:
 
 
 def require_matching_chains(service: PaymentsService) -> None:
-    """Ask each chain's nodes whether they serve it, with our contracts. Those that do not answer
-    are no reason not to start: whatever they say later is checked again.
+    """Check that each chain's nodes serve it, with our contracts. Nodes that do not answer do not
+    prevent a start: their later answers are checked again.
 
     Raises ConfigurationRefused.
     """
@@ -204,7 +204,7 @@ def require_matching_chains(service: PaymentsService) -> None:
 
 
 def _count_remote_calls(threads: int) -> int:
-    """Half of the threads for one kind of service and one for the others, but never all."""
+    """Half of the threads for one kind of service and one for the others, but never all threads."""
     return max(1, min(threads // 2 + 1, threads - 1))
 
 
@@ -217,7 +217,7 @@ def _build_transport(configuration: Configuration) -> Transport | None:
 
 
 def _read_secret_file(path: Path) -> str:
-    """What a secret file holds. Raises OSError, and ValueError where everybody may read it."""
+    """The content of a secret file. Raises OSError, and ValueError if everybody may read it."""
     text = path.read_text(encoding="ascii")
     if path.stat().st_mode & (stat.S_IROTH | stat.S_IWOTH):
         raise ValueError("is open to everybody: chmod o-rw it")
@@ -225,7 +225,7 @@ def _read_secret_file(path: Path) -> str:
 
 
 def _open_url(path: str, url: str | None, open_it: Callable[[str], T]) -> T | None:
-    """What a setting names; None where it is not set. Raises ConfigurationRefused."""
+    """The adapter that a setting names; None if it is not set. Raises ConfigurationRefused."""
     return None if url is None else _open_setting(path, lambda: open_it(url))
 
 
@@ -239,7 +239,7 @@ def _open_setting(path: str, open_it: Callable[[], T]) -> T:
         raise _refusal(path, f"needs {error.name}, which is not installed") from error
     except (ValueError, SignerRefused, StorageError) as error:
         raise _refusal(path, f"cannot be used: {redact(str(error))}") from error
-    except Exception as error:  # an adapter's own fault, whose text may quote the URL
+    except Exception as error:  # an adapter's own error, whose text may quote the URL
         raise _refusal(path, f"cannot be opened: {type(error).__name__}") from error
 
 

@@ -1,7 +1,8 @@
-"""What a deployment configures, as classes: a TOML file has a table for each (contract §12).
+"""The settings of a deployment, as classes: a TOML file has a table for each (contract §12).
 
-A field is a setting; its annotation is the one rule for its value, and its metadata says what it is
-for, which docs/reference/settings.md prints. `reading` reads them from a file and the environment.
+A field is a setting; its annotation is the only rule for its value, and its metadata has its
+description, which docs/reference/settings.md prints. `loader` reads them from a file and the
+environment.
 """
 
 from __future__ import annotations
@@ -24,18 +25,18 @@ ChainNumber = Annotated[
 
 
 def setting(about: str, default: Any = attrs.NOTHING, *, secret: bool = False) -> Any:
-    """A field, what it is for, and what it is unless set. A secret one is in no repr."""
+    """A setting, its description, and its default. A secret one is excluded from repr."""
     return attrs.field(default=default, repr=not secret, metadata={"about": about})
 
 
 def table(about: str, kind: Any) -> Any:
-    """A field that is a table of its own, which may be left out."""
+    """A field that is a table, which may be absent."""
     return attrs.field(factory=kind, metadata={"about": about})
 
 
 @attrs.frozen(kw_only=True)
 class KeysSettings:
-    """The master key ring, which seals what must be read back. One of the two is needed."""
+    """The master key ring, which encrypts stored secrets. One of the two is required."""
 
     ring: Text | None = setting("The keys as `name:base64`, the current first.", None, secret=True)
     ring_file: Text | None = setting(
@@ -46,7 +47,7 @@ class KeysSettings:
 
 @attrs.frozen(kw_only=True)
 class StorageSettings:
-    """Where everything is kept."""
+    """The storage of all records."""
 
     url: Text = setting(
         "`postgresql://…` for many machines, `sqlite:////path/payments.db` for one.", secret=True
@@ -55,7 +56,7 @@ class StorageSettings:
 
 @attrs.frozen(kw_only=True)
 class LimiterSettings:
-    """Where requests are counted."""
+    """The storage of rate limit counters."""
 
     url: Text = setting(
         "`redis://…`, or `memory:` if only one process serves: each process counts separately.",
@@ -87,8 +88,8 @@ class WorkerSettings:
     threads: Count = setting("How many jobs run at the same time, without webhooks.", 4)
     drain_s: Seconds = setting("How long a stopping process waits for running jobs.", 30)
     state_folder: Text | None = setting(
-        "A folder of this machine with a file for each worker, by which a worker that starts again"
-        " finds the jobs that it left; unless set, systemd's state directory, or a folder for"
+        "A folder of this machine with a file for each worker, by which a restarted worker finds"
+        " the jobs that it left; unless set, systemd's state directory, or a folder for"
         " temporary files.",
         None,
     )
@@ -132,7 +133,7 @@ class ChainSettings:
 
 @attrs.frozen(kw_only=True)
 class SignerSettings:
-    """Who signs the operators' transactions."""
+    """The signer of the operators' transactions."""
 
     url: Text | None = setting(
         "The URL of a key service, or `file:///path/key`.", None, secret=True
@@ -149,7 +150,7 @@ class SignerSettings:
 
 @attrs.frozen(kw_only=True)
 class KycSettings:
-    """Who verifies accounts."""
+    """The provider that verifies accounts."""
 
     url: Text | None = setting(
         "The URL of a provider. Without it the sandbox simulates one, and production has none.",
@@ -160,7 +161,7 @@ class KycSettings:
 
 @attrs.frozen(kw_only=True)
 class BankSettings:
-    """Who pays bank accounts."""
+    """The bank that pays bank accounts."""
 
     url: Text | None = setting(
         "The URL of a bank. Without it the sandbox simulates one, and production has none.",
@@ -171,10 +172,10 @@ class BankSettings:
 
 @attrs.frozen(kw_only=True)
 class PricingSettings:
-    """What quotes cost."""
+    """The prices for quotes."""
 
     url: Text | None = setting(
-        "The URL of a source of prices, or `table:?USDC=1`. Without it the sandbox has a table, and"
+        "The URL of a price source, or `table:?USDC=1`. Without it the sandbox has a table, and"
         " production makes no quotes.",
         None,
         secret=True,
@@ -183,11 +184,11 @@ class PricingSettings:
 
 @attrs.frozen(kw_only=True)
 class RouterSettings:
-    """Who exchanges assets, also across chains."""
+    """The router that exchanges assets, also across chains."""
 
     url: Text | None = setting(
         "The URL of a router. Without it simulated chains have one, and real chains have quotes of"
-        " one asset on one chain alone.",
+        " one asset on one chain only.",
         None,
         secret=True,
     )
@@ -217,14 +218,14 @@ class LogSettings:
 
 @attrs.frozen(kw_only=True)
 class Configuration:
-    """All settings of one process. Every process of a deployment has the same, but `http` and
-    `management` where they share a machine."""
+    """All settings of one process. Every process of a deployment has the same settings, except for
+    `http` and `management` if processes share a machine."""
 
     mode: Mode = setting("Which environments it serves: `sandbox` or `production`.")
     public_url: Text = setting("The URL at which payers and partners reach the service.")
     docs_url: Annotated[str, msgspec.Meta(pattern="^https?://[^ ]+$", max_length=2_048)] | None = (
         setting(
-            "The URL of a documentation of your own, which has a page for each error below"
+            "The URL of your own documentation, which has a page for each error below"
             " `errors/`. Unless set, errors name the pages at `/docs` of `public_url`.",
             None,
         )

@@ -1,7 +1,7 @@
-"""What `payments doctor` looks at: each check says what it found, and what to do about a fault.
+"""The checks of `payments doctor`: each reports what it found, and what to do about a fault.
 
-A check asks the real thing and changes nothing. A fault is what payments cannot work with, a
-warning what somebody should know.
+A check queries the real service and changes nothing. With a fault payments cannot work; a warning
+is something that an operator should know.
 """
 
 from __future__ import annotations
@@ -52,18 +52,18 @@ Level = Literal["ok", "warning", "fault"]
 T = TypeVar("T")
 
 SLOW_ROUND_TRIP_MS = 20
-"""A storage or limiter that takes longer for one round trip is not beside this machine."""
+"""A storage or limiter that takes longer for one round trip is too far from this machine."""
 CLOCK_SKEW_WARNING_MS = 1 * SECOND
 LATE_JOB_MS = 1 * MINUTE
 ROUNDS = 5
 MAX_CHECKED_ROWS = 100_000
-"""So many rows are read in a second or two; `payments admin damaged list` reads all."""
+"""The number of rows that are read in a second or two; `payments admin damaged list` reads all."""
 MAX_NAMED_ROWS = 20
 
 
 @attrs.frozen
 class Finding:
-    """What one check found. `remedy` is empty where nothing is wrong."""
+    """The result of one check. `remedy` is empty if nothing is wrong."""
 
     check: str
     level: Level
@@ -76,9 +76,9 @@ def run_checks(
     *,
     now: Callable[[PaymentsService], Instant] = lambda service: service.ports.clock.now(),
 ) -> Iterator[Finding]:
-    """Every finding, as it is made, without the settings' secrets, whatever an adapter raises.
+    """Every finding, as it is made, without the settings' secrets, even in an adapter's errors.
 
-    What cannot be opened is not asked. `now` is when jobs are judged to be late.
+    A port that cannot be opened is not queried. `now` is the time at which jobs are judged late.
     """
     hiding = SecretMask.of(configuration)
     with contextlib.ExitStack() as opened:
@@ -95,7 +95,7 @@ def _run_all(
     yield from _check_settings(configuration)
     file = configuration.storage.url.removeprefix("sqlite:///")
     if file != configuration.storage.url and not Path(file).exists():
-        says = "the database file does not exist"  # to open it would make it
+        says = "the database file does not exist"  # opening it would create it
         yield Finding("storage", "fault", says, "run `payments admin migrate`")
         return
     key_ring = yield from _open_or_report(lambda: assembling.build_key_ring(configuration))
@@ -128,7 +128,7 @@ def _run_all(
 
 
 def _catch_faults(check: str, findings: Iterator[Finding]) -> Iterator[Finding]:
-    """The findings of a check; a fault besides where an adapter raises what it may not."""
+    """The findings of a check; and a fault if an adapter raises an unexpected exception."""
     try:
         yield from findings
     except Exception as error:
@@ -142,7 +142,7 @@ def _catch_faults(check: str, findings: Iterator[Finding]) -> Iterator[Finding]:
 
 
 def _close_quietly(opened: Limiter | Storage | PaymentsService) -> None:
-    with contextlib.suppress(Exception):  # all that it was opened for has been told
+    with contextlib.suppress(Exception):  # everything that it was opened for is already reported
         opened.close()
 
 
@@ -161,7 +161,7 @@ def _check_settings(configuration: Configuration) -> Iterator[Finding]:
 
 
 def _open_or_report(open_it: Callable[[], T]) -> Generator[Finding, None, T | None]:
-    """What a setting opens, or a fault and None."""
+    """The adapter that a setting opens, or a fault and None."""
     try:
         return open_it()
     except ConfigurationRefused as refusal:
@@ -176,7 +176,7 @@ def _open_or_report(open_it: Callable[[], T]) -> Generator[Finding, None, T | No
 
 
 def _check_keys(service: PaymentsService) -> Iterator[Finding]:
-    """Whether the key ring is the storage's own, and whole."""
+    """Whether the key ring belongs to the storage, and is complete."""
     try:
         require_registered(service.ports.storage, service.ports.key_ring)
     except UnknownKeyRing as error:
@@ -224,21 +224,21 @@ def _check_storage(storage: Storage, clock: Clock) -> Iterator[Finding]:
     if isinstance(storage, HasServerTime):
         yield from check_clock_skew("the storage's", storage, clock)
     else:
-        told = format_iso(clock.real_now())
-        says = f"this machine's clock says {told}; the storage has no clock to compare it with"
+        shown = format_iso(clock.real_now())
+        says = f"this machine's clock says {shown}; the storage has no clock to compare it with"
         yield Finding("clock", "ok", says)
 
 
 def check_writability(storage: ChecksWritability) -> Iterator[Finding]:
-    """A fault where writes fail, or will soon."""
+    """A fault if writes fail, or will soon."""
     try:
         storage.require_writable()
     except StorageError as error:
-        yield Finding("storage", "fault", str(error), "free disk space; every write fails without")
+        yield Finding("storage", "fault", str(error), "free disk space: every write fails without")
 
 
 def _check_rows(storage: Storage) -> Iterator[Finding]:
-    """Whether the rows can be read: all of them, or as many as a check may take the time for."""
+    """Whether the rows can be read: all of them, or as many as a check has time for."""
     if not isinstance(storage, MaintenanceAccess):
         return
     found = check_rows(storage, RECORD_TYPES, max_rows=MAX_CHECKED_ROWS)
@@ -306,7 +306,7 @@ def _check_chain(number: int, chain: Chain) -> Iterator[Finding]:
     try:
         if isinstance(chain, Checkable):
             chain.check()
-        # Whoever diagnoses changes nothing: no beginning is stored, no ordered failure is used up.
+        # A diagnosis changes nothing: no start is stored, no requested failure is used up.
         heads = chain.find_heads() if isinstance(chain, BeginsOnSight) else chain.heads()
     except ChainMismatch as error:
         remedy = f"correct chains.{number}: docs/how-to/serve-an-evm-chain.md"
@@ -317,7 +317,7 @@ def _check_chain(number: int, chain: Chain) -> Iterator[Finding]:
         yield Finding(name, "fault", f"does not answer: {error}", remedy)
         return
     if heads is None:
-        yield Finding(name, "ok", "has not begun: nobody has looked at it")
+        yield Finding(name, "ok", "has not begun: no worker has read it yet")
         return
     behind = heads.latest.number - heads.final.number
     yield Finding(name, "ok", f"latest block {heads.latest.number}, final block {behind} behind it")
@@ -326,7 +326,7 @@ def _check_chain(number: int, chain: Chain) -> Iterator[Finding]:
 def _check_queues(
     service: PaymentsService, mode: str, now: Callable[[PaymentsService], Instant]
 ) -> Iterator[Finding]:
-    """Whether somebody does the jobs: those that are due should not be so for long."""
+    """Whether a worker runs the jobs: no job should be due for long."""
     service.refresh()
     judged_at = now(service)
     for queue in QUEUES:

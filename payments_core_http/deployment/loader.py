@@ -1,8 +1,8 @@
 """The configuration from a TOML file and from environment variables, with every fault by its path.
 
-A variable's name is the setting's path: `storage.url` is `PAYMENTS_STORAGE_URL`, and it wins over
-the file. `PAYMENTS_STORAGE_URL_FILE` names a file that holds the value, as container platforms
-hand out secrets. An array is written with commas.
+A variable's name is the setting's path: `storage.url` is `PAYMENTS_STORAGE_URL`, and it overrides
+the file. `PAYMENTS_STORAGE_URL_FILE` names a file with the value, as container platforms provide
+secrets. An array is written with commas.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from payments_core_http.wire.structuring import Reader
 PREFIX = "PAYMENTS_"
 FILE_VARIABLE = "PAYMENTS_CONFIG"
 _WILDCARDS = {"<name>": "((?!.*_FILE$).+)", "<number>": "([0-9]+)"}
-"""The parts of a path that the operator chooses, and what they are in a variable's name."""
+"""The parts of a path that the operator chooses, and their form in a variable's name."""
 MIN_KEY_CHARACTERS = 12
-"""A word in the path of a node's URL that is as long may be a provider's key."""
+"""A word of this length in the path of a node's URL may be a provider's key."""
 _OTHER_VARIABLES = ("PAYMENTS_TEST_", "PAYMENTS_COPY_TO", FILE_VARIABLE)
 
 _log = logging.getLogger(__name__)
@@ -44,7 +44,7 @@ class ConfigurationRefused(Exception):
 
 @attrs.frozen
 class Setting:
-    """One setting: the names of its tables and its own, its type, what it is for."""
+    """One setting: the names of its tables and its own, its type, its description."""
 
     path: tuple[str, ...]
     kind: Any
@@ -54,7 +54,7 @@ class Setting:
 
     @property
     def name(self) -> str:
-        """`storage.url`; a part that an operator names stands in angle brackets."""
+        """`storage.url`; a part that an operator names is in angle brackets."""
         return ".".join(self.path)
 
     @property
@@ -85,8 +85,8 @@ def list_settings(kind: Any = Configuration, above: tuple[str, ...] = ()) -> Ite
 
 
 def load_configuration(path: Path | None, environ: Mapping[str, str]) -> Configuration:
-    """The configuration. `path` is the file; the one that PAYMENTS_CONFIG names unless given, and
-    none at all where neither is.
+    """The configuration. `path` is the file; by default the one that PAYMENTS_CONFIG names, and
+    none if that is not set either.
 
     Raises ConfigurationRefused.
     """
@@ -139,14 +139,14 @@ def _load_toml(path: Path) -> dict[str, Any]:
 
 
 SettingValue = tuple[Setting, tuple[str, ...], str]
-"""A setting, the names under which it stands in the document, and its text."""
+"""A setting, the names under which it is in the document, and its text."""
 
 
 def _read_environment(
     environ: Mapping[str, str],
 ) -> tuple[list[SettingValue], tuple[FieldError, ...]]:
-    """What the variables say, and a fault for each setting that two of them name: which one wins
-    must not hang on the order in which they stand."""
+    """The settings of the variables, and a fault for each setting that two of them name: which one
+    applies must not depend on their order."""
     said: dict[tuple[str, ...], str] = {}
     given: list[SettingValue] = []
     faults: list[FieldError] = []
@@ -162,7 +162,7 @@ def _read_environment(
 
 
 def _find_variables(environ: Mapping[str, str]) -> Iterator[tuple[str, SettingValue]]:
-    """The variables that are settings, and what each says."""
+    """The variables that are settings, with their values."""
     known = list(list_settings())
     for variable, text in environ.items():
         if not variable.startswith(PREFIX) or variable.startswith(_OTHER_VARIABLES):
@@ -178,7 +178,7 @@ def _find_variables(environ: Mapping[str, str]) -> Iterator[tuple[str, SettingVa
 
 
 def _find_setting(known: list[Setting], variable: str) -> tuple[Setting, tuple[str, ...]] | None:
-    """The setting of a variable, and the names by which it stands in the document."""
+    """The setting of a variable, and the names under which it is in the document."""
     for setting in known:
         chosen = re.fullmatch(setting.pattern, variable)
         if chosen:
@@ -203,7 +203,7 @@ def _read_value_file(variable: str, name: str) -> str:
 
 
 def _parse_value(setting: Setting, text: str) -> Any:
-    """The text as TOML would have it; what is no number or truth stays a text, and is refused."""
+    """The text as TOML would read it; a text that is not a number or a boolean is refused later."""
     kind = strip_constraints(setting.kind)
     if get_origin(kind) is Mapping:
         kind = strip_constraints(get_args(kind)[1])
@@ -220,7 +220,7 @@ def _put_value(document: dict[str, Any], names: tuple[str, ...], value: Any) -> 
     for name in names[:-1]:
         inner = document.setdefault(name, {})
         if not isinstance(inner, dict):
-            return  # it is refused where it stands in the file
+            return  # it is refused where the file has it
         document = inner
     document[names[-1]] = value
 
@@ -253,7 +253,7 @@ def may_be_secret(text: str) -> bool:
 
 
 def find_texts(held: Any, path: tuple[str, ...]) -> Iterator[str]:
-    """What a document says of a setting, but for names such as `memory:`."""
+    """A document's value of a setting, except for names such as `memory:`."""
     if not path:
         several = held if isinstance(held, list | tuple) else [held]
         yield from (str(text) for text in several if not str(text).endswith(":"))

@@ -1,9 +1,9 @@
-"""The life of a process of a deployment: start, tell that it is ready, end on a signal.
+"""The life of a process of a deployment: start, report that it is ready, end on a signal.
 
-A start refuses whatever it must not run with, then brings the storage's schema up to date. The
-first SIGTERM, SIGINT or SIGHUP takes no more and finishes what was begun, and the process is not
-ready from then on. A second SIGTERM or SIGINT ends it there and then, which loses nothing: the
-next start takes up what was left, as after any crash.
+A start refuses settings that it must not run with, then brings the storage's schema up to date. On
+the first SIGTERM, SIGINT or SIGHUP the process accepts no more, finishes what was begun, and is not
+ready from then on. A second SIGTERM or SIGINT ends it immediately, which loses nothing: the next
+start continues, as after any crash.
 """
 
 from __future__ import annotations
@@ -41,17 +41,17 @@ from payments_core_http.server.server import SWITCH_INTERVAL_S, Server, listen
 from payments_core_http.server.signal_safety import receive
 
 OnReady = Callable[["RunningProcess"], None]
-"""Called once, when a process does its work."""
+"""Called once, when a process is ready."""
 
 EXIT_STUCK = 75
-"""The exit code of a worker that has too few threads left: start it again (EX_TEMPFAIL)."""
+"""The exit code of a worker that has too few threads left: restart it (EX_TEMPFAIL)."""
 
 _log = logging.getLogger(__name__)
 
 
 @attrs.frozen
 class RunningProcess:
-    """A process that does its work, and where it is reached."""
+    """A process that is ready, and its addresses."""
 
     url: str | None
     management_url: str | None
@@ -60,7 +60,7 @@ class RunningProcess:
 def serve(configuration: Configuration, ready: OnReady) -> None:
     """Answer requests until a signal comes, in as many processes as `http.processes` says.
 
-    `ready` hears of the first. Raises ConfigurationRefused, StorageError, OSError.
+    `ready` is called with the first. Raises ConfigurationRefused, StorageError, OSError.
     """
     http = configuration.http
     if http.processes == 1:
@@ -74,7 +74,7 @@ def serve(configuration: Configuration, ready: OnReady) -> None:
         member = become_member(
             listening,
             http.processes,
-            lambda told: _announce_ready(ready, RunningProcess(**told[0])),
+            lambda processes: _announce_ready(ready, RunningProcess(**processes[0])),
         )
         if member is not None:
             logs.name_process(member.number)
@@ -87,7 +87,7 @@ def serve(configuration: Configuration, ready: OnReady) -> None:
 
 
 def _configure_member(configuration: Configuration, number: int) -> Configuration:
-    """Each of several processes has an operators' port of its own, one after the other."""
+    """Each of several processes has its own operators' port, with consecutive numbers."""
     management = configuration.management
     if not management.port:
         return configuration
@@ -134,8 +134,8 @@ def _serve_alone(
 def work(configuration: Configuration, ready: OnReady) -> None:
     """Do jobs until a signal comes. Raises ConfigurationRefused, StorageError, OSError.
 
-    Where jobs that hang have left too few threads, the others' jobs are finished, and the process
-    ends with EXIT_STUCK.
+    If hanging jobs leave too few threads, the other jobs are finished, and the process ends with
+    EXIT_STUCK.
     """
     with (
         hold_worker_name(configuration) as name,
@@ -146,7 +146,7 @@ def work(configuration: Configuration, ready: OnReady) -> None:
         end = partial(ends.put, None)
         worker = service.worker(configuration.mode)
         if name is not None and (left := worker.take_over(name)):
-            _log.info("%d jobs are taken up that the worker before this one left", left)
+            _log.info("%d jobs of the previous worker are resumed", left)
         is_stopping = _stop_on_signals(end)
         worker.hung.on_stuck = end
         metrics.expect_scans(service.chains)
@@ -159,15 +159,15 @@ def work(configuration: Configuration, ready: OnReady) -> None:
                     "some jobs did not finish in time; they run again when their leases expire"
                 )
             if worker.hung.is_stuck and not is_stopping():
-                _log.error("this process ends with %d, to be started again", EXIT_STUCK)
-                os._exit(EXIT_STUCK)  # as a crash would: what hangs might hold up an orderly end
+                _log.error("this process ends with %d, to be restarted", EXIT_STUCK)
+                os._exit(EXIT_STUCK)  # like a crash: hanging jobs might block an orderly end
 
 
 @contextmanager
 def _start_deployment(
     configuration: Configuration,
 ) -> Iterator[tuple[PaymentsService, Metrics, Metrics | TracedMetrics]]:
-    """The service on a storage that is up to date, its metrics, and who is told of requests."""
+    """The service on a storage that is up to date, its metrics, and the observer of requests."""
     require_startable(configuration)
     logs.configure(configuration.log.level, configuration.log.format)
     for warning in find_warnings(configuration):
@@ -188,12 +188,12 @@ def _start_deployment(
         assembling.require_matching_chains(service)
         if not has_apps(storage):
             _log.warning("the storage has no app; if you expect one, check storage.url")
-        service.refresh()  # a sandbox's clock goes on from where it was
+        service.refresh()  # a sandbox's clock continues from where it was
         metrics.watch(service, mode)
         try:
             yield service, metrics, observer
         finally:
-            service.close(within_s=0)  # `work` has given its jobs their time
+            service.close(within_s=0)  # `work` has already waited for its jobs
 
 
 @contextmanager
@@ -203,7 +203,7 @@ def _run_management(
     metrics: Metrics,
     is_stopping: Callable[[], bool],
 ) -> Iterator[str | None]:
-    """The operators' listener, meanwhile, if there is to be one, and its URL."""
+    """The operators' listener during the block, if one is configured, and its URL."""
     settings = configuration.management
     if settings.port is None:
         yield None
@@ -222,16 +222,16 @@ def _run_management(
 def _stop_on_signals(
     stop: Callable[[], object], member: Member | None = None
 ) -> Callable[[], bool]:
-    """Stop at the first signal, or when the parent of several processes asks for it.
+    """Stop at the first signal, or when the parent of several processes requests it.
 
-    What is returned says whether that has come.
+    The returned function says whether that has happened.
     """
     stopping = terminated = False
     asked = False
 
     def handle(number: int, frame: FrameType | None) -> None:
         nonlocal stopping, terminated
-        if number != signal.SIGHUP:  # that one may come beside another, ahead of it too
+        if number != signal.SIGHUP:  # a second signal may come together with another, or before it
             if terminated:
                 os._exit(1)
             terminated = True
@@ -246,7 +246,7 @@ def _stop_on_signals(
 
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, handle)
-    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # as `nohup` has it
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # as under `nohup`
         signal.signal(signal.SIGHUP, handle)
     if member is not None:
         member.call_at_end(be_asked)
@@ -254,7 +254,7 @@ def _stop_on_signals(
 
 
 def _announce_ready(ready: OnReady, running: RunningProcess) -> None:
-    """Tell who started this process, and systemd, if that wants to know (sd_notify(3))."""
+    """Report to the caller, and to systemd if it listens (sd_notify(3))."""
     ready(running)
     _log.info("ready")
     address = os.environ.get("NOTIFY_SOCKET")

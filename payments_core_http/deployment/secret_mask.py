@@ -1,4 +1,4 @@
-"""A text without what the settings keep secret: for what adapters say, who know nothing of that."""
+"""A text without the settings' secrets: for the messages of adapters, which may quote them."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from payments_core_http.deployment.loader import find_texts, list_settings, may_
 from payments_core_http.redaction import REDACTED, redact, whole_word_pattern
 
 MIN_SECRET_CHARACTERS = 4
-"""A password that is shorter is part of too many words to be taken out wherever it stands."""
+"""A shorter password is part of too many words to be removed everywhere."""
 
 
 @attrs.frozen
 class SecretMask:
-    """Takes the values of one configuration out of texts, and whatever looks like a credential."""
+    """Removes the secrets of one configuration from texts, and all that looks like a credential."""
 
     _values: tuple[str, ...] = attrs.field(repr=False)
 
     @classmethod
     def of(cls, configuration: Configuration) -> SecretMask:
-        """The secret settings, and the parts of their URLs that are."""
+        """The secret settings, and the secret parts of URLs."""
         document = attrs.asdict(configuration)
         values = {
             value
@@ -52,7 +52,7 @@ def _split_secrets(text: str) -> Iterator[str]:
         yield f"{scheme.rpartition('+')[2]}://{rest}"
     try:
         password = urlsplit(text).password or ""
-    except ValueError:  # no URL
+    except ValueError:  # not a URL
         return
     yield password
     yield unquote(password)

@@ -1,7 +1,7 @@
-"""What a deployment must not start with, though each setting alone is well-formed.
+"""Configurations with which a deployment must not start, though each setting alone is valid.
 
-A rule is a row: the setting's path, whether the configuration breaks it, and what is said. The
-rows of `WARNING_RULES` are told in the log and by `payments doctor`, and nothing is refused.
+A rule is a row: the setting's path, whether the configuration breaks it, and the message. The rows
+of `WARNING_RULES` only appear in the log and in `payments doctor`; they refuse nothing.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from payments_core_http.deployment.configuration import Configuration
 from payments_core_http.deployment.loader import ConfigurationRefused
 
 MIN_TRUSTED_PREFIX = {4: 16, 6: 32}
-"""A trusted network of public addresses has a prefix at least so long: in a larger one clients
+"""The minimum prefix length of a trusted network of public addresses: in a larger network clients
 could spoof their address."""
 
 
 @attrs.frozen
 class StartupRule:
-    """One thing that must not be."""
+    """A condition that must not hold."""
 
     path: str
     is_broken: Callable[[Configuration], bool]
@@ -40,7 +40,7 @@ def _only_in_production(
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a listener's address is reached from this machine alone."""
+    """Whether a listener's address is reachable only from this machine."""
     try:
         return ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:
@@ -185,7 +185,7 @@ REFUSAL_RULES = (
     StartupRule(
         "management.port",
         lambda one: (one.management.port or 0) + one.http.processes - 1 > 65_535,
-        "is too high: each of http.processes has a port of its own, one after the other",
+        "is too high: each of http.processes has its own port, with consecutive numbers",
     ),
 )
 
@@ -224,14 +224,14 @@ WARNING_RULES = (
 
 
 def require_startable(configuration: Configuration) -> None:
-    """Raise ConfigurationRefused for all that it must not start with."""
+    """Raise ConfigurationRefused with all rules that the configuration breaks."""
     faults = tuple(_find_broken(REFUSAL_RULES, configuration))
     if faults:
         raise ConfigurationRefused(f"of mode {configuration.mode}", faults)
 
 
 def find_warnings(configuration: Configuration) -> list[FieldError]:
-    """What an operator should know of, though it starts."""
+    """The warnings for an operator; the deployment still starts."""
     return list(_find_broken(WARNING_RULES, configuration))
 
 

@@ -1,12 +1,12 @@
-"""Several processes that serve one port: a parent starts each, and starts it again where it ends.
+"""Several processes that serve one port: a parent starts each, and restarts it if it ends.
 
-All take connections from one queue, that of the socket which the parent opened: a process that
-ends leaves to the others what waits there, and an idle one takes what a busy one has not. The
+All accept connections from one queue, that of the socket which the parent opened: if a process
+ends, the others accept what waits there, and an idle process accepts what a busy one has not. The
 parent serves nothing itself.
 
-A line, which is a pair of sockets, joins each process with the parent. Over it the process says
-that it is ready. Its end tells the parent that the process is gone, and tells the process to stop:
-the parent was asked to, or was killed.
+A line, which is a pair of sockets, connects each process with the parent. Over it the process
+reports that it is ready. When the line closes, the parent knows that the process is gone, and the
+process knows that it must stop: the parent was asked to stop, or was killed.
 """
 
 from __future__ import annotations
@@ -26,39 +26,39 @@ from typing import Any, NoReturn
 import attrs
 
 FIRST_DELAY_S = 0.5
-"""How long after its end a process is started again; each time twice as long as the last."""
+"""The delay before an ended process is restarted; it doubles each time."""
 MAX_DELAY_S = 30.0
 STEADY_S = 60.0
-"""A process that ran so long begins again with the first delay."""
+"""A process that ran for this long is restarted with the first delay."""
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 Facts = Mapping[str, Any]
-"""What a process tells when it is ready, as JSON."""
+"""What a process reports when it is ready, as JSON."""
 
 _log = logging.getLogger(__name__)
 
 
 @attrs.frozen
 class Member:
-    """What one of the processes knows of itself."""
+    """What one of the processes knows about itself."""
 
     number: int
-    """From 1; one that is started again keeps it."""
+    """From 1; a restarted process keeps it."""
     _line: socket.socket = attrs.field(repr=False)
 
     def announce_ready(self, facts: Facts) -> None:
-        """Tell the parent that this process does its work."""
+        """Report to the parent that this process is ready."""
         try:
             self._line.sendall(json.dumps(facts).encode() + b"\n")
         except OSError:
             _log.warning("the parent process is gone")
 
     def call_at_end(self, stop: Callable[[], object]) -> None:
-        """Call `stop` in a thread when the parent asks for it, or is gone."""
+        """Call `stop` in a thread when the parent requests it, or is gone."""
 
         def watch() -> None:
-            with contextlib.suppress(OSError):  # a parent that was killed had not read all
+            with contextlib.suppress(OSError):  # a killed parent had not read everything
                 self._line.recv(1)
             stop()
 
@@ -83,7 +83,7 @@ class _Child:
 
 
 class CannotStart(Exception):
-    """The first of the processes ended before it was ready, and has said why."""
+    """The first process ended before it was ready, and has reported why."""
 
     def __init__(self, code: int) -> None:
         super().__init__(f"a process ended with {code} before it was ready")
@@ -93,14 +93,13 @@ class CannotStart(Exception):
 def become_member(
     listening: socket.socket, count: int, ready: Callable[[Sequence[Facts]], object]
 ) -> Member | None:
-    """Keep `count` processes running until a signal comes: the parent returns None after that, and
-    each of the processes returns at once, with what it is.
+    """Keep `count` processes running until a signal comes: then the parent returns None; each of
+    the processes returns at once, with its own description.
 
-    The first starts alone, so that what keeps all of them from starting is said once. `ready` is
-    called in the parent when each was ready. SIGTERM, SIGINT and SIGHUP stop all, each as it stops
-    by itself, and close the parent's `listening`; a second SIGTERM or SIGINT kills them, and the
-    parent. Threads do not survive a fork, so call this before any is started. Raises
-    CannotStart.
+    The first starts alone, so that an error that stops all of them is reported once. `ready` is
+    called in the parent when all were ready. SIGTERM, SIGINT and SIGHUP stop all, each gracefully,
+    and close the parent's `listening`; a second SIGTERM or SIGINT kills them, and the parent.
+    Threads do not survive a fork, so call this before any thread is started. Raises CannotStart.
     """
     return _Parent(listening, count, ready).run()
 
@@ -128,8 +127,8 @@ class _Parent:
             end.setblocking(False)
         signal.set_wakeup_fd(self._signalled.fileno(), warn_on_full_buffer=False)
         for number in SIGNALS:
-            if signal.getsignal(number) is not signal.SIG_IGN:  # as `nohup` has SIGHUP
-                signal.signal(number, lambda number, frame: None)  # the wakeup tells of it
+            if signal.getsignal(number) is not signal.SIG_IGN:  # SIGHUP, under `nohup`
+                signal.signal(number, lambda number, frame: None)  # the wakeup reports it
         self._selector.register(self._signals, selectors.EVENT_READ)
         while True:
             for child in self._find_due():
@@ -141,7 +140,7 @@ class _Parent:
             self._wait()
 
     def _find_due(self) -> Sequence[_Child]:
-        """Those to be started now: until the first was ready, it alone."""
+        """The processes to be started now: only the first, until it was ready."""
         if self._is_stopping:
             return ()
         wanted = self._children if self._first_was_ready else self._children[:1]
@@ -149,7 +148,7 @@ class _Parent:
         return [child for child in wanted if child.line is None and child.due_at <= now]
 
     def _start(self, child: _Child) -> Member | None:
-        """Fork. Returns what the new process is, in that process alone."""
+        """Fork. Returns the new process's description, only in that process."""
         ours, theirs = socket.socketpair()
         child.heard, child.facts, child.started_at = b"", None, time.monotonic()
         child.pid = os.fork()
@@ -163,7 +162,7 @@ class _Parent:
         return None
 
     def _forget(self) -> None:
-        """In a new process: let go of what is the parent's, or the others would not see its end."""
+        """In a new process: close what is the parent's, or the others would not see its end."""
         signal.set_wakeup_fd(-1)
         for number in SIGNALS:
             if signal.getsignal(number) is not signal.SIG_IGN:
@@ -172,11 +171,11 @@ class _Parent:
         for end in (self._signals, self._signalled, *(child.line for child in self._children)):
             if end is not None:
                 end.close()
-        os.setpgid(0, 0)  # Ctrl-C and a closed terminal reach the parent alone
-        os.environ.pop("NOTIFY_SOCKET", None)  # systemd hears of the parent
+        os.setpgid(0, 0)  # Ctrl-C and a closed terminal reach only the parent
+        os.environ.pop("NOTIFY_SOCKET", None)  # systemd is notified by the parent
 
     def _wait(self) -> None:
-        """Until a signal, word from a process, or the time to start one."""
+        """Wait for a signal, a message from a process, or the time to start one."""
         due = [child.due_at for child in self._children if child.line is None and child.due_at]
         left = max(0.0, min(due) - time.monotonic()) if due and not self._is_stopping else None
         for key, _ in self._selector.select(left):
@@ -187,7 +186,7 @@ class _Parent:
 
     def _handle_signals(self, numbers: bytes) -> None:
         for number in numbers:
-            if number != signal.SIGHUP:  # that one may come beside another, ahead of it too
+            if number != signal.SIGHUP:  # it may come together with another signal, or before it
                 if self._is_terminated:
                     self._kill_all()
                 self._is_terminated = True
@@ -200,12 +199,12 @@ class _Parent:
         os._exit(1)
 
     def _stop(self) -> None:
-        """Ask all to stop. A signal would be their second where a terminal or systemd sent one."""
+        """Ask all to stop. A signal would be their second if a terminal or systemd sent one."""
         if self._is_stopping:
             return
         self._is_stopping = True
         _log.info("stopping")
-        self._listening.close()  # it ends with the last process that has it
+        self._listening.close()  # it closes with the last process that has it
         for child in self._children:
             if child.line is not None:
                 with contextlib.suppress(OSError):  # it ends at this moment
@@ -224,13 +223,13 @@ class _Parent:
         if child.facts is None and child.heard.endswith(b"\n"):
             child.facts, self._first_was_ready = json.loads(child.heard), True
             _log.info("process %d is ready", child.number, extra={"process_id": child.pid})
-            told = [one.facts for one in self._children if one.facts is not None]
-            if len(told) == len(self._children) and not self._is_announced:
+            reported = [one.facts for one in self._children if one.facts is not None]
+            if len(reported) == len(self._children) and not self._is_announced:
                 self._is_announced = True
-                self._ready(told)
+                self._ready(reported)
 
     def _bury(self, child: _Child) -> None:
-        """Take note of a process that has ended, and of when to start it again."""
+        """Record that a process has ended, and when to restart it."""
         assert child.line is not None
         self._selector.unregister(child.line)
         child.line.close()
@@ -248,7 +247,7 @@ class _Parent:
             child.delay_s = FIRST_DELAY_S
         child.due_at = time.monotonic() + child.delay_s
         _log.error(
-            "process %d ended with %d, and is started again in %.1f s",
+            "process %d ended with %d, and is restarted in %.1f s",
             child.number, code, child.delay_s,
         )  # fmt: skip
         child.delay_s = min(2 * child.delay_s, MAX_DELAY_S)

@@ -1,9 +1,9 @@
-"""The name under which a worker leases jobs: it outlives the process, and one process has it.
+"""The name under which a worker leases jobs: it outlives the process, and only one process has it.
 
-Each worker that runs on a machine has a file with a name in it, and a lock on that file, which the
-system takes back however the process ends. So a process that gets the lock knows that the one
-which had the name is dead, and takes up at once what it left. A worker without a name works too:
-what it leaves is due again when its leases end.
+Each running worker of a machine has a file with a name in it, and a lock on that file, which the
+system releases however the process ends. So a process that gets the lock knows that the previous
+holder of the name is dead, and resumes its jobs at once. A worker without a name works too: its
+jobs become due again when its leases expire.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _log = logging.getLogger(__name__)
 def hold_worker_name(
     configuration: Configuration, entropy: Entropy = system_entropy
 ) -> Iterator[str | None]:
-    """A name that no living process has, until the end; None where no file could be had."""
+    """A name that no living process has, during the block; None if no file is available."""
     try:
         locked = _lock_free_file(_state_folder(configuration), _file_prefix(configuration))
     except OSError as error:
@@ -47,23 +47,23 @@ def hold_worker_name(
 
 
 def _state_folder(configuration: Configuration) -> Path:
-    """A folder of this user alone. Raises OSError."""
+    """A folder of only this user. Raises OSError."""
     if configuration.worker.state_folder is not None:
         return Path(configuration.worker.state_folder)
-    if given := os.environ.get("STATE_DIRECTORY"):  # by systemd, which parts several by colons
+    if given := os.environ.get("STATE_DIRECTORY"):  # by systemd, which separates several by colons
         return Path(given.partition(":")[0])
     folder = Path(tempfile.gettempdir()) / f"payments-workers-{os.getuid()}"
     folder.mkdir(mode=0o700, exist_ok=True)
     found = folder.lstat()
     if found.st_uid != os.getuid() or stat.S_IMODE(found.st_mode) != 0o700:
-        raise PermissionError(1, "another user made it, or can write to it", str(folder))
+        raise PermissionError(1, "another user created it, or can write to it", str(folder))
     return folder
 
 
 def _file_prefix(configuration: Configuration) -> str:
-    """Workers of other storages, and of the other mode, have names of their own."""
-    told = f"{configuration.mode} {configuration.storage.url}"
-    return f"worker-{hashlib.sha256(told.encode()).hexdigest()[:16]}"
+    """Workers of other storages, and of the other mode, have other names."""
+    group = f"{configuration.mode} {configuration.storage.url}"
+    return f"worker-{hashlib.sha256(group.encode()).hexdigest()[:16]}"
 
 
 def _lock_free_file(folder: Path, prefix: str) -> int | None:
@@ -80,7 +80,7 @@ def _lock_free_file(folder: Path, prefix: str) -> int | None:
 
 
 def _read_or_write_name(file: int, entropy: Entropy) -> str:
-    """The name in a file, which a new file gets by chance: no two machines have the same."""
+    """The name in a file; a new file gets a random one, so that no two machines have the same."""
     name = os.pread(file, 64, 0).decode("ascii", "replace")
     if len(name) != 32 or not name.isalnum():
         name = entropy(16).hex()

@@ -1,5 +1,5 @@
-"""What operators see: logs, metrics, traces, and the listener that is for them alone.
+"""What operators see: logs, metrics, traces, and a listener that is only for them.
 
-Nothing here is needed to serve. `requests` is what the application itself touches; the rest is put
-together by `payments serve` and `payments worker`, or by whoever embeds the application.
+Nothing here is needed to serve. The application itself uses only `requests`; `payments serve` and
+`payments worker`, or the program that embeds the application, set up the rest.
 """

@@ -1,4 +1,4 @@
-"""What is asked of the storage at each scrape: how long jobs wait, and whether it answers."""
+"""What each scrape reads from the storage: how long jobs wait, and whether it answers."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class BacklogCollector:
     def collect(self) -> Iterator[Any]:
         try:
             lags_s = self._storage.ask(MAX_WAIT_S)
-        except Exception:  # whatever it is, a scrape must tell the rest; `storage_up` tells this
+        except Exception:  # on any error, a scrape must report the rest; `storage_up` reports this
             yield _make_gauge("payments_storage_up", {(): 0})
             return
         yield _make_gauge("payments_storage_up", {(): 1})

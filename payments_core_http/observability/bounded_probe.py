@@ -1,4 +1,4 @@
-"""Asking what may hang: in a thread of its own, which nobody waits for longer than he means to."""
+"""A probe that may hang: it runs in its own thread, and each caller waits only for its timeout."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import Generic, TypeVar
 T = TypeVar("T")
 
 READY_TIMEOUT_S = 2.0
-"""A process that does not know within this whether it is ready is not."""
+"""A process that does not know within this time whether it is ready is not ready."""
 
 
 class BoundedProbe(Generic[T]):
-    """A question, asked once at a time however many want to know."""
+    """A probe that runs once at a time, for any number of callers."""
 
     def __init__(self, ask: Callable[[], T], *, name: str) -> None:
         self._ask = ask
@@ -23,9 +23,9 @@ class BoundedProbe(Generic[T]):
         self._asked: Future[T] | None = None
 
     def ask(self, within_s: float) -> T:
-        """The answer. Raises what asking raises, and TimeoutError where there is none in time.
+        """The answer. Raises what the probe raises, and TimeoutError if there is none in time.
 
-        Where an earlier question still hangs, this waits for that one: there is never a second.
+        If an earlier probe still hangs, this waits for that one: there is never a second.
         """
         with self._lock:
             asked = self._asked
@@ -35,13 +35,13 @@ class BoundedProbe(Generic[T]):
                 threading.Thread(
                     target=self._run_probe, args=(asked,), name=self._name, daemon=True
                 ).start()
-                self._asked = asked  # only now: where no thread could be begun, none will answer
+                self._asked = asked  # only now: if no thread could be started, none will answer
         return asked.result(within_s)
 
     def _run_probe(self, asked: Future[T]) -> None:
         try:
             answer = self._ask()
-        except BaseException as error:  # told to those who wait
+        except BaseException as error:  # raised in those that wait
             asked.set_exception(error)
         else:
             asked.set_result(answer)

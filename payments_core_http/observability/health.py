@@ -1,4 +1,4 @@
-"""Whether the process lives, and whether it can serve: for orchestrators and load balancers."""
+"""Liveness and readiness of the process: for orchestrators and load balancers."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ class Health:
 
 
 def check_liveness(service: PaymentsService, call: ApiCall[None, None]) -> Response:
-    """The process answers; nothing else is asked."""
+    """The process answers; nothing else is checked."""
     return call.answer(Health("ok"))
 
 
 def check_readiness(service: PaymentsService, call: ApiCall[None, None]) -> Response:
-    """Storage answers too. Raises Unavailable where it does not."""
+    """Storage answers too. Raises Unavailable if it does not."""
     service.check_ready()
     return call.answer(Health("ready"))
 
@@ -58,8 +58,8 @@ ROUTES = (
 
 
 def with_bounded_readiness(service: PaymentsService) -> tuple[Route, ...]:
-    """The same for one application, of which `/readyz` waits for the storage so long and no longer:
-    who asks again and again must not take every thread while it hangs."""
+    """The same for one application whose `/readyz` waits for the storage only for a bounded time:
+    repeated requests must not take every thread while it hangs."""
     asked = BoundedProbe(service.check_ready, name="payments-ready")
 
     def check_readiness_in_time(service: PaymentsService, call: ApiCall[None, None]) -> Response:

@@ -1,8 +1,8 @@
-"""Logs for operators: one record a line on standard error, without anything secret.
+"""Logs for operators: one record per line on standard error, without secrets.
 
-Every record of the process goes through one handler, and all that it holds through `redaction`:
-the message with its arguments, the exception with its trace, and whatever was added to it. What
-Python itself would write there, of exceptions that nobody caught, goes the same way.
+Every record of the process goes through one handler, and all its content through `redaction`: the
+message with its arguments, the exception with its trace, and the extras. Uncaught exceptions, which
+Python itself would write there, go the same way.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from payments_core_http.redaction import redact, redact_named_value
 Format = Literal["json", "text"]
 
 ALARM = "ALARM"
-"""How the message of a record begins that somebody must look at now."""
+"""The beginning of a message that needs attention now."""
 
 _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 _RESERVED = ("ts", "level", "logger", "message", "alarm", "exception", "stack")
 
 _encode = json.JSONEncoder(separators=(",", ":")).encode
-"""In ASCII, so that no odd character ends a line, and none makes a record that cannot be written;
-`msgspec` would refuse half a surrogate pair."""
+"""In ASCII, so that no special character ends a line, and none makes a record unwritable; `msgspec`
+would refuse half a surrogate pair."""
 
 _uncaught_log = logging.getLogger("payments_core_http.uncaught")
 
@@ -38,8 +38,8 @@ _uncaught_log = logging.getLogger("payments_core_http.uncaught")
 def configure(level: str = "INFO", format: Format = "json", stream: TextIO | None = None) -> None:
     """Write every record of the process from now on, in place of what the root logger did before.
 
-    `level` is that of the lowest records written. `stream` is standard error unless given. Raises
-    ValueError for a level or a format that there is not.
+    `level` is the lowest level that is written. `stream` is standard error unless given. Raises
+    ValueError for an unknown level or format.
     """
     known = logging.getLevelNamesMapping()
     if level.upper() not in known:
@@ -56,7 +56,7 @@ def configure(level: str = "INFO", format: Format = "json", stream: TextIO | Non
 
 
 def name_process(number: int) -> None:
-    """Say in every record from now on which of several processes wrote it; `configure` keeps it."""
+    """Add to every record from now on which process wrote it; `configure` keeps it."""
     make = logging.LogRecord
 
     def make_named(*arguments: Any, **named: Any) -> logging.LogRecord:
@@ -68,18 +68,18 @@ def name_process(number: int) -> None:
 
 
 class _Handler(logging.StreamHandler[TextIO]):
-    """Of a record that it fails to write it says that alone: the standard library would show the
-    record as it was, arguments and all."""
+    """Report only that a record could not be written: the standard library would show the record
+    as it was, with its arguments."""
 
     def handleError(self, record: logging.LogRecord) -> None:
-        told = logging.makeLogRecord({"name": __name__, "levelno": 40, "levelname": "ERROR"})
-        told.msg = "a record could not be written"
+        failed = logging.makeLogRecord({"name": __name__, "levelno": 40, "levelname": "ERROR"})
+        failed.msg = "a record could not be written"
         with contextlib.suppress(Exception):  # the stream may be gone
-            self.stream.write(self.format(told) + self.terminator)
+            self.stream.write(self.format(failed) + self.terminator)
 
 
 class JsonLines(logging.Formatter):
-    """One JSON object a line: ts, level, logger, message, then whatever the record has besides."""
+    """One JSON object per line: ts, level, logger, message, then the record's extras."""
 
     def format(self, record: logging.LogRecord) -> str:
         facts: dict[str, Any] = {
@@ -100,7 +100,7 @@ class JsonLines(logging.Formatter):
 
 
 class TextLines(logging.Formatter):
-    """For a person: one line, and the others of a trace behind a bar, so that none is forged."""
+    """For people: one line, and the lines of a trace after a bar, so that none can be forged."""
 
     def format(self, record: logging.LogRecord) -> str:
         extras = "".join(
@@ -125,8 +125,8 @@ def _format_time(record: logging.LogRecord) -> str:
 def _format_message(record: logging.LogRecord) -> str:
     try:
         text = record.getMessage()
-    except Exception:  # arguments that do not fit: what can be shown is shown
-        text = f"{record.msg} (with arguments that do not fit it)"
+    except Exception:  # arguments that do not fit: show what can be shown
+        text = f"{record.msg} (with arguments that do not match it)"
     return redact(text)
 
 
@@ -135,8 +135,8 @@ def _is_alarm(record: logging.LogRecord) -> bool:
 
 
 def _format_trace(record: logging.LogRecord) -> str:
-    """The trace, from the exception itself: what another formatter left in the record may hold
-    anything."""
+    """The trace, from the exception itself: the text that another formatter left in the record may
+    contain anything."""
     if not record.exc_info or record.exc_info[1] is None:
         return ""
     return redact("".join(traceback.format_exception(*record.exc_info)).rstrip("\n"))
@@ -152,12 +152,12 @@ def _redact_extras(record: logging.LogRecord) -> dict[str, Any]:
 
 @lru_cache(maxsize=1_000)
 def _redact_name(name: str) -> str:
-    """The name of an extra; there are few, and all of them stand in the code."""
+    """The name of an extra; there are few, all of them defined in the code."""
     return redact(name)
 
 
 def _escape_text(text: str) -> str:
-    """Without control characters, which could end a line or paint the terminal."""
+    """Without control characters, which could end a line or change the terminal."""
     return text if text.isprintable() else "".join(map(_escape_character, text))
 
 
@@ -173,16 +173,16 @@ def _escape_character(character: str) -> str:
 def _log_uncaught(
     kind: type[BaseException], error: BaseException, trace: TracebackType | None
 ) -> None:
-    if issubclass(kind, KeyboardInterrupt):  # somebody pressed the keys, and knows
+    if issubclass(kind, KeyboardInterrupt):  # the user pressed Ctrl-C, and knows
         return
-    _uncaught_log.critical("the process ends by an exception", exc_info=(kind, error, trace))
+    _uncaught_log.critical("the process ends with an exception", exc_info=(kind, error, trace))
 
 
 def _log_uncaught_in_thread(args: threading.ExceptHookArgs) -> None:
     if args.exc_value is None or issubclass(args.exc_type, SystemExit):
         return
     _uncaught_log.critical(
-        "a thread ended by an exception",
+        "a thread ended with an exception",
         exc_info=(args.exc_type, args.exc_value, args.exc_traceback),
         extra={"thread_": args.thread.name if args.thread else "?"},
     )

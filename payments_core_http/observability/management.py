@@ -1,9 +1,9 @@
-"""A listener for operators alone, on an address of its own: metrics, life and readiness.
+"""A listener only for operators, on its own address: metrics, liveness and readiness.
 
-It must never be reached by the public: it asks for no credential. It is the standard library's,
-since few ask it little. A connection has one answer and a bound on its whole time. Of too many the
-oldest whose request is not whole gives way, so that nobody who sends slowly makes a process look
-dead.
+The public must never reach it: it requires no credential. It is the standard library's server,
+which suffices for a few requests. A connection has one answer and a bound on its whole time. If
+there are too many, the oldest whose request is incomplete is closed, so that nobody who sends
+slowly makes a process look dead.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from payments_core_http.observability.bounded_probe import READY_TIMEOUT_S, Boun
 from payments_core_http.observability.metrics import Metrics
 
 CONNECTION_TIMEOUT_S = 5.0
-"""From a connection's beginning to its end, whatever its client does."""
+"""The maximum time from a connection's start to its end, regardless of its client."""
 
 MAX_CONNECTIONS = 16
-"""Connections at once; where all are being answered, more than these are closed as they come."""
+"""The maximum number of connections; if all are being answered, new ones are closed."""
 
 _PLAIN_TEXT = "text/plain; charset=utf-8"
 _POLL_INTERVAL_S = 0.1
@@ -46,10 +46,10 @@ class ManagementServer:
         *,
         is_stopping: Callable[[], bool] = lambda: False,
     ) -> None:
-        """Listens at once; port 0 picks a free one. Raises OSError where it cannot.
+        """Listens at once; port 0 picks a free port. Raises OSError if it cannot listen.
 
-        `ready` returns if the process can serve; whatever it raises says that it cannot. A process
-        that is stopping is not ready, whatever that says.
+        `ready` returns if the process can serve, and raises if it cannot. A process that is
+        stopping is never ready.
         """
         self._metrics = metrics
         self._is_stopping = is_stopping
@@ -71,7 +71,7 @@ class ManagementServer:
         return f"http://{host}:{self.port}"
 
     def start(self) -> None:
-        """Answer from now on, in threads of its own."""
+        """Answer from now on, in its own threads."""
         self._thread = threading.Thread(
             target=self._server.serve_forever,
             args=(_POLL_INTERVAL_S,),
@@ -81,7 +81,7 @@ class ManagementServer:
         self._thread.start()
 
     def stop(self) -> None:
-        """Answer no more; it waits for nothing that was begun. Twice does no harm."""
+        """Stop answering, without waiting for running requests. May be called twice."""
         if self._thread is not None:
             self._server.shutdown()
             self._thread.join(2 * CONNECTION_TIMEOUT_S)
@@ -97,7 +97,7 @@ class ManagementServer:
             return 503, _PLAIN_TEXT, b"stopping\n"
         try:
             self._ready.ask(READY_TIMEOUT_S)
-        except Exception as error:  # whatever it is, it is not ready
+        except Exception as error:  # on any error, it is not ready
             _log.warning("not ready: %s", type(error).__name__)
             return 503, _PLAIN_TEXT, b"not ready\n"
         return 200, _PLAIN_TEXT, b"ready\n"
@@ -105,7 +105,7 @@ class ManagementServer:
 
 class _ManagementListener(ThreadingHTTPServer):
     daemon_threads = True
-    block_on_close = False  # the process must not wait for who takes his time
+    block_on_close = False  # the process must not wait for slow clients
 
     def __init__(
         self, host: str, port: int, answers: dict[str, Callable[[str], ManagementResponse]]
@@ -113,15 +113,15 @@ class _ManagementListener(ThreadingHTTPServer):
         self.address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
         self.answers = answers
         self._open: dict[Any, float] = {}
-        """When each connection ends at the latest, the oldest first."""
+        """The deadline of each connection, the oldest first."""
         self._sending: set[Any] = set()
-        """Those of them whose request is not whole."""
+        """The connections whose request is incomplete."""
         self._lock = threading.Lock()
         super().__init__((host, port), _Handler)
 
     def server_bind(self) -> None:
-        # Not the standard library's own, which asks the resolver for the host's name.
-        # A restart must not wait until the connections of the process before are forgotten.
+        # Not the standard library's own, which looks up the host's name.
+        # A restart must not wait until the previous process's connections are forgotten.
         self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         self.socket.bind(self.server_address)
         self.server_address = self.socket.getsockname()
@@ -134,14 +134,14 @@ class _ManagementListener(ThreadingHTTPServer):
         super().process_request(request, client_address)
 
     def service_actions(self) -> None:
-        """End those whose time is over; the standard library calls it at every turn."""
+        """Close expired connections; the standard library calls it at every turn."""
         now = time.monotonic()
         with self._lock:
             for late in [request for request, until in self._open.items() if now >= until]:
                 self._shut_down(late)
 
     def mark_complete(self, request: Any) -> None:
-        """Its request is whole, so it gives way to nobody."""
+        """Keep the connection: its request is complete."""
         with self._lock:
             self._sending.discard(request)
 
@@ -172,7 +172,7 @@ class _ManagementListener(ThreadingHTTPServer):
         self._sending.discard(request)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        _log.debug("an operator's connection broke off", exc_info=True)
+        _log.debug("an operator's connection failed", exc_info=True)
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -205,4 +205,4 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.write(body)
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Says nothing: the standard library would write to standard error."""
+        """Log nothing: the standard library would write to standard error."""

@@ -23,10 +23,10 @@ SLOW_BUCKETS_S = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0,
 
 @attrs.frozen
 class Metric:
-    """One metric. `watch_for` says what an operator should be told of, if of anything.
+    """One metric. `watch_for` describes the values that need attention, if any.
 
-    Those `at_scrape` are asked for when Prometheus asks, and not kept. `known` are the values of
-    a single label: they are there from the start, since what appears at 1 has not risen to it.
+    Metrics `at_scrape` are read at each scrape, and not kept. `known` are the values of a single
+    label: they exist from the start, since a series that appears at 1 shows no increase.
     """
 
     name: str

@@ -39,7 +39,7 @@ OUTCOME_BY_ERROR: tuple[tuple[type[BaseException], str], ...] = (
     (StaleBalance, "outdated"),
     (SignerKeyChanged, "outdated"),
 )
-"""What a commit that raised has come to; the first that fits."""
+"""The outcome of a commit that raised; the first match applies."""
 
 _LOGGERS = ("payments_core", "payments_core_http")
 
@@ -77,7 +77,7 @@ class Metrics:
         self._child("payments_build_info", service_version, mode).set(1)
 
     def watch(self, service: PaymentsService, mode: str) -> None:
-        """Tell at each scrape how a service's queues and storage stand, and count its alarms."""
+        """Report a service's queues and storage at each scrape, and count its alarms."""
         from payments_core_http.observability.backlog import BacklogCollector
 
         backlog = BacklogCollector(service, mode)
@@ -87,13 +87,13 @@ class Metrics:
             logging.getLogger(name).addHandler(self._alarms)  # adds it once
 
     def expect_scans(self, chains: Iterable[int]) -> None:
-        """Count from now on how long it is that each of these was scanned, also if none ever is."""
+        """Report from now on how long ago each of these was scanned, also if none ever is."""
         for number in chains:
             name = "payments_chain_last_scan_timestamp_seconds"
             self._child(name, str(number)).set_to_current_time()
 
     def close(self) -> None:
-        """Let go of what `watch` took hold of."""
+        """Undo `watch`."""
         for name in _LOGGERS:
             logging.getLogger(name).removeHandler(self._alarms)
         for backlog in self._watched:
@@ -101,7 +101,7 @@ class Metrics:
         self._watched = []
 
     def render_exposition(self, accept: str) -> tuple[bytes, str]:
-        """Everything in a format that an `Accept` header asks for, and its content type."""
+        """All metrics in a format that an `Accept` header names, and its content type."""
         from prometheus_client.exposition import choose_encoder
 
         encode, content_type = choose_encoder(accept)
@@ -171,7 +171,7 @@ class Metrics:
         self._child("payments_alarms_total", source).inc()
 
     def _child(self, name: str, *labels: str) -> Any:
-        """A metric under its labels. Their own look-up takes a lock, and several times as long."""
+        """A metric with its labels. The library's own look-up takes a lock, and longer."""
         key = (name, *labels)
         child = self._children.get(key)
         if child is None:
@@ -181,7 +181,7 @@ class Metrics:
 
 
 class _Timer:
-    """Times what happens inside, and tells how it ended."""
+    """Times the block, and reports how it ended."""
 
     __slots__ = ("_began", "_ended")
 
@@ -198,7 +198,7 @@ class _Timer:
 
 
 class _AttemptTimer:
-    """The same for an attempt, which is told what it came to."""
+    """The same for an attempt, whose outcome is set from outside."""
 
     __slots__ = ("_began", "_ended", "_outcome")
 
@@ -220,7 +220,7 @@ class _AttemptTimer:
 
 
 class _AlarmHandler(logging.Handler):
-    """Counts the records that begin with `ALARM`: who logs one need know nothing of metrics."""
+    """Counts the records that begin with `ALARM`, so that code that logs one needs no metrics."""
 
     def __init__(self, metrics: Metrics) -> None:
         super().__init__()

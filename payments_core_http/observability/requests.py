@@ -1,7 +1,7 @@
-"""What is told of each request: a line in the access log, and a word to who observes.
+"""The report of each request: a line in the access log, and a call of the observer.
 
-Neither ever has a path, a query, a header or a body: a path may hold a link code, and the rest
-holds what is the partners' own. The route stands for the path.
+Neither ever has a path, a query, a header or a body: a path may contain a link code, and the rest
+partners' data. They have the route instead of the path.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from payments_core_http.observability import health
 NO_ROUTE = "no route"
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 OTHER_METHOD = "_OTHER"
-"""For methods that only their sender knows, as OpenTelemetry's conventions name them."""
+"""For unknown methods, as in OpenTelemetry's conventions."""
 
 _log = logging.getLogger("payments_core_http.access")
 
 
 @attrs.define(eq=False)
 class ObservedRequest:
-    """One request, of which more is known as it goes on; `status` is set when it has ended.
+    """One request, with more facts as it proceeds; `status` is set when it has ended.
 
-    `credential` is the kind that its route takes, and `document` the body as it was parsed.
+    `credential` is the kind that its route requires, and `document` the parsed body.
     """
 
     id: str
@@ -47,12 +47,12 @@ class ObservedRequest:
 
 
 class RequestObserver(Protocol):
-    """Who is told of requests."""
+    """Observes requests."""
 
     def observe_request(
         self, request: ObservedRequest, environ: Mapping[str, Any]
     ) -> AbstractContextManager[object]:
-        """While a request is answered. It is complete at the end; `environ` is what it came with.
+        """Surrounds a request, which is complete at the end; `environ` is its WSGI environment.
 
         Returns at once, from any thread; raises nothing, and lets every exception through.
         """
@@ -74,22 +74,22 @@ NOOP_OBSERVER: RequestObserver = NoopObserver()
 
 
 def new_request(id: str, method: str, template: str | None) -> ObservedRequest:
-    """A request that has just come in; `template` is that of its path, if it has a route."""
+    """A request that has just arrived; `template` is that of its path, if it has a route."""
     return ObservedRequest(id, method if method in METHODS else OTHER_METHOD, template or NO_ROUTE)
 
 
 def observe(
     observer: RequestObserver, request: ObservedRequest, environ: Mapping[str, Any]
 ) -> AbstractContextManager[object]:
-    """Tell the observer of the request, and write its line when it has ended."""
+    """Call the observer with the request, and write its line when it has ended."""
     observed = observer.observe_request(request, environ)
-    # Those who ask every second whether the process lives would fill the log.
+    # Liveness checks of every second would fill the log.
     level = logging.DEBUG if request.route in health.PATHS else logging.INFO
     return _Logged(observed, request, level) if _log.isEnabledFor(level) else observed
 
 
 class _Logged:
-    """Writes a request's line, while its observer still observes."""
+    """Writes a request's line, before its observer ends."""
 
     __slots__ = ("_began", "_level", "_observed", "_request")
 

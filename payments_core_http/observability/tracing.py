@@ -1,12 +1,12 @@
 """OpenTelemetry: a span for each request, each job and each attempt at a webhook.
 
-It is on where the standard variables say so, such as `OTEL_EXPORTER_OTLP_ENDPOINT`, and the extra
-`otel` is installed; otherwise nothing of it is imported. There are no variables of our own.
+It is enabled by the standard variables, such as `OTEL_EXPORTER_OTLP_ENDPOINT`, if the extra `otel`
+is installed; otherwise nothing of it is imported. There are no other variables.
 
-A caller's `traceparent` counts only where the caller is a trusted proxy: anybody else could join
-our traces to his own, and have them all sampled. Webhooks carry none, so that partners learn no
-trace of ours. No span has a path, a query, a header, a body or an exception's text: they may hold
-secrets. The route stands for the path, the exception's class for its text.
+A caller's `traceparent` counts only if the caller is a trusted proxy: anyone else could join our
+traces to their own, and have them all sampled. Webhooks carry none, so that partners learn no trace
+of ours. No span has a path, a query, a header, a body or an exception's text: they may contain
+secrets. A span has the route instead of the path, and the exception's class instead of its text.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ if TYPE_CHECKING:
     from payments_core.service import PaymentsService
 
 SERVICE_NAME = "payments-core"
-"""Unless `OTEL_SERVICE_NAME` has another."""
+"""The default of `OTEL_SERVICE_NAME`."""
 
 FLUSH_TIMEOUT_S = 5.0
 """How long the end of a process waits for the last spans to be sent."""
 
 _ENDPOINTS = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
 _HEADERS = ("OTEL_EXPORTER_OTLP_HEADERS", "OTEL_EXPORTER_OTLP_TRACES_HEADERS")
-"""They hold the collector's key, and OpenTelemetry logs what it cannot read of them as it is."""
+"""They contain the collector's key, and OpenTelemetry logs values that it cannot parse as is."""
 _PROTOCOLS = ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL")
 
 _log = logging.getLogger(__name__)
@@ -49,15 +49,15 @@ _log = logging.getLogger(__name__)
 def add_tracing(
     metrics: Metrics, version: str, mode: str, trusted_proxies: tuple[Network, ...] = ()
 ) -> Metrics | TracedMetrics:
-    """What tells the metrics, and traces besides where that is configured; else the metrics."""
+    """The metrics, together with traces if they are configured."""
     tracer = make_tracer(version, mode)
     return metrics if tracer is None else TracedMetrics(metrics, tracer, trusted_proxies)
 
 
 def make_tracer(version: str, mode: str, environ: Mapping[str, str] = os.environ) -> Tracer | None:
-    """The tracer that the environment's `OTEL_*` variables ask for, if they ask for one.
+    """The tracer that the environment's `OTEL_*` variables configure, if any.
 
-    One that was set up before, as `opentelemetry-instrument` does, is taken as it is.
+    A tracer that was already set up, for example by `opentelemetry-instrument`, is used as it is.
     """
     redaction.register_secrets(_find_secrets(environ))
     if not _is_configured(environ):
@@ -66,7 +66,7 @@ def make_tracer(version: str, mode: str, environ: Mapping[str, str] = os.environ
         from opentelemetry import trace
         from opentelemetry.sdk.trace import TracerProvider
     except ModuleNotFoundError as missing:
-        _log.warning("OTEL_* asks for traces, and %s is not installed: extra otel", missing.name)
+        _log.warning("OTEL_* enables traces, and %s is not installed: extra otel", missing.name)
         return None
     provider = trace.get_tracer_provider()
     if not isinstance(provider, TracerProvider):
@@ -81,17 +81,17 @@ def _is_configured(environ: Mapping[str, str]) -> bool:
     if exporters == "none" or not (exporters or any(environ.get(name) for name in _ENDPOINTS)):
         return False
     if exporters not in ("", "otlp"):
-        _log.warning("no traces: OTEL_TRACES_EXPORTER may be otlp or none here")
+        _log.warning("no traces: OTEL_TRACES_EXPORTER must be otlp or none")
         return False
     protocol = next((environ[name] for name in _PROTOCOLS if environ.get(name)), "http/protobuf")
     if protocol != "http/protobuf":
-        _log.warning("no traces: OTEL_EXPORTER_OTLP_PROTOCOL may only be http/protobuf here")
+        _log.warning("no traces: OTEL_EXPORTER_OTLP_PROTOCOL must be http/protobuf")
         return False
     return True
 
 
 def _find_secrets(environ: Mapping[str, str]) -> Iterator[str]:
-    """The headers that spans are sent with: whole, one by one, and the value of each."""
+    """The headers of the exporter: the whole text, each header, and each value."""
     for variable in _HEADERS:
         text = environ.get(variable, "")
         for header in (text, *text.split(",")):
@@ -100,26 +100,26 @@ def _find_secrets(environ: Mapping[str, str]) -> Iterator[str]:
 
 
 def _make_exporting_provider(version: str, mode: str) -> Any:
-    """A provider that sends spans by OTLP over HTTP; the variables say where, and which."""
+    """A provider that sends spans by OTLP over HTTP; the variables configure where, and which."""
     from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
     from opentelemetry.sdk.resources import Resource
     from opentelemetry.sdk.trace import TracerProvider
     from opentelemetry.sdk.trace.export import BatchSpanProcessor
 
-    told = Resource.create()
+    resource = Resource.create()
     own = {"service.version": version, "deployment.environment.name": mode}
-    own = {name: value for name, value in own.items() if name not in told.attributes}
-    if str(told.attributes.get("service.name", "")).startswith("unknown_service"):
+    own = {name: value for name, value in own.items() if name not in resource.attributes}
+    if str(resource.attributes.get("service.name", "")).startswith("unknown_service"):
         own["service.name"] = SERVICE_NAME
-    # `TracedMetrics.close` ends it: at the exit of the interpreter it would be waited for without
-    # bounds.
-    provider = TracerProvider(resource=told.merge(Resource(own)), shutdown_on_exit=False)
+    # `TracedMetrics.close` ends it: at the exit of the interpreter the wait for it would have no
+    # bound.
+    provider = TracerProvider(resource=resource.merge(Resource(own)), shutdown_on_exit=False)
     provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
     return provider
 
 
 class TracedMetrics:
-    """Tells the metrics, and makes spans, as telemetry of the core and observer of requests."""
+    """Updates the metrics and makes spans, as telemetry of the core and observer of requests."""
 
     def __init__(
         self, metrics: Metrics, tracer: Tracer, trusted_proxies: tuple[Network, ...] = ()
@@ -135,7 +135,7 @@ class TracedMetrics:
         self._nobody = Context()
 
     def watch(self, service: PaymentsService, mode: str) -> None:
-        """As of `Metrics`."""
+        """The registry of `Metrics`."""
         self._metrics.watch(service, mode)
 
     def close(self) -> None:
@@ -178,7 +178,7 @@ class TracedMetrics:
                     self._mark_failed(span, str(request.status))
 
     def _extract_parent(self, environ: Mapping[str, Any]) -> Context:
-        """The trace that the request belongs to, by a proxy that may say so; else a new one."""
+        """The trace of the request, if a trusted proxy sent one; otherwise a new one."""
         if not self._trusted or not _is_from(environ.get("REMOTE_ADDR") or "", self._trusted):
             return self._nobody
         headers = {

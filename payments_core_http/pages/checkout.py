@@ -1,4 +1,4 @@
-"""What the page of a checkout link shows, as values that its template only has to place."""
+"""The content of a checkout page, as values for its template."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ from payments_core_http.pages.words import (
 )
 
 _TIMED: tuple[Stage, ...] = ("waiting", "part_paid")
-"""The stages in which the end of the Payment matters to its payer."""
+"""The stages in which the payer must know when the Payment expires."""
 
 _PASSING: tuple[Stage, ...] = (*_TIMED, "ending", "processing", "received")
-"""The stages that pass by themselves: a look again is worth while."""
+"""The stages that pass by themselves, so that the page polls."""
 
 _POLL_MS = 10_000
 _SOON_MS = 2_000
-"""How often the script asks whether the page has changed: soon after a transfer was sent."""
+"""How often the script checks whether the page has changed: more often after a transfer."""
 
 _ENDED_EMPTY: tuple[Stage, ...] = ("expired", "cancelled")
 
@@ -167,7 +167,7 @@ def build_view(page: CheckoutPage, language: Language) -> CheckoutView:
 
 
 def _choose_words(page: CheckoutPage) -> Words:
-    """What the page says first: mostly what its stage says."""
+    """The first words of the page: usually those of its stage."""
     if page.stage == "waiting" and "submitted" in page.notices:
         return NOTICE_WORDS["submitted"]
     if page.stage == "processing" and page.due:
@@ -180,17 +180,17 @@ def _choose_words(page: CheckoutPage) -> Words:
 
 
 def _is_late_pending(page: CheckoutPage) -> bool:
-    """Whether a transfer is on its way to a Payment that ended with nothing."""
+    """Whether a transfer is in transit to a Payment that ended with nothing received."""
     return page.stage in _ENDED_EMPTY and page.pending_amount > 0
 
 
 def _strip_color(color: str | None) -> str | None:
-    """The color as the address of its style sheet has it."""
+    """The color as in the address of its style sheet."""
     return None if color is None else color.removeprefix("#").lower()
 
 
 def _choose_return_url(payment: Payment, stage: Stage) -> str | None:
-    """Where the merchant wants its payer back; nowhere while the merchant itself must act."""
+    """Where the merchant sends the payer back to; None while the merchant itself must act."""
     if stage in _GOOD:
         return payment.success_url
     return payment.cancel_url if stage in _UNPAID else None
@@ -207,7 +207,7 @@ def _translate_words(words: Words, language: Language, amounts: Mapping[str, str
 def _build_request(page: CheckoutPage, language: Language) -> TransferRequest:
     payment, asset = page.payment, page.payment.asset
     to = payment.escrow_address
-    assert to is not None, "nothing is due where there is no escrow"
+    assert to is not None, "nothing is due without an escrow"
     uri = f"ethereum:{asset.address}@{asset.chain_id}/transfer?address={to}&uint256={page.due}"
     return TransferRequest(
         amount=language.format_amount(page.due, asset),

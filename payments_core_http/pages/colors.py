@@ -1,4 +1,4 @@
-"""A partner's color on our pages: kept where it can be read, and changed until it can where not.
+"""A partner's color on our pages: changed, if necessary, until it is readable.
 
 Contrast is as WCAG 2.2 defines it (relative luminance of sRGB); text needs 4.5 to 1.
 """
@@ -12,7 +12,7 @@ import attrs
 MIN_CONTRAST = 4.5
 LIGHT_GROUNDS = ("#ffffff", "#f4f5f7")
 DARK_GROUNDS = ("#14181d", "#1f252c")
-"""What text stands on, as in `static/checkout.css`."""
+"""The backgrounds of text, as in `static/checkout.css`."""
 
 _STEPS = 64
 _Rgb = tuple[int, int, int]
@@ -20,14 +20,14 @@ _Rgb = tuple[int, int, int]
 
 @attrs.frozen
 class Accent:
-    """A color as it can be read on light grounds and on dark ones, each as `#rrggbb`."""
+    """A color that is readable on light and on dark backgrounds, each as `#rrggbb`."""
 
     light: str
     dark: str
 
 
 def make_accent(color: str) -> Accent:
-    """The color, made darker for light grounds and lighter for dark ones as far as it must be."""
+    """The color, made as much darker for light and lighter for dark backgrounds as needed."""
     return Accent(
         _change_until_readable(color, LIGHT_GROUNDS, toward=(0, 0, 0)),
         _change_until_readable(color, DARK_GROUNDS, toward=(255, 255, 255)),
@@ -41,7 +41,7 @@ def compute_contrast(one: str, other: str) -> float:
 
 
 def _change_until_readable(color: str, grounds: Sequence[str], *, toward: _Rgb) -> str:
-    """The first step toward black or white that can be read on all grounds; the end always can."""
+    """The first step toward black or white that is readable on all backgrounds; the last is."""
     channels = _parse(color)
     for step in range(_STEPS + 1):
         mixed = "#" + "".join(
@@ -50,7 +50,7 @@ def _change_until_readable(color: str, grounds: Sequence[str], *, toward: _Rgb) 
         )
         if all(compute_contrast(mixed, ground) >= MIN_CONTRAST for ground in grounds):
             return mixed
-    raise AssertionError("black and white can be read on every ground")
+    raise AssertionError("black and white are readable on every background")
 
 
 def _compute_luminance(channels: _Rgb) -> float:

@@ -1,7 +1,7 @@
 """The languages of the pages: catalogs, numbers and times by locale.
 
-A catalog is a `.po` file under `locale/`, read when its language is first asked for, so that nobody
-has to compile one. What a catalog lacks is shown in English, the language of the code.
+A catalog is a `.po` file under `locale/`, read when its language is first requested, so that nobody
+has to compile one. Texts that a catalog lacks are shown in English, the language of the code.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ class Language:
 
     @property
     def direction(self) -> str:
-        """`ltr` or `rtl`, as HTML has it."""
+        """`ltr` or `rtl`, as in HTML."""
         return self.locale.text_direction
 
     def translate(self, text: str, **values: object) -> str:
         """The text in this language with its `%(name)s` filled in.
 
-        Each value stands apart from the direction of the text around it: a reference in Latin
+        Each value is isolated from the direction of the text around it: a reference in Latin
         letters must not change the order of an Arabic sentence.
         """
         translated = self.texts.get(text, text)
@@ -56,9 +56,9 @@ class Language:
         return translated % isolated
 
     def format_amount(self, amount_atomic: int, asset: Asset) -> str:
-        """An amount with its symbol on the same line, exact however long it is.
+        """An amount with its symbol on the same line, exact at any length.
 
-        Babel's own way goes through a decimal context, which rounds what has more than 28 digits.
+        Babel's own function uses a decimal context, which rounds numbers with more than 28 digits.
         """
         symbols = self.locale.number_symbols["latn"]
         whole, point, fraction = format_amount(amount_atomic, asset.decimals).partition(".")
@@ -87,9 +87,9 @@ def get_language(tag: str) -> Language:
 
 
 def choose_language(wanted: str | None, accept_language: str | None) -> Language:
-    """The language that the reader chose, else the first that the browser asks for, else English.
+    """The language that the reader chose, else the first that the browser prefers, else English.
 
-    Whatever else either says is passed over.
+    Unknown languages of either are ignored.
     """
     if wanted in LANGUAGES:
         return get_language(wanted)
@@ -99,7 +99,7 @@ def choose_language(wanted: str | None, accept_language: str | None) -> Language
 
 
 def _list_preferred(accept_language: str) -> list[str]:
-    """The primary tags of an `Accept-Language` (RFC 9110, 12.5.4), the most wanted first."""
+    """The primary tags of an `Accept-Language` (RFC 9110, 12.5.4), by preference."""
     weighted: list[tuple[Decimal, int, str]] = []
     for place, item in enumerate(accept_language.split(",")):
         name, _, parameter = item.strip().partition(";")

@@ -1,4 +1,4 @@
-"""QR codes as inline SVG, which a strict Content-Security-Policy lets through."""
+"""QR codes as inline SVG, which a strict Content-Security-Policy allows."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import markupsafe
 import segno
 
 _QUIET_MODULES = 4
-"""The light frame that ISO/IEC 18004 asks for."""
+"""The quiet zone that ISO/IEC 18004 requires."""
 
 
-@lru_cache(256)  # a page that is asked for again and again has the same codes
+@lru_cache(256)  # a page that is requested repeatedly has the same codes
 def render_qr_code(text: str) -> markupsafe.Markup:
     """The code as SVG, dark on light in any color scheme: many cameras read nothing else."""
     code = segno.make(text, error="m", micro=False)

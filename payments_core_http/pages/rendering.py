@@ -29,9 +29,9 @@ _TEMPLATES = jinja2.Environment(
 
 @attrs.frozen
 class BuiltPage:
-    """What a page shows, before it is rendered; the `etag` is another where anything differs.
+    """The content of a page, before it is rendered; the `etag` differs if anything differs.
 
-    The time that is left differs in each answer and changes no tag: who looks counts it down.
+    The remaining time differs in each answer and does not change the tag: the page counts it down.
     """
 
     api_version: str
@@ -60,7 +60,7 @@ def build_checkout(
     wanted: str | None,
     accept_language: str | None,
 ) -> BuiltPage:
-    """The page of a link, in the language that its reader chose or that the browser asks for.
+    """The page of a link, in the language that its reader chose or that the browser prefers.
 
     Raises NotFound, EntitlementRequired.
     """

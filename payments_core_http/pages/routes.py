@@ -36,7 +36,7 @@ _POLICY = (
     "base-uri 'none'; frame-ancestors 'none'; "
     "require-trusted-types-for 'script'; trusted-types 'none'"
 )
-"""Nothing from elsewhere, nothing inline, and in nobody's frame."""
+"""Nothing from other origins, nothing inline, and no frames."""
 CONTENT_SECURITY_POLICY = f"{_POLICY}; form-action 'none'"
 
 PAGE_HEADERS: Mapping[str, str] = {
@@ -44,7 +44,7 @@ PAGE_HEADERS: Mapping[str, str] = {
     "Content-Security-Policy": CONTENT_SECURITY_POLICY,
     "Vary": "Accept-Language",
 }
-"""Of every page, errors included."""
+"""The headers of every page, including errors."""
 
 _STATIC = {
     "checkout.css": "text/css; charset=utf-8",
@@ -54,7 +54,7 @@ _STATIC = {
 
 
 _FILE_HEADERS: Mapping[str, str] = {
-    "Cache-Control": "no-cache",  # kept, and asked for again: a page and its style go together
+    "Cache-Control": "no-cache",  # cached, but revalidated: a page and its style belong together
     "Cross-Origin-Resource-Policy": "same-origin",
 }
 
@@ -69,11 +69,11 @@ class AccentQuery:
 
 
 def show_checkout(service: PaymentsService, call: ApiCall[None, Mapping[str, str]]) -> Response:
-    """The page of a link: how its Payment stands, and how to pay it."""
-    # Templates and locales are loaded when the first page is asked for: a start is fast without.
+    """The page of a link: the state of its Payment, and how to pay it."""
+    # Templates and locales are loaded with the first page, so that a start is fast.
     from payments_core_http.pages.rendering import build_checkout
 
-    service.refresh()  # no credential has asked what time it is
+    service.refresh()  # no credential has read the clock yet
     code, wanted = call.path["code"], call.query.get("lang")
     built = build_checkout(service, call.mode, code, wanted, call.accept_language)
     headers = {**PAGE_HEADERS, "Content-Security-Policy": build_policy(built)}
@@ -83,14 +83,14 @@ def show_checkout(service: PaymentsService, call: ApiCall[None, Mapping[str, str
 
 
 def play_payer(service: PaymentsService, call: ApiCall[None, PlayQuery]) -> Response:
-    """A form of the sandbox's panel: what it says is done, and the page shown again."""
+    """A form of the sandbox's panel: carry it out, and show the page again."""
     from payments_core_http.pages.languages import LANGUAGES
     from payments_core_http.pages.rendering import render_error_page
 
     service.refresh()
     code, query = call.path["code"], call.query
     version = service.settings.versions.current
-    service.checkout.get_page(code, mode=call.mode)  # a link that is not known is told first
+    service.checkout.get_page(code, mode=call.mode)  # an unknown link is refused first
     try:
         if query.play is not None:
             require_own_form(service.ports.key_ring, code, query.play, query.token)
@@ -98,7 +98,7 @@ def play_payer(service: PaymentsService, call: ApiCall[None, PlayQuery]) -> Resp
     except errors.NotFound:
         raise
     except errors.InvalidState:
-        pass  # the page had changed meanwhile: it shows how it stands
+        pass  # the page had changed meanwhile: it shows the current state
     except PaymentsError as error:
         html = render_error_page(error, call.request_id, query.lang, call.accept_language)
         return Response(status_of(type(error)), html, version, PAGE_HEADERS)
@@ -114,27 +114,27 @@ def show_error(error: PaymentsError, request_id: str, environ: Mapping[str, Any]
     try:
         wanted = read_page_query(environ.get("QUERY_STRING", "")).get("lang")
     except PaymentsError:
-        wanted = None  # the query may be what is wrong
+        wanted = None  # the query itself may be wrong
     accept_language = environ.get("HTTP_ACCEPT_LANGUAGE")
     html = render_error_page(error, request_id, wanted, accept_language)
     return Response(status_of(type(error)), html, "", PAGE_HEADERS)
 
 
 def build_policy(built: BuiltPage) -> str:
-    """The Content-Security-Policy of a page: what all have, and the forms and the logo of this."""
+    """The Content-Security-Policy of a page: the common one, with the page's forms and logo."""
     policy = f"{_POLICY}; form-action 'self'" if built.panel else CONTENT_SECURITY_POLICY
     logo_url = built.view.logo_url
     return policy if logo_url is None else f"{policy}; img-src {_name_source(logo_url)}"
 
 
 def _name_source(url: str) -> str:
-    """A URL as a policy names it: without its query, and without what separates parts of a policy
+    """A URL as a source of a policy: without its query, and without separators of a policy
     (CSP Level 3, "host-source")."""
     return re.sub("[;,']", lambda found: f"%{ord(found[0]):02X}", re.split("[?#]", url)[0])
 
 
 def show_accent(service: PaymentsService, call: ApiCall[None, AccentQuery]) -> Response:
-    """The style sheet of a partner's color, the same for all who have it."""
+    """The style sheet of a partner's color, the same for all partners with that color."""
     accent = make_accent(call.query.color)
     style = (
         f":root {{ --accent: #{call.query.color}; --link: {accent.light}; }}\n"
@@ -175,11 +175,11 @@ ROUTES: tuple[Route, ...] = (
         "POST", "/pay/{code}", play_payer, needs=None, query=PlayQuery, answers=Any, success=303,
         policy="payment_page", miss_policy="payment_link",
         errors=(errors.NotFound, errors.EntitlementRequired, errors.InsufficientPermissions),
-        summary="Play the payer, the chain or the clock, in a sandbox alone.",
+        summary="Play the payer, the chain or the clock, only in a sandbox.",
     ),
     Route(
         "GET", "/pay/assets/accent.css", show_accent, needs=None, query=AccentQuery, answers=Any,
-        has_etag=True, summary="The color of a partner, as far as it can be read.",
+        has_etag=True, summary="The color of a partner, made readable.",
     ),
     *(_make_file_route(name, media_type) for name, media_type in _STATIC.items()),
 )  # fmt: skip

@@ -1,7 +1,7 @@
 """The panel of a sandbox's checkout page: forms by which a developer plays payer, chain and clock.
 
-A form goes to the page itself, by its link's code, which nobody else knows. It also has a token of
-ours, so that another site that has seen the link cannot send it.
+A form is posted to the page itself, by its link's code, which nobody else knows. It also has our
+own token, so that another site that has seen the link cannot send it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _PURPOSE = "checkout panel"
 
 @attrs.frozen(kw_only=True)
 class PlayQuery:
-    """Where a form of the panel goes: what to do, the form's token, the page's language."""
+    """The target of a form of the panel: the action, the form's token, the page's language."""
 
     play: (
         Literal["pay", "pay_short", "pay_over", "pay_twice", "pay_late", "mine", "reorg", "expire"]
@@ -39,7 +39,7 @@ class PlayQuery:
 
 @attrs.frozen
 class PanelForm:
-    """One button, and where its form goes."""
+    """One button, and the target of its form."""
 
     label: str
     target: str
@@ -48,7 +48,7 @@ class PanelForm:
 def build_panel(
     service: PaymentsService, mode: str, code: str, page: CheckoutPage, language: Language
 ) -> tuple[PanelForm, ...]:
-    """The forms of what can be done now; none outside of a sandbox that one app has alone."""
+    """The forms of the possible actions; none outside of a sandbox with a single app."""
     try:
         actions = service.sandbox_payer(mode).list_actions(page)
     except NotFound:

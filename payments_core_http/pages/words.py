@@ -1,5 +1,5 @@
-"""What the pages say of each stage, notice and error: what has happened to the money, and what to
-do now. One table each; `N_` marks a text for the catalogs.
+"""The pages' texts for each stage, notice and error: what has happened to the money, and what to do
+now. One table each; `N_` marks a text for the catalogs.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from payments_core.payments.checkout.stages import Notice, Stage
 from payments_core.sandbox.payer import Action
 
 Tone = Literal["wait", "good", "warn", "end"]
-"""The look of a text; never the only thing that tells how it stands."""
+"""The look of a text; the text itself also states what it means."""
 
 
 def N_(text: str) -> str:
@@ -157,7 +157,7 @@ PART_PROCESSING_WORDS = Words(
         " %(due)s is still due."
     ),
 )
-"""Of the stage `processing` where what is on its way is too little."""
+"""For the stage `processing` if the amount in transit is too small."""
 
 LATE_PROCESSING_WORDS = Words(
     "warn",
@@ -168,7 +168,7 @@ LATE_PROCESSING_WORDS = Words(
         " it again."
     ),
 )
-"""Of a Payment that ended with nothing, where a transfer is on its way all the same."""
+"""For a Payment that ended with nothing received, if a transfer is still in transit."""
 
 HELD_AT_CLOSE_WORDS = Words(
     "warn",
@@ -178,7 +178,7 @@ HELD_AT_CLOSE_WORDS = Words(
         " the merchant to send it back."
     ),
 )
-"""Of the stage `failed` where something is held."""
+"""For the stage `failed` if funds are held."""
 
 NOTICE_WORDS: Mapping[Notice, Words] = {
     "submitted": Words(
@@ -248,7 +248,7 @@ WALLET_WORDS: Mapping[str, str] = {
         "Your wallet did not say whether it has sent the transfer. Look there before you try again."
     ),
 }
-"""What the script says while it pays from a wallet, and why it does not."""
+"""The script's messages while it pays from a wallet, and why it does not."""
 
 PANEL_WORDS: Mapping[Action, str] = {
     "pay": N_("Pay in full"),
@@ -313,7 +313,7 @@ _ERROR_WORDS: tuple[tuple[type[PaymentsError], Words], ...] = (
 
 
 def find_error_words(error: PaymentsError, status: int) -> Words:
-    """What a page says of an error that was answered with this status."""
+    """The text of an error's page by the status of the error."""
     words = next(words for kind, words in _ERROR_WORDS if isinstance(error, kind))
     is_ours = words is _ERROR_WORDS[-1][1]
     return _LINK_NOT_OPENED if is_ours and status < 500 else words

@@ -1,4 +1,4 @@
-"""Why each error comes about, and what to do about it: the pages about errors are made from this.
+"""The causes of each error, and what to do about it: the pages about errors are made from this.
 
 What an error means is the docstring of its class, and its status is the table's in
 `payments_core_http/errors.py`.
@@ -24,19 +24,19 @@ class Advice:
 ADVICE: Mapping[str, Advice] = {
     # The request
     "invalid_json": Advice(
-        ("The body is empty, cut off, or no UTF-8.", "A key occurs twice, or a number is `NaN`.",
+        ("The body is empty, cut off, or not UTF-8.", "A key occurs twice, or a number is `NaN`.",
          "The body nests deeper than 32 levels."),
         ("Let a JSON library write the body; `details.reason` says what was found.",),
     ),
     "validation_error": Advice(
         ("A field is missing, unknown, or has the wrong type.",
          "An amount was sent as a number: amounts are strings, such as `\"25.00\"`.",
-         "A parameter of the query is unknown, or a `cursor` is of another list."),
-        ("`details.fields` names every wrong field with its path: mend them all and send again.",),
+         "A parameter of the query is unknown, or a `cursor` belongs to another list."),
+        ("`details.fields` names every wrong field with its path: fix them all and send again.",),
     ),
     "idempotency_key_required": Advice(
         ("The request creates or moves money, and has no `Idempotency-Key`.",),
-        ("Send a key of your own, such as the order's id, and the same one in every retry.",),
+        ("Send your own key, such as the order's id, and the same key in every retry.",),
     ),
     "unsupported_version": Advice(
         ("`Service-Version` is not a date that this deployment supports.",),
@@ -53,11 +53,11 @@ ADVICE: Mapping[str, Advice] = {
         ("Use an HTTP library, and look for a proxy that rewrites requests.",),
     ),
     "method_not_allowed": Advice(
-        ("The path exists and takes other methods.",),
+        ("The path exists, but not with this method.",),
         ("Use a method of the header `Allow`, which `details.allowed` repeats.",),
     ),
     "request_timeout": Advice(
-        ("The request arrived too slowly, or not whole.",),
+        ("The request arrived too slowly, or was incomplete.",),
         ("Send it again; nothing of it was done.",), retry=True,
     ),
     "payload_too_large": Advice(
@@ -76,24 +76,24 @@ ADVICE: Mapping[str, Advice] = {
         ("The request has a `Transfer-Encoding` other than `chunked`.",),
         ("Send the body with `Content-Length`, or in chunks.",),
     ),
-    # Who asks
+    # Authentication
     "unauthorized": Advice(
         ("The header `Authorization` is missing, or of the wrong scheme for the route.",
          "The secret is of the other mode, was revoked, or has expired.",
-         "A client session's token was used before: it works once.",
+         "A client session's token was already used: it works once.",
          "The Payment secret belongs to another Payment."),
         ("On a backend, use HTTP Basic with the app id and secret; `GET /v2/partners/config`"
          " confirms them.", "In a browser, ask your backend for a new client session.",
          "Do not retry with the same credential."),
     ),
     "client_token_expired": Advice(
-        ("The client token was valid, and its time is over.",),
+        ("The client token was valid, but has expired.",),
         ("Ask your backend for a new client session, and exchange its token.",),
     ),
     "insufficient_permissions": Advice(
         ("A restricted key lacks the scope of the route, or only standard keys may call it.",
          "A client token lacks the permission."),
-        ("Make a key with the scopes of `details.required`, or a session with that permission.",),
+        ("Create a key with the scopes of `details.required`, or a session with that permission.",),
     ),
     "entitlement_required": Advice(
         ("The environment does not have the product `details.product`.",),
@@ -101,7 +101,7 @@ ADVICE: Mapping[str, Advice] = {
     ),
     "origin_not_allowed": Advice(
         ("The page's origin is not among `allowedOrigins`, which must match exactly.",
-         "The request comes from no browser, and has no `Origin`."),
+         "The request does not come from a browser, and has no `Origin`."),
         ("Add the origin with `PUT /v2/partners/payment-settings`: scheme, host and port.",),
     ),
     "credential_mismatch": Advice(
@@ -116,7 +116,7 @@ ADVICE: Mapping[str, Advice] = {
         ("A form of the dashboard was open too long, or comes from another session.",),
         ("Open the page again and send the form once more.",),
     ),
-    # What is asked for
+    # Resources
     "not_found": Advice(
         ("The id is wrong, or of the other mode.",
          "The resource is another tenant's, which looks the same."),
@@ -126,7 +126,7 @@ ADVICE: Mapping[str, Advice] = {
         ("The path is misspelt, or has a slash too many.",),
         ("Look the path up in the reference; many unknown paths block an address for an hour.",),
     ),
-    # What has already happened
+    # Conflicts
     "idempotency_conflict": Advice(
         ("The `Idempotency-Key` was used for another path or body.",),
         ("Use a new key for a new request; send a retry exactly as it was.",),
@@ -137,9 +137,9 @@ ADVICE: Mapping[str, Advice] = {
     ),
     "conflict": Advice(
         ("Something with the same unique value exists, such as an account's `externalUserId`.",
-         "The `version` of a change is not the present one.",
+         "The `version` of a change is not the current one.",
          "A delivery cannot be retried in its state."),
-        ("`details.reason` says what it clashes with: read that, and decide again.",),
+        ("`details.reason` says what it conflicts with: read that, and decide again.",),
     ),
     "invalid_state": Advice(
         ("The resource has moved on, such as a Payment that was paid before you cancelled it.",
@@ -154,10 +154,10 @@ ADVICE: Mapping[str, Advice] = {
     ),
     "option_superseded": Advice(
         ("The payer has selected another option since.",),
-        ("Read the Payment, and go on with its `selectedOptionId`.",),
+        ("Read the Payment, and continue with its `selectedOptionId`.",),
     ),
     "option_locked": Advice(
-        ("Funds of the selected option are on their way.",),
+        ("Funds of the selected option are in transit.",),
         ("Wait until they arrive or fail; the Payment's events say so.",), retry=True,
     ),
     "webhook_url_in_use": Advice(
@@ -165,14 +165,14 @@ ADVICE: Mapping[str, Advice] = {
         ("Use that endpoint, or disable it first.",),
     ),
     "webhook_limit_reached": Advice(
-        ("The environment has `details.limit` active endpoints, which is as many as it may have.",),
+        ("The environment has `details.limit` active endpoints, which is the maximum.",),
         ("Archive or disable one; or let one endpoint receive the events of several.",),
     ),
     "username_taken": Advice(
         ("Another account has this username, or it is reserved.",),
         ("Let the user choose another name.",),
     ),
-    # What cannot be done
+    # Operations that cannot be done
     "insufficient_balance": Advice(
         ("The vault holds less than `details.requiredAtomic`.",
          "Authorizations that are not final yet reserve the rest."),
@@ -188,7 +188,7 @@ ADVICE: Mapping[str, Advice] = {
         ("Set its `status` to `active` when the vault may pay again.",),
     ),
     "payment_expired": Advice(
-        ("The Payment's time is over.",),
+        ("The Payment has expired.",),
         ("Create a new Payment; funds that still arrive are watched for, and reported.",),
     ),
     "option_expired": Advice(
@@ -209,11 +209,11 @@ ADVICE: Mapping[str, Advice] = {
     ),
     "unsupported_chain": Advice(
         ("The deployment does not serve the chain, or the resource is bound to another.",),
-        ("Take a chain that the account has a vault on.",),
+        ("Use a chain on which the account has a vault.",),
     ),
     "unsupported_asset": Advice(
         ("The asset does not exist on the chain here.",),
-        ("Take another; `GET /sdk/v1/supported-chains` lists the tokens.",),
+        ("Use another asset; `GET /sdk/v1/supported-chains` lists the tokens.",),
     ),
     "destination_not_allowed": Advice(
         ("The recipient has no vault on the chain, or is an address of the service itself.",
@@ -221,7 +221,7 @@ ADVICE: Mapping[str, Advice] = {
         ("`details.reason` says why: choose another destination, or allow this one.",),
     ),
     "reconciliation_action_not_allowed": Advice(
-        ("No funds are held, none failed to go out, or a refund is in progress.",),
+        ("No funds are held, no transfer failed, or a refund is in progress.",),
         ("Read the Payment's `reconciliation` and `receipts`, and choose another action.",),
     ),
     "capability_not_active": Advice(
@@ -232,7 +232,7 @@ ADVICE: Mapping[str, Advice] = {
         ("The URL is not https, has credentials, or leads to a private address.",),
         ("Use a public https URL; to receive on your own machine, use `payments listen`.",),
     ),
-    # Elsewhere
+    # Other services
     "dependency_failed": Advice(
         ("The chain, bank, router or KYC provider of `details.dependency` did not answer.",),
         ("Nothing was changed. If `details.retryable` is true, send it again with the same"
@@ -250,12 +250,12 @@ ADVICE: Mapping[str, Advice] = {
         ("Refresh an option, or create a new Payment.",),
     ),
     "internal_error": Advice(
-        ("A fault of the service.",),
+        ("An error of the service itself.",),
         ("Send it again with the same `Idempotency-Key`; if it stays, report"
          " `details.requestId`.",), retry=True,
     ),
     "unavailable": Advice(
-        ("The storage is out of reach or too busy, often only for a moment.",),
+        ("The storage is unavailable or too busy, often only for a moment.",),
         ("Send it again after `Retry-After` seconds with the same `Idempotency-Key`.",),
         retry=True,
     ),

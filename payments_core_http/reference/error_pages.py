@@ -27,7 +27,7 @@ def render_page(code: str) -> str:
 
 
 def render_list() -> str:
-    """The page that leads to all of them."""
+    """The page that lists all of them."""
     rows = sorted((status_of(kind), code, describe_error(kind)) for code, kind in KINDS.items())
     return TEMPLATES.get_template("errors.html").render(rows=rows)
 

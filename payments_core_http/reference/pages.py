@@ -25,7 +25,7 @@ _LIMIT_TEXTS = {
     "format": "{}",
 }
 _MAX_INTEGER = 2**53 - 1
-"""What any integer is held to is not told at each."""
+"""The limits of all integers, which are not repeated for each."""
 
 TEMPLATES = jinja2.Environment(
     loader=jinja2.PackageLoader("payments_core_http.reference"),
@@ -37,7 +37,7 @@ TEMPLATES = jinja2.Environment(
 
 
 def _render_prose(text: str) -> markupsafe.Markup:
-    """A description as HTML: escaped, and what stands in backticks as code."""
+    """A description as HTML: escaped, with text in backticks as code."""
     escaped = str(markupsafe.escape(text))
     return markupsafe.Markup(_CODE.sub(r"<code>\1</code>", escaped))
 
@@ -98,7 +98,7 @@ class OperationEntry:
 
 @attrs.frozen(kw_only=True)
 class SchemaEntry:
-    """A schema of its own."""
+    """A schema with a name."""
 
     name: str
     about: str
@@ -108,7 +108,8 @@ class SchemaEntry:
 
 
 def render_page(document: Schema, mode: str) -> str:
-    """The page. In mode `sandbox` its forms take an app's secret; elsewhere no browser may."""
+    """The page. Only in mode `sandbox` its forms accept an app's secret, which no browser should
+    have elsewhere."""
     schemas = document["components"]["schemas"]
     is_error = {name: name.endswith("Error") for name in schemas}
     return TEMPLATES.get_template("reference.html").render(
@@ -251,7 +252,7 @@ def _name_types(schema: Schema) -> tuple[TypeName, ...]:
 
 
 def _describe_rules(schema: Schema) -> Iterator[str]:
-    """What a value is held to, in words."""
+    """The rules of a value, in words."""
     if "const" in schema:
         yield f"always {schema['const']}"
     if "enum" in schema:
@@ -262,7 +263,7 @@ def _describe_rules(schema: Schema) -> Iterator[str]:
     if "pattern" in schema and "description" not in schema:
         yield f"matches {schema['pattern']}"
     if "default" in schema:
-        yield f"{json.dumps(schema['default'])} where it is absent"
+        yield f"{json.dumps(schema['default'])} if absent"
     if "items" in schema:
         yield from (f"each {rule}" for rule in _describe_rules(schema["items"]))
 

@@ -1,4 +1,4 @@
-"""The rows of the reference. They ask for no credential, and their answers may be kept."""
+"""The rows of the reference. They require no credential, and their answers may be cached."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ CONTENT_SECURITY_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
-"""Nothing from elsewhere, nothing inline, no evaluation, and in nobody's frame."""
+"""Nothing from other origins, nothing inline, no evaluation, and no frames."""
 
 _HTML = "text/html; charset=utf-8"
 _CACHE_CONTROL = "public, max-age=300"
@@ -34,7 +34,7 @@ RenderPage = Callable[[str, str], bytes]
 
 
 def build_routes(routes: Sequence[Route]) -> tuple[Route, ...]:
-    """The rows of the reference to these routes; pages are made when they are first asked for."""
+    """The rows of the reference to these routes; pages are made when they are first requested."""
 
     @cache
     def build_once(version: str) -> dict[str, Any]:
@@ -46,7 +46,7 @@ def build_routes(routes: Sequence[Route]) -> tuple[Route, ...]:
 
     @cache
     def render_html(version: str, mode: str) -> bytes:
-        # Templates are loaded by whoever reads the reference, and by no other process.
+        # Templates are loaded only in a process that serves the reference.
         from payments_core_http.reference.pages import render_page
 
         return render_page(build_once(version), mode).encode()
@@ -119,4 +119,4 @@ _FIXED_ROUTES = (
         for name, media_type in _STATIC.items()
     ),
 )
-"""Those that are the same whatever routes there are."""
+"""The pages that do not depend on the routes."""

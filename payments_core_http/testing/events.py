@@ -14,14 +14,14 @@ from payments_core.webhooks.receiver import ReceivedEvent
 from payments_core.webhooks.transports.port import TransportResult, WebhookRequest
 
 ENDPOINT_URL = "https://app.example/webhooks"
-"""The endpoint of every sandbox; nothing is connected to."""
+"""The endpoint of every sandbox; nothing connects to it."""
 _PUBLIC_ADDRESS = "8.8.8.8"
 """An address that the rules of destinations accept."""
 
 
 @attrs.frozen
 class Delivery:
-    """One delivery as it would come to your endpoint. A retry of an event is a delivery too."""
+    """One delivery as your endpoint would receive it. A retry of an event is a delivery too."""
 
     body: bytes = attrs.field(repr=False)
     headers: Mapping[str, str] = attrs.field(repr=False)
@@ -29,7 +29,7 @@ class Delivery:
 
 
 class CapturedEvents:
-    """Takes every delivery of the sandbox, in the order in which they come.
+    """Receives every delivery of the sandbox, in order.
 
     Deliveries are jobs: they come when the sandbox runs or its clock moves. Without `forward_to`
     each is answered with 204.
@@ -38,7 +38,7 @@ class CapturedEvents:
     def __init__(self) -> None:
         self.deliveries: list[Delivery] = []
         self.signing_secret = ""
-        """What your application verifies the deliveries with."""
+        """The secret with which your application verifies the deliveries."""
         self._forward: tuple[httpx.WSGITransport, str] | None = None
 
     @property
@@ -53,12 +53,12 @@ class CapturedEvents:
     def forward_to(self, app: Any, path: str) -> None:
         """From now on POST each delivery to the path of a WSGI application, such as Flask's.
 
-        What it answers counts: a 5xx is retried by the service when its clock moves, and an
-        exception is a 500, as it is behind a server.
+        Its answer counts: the service retries a 5xx when its clock moves, and an exception is a
+        500, as behind a server.
         """
         self._forward = (httpx.WSGITransport(app=app, raise_app_exceptions=False), path)
 
-    # The ports of the service that this stands behind.
+    # The ports of the service that this implements.
 
     def resolve(
         self, host: str, port: int, timeout_s: float, *, environment_id: str
@@ -89,4 +89,4 @@ class CapturedEvents:
         return TransportResult(response.status_code, body, retry_after)
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Nothing to close."""

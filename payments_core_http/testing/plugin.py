@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def payments_events() -> CapturedEvents:
-    """The events that the service has delivered, signed as they come; see `CapturedEvents`."""
+    """The signed events that the service has delivered; see `CapturedEvents`."""
     from payments_core_http.testing import CapturedEvents
 
     return CapturedEvents()
@@ -25,7 +25,7 @@ def payments_events() -> CapturedEvents:
 
 @pytest.fixture
 def payments_service(payments_events: CapturedEvents) -> Iterator[PaymentsService]:
-    """A `PaymentsService` in memory, on simulated chains; its clock moves only when it is told."""
+    """A `PaymentsService` in memory, on simulated chains; its clock moves only on request."""
     from payments_core_http.testing.sandbox import open_service
 
     service = open_service(payments_events)
@@ -45,7 +45,7 @@ def payments_sandbox(
 
 @pytest.fixture
 def payments_clock(payments_service: PaymentsService) -> SandboxTime:
-    """The sandbox's time: it stands still, and `advance` moves it."""
+    """The sandbox's time: only `advance` moves it."""
     from payments_core_http.testing import SandboxTime
 
     return SandboxTime(payments_service)

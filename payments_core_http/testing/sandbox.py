@@ -27,13 +27,13 @@ _LONGER_THAN_A_PAYMENT_S = 86_401
 
 
 class StandingClock(FixedClock):
-    """Stands at the moment at which it was made; signatures carry the real time."""
+    """Stays at the time at which it was made; signatures carry the real time."""
 
     def __init__(self) -> None:
         super().__init__(SystemClock().now())
 
     def real_now(self) -> Instant:
-        """The machine's own time, which receivers compare signatures with."""
+        """The machine's own time, with which receivers compare signatures."""
         return SystemClock().real_now()
 
 
@@ -51,7 +51,7 @@ def open_service(events: CapturedEvents) -> PaymentsService:
 
 @contextmanager
 def open_sandbox() -> Iterator[PaymentsSandbox]:
-    """A sandbox for a program that is no test, closed at the end."""
+    """A sandbox for a program other than a test, closed at the end."""
     events = CapturedEvents()
     service = open_service(events)
     try:
@@ -61,17 +61,17 @@ def open_sandbox() -> Iterator[PaymentsSandbox]:
 
 
 class SandboxTime:
-    """The sandbox's time. It stands still until `advance` moves it."""
+    """The sandbox's time. Only `advance` moves it."""
 
     def __init__(self, service: PaymentsService) -> None:
         self._service = service
 
     def now(self) -> datetime:
-        """The present, in UTC."""
+        """The current time, in UTC."""
         return datetime.fromtimestamp(self._service.ports.clock.now() / SECOND, UTC)
 
     def advance(self, by: timedelta | float) -> None:
-        """Move forward, in seconds unless it is a timedelta, and run what falls due meanwhile."""
+        """Move forward, in seconds or by a timedelta, and run the work that becomes due."""
         seconds = by.total_seconds() if isinstance(by, timedelta) else by
         self._service.sandbox().runner.advance(int(seconds))
 
@@ -80,9 +80,9 @@ class PaymentsSandbox:
     """One app on a service in process, as a partner's tests need it.
 
     `app` is the WSGI application, `client` a client with a standard key, `app_id` and
-    `app_secret` what your own code is configured with. `merchant` and `payer` are accounts; the
-    payer's vault has test funds. Where the service has an app already, which code that embeds it
-    has made, it is that one.
+    `app_secret` the credentials for your own code. `merchant` and `payer` are accounts; the
+    payer's vault has test funds. If the service already has an app, because code that embeds it
+    created one, that app is used.
     """
 
     def __init__(self, service: PaymentsService, events: CapturedEvents) -> None:
@@ -101,7 +101,7 @@ class PaymentsSandbox:
         self.merchant: Account = self.make_account("merchant")
         self.payer: Account = self.make_account("payer", funds=_FUNDS)
         self._worker = service.worker(MODE)
-        self.run()  # what has happened so far is no event of a test
+        self.run()  # events so far are not events of a test
         made = self.client.webhooks.create(self.app_id, self.environment_id, url=ENDPOINT_URL)
         events.signing_secret = made.signing_secret
 
@@ -131,17 +131,17 @@ class PaymentsSandbox:
         self.service.sandbox().runner.run()
 
     def settle(self) -> None:
-        """Move the clock until all that was under way has come to its end: a minute."""
+        """Move the clock until everything in progress has ended: a minute."""
         self.clock.advance(60)
 
     def make_payment(
         self, status: str = "awaiting_payment", *, amount: str = "25.00", **more: Any
     ) -> Payment:
-        """A receive Payment to `merchant` that has come to `status`, on the way it really takes.
+        """A receive Payment to `merchant` that has reached `status` through its real transitions.
 
-        `more` are arguments of `client.payments.receive`. To make an `expired` one moves the
-        clock by a day. Its deliveries have come when it is returned, unless it is under way:
-        those come with the next `run`.
+        `more` are arguments of `client.payments.receive`. An `expired` Payment moves the clock by a
+        day. Its deliveries have been sent when it is returned, unless it is still in progress: then
+        they are sent with the next `run`.
 
         Raises ValueError for a status that a receive Payment does not have.
         """
@@ -154,14 +154,14 @@ class PaymentsSandbox:
         return self.client.payments.read(created.id)
 
     def pay(self, payment_id: str, client_secret: str) -> None:
-        """Authorize the Payment from the payer's vault; its transfer is under way then."""
+        """Authorize the Payment from the payer's vault; its transfer is then in progress."""
         payer = self.open_account(self.payer, "payments:read", "vault_payments:write")
         payer.pay(payment_id, client_secret)
 
     def step_until(self, payment_id: str, status: str) -> None:
-        """Run one job after the other, and move the clock between, until the Payment is there.
+        """Run one job after the other, and move the clock between, until it has the status.
 
-        A status between two others is passed within one run of all that is due.
+        A run of all due work would skip a status between two others.
         """
         clock = self.service.ports.clock
         assert isinstance(clock, SandboxClock)
@@ -239,4 +239,4 @@ _STATUSES: Mapping[str, Callable[[PaymentsSandbox, str, str], None]] = {
     "partially_refunded": _refund_part,
     "refunded": _refund,
 }
-"""How a Payment comes to each status."""
+"""How a Payment reaches each status."""

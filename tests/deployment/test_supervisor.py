@@ -130,8 +130,8 @@ def test_if_the_first_cannot_start_none_does() -> None:
 def test_who_cannot_start_is_tried_again_later_each_time() -> None:
     child = ChildProcess("parent", "tests.deployment.several", ["2", "2"])
     try:
-        wait_until(lambda: "ended with 7, and is started again in 1.0 s" in child.read_errors())
-        assert "ended with 7, and is started again in 0.5 s" in child.read_errors()
+        wait_until(lambda: "ended with 7, and is restarted in 1.0 s" in child.read_errors())
+        assert "ended with 7, and is restarted in 0.5 s" in child.read_errors()
         assert child.read_messages() == []
     finally:
         assert child.end() == 0

@@ -146,11 +146,11 @@ def test_what_nobody_caught_is_a_record_too() -> None:
     assert (ended.returncode, ended.stdout) == (1, "")
     records = [json.loads(line) for line in ended.stderr.splitlines()]
     assert [record["message"].split(": ")[-1].split("\n")[0] for record in records] == [
-        "a thread ended by an exception",
+        "a thread ended with an exception",
         "an exception could not be raised",
         "sk_sandbox_[redacted]",
-        "%d (with arguments that do not fit it)",
-        "the process ends by an exception",
+        "%d (with arguments that do not match it)",
+        "the process ends with an exception",
     ]
     assert "AAAA" not in ended.stderr
     assert sum("sk_sandbox_[redacted]" in record.get("exception", "") for record in records) == 3
