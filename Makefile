@@ -7,7 +7,7 @@ ROOM ?=
 UV_VERSION := 0.13.9
 VERSION ?= 2026-09-09
 
-# Tests start some thousand processes: without the compiled files each would compile everything anew.
+# Tests start thousands of processes: without the compiled files each would compile everything again.
 unexport PYTHONDONTWRITEBYTECODE
 
 PY := .venv/bin/python
@@ -20,7 +20,7 @@ help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' Makefile
 	@echo
 	@echo '  ROOM=... names a room, e.g. make test ROOM=refunds; a room that is unknown lists them.'
-	@echo '  ARGS="..." is handed on, e.g. make test ARGS="-k cancel"; PYTHON=python3.12 picks a Python.'
+	@echo '  ARGS="..." is passed on, e.g. make test ARGS="-k cancel"; PYTHON=python3.12 picks a Python.'
 
 # --- Run it ------------------------------------------------------------------------------------
 
@@ -29,7 +29,7 @@ demo: $(READY) ## See one Payment go from start to end over real HTTP
 	@.venv/bin/payments demo $(ARGS)
 
 .PHONY: test
-test: $(READY) ## Run what proves the product, in 5 minutes; or the tests of a ROOM=, or ARGS
+test: $(READY) ## Run the tests that prove the product, in 5 minutes; or those of a ROOM=, or ARGS
 ifneq ($(strip $(ROOM)),)
 	@$(PY) -m tests.run_room $(ROOM) $(ARGS)
 else ifeq ($(strip $(ARGS)),)
@@ -99,7 +99,7 @@ types: $(READY) ## Check the types of both packages, and of the scripts
 
 # Not in `check`: it needs Node.js, and tests/test_public_interface.py holds what it has found so far.
 .PHONY: public-types
-public-types: $(READY) ## Hold the types of the public API complete, by pyright; needs Node.js; a minute
+public-types: $(READY) ## Verify by pyright that the types of the public API are complete; needs Node.js; a minute
 	@$(PY) -m tests.public_types
 
 .PHONY: tidy
@@ -107,13 +107,13 @@ tidy: $(READY) ## Check import directions, names, sizes and words
 	@$(PY) -m pytest -q tests/test_tidy.py
 
 # `coverage erase` first: figures of an earlier run must not flatter this one. Every test runs once,
-# the longest suites first, so that short ones are left for the end, when cores would have nothing to
-# do; what the gate does not need is not measured, which would double its time. Tidiness is in
+# the longest suites first, so that short ones are left for the end, when cores would be idle; what
+# the gate does not need is not measured, because that would double its time. Tidiness is in
 # suite-rest.
 SUITES := suite-http suite-doors suite-measured suite-chains suite-storages suite-rest \
 	suite-deployed suite-fuzz suite-sqlite suite-citus suite-weak
-# Suites wait for processes and clocks a good part of their time, so three keep two cores busy.
-# What a newcomer runs: the laws, every operation on the weak storage, every route over WSGI, the
+# Suites wait for processes and clocks much of their time, so three keep two cores busy.
+# The suites for a newcomer: the laws, every operation on the weak storage, every route over WSGI, the
 # promises of the storages that need no server, webhooks, and the examples. No browser, no server's
 # program and no storm.
 PROOF := proof-doors proof-http proof-service proof-core
@@ -128,7 +128,7 @@ GATED := tests/service/accounts tests/service/deposits tests/service/legacy \
 APART := tests/core tests/storage tests/service tests/chains tests/http tests/cli \
 	tests/conformance_bites tests/limiters tests/fuzz $(DEPLOYED)
 .PHONY: coverage $(SUITES) $(PROOF)
-coverage: $(READY) ## Run the tests, and hold the branch coverage that was promised
+coverage: $(READY) ## Run the tests, and verify the promised branch coverage
 	@$(PY) -m coverage erase
 	@$(MAKE) --no-print-directory --keep-going --jobs=$(SUITES_AT_A_TIME) --output-sync=target \
 		$(SUITES) $(BESIDE)
@@ -174,7 +174,7 @@ docs: $(READY) ## Write docs/reference from the code and build the pages into bu
 	@$(PY) -m docs.generate
 	@$(MAKE) --no-print-directory pages
 
-# The contract never changes but by addition: a release writes it once, and additions after that.
+# The contract changes only by additions: a release writes it once, and additions after that.
 .PHONY: openapi
 openapi: $(READY) ## Write the OpenAPI document of the present contract, and the client from it
 	@$(PY) -m docs.openapi_compatibility $(VERSION) docs/reference/openapi-$(VERSION).json
@@ -194,8 +194,8 @@ pages: $(READY)
 	@$(PY) -m sphinx --fail-on-warning --keep-going -q docs build/docs
 	@echo "Pages: build/docs/index.html"
 
-# The pages build only with links that lead somewhere; tests/test_docs.py follows all others, and runs
-# the Python of every page, and tests/cli/test_pages.py its shell.
+# The build verifies links between pages; tests/test_docs.py follows all others, and runs the Python of
+# every page, and tests/cli/test_pages.py its shell.
 
 # --- Release it --------------------------------------------------------------------------------
 
@@ -205,7 +205,7 @@ release-check: $(READY) ## Build wheel and sdist, and run both on each Python th
 
 # What a deployment runs: the pinned dependencies of all extras, without those of development.
 .PHONY: sbom
-sbom: $(READY) ## Write the bill of materials (CycloneDX) and the licences into build/, and hold it to what is installed
+sbom: $(READY) ## Write the bill of materials (CycloneDX) and the licences into build/, and compare it with what is installed
 	@$(PY) -m uv venv --quiet --clear build/runtime
 	@$(PY) -m uv pip install --quiet --python build/runtime/bin/python --constraint constraints.txt '.[all]'
 	@$(PY) -m cyclonedx_py environment build/runtime --pyproject pyproject.toml --output-reproducible \
@@ -213,7 +213,7 @@ sbom: $(READY) ## Write the bill of materials (CycloneDX) and the licences into 
 	@$(PY) -m tests.licences build/sbom.json build/runtime > build/licences.md
 	@echo "Bill of materials: build/sbom.json; licences: build/licences.md"
 
-# The defaults are in the program: what is not given here is not handed on.
+# The defaults are in the program: a variable that is not given is not passed on.
 .PHONY: soak
 soak: $(READY) ## Play 1,000,000 steps against every invariant; STEPS= SEED= JOBS= ONLY= PART=banks
 	@$(PY) -m tests.service.model.soak \
@@ -263,7 +263,7 @@ outages: $(READY) ## Kill -9 a whole deployment's parts under load, database too
 	@$(PY) -m tests.outages $(if $(MINUTES),--minutes $(MINUTES)) $(if $(SEED),--seed $(SEED)) $(ARGS)
 
 .PHONY: storm
-storm: $(READY) ## Let hostile clients at the server, 20 s for each attack; STORM_S=
+storm: $(READY) ## Attack the server with hostile clients, 20 s for each attack; STORM_S=
 	@$(PY) -m tests.http.hostile.storm $(if $(STORM_S),--seconds $(STORM_S))
 
 # --- Measure it --------------------------------------------------------------------------------
@@ -290,13 +290,13 @@ bench: $(READY) ## Measure the pipeline, storages, servers, webhooks, limiters, 
 	@$(PY) -m benchmarks.evm
 	@$(PY) -m benchmarks.citus
 
-# Neither is in `check`: a machine that is busy with something else measures that.
+# Neither is in `check`: on a busy machine they would measure the other work.
 .PHONY: lighthouse
 lighthouse: $(READY) ## Run Lighthouse on the checkout page; needs Node.js and chromium; one minute
 	@$(PY) -m tests.http.pages.lighthouse
 
 .PHONY: timing
-timing: $(READY) ## Measure that refusals cannot be told apart by their time; one minute
+timing: $(READY) ## Measure that refusals cannot be distinguished by their time; one minute
 	@$(PY) -m tests.timing $(ARGS)
 
 # --- Set it up ---------------------------------------------------------------------------------
@@ -308,7 +308,7 @@ constraints: $(READY) ## Pin the dependencies again; ARGS="--upgrade" takes newe
 		--output-file constraints.txt $(ARGS)
 
 .PHONY: catalogs
-catalogs: $(READY) ## Bring new texts of the pages into their catalogs
+catalogs: $(READY) ## Add new texts of the pages to their catalogs
 	@$(PY) -m docs.catalogs
 
 .PHONY: gallery

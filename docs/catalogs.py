@@ -2,7 +2,7 @@
 
 python -m docs.catalogs
 
-New texts come into every catalog with an empty translation, and texts that are no longer used go.
+New texts are added to every catalog with an empty translation, and unused texts are removed.
 A test holds that no translation is missing.
 """
 
@@ -43,7 +43,7 @@ def read_catalog(tag: str) -> Catalog:
 
 
 def catalog_path(tag: str) -> Path:
-    """Where a language has its catalog."""
+    """The path of a language's catalog."""
     return PAGES / "locale" / f"{tag}.po"
 
 

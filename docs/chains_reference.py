@@ -33,7 +33,7 @@ def page() -> str:
                 ),
             ),
             "An account has a vault on each of them, at the same address on all EVM chains.\n"
-            "When a block counts as final is told on the page about [finality](finality.md), and"
+            "The page about [finality](finality.md) says when a block counts as final, and"
             " [Serve an EVM chain](../how-to/serve-an-evm-chain.md) says what a deployment needs.",
             "## Assets",
             "Addresses and decimals are those of this table, never what a contract says of itself:"

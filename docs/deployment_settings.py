@@ -39,14 +39,14 @@ def page() -> str:
         " [PostgreSQL](../how-to/deploy.md#postgresql), say.",
         table(("Setting", "In the mode", "Fault"), _rules(weaknesses.REFUSAL_RULES)),
         "## What is warned of",
-        "The log and `payments doctor` tell of these.",
+        "The log and `payments doctor` report these.",
         table(("Setting", "In the mode", "Warning"), _rules(weaknesses.WARNING_RULES)),
     ]
     return "\n\n".join(parts)
 
 
 def _about(name: str) -> Iterable[str]:
-    """What a table is for, if it has a class of its own."""
+    """The purpose of a table, if it has its own class."""
     kind = strip_constraints(get_type_hints(Configuration).get(name, object))
     kind = get_args(kind)[1] if get_origin(kind) is Mapping else kind
     return [" ".join((kind.__doc__ or "").split())] if attrs.has(kind) else []

@@ -19,7 +19,7 @@ _LINE = re.compile(r"\s*(\S+) --> ([^\s:]+)(?:: (.+))?")
 _BOX_WIDTH, _BOX_HEIGHT = 150, 30
 _COLUMN, _ROW, _MARGIN = 200, 96, 90
 _MOST_LABELS = 14
-"""With more arrows their labels would hide each other: then they are told by pointing."""
+"""With more arrows their labels would hide each other: then they appear on hover."""
 _END = "end"
 _FIRST = "start"
 
@@ -67,7 +67,7 @@ def draw(text: str) -> str:
 
 
 def _arrange(arrows: Iterable[Arrow]) -> list[list[str]]:
-    """The states in rows: each below all that lead to it, but for ways back."""
+    """The states in rows: each below all that lead to it, except for ways back."""
     after: dict[str, list[str]] = {}
     for arrow in arrows:
         after.setdefault(arrow.source, []).append(arrow.target)
@@ -147,7 +147,7 @@ def _draw_arrow(
     if y2 > y1:  # down, from the lower edge to the upper one
         ends = ((x1, y1 + half), (x2, y2 - half - 5))
         bends = ((x1, y1 + half + 40), (x2, y2 - half - 45))
-    elif y2 == y1:  # beside each other: over the tops
+    elif y2 == y1:  # next to each other: over the tops
         ends = ((x1, y1 - half), (x2, y2 - half - 5))
         bends = ((x1, y1 - 55), (x2, y2 - 60))
     else:  # back, round the nearer side
@@ -156,7 +156,7 @@ def _draw_arrow(
         ends = ((x1 + edge, y1), (x2 + edge + side * 5, y2))
         reach = 40 + (y1 - y2) // 6
         bends = ((x1 + edge + side * reach, y1 - 20), (x2 + edge + side * reach, y2 + 20))
-    # Labels sit at different parts of their ways, or many would lie on each other.
+    # Labels are at different parts of their arrows, or many would overlap.
     part = (0.4, 0.55, 0.7)[number % 3]
     at = [
         round(

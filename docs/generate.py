@@ -103,7 +103,7 @@ def state_machines() -> str:
         ]
     parts += [
         "## session",
-        "A session has no table of its own: its status follows that of its Payment,"
+        "A session has no own table: its status follows that of its Payment,"
         " and a dispute does not change it.",
         table(
             ("Payment", "Session"),
@@ -114,7 +114,7 @@ def state_machines() -> str:
 
 
 def gathered(machine: StateMachine) -> Iterable[tuple[str, ...]]:
-    """The rows of a machine; those that differ in their source alone are one."""
+    """The rows of a machine; rows that differ only in their source are one."""
     sources: dict[tuple[str, ...], list[str]] = {}
     for row in machine.transitions:
         to = "same" if row.target == row.source else code(row.target)
@@ -144,15 +144,15 @@ def events() -> str:
     parts = [
         "# Events",
         "Every event an endpoint can subscribe to, with the fields of its payload.\n"
-        "Those that this release does not send yet can be subscribed to all the same.\n"
+        "You can also subscribe to events that this release does not send yet.\n"
         "`refund.*`, `vault_funding.*`, `deposit.*` and `dispute.*` carry the `status` of their own"
         " resource, not that of the Payment.\n"
-        "How a delivery looks is told on the page about"
-        " [receiving webhooks](../how-to/receive-webhooks.md).",
+        "The page about [receiving webhooks](../how-to/receive-webhooks.md) shows what a delivery"
+        " looks like.",
         "See any payload yourself with `payments trigger NAME --json`"
         " [in a sandbox](../how-to/listen-and-trigger.md).\n"
-        "What ends in `AmountAtomic`, and `amountAtomic`, is a string of digits that counts the"
-        " asset's smallest unit; `chainId` and `statusVersion` are integers, and `labels` is an"
+        "`amountAtomic`, and a field that ends in `AmountAtomic`, is a string of digits that counts"
+        " the asset's smallest unit; `chainId` and `statusVersion` are integers, and `labels` is an"
         " array of strings.\n"
         "The `accountId` of a Payment to a wallet is null.",
     ]
@@ -184,7 +184,7 @@ def routes() -> str:
     """Every route by its resource: its credential, what it needs, and what it answers."""
     parts = [
         "# Routes",
-        "What each takes in stands on the page about [bodies](bodies.md).\n"
+        "The page about [bodies](bodies.md) describes what each accepts.\n"
         "Each answer, errors too, carries `X-Request-Id` and `Service-Version`.",
         "Any route may also answer the [errors](errors.md) that belong to no resource, about the"
         f" request itself, its credential or the service: {', '.join(errors_of_all())}.",
@@ -196,7 +196,7 @@ def routes() -> str:
 
 
 def errors_of_all() -> list[str]:
-    """The codes that the pipeline answers, whatever the route."""
+    """The codes that the pipeline answers on every route."""
     own = {error.code for route in (*ROUTES, *dashboard.ROUTES) for error in route.errors}
     own -= {ClientTokenExpired.code}  # the exchange names it, and every client token expires
     return [code(kind.code) for kind in error_kinds() if kind.code not in own]
@@ -276,10 +276,10 @@ def error_codes() -> str:
             "## When a reconciliation is refused",
             "`invalid_state` (409): the Payment's status has no row for the action in its"
             " [table](state-machines.md), such as `accept` of a Payment that is `succeeded`.\n"
-            "`reconciliation_action_not_allowed` (422): the status has one, and the money or the"
+            "`reconciliation_action_not_allowed` (422): the status has one, but the money or the"
             " work in progress does not allow it, such as `accept` with nothing held,"
-            " `retry_execution` where no transfer has failed, or any action while a refund is in"
-            " progress, but for `refund_excess` of what came since; `reason` says which.",
+            " `retry_execution` if no transfer has failed, or any action while a refund is in"
+            " progress, except `refund_excess` of funds that arrived since; `reason` says which.",
         )
     )
 
@@ -306,19 +306,19 @@ def leaves(kind: type[PaymentsError]) -> list[type[PaymentsError]]:
     return found or [kind]
 
 
-ROUTE_HEAD = ("Route", "What for", "Credential", "Needs", "Key", "Answers", "Errors of its own")
+ROUTE_HEAD = ("Route", "Purpose", "Credential", "Needs", "Key", "Answers", "Own errors")
 
 HEADERS = {
     "`Idempotency-Key`": "1 to 256 printable ASCII characters, kept for 30 days, or for one hour by"
     " public creation. Every `POST`,"
-    " `PUT` and `PATCH` of v2 with a key or a client token takes one, and those of v1 that change"
-    " something; *required* says where it must be"
-    " sent. The same request with the same key gets the same answer, with"
+    " `PUT` and `PATCH` of v2 with a key or a client token accepts one, and those of v1 that change"
+    " something; *required* marks the routes that need"
+    " one. The same request with the same key gets the same answer, with"
     " `Idempotent-Replayed: true`.",
-    "`Service-Version`": "The date of the contract that you were written for. It must be the one"
-    " that your credential is bound to, and may be left out.",
-    "`X-Service-Payment-Secret`": "The `clientSecret` of the path's Payment, where the column"
-    " Credential asks for it.",
+    "`Service-Version`": "The date of the contract that your program was written for. It must be"
+    " the one that your credential is bound to, and may be omitted.",
+    "`X-Service-Payment-Secret`": "The `clientSecret` of the path's Payment, if the column"
+    " Credential requires it.",
 }
 
 RULES = (
@@ -351,7 +351,7 @@ def limits() -> str:
             [
                 "# Limits",
                 "The rate policies with their defaults; a deployment and an environment may have"
-                " limits of their own ([Limit requests](../how-to/limit-requests.md));"
+                " their own limits ([Limit requests](../how-to/limit-requests.md));"
                 " sizes, lengths and lifetimes are [other limits](other-limits.md).\n"
                 "Every request counts against every policy that applies to it, refused ones and"
                 " replays too;"

@@ -36,7 +36,7 @@ def busy_partner() -> str:
             " `RateLimit-Remaining` comes near 0, and after a 429 wait for `Retry-After` seconds.\n"
             "Several servers behind one address share its limit, and all keys of an app share"
             " the app's.\n"
-            "Read less: [webhooks](../how-to/receive-webhooks.md) tell of each change, a list"
+            "Read less: [webhooks](../how-to/receive-webhooks.md) report each change, a list"
             " answers 100 resources in one request, and `GET /v2/console/events` shows what you"
             " missed.\n"
             "If that does not suffice, the operator can raise the limits of your environment.",

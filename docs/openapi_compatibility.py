@@ -110,7 +110,7 @@ class _Comparison:
         before, after = old.get("requestBody"), new.get("requestBody")
         if after is None:
             if before is not None:
-                yield "the body is no longer taken"
+                yield "the body is no longer accepted"
             return
         if after["required"] and not (before and before["required"]):
             yield "a body is now required"
@@ -192,7 +192,7 @@ def _codes(response: Schema, document: Document) -> dict[str, Schema]:
 
 
 def _code_of(form: Schema) -> str:
-    """The code of an error's schema, which stands within `error`, or beside it in v1."""
+    """The code of an error's schema, which is within `error`, or next to it in v1."""
     fields = form["properties"]
     return str(fields["error"].get("properties", fields)["code"]["const"])
 

@@ -7,12 +7,12 @@ from payments_core_http.observability.metric_catalog import METRICS, Metric
 
 
 def page() -> str:
-    """All metrics of our own."""
+    """All of our metrics."""
     return "\n\n".join(
         [
             "# Metrics",
             "What `GET /metrics` of the operators' listener answers, of `payments serve` and"
-            " `payments worker` alike; [Observe](../how-to/observe.md) tells how to take and use"
+            " `payments worker` alike; [Observe](../how-to/observe.md) says how to collect and use"
             " it.\n"
             "Besides these there are `process_*` and `python_*`, as every Python process has"
             " them.\n"

@@ -43,9 +43,9 @@ def page() -> str:
     """A table for each topic."""
     parts = [
         "# Other limits",
-        "How much and how long, where it is not a matter of [rates](limits.md).\n"
+        "Limits of size, number and time, other than [rates](limits.md).\n"
         "What goes beyond is refused with `validation_error`, which names the field, or with the"
-        " code that stands beside it.\n"
+        " code next to it.\n"
         "[Bodies](bodies.md) have the rule of every field.",
     ]
     for title, rows in _tables().items():

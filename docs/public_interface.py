@@ -104,7 +104,7 @@ def page() -> str:
     return "\n\n".join(
         [
             "# Public interface",
-            "What is on this page stays as it is, but for additions, until it was deprecated.\n"
+            "What is on this page changes only by additions, until it is deprecated.\n"
             "Anything else may change in any release: modules that are not listed, names with an"
             " underscore, tables of the database, texts of messages, logs and pages.",
             "## Over HTTP",
@@ -129,15 +129,15 @@ def page() -> str:
             "Each command ends with 0 when it did what it was asked; with 1 when it was refused or"
             " failed, or when what it prints needs somebody's attention, as of `payments doctor`;"
             " and with 2 when its arguments cannot be read. `payments worker` ends with 75 when it"
-            " is to be started again.",
+            " is to be restarted.",
             "[Settings](settings.md) and their variables stay, and so do the names of"
             " [metrics](metrics.md).",
             "## Stored data",
-            "Each release reads what the release before it wrote, and both run beside each other"
+            "Each release reads what the previous release wrote, and both run side by side"
             " during an upgrade: [Upgrades](../explanation/upgrades.md).",
             "## How something public ends",
             "1. A minor release deprecates it: the changelog and this documentation say what"
-            " replaces it, and Python raises `DeprecationWarning` where it is used.\n"
+            " replaces it, and Python raises `DeprecationWarning` when it is used.\n"
             "2. It works for at least two more minor releases, and for at least six months.\n"
             "3. A major release removes it. A dated contract ends no earlier than twelve months"
             " after the next one.",

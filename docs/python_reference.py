@@ -80,7 +80,7 @@ def _parts() -> Iterator[str]:
         " `Atomic` or end in `_atomic`: integers that count the asset's smallest unit.\n"
         "- While the storage is out of reach, operations that write raise `Unavailable`, and those"
         " that read `StorageUnavailable`. An operation raises"
-        " `InsufficientPermissions` or `EntitlementRequired` where the authority does not suffice."
+        " `InsufficientPermissions` or `EntitlementRequired` if the authority does not suffice."
         " What else it raises is in its description.\n"
         "- An `authority` says in whose name an operation runs."
         " `service.tenants.system_authority` makes one for a program that is trusted with a whole"

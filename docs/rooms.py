@@ -14,7 +14,7 @@ ROOMS: dict[str, dict[str, str]] = {
         "money": "Amounts as integers, and how they are written.",
         "errors": "Every error that callers can meet, as one table.",
         "validation": "What callers may say, checked once for the library and HTTP.",
-        "telemetry": "What the library reports to whoever observes it.",
+        "telemetry": "What the library reports to an observer.",
         "adapters": "Adapters found by the scheme of a URL.",
         "versions": "The API versions that a deployment supports.",
         "json_depth": "How deeply JSON nests, asked before it is parsed.",

@@ -1,6 +1,6 @@
-"""Whether all that one JSON Schema allows is allowed by another, as far as can be told.
+"""Whether one JSON Schema allows all that another allows, as far as this can be decided.
 
-It knows the keywords that our own documents use; where it cannot tell, it says that it does not
+It knows the keywords that our own documents use; if it cannot decide, it says that it does not
 fit, so that a change which nobody has thought of is looked at.
 """
 
@@ -23,7 +23,7 @@ _HOLDING = {*_BRANCHES, "$ref", "properties", "items", "additionalProperties", "
 
 @attrs.frozen
 class Misfit:
-    """Where a value of the inner schema would not fit the outer one, and why."""
+    """The place of a value of the inner schema that would not fit the outer one, and why."""
 
     path: str
     why: str
@@ -64,7 +64,7 @@ class Containment:
         found = self._compared_resolved(inner, outer, path)
         self._underway.discard(pair)
         if not found and self._assumed == before:
-            self._fitting.add(pair)  # wherever it stands
+            self._fitting.add(pair)  # wherever it is
         return found
 
     def _compared_resolved(self, inner: Schema, outer: Schema, path: str) -> list[Misfit]:
@@ -78,7 +78,7 @@ class Containment:
         for form in _forms(inner):
             found += self._plain(resolved(form, self.inner_document), rest, path)
             if outer_branches:
-                # The nearest branch tells the reasons: of one type with it, and with the fewest.
+                # The nearest branch gives the reasons: of the same type, and with the fewest.
                 near = [it for it in outer_branches if self._are_alike(form, it)] or outer_branches
                 found += sorted((self.misfits(form, it, path) for it in near), key=len)[0]
         return list(dict.fromkeys(found))
@@ -175,7 +175,7 @@ def _forms(schema: Schema) -> list[Schema]:
 
 
 def _both(rest: Schema, branch: Schema) -> Schema:
-    """What must fit both; a branch beside other keywords says what is given and of which type."""
+    """What must fit both; a branch next to other keywords says what is given and of which type."""
     if "$ref" in branch or not rest.keys() - {"description"}:
         return branch
     properties = {**rest.get("properties", {})}

@@ -51,13 +51,13 @@ def forms(route: Route) -> list[tuple[str, list[Row]]]:
         paged = issubclass(route.query, PageQuery)
         rows = [row for row in rows_of(route.query) if not paged or row[0].strip("`") not in own]
         if rows:
-            beside = ", beside `limit` and `cursor`" if paged else ""
-            found.append((f"In the query string{beside}. {about(route.query, route)}", rows))
+            besides = ", besides `limit` and `cursor`" if paged else ""
+            found.append((f"In the query string{besides}. {about(route.query, route)}", rows))
     return found
 
 
 def about(kind: Any, route: Route) -> str:
-    """What a class says of itself, and what it refuses beside its fields' own rules.
+    """A class's description, and what it refuses besides its fields' own rules.
 
     One that is not made by a class statement says nothing: then the route speaks for it.
     """
@@ -65,14 +65,14 @@ def about(kind: Any, route: Route) -> str:
 
 
 def refusal(kind: Any) -> Iterator[str]:
-    """What the class refuses beside its fields' own rules."""
+    """What the class refuses besides its fields' own rules."""
     if hasattr(kind, "faults"):
         text = " ".join((kind.faults.__doc__ or "").split())
         yield f"Also refused: {text[:1].lower()}{text[1:]}"
 
 
 def rows_of(kind: Any, above: str = "", only: str = "") -> Iterator[Row]:
-    """The rows of an object's fields; those of an object inside stand below it, with its path."""
+    """The rows of an object's fields; those of an object inside are below it, with its path."""
     attrs.resolve_types(kind)
     groups = getattr(kind, "exactly_one_of", ())
     for field in attrs.fields(kind):
@@ -129,8 +129,8 @@ def unwrapped(kind: Any) -> tuple[Any, list[str]]:
                 words.append("null clears it")
             if len(left) > 1:
                 scalars = [unwrapped(it) for it in left if not attrs.has(it)]
-                told = [f"{type_of(it)}: {word}" for it, rules in scalars for word in rules]
-                return kind, [*words, *told]
+                ruled = [f"{type_of(it)}: {word}" for it, rules in scalars for word in rules]
+                return kind, [*words, *ruled]
             kind = left[0]
         elif get_origin(kind) is tuple:
             words += [f"each {word}" for word in unwrapped(get_args(kind)[0])[1]]
@@ -185,7 +185,7 @@ def values_of(kind: Any) -> str:
 
 
 def needed(default: Any, group: Iterable[str]) -> str:
-    """Whether a field must be there, and what stands for it where it is not."""
+    """Whether a field is required, and its default if it is not."""
     if group:
         return "exactly one of " + ", ".join(f"`{name}`" for name in group)
     if default is attrs.NOTHING:
@@ -203,7 +203,7 @@ def objects_in(kind: Any) -> list[Any]:
 
 
 def told_by(kind: Any, kinds: list[Any]) -> tuple[str, str]:
-    """The field that tells the class apart from the others, and its values."""
+    """The field that distinguishes the class from the others, and its values."""
     for each in kinds:
         attrs.resolve_types(each)
     for field in attrs.fields(kind):

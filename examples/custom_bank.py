@@ -1,4 +1,4 @@
-"""A bank adapter of your own, which passes the suite of the port. The "bank" is a file of SQLite,
+"""Your own bank adapter, which passes the suite of the port. The "bank" is a file of SQLite,
 so that the example needs nothing else; yours makes requests, and its bank keeps these rows.
 
 Run it to send a payout through it and see its life::
@@ -166,7 +166,7 @@ def _require_account(account: port.BankAccountDetails) -> None:
 
 
 def _digest(request: Any) -> str:
-    """What tells requests apart; the file holds no account number."""
+    """What distinguishes requests; the file contains no account number."""
     return hashlib.sha256(json.dumps(attrs.asdict(request)).encode()).hexdigest()
 
 

@@ -1,4 +1,4 @@
-"""A chain adapter of your own, which passes the suite of the port. The "chain" is a ledger in
+"""Your own chain adapter, which passes the suite of the port. The "chain" is a ledger in
 memory with blocks, nonces and reorgs, so that the example needs nothing else; yours asks nodes.
 
 Run it to see a Payment paid and released on it::
@@ -171,7 +171,7 @@ class LedgerChain:
     def check_contract_signature(
         self, address: str, digest: bytes, signature: bytes
     ) -> bool | None:
-        raise UnsupportedByChain("accounts are no contracts here")
+        raise UnsupportedByChain("accounts are not contracts here")
 
     def prepare(self, intent: TransferIntent, nonce: int) -> SignedTransaction:
         if intent.module is not None:

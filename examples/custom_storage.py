@@ -36,7 +36,7 @@ LEASES = Index("jobs: leases", ("queue",), ("lease_until", "partition", "id"))
 
 
 def _paths(kind: type[Record]) -> Mapping[str, Index]:
-    """How records are found beside their ids, by name; a path without order is a unique key."""
+    """How records are found other than by id, by name; a path without order is a unique key."""
     own, mine, last = kind.collection, ("partition",), ("id",)
     paths = [READY, LEASES] if issubclass(kind, Job) else []
     paths += [Index(i.name, mine + i.key, i.order + last, i.descending) for i in own.indexes]
@@ -146,7 +146,7 @@ class Rows:
         return row.entries
 
     def _refuse(self, conflict: port.Conflict) -> NoReturn:
-        self.conflict = conflict  # it ends the transaction, even where the work swallows it
+        self.conflict = conflict  # it ends the transaction, even if the work swallows it
         raise conflict
 
 

@@ -1,4 +1,4 @@
-"""A marketplace: an order with the goods of two sellers, each paid by a Payment of its own, and a
+"""A marketplace: an order with the goods of two sellers, each paid by its own Payment, and a
 refund by one of them, which leaves the other's sale alone.
 
 Run it in a sandbox in this process::

@@ -63,7 +63,7 @@ class App:
         self.account = AccountClient.exchange(self.url, token, transport=self.transport)
 
     def pay(self, number: str, amount: str) -> str:
-        """Pay an order; with an expired token, log in again and go on with the same keys."""
+        """Pay an order; with an expired token, log in again and continue with the same keys."""
         order = self.backend.start_order(number, amount)
         for _ in range(2):
             if self.account is None:

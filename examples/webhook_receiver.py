@@ -1,4 +1,4 @@
-"""A webhook receiver that needs nothing but the standard library beside the verifier: a WSGI
+"""A webhook receiver that needs only the standard library besides the verifier: a WSGI
 application which applies each event once, though deliveries may repeat and come out of order.
 
 Run it in a sandbox in this process::
@@ -67,11 +67,11 @@ class Receiver:
                 | RefundPayload()
                 | VaultFundingPayload()
                 | DisputePayload()
-            ) as told:
-                payment_id = told.payment_id
-            case _:  # of an account, or of a later service: none of our business
+            ) as received:
+                payment_id = received.payment_id
+            case _:  # of an account, or of a later service: ignored
                 return "204 No Content"
-        # The resource says how things stand; the event only that it is worth reading.
+        # The resource has the current state; the event only says that it is worth reading.
         payment = self._client.payments.read(payment_id)
         row = {"id": payment.id, "status": payment.status, "version": payment.status_version}
         with self._database:  # one transaction: the event is noted if and only if it is applied

@@ -302,9 +302,9 @@ BREAKING: dict[str, tuple[Change, str]] = {
         ),
         "a body is now required",
     ),
-    "a body is no longer taken": (
+    "a body is no longer accepted": (
         lambda d: operation(d, "POST", "/v2/accounts").pop("requestBody"),
-        "the body is no longer taken",
+        "the body is no longer accepted",
     ),
     "a parameter is gone": (
         lambda d: parameters(d, "GET", "/v2/accounts").pop(),

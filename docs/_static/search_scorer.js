@@ -1,4 +1,4 @@
-// How search results are ranked: whoever looks for a task finds the how-to before the reference.
+// How search results are ranked: a reader with a task finds the how-to before the reference.
 // Sphinx reads this in place of its own `Scorer`, whose other figures these are.
 var Scorer = {
   score: ([docName, , , , score]) => {

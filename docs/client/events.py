@@ -8,7 +8,7 @@ from docs.client.schemas import Types, docstring
 from payments_core_http.openapi.conventions import Schema
 
 _HEADING = '''\
-"""What the service tells by webhooks: a struct for each event, with what it is about."""
+"""The events of webhooks: a struct for each event, with its payload."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class UnknownEvent(Envelope, frozen=True, kw_only=True):
 
     payload: Mapping[str, Any]'''
 _ABOUT_ALL = (
-    '"""Any event, told apart by its class: `match event: case PaymentSucceeded(): ...`."""'
+    '"""Any event, distinguished by its class: `match event: case PaymentSucceeded(): ...`."""'
 )
 
 

@@ -1,7 +1,7 @@
 """What the client calls each operation of the OpenAPI document: one row each.
 
 A new operation without a row stops `make client`. A resource belongs to the client that holds its
-credential: `Partner` an app secret, `Account` an access token, `Public` none of its own.
+credential: `Partner` an app secret, `Account` an access token, `Public` none.
 """
 
 from __future__ import annotations

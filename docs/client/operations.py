@@ -12,7 +12,7 @@ from docs.client.schemas import Types, docstring, python_name, quoted
 from payments_core_http.openapi.conventions import Schema, resolved
 
 _SENT_BY_THE_CLIENT = frozenset({"Service-Version", "Idempotency-Key", "If-None-Match"})
-"""Headers that are no arguments: the first two are the connection's, and no answer is kept for the
+"""Headers that are not arguments: the first two are the connection's, and no answer is kept for the
 third to name."""
 _CREDENTIALS = {
     "appSecret": "app_secret",
@@ -123,7 +123,7 @@ class OperationWriter:
         )
 
     def _body(self, method: Method) -> Schema | None:
-        """The schema of the body, an object; None where the operation takes none."""
+        """The schema of the body, an object; None if the operation has none."""
         request = method.operation.get("requestBody")
         if request is None:
             return None
@@ -187,7 +187,7 @@ class OperationWriter:
         return "{" + ", ".join(pairs) + "}"
 
     def _answer(self, method: Method) -> tuple[str, str]:
-        """The annotation of the call, and what its answer decodes into."""
+        """The annotation of the call, and the type of its answer."""
         schema = self.answer_schema(method)
         name = self.answers.annotate(schema)
         item = self.answers.item_of_page(schema)
@@ -216,15 +216,17 @@ class OperationWriter:
             **(body or {}).get("properties", {}),
             **{one["name"]: one for one in parameters},
         }
-        told = [
+        sentences = [
             f"`{python_name(key)}`: {one['description'].rstrip('.')}."
             for key, one in described.items()
             if one.get("description") and "const" not in one
         ]
-        if not told:
+        if not sentences:
             return lines[0]
         opening = lines[0].removeprefix('"""').removesuffix('"""').rstrip()
-        wrapped = [line for one in told for line in textwrap.wrap(one, 92, subsequent_indent="  ")]
+        wrapped = [
+            line for it in sentences for line in textwrap.wrap(it, 92, subsequent_indent="  ")
+        ]
         return '"""' + "\n".join([opening, "", *wrapped]).replace("\\d", "\\\\d") + '\n"""'
 
 

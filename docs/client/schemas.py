@@ -40,7 +40,7 @@ class Types:
     written: dict[str, str] = attrs.field(factory=dict)
 
     def annotate(self, schema: Schema) -> str:
-        """The annotation of a value, with ` | None` where it may be null."""
+        """The annotation of a value, with ` | None` if it may be null."""
         if not schema:
             return "Any"
         if "$ref" in schema:
@@ -98,14 +98,14 @@ class Types:
         self.written[name] = source
 
     def _as_page(self, name: str, schema: Schema) -> str | None:
-        """A page that is nothing more than one needs no class of its own."""
+        """A plain page needs no class of its own."""
         if sorted(schema["properties"]) != sorted(("data", *_PAGE_FIELDS)):
             return None
         self.written.pop(name, None)
         return f"Page[{self.annotate(schema['properties']['data']['items'])}]"
 
     def item_of_page(self, schema: Schema) -> str | None:
-        """What a list's answer lists, or None where it is no page."""
+        """The items of a list's answer, or None if it is not a page."""
         whole = self.schemas[schema["$ref"].rpartition("/")[2]]
         if not set(_PAGE_FIELDS) <= whole["properties"].keys():
             return None
@@ -156,14 +156,14 @@ class Types:
             yield docstring(str(schema["description"]))
 
     def _merge(self, names: Sequence[str]) -> str:
-        """A struct for one of several forms: what not all of them have may be None."""
+        """A struct for one of several forms: a field that not all of them have may be None."""
         name = "Or".join(names)
         if name not in self.written:
             forms = [self.schemas[one] for one in names]
             keys = dict.fromkeys(key for form in forms for key in form["properties"])
             merged = {
                 "description": f"Either {' or '.join(f'`{one}`' for one in names)}: "
-                "what the one at hand does not have is None.",
+                "fields that the actual form lacks are None.",
                 "properties": {key: _merge_field(key, forms) for key in keys},
                 "required": [
                     key for key in keys if all(key in form.get("required", ()) for form in forms)

@@ -1,4 +1,4 @@
-"""Plays one order of the shop from start to end, with the worker in a process of its own.
+"""Plays one order of the shop from start to end, with the worker in its own process.
 
 Give it the URL of an empty database::
 
@@ -71,7 +71,7 @@ def a_worker() -> Iterator[None]:
 
 
 def pay(reference: str) -> None:
-    """Play the payer, over the API that stands beside Django's views."""
+    """Play the payer, over the API next to Django's views."""
     from shop.payments import PARTNER, payments
     from shop.wsgi import application
 

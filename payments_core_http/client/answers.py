@@ -693,7 +693,7 @@ class VaultDetails(Answer, frozen=True, kw_only=True):
 
 
 class AllowedWalletOrAllowedAccount(Answer, frozen=True, kw_only=True):
-    """Either `AllowedWallet` or `AllowedAccount`: what the one at hand does not have is
+    """Either `AllowedWallet` or `AllowedAccount`: fields that the actual form lacks are
     None.
     """
 
@@ -960,7 +960,7 @@ class TokenAmount(Answer, frozen=True, kw_only=True):
 
 
 class VaultExecutionOrTransferExecution(Answer, frozen=True, kw_only=True):
-    """Either `VaultExecution` or `TransferExecution`: what the one at hand does not have is
+    """Either `VaultExecution` or `TransferExecution`: fields that the actual form lacks are
     None.
     """
 
@@ -1032,7 +1032,7 @@ class Receipt(Answer, frozen=True, kw_only=True):
 
 
 class OptionOrDirectOption(Answer, frozen=True, kw_only=True):
-    """Either `Option` or `DirectOption`: what the one at hand does not have is None."""
+    """Either `Option` or `DirectOption`: fields that the actual form lacks are None."""
 
     id: str
     """The resource's id; ids are opaque and never change."""
@@ -2778,7 +2778,7 @@ class PayingVault(Answer, frozen=True, kw_only=True):
 
 
 class FundedOptionOrDirectPaymentOption(Answer, frozen=True, kw_only=True):
-    """Either `FundedOption` or `DirectPaymentOption`: what the one at hand does not have is
+    """Either `FundedOption` or `DirectPaymentOption`: fields that the actual form lacks are
     None.
     """
 

@@ -1,5 +1,5 @@
 # Printed from the OpenAPI document by docs/client: run `make client`.
-"""What the service tells by webhooks: a struct for each event, with what it is about."""
+"""The events of webhooks: a struct for each event, with its payload."""
 
 from __future__ import annotations
 
@@ -656,7 +656,7 @@ Event: TypeAlias = (
     | WebhookRecovered
     | UnknownEvent
 )
-"""Any event, told apart by its class: `match event: case PaymentSucceeded(): ...`."""
+"""Any event, distinguished by its class: `match event: case PaymentSucceeded(): ...`."""
 
 BY_NAME: Mapping[str, type[Event]] = {
     "payment.created": PaymentCreated,

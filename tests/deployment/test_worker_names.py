@@ -92,4 +92,4 @@ def test_unless_it_is_set_the_folder_is_systemds_or_a_temporary_one_of_this_user
     (folder,) = temporary.iterdir()
     folder.chmod(0o777)
     assert name_of(configured) is None
-    assert "another user made it, or can write to it" in caplog.text
+    assert "another user created it, or can write to it" in caplog.text

@@ -86,7 +86,7 @@ def pay_orders() -> None:
 
 
 def ship(event: ReceivedEvent) -> None:
-    """Ship the order of a Payment that succeeded, once however often that is told."""
+    """Ship the order of a Payment that succeeded, once for any number of deliveries."""
     try:
         order = Order.objects.filter(payment_id=event.payload["paymentId"])
         if not order.exists():  # its id is not stored yet: the event comes again
@@ -97,7 +97,7 @@ def ship(event: ReceivedEvent) -> None:
 
 
 def run_worker(stop: SimpleQueue[None]) -> None:
-    """Do what falls due until `stop` has an item; what is under way then has 30 seconds to end."""
+    """Run due jobs until `stop` has an item; running jobs then have 30 seconds to end."""
     payments().on_event(authority(), "shop", ship, subscribed_events=["payment.succeeded"])
     payments().worker("sandbox").start(threads=4)
     try:

@@ -17,7 +17,7 @@ AMOUNT = DecimalField(min_value=Decimal("0.01"), max_digits=12, decimal_places=2
 
 
 def order(request: HttpRequest, number: str) -> JsonResponse:
-    """POST makes the order, GET says how it stands."""
+    """POST creates the order, GET returns its state."""
     if request.method == "POST":
         try:  # what the service refuses, it refuses each time: ask before the order is there
             amount = f"{AMOUNT.clean(request.POST.get('amount')):.2f}"
@@ -26,7 +26,7 @@ def order(request: HttpRequest, number: str) -> JsonResponse:
         with transaction.atomic():
             Order.objects.create(number=number, amount=amount)
             # The service commits by itself: inside this block a Payment could stay of an order
-            # that is rolled back. Where it fails, or the process dies, the worker does it. (Of a
+            # that is rolled back. If it fails, or the process dies, the worker does it. (Of a
             # `partial` that fails, Django cannot log the name, and raises from here.)
             transaction.on_commit(lambda: pay_order(number, amount), robust=True)
         return JsonResponse({"number": number}, status=201)

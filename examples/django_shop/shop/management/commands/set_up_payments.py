@@ -4,7 +4,7 @@ from shop.payments import set_up
 
 
 class Command(BaseCommand):
-    help = "Make the service's tables, its key ring and the shop's app, where they are missing."
+    help = "Create the service's tables, its key ring and the shop's app, if they are missing."
 
     def handle(self, *args: object, **options: object) -> None:
         set_up()
