@@ -1,11 +1,11 @@
-"""Aptos over the REST API of a node, as far as it is read: the newest block, and balances.
+"""Aptos over the REST API of a node, read-only: the newest block, and balances.
 
-Nothing is sent there, nothing is scanned, and no addresses are derived: what needs that is
-Unsupported, with a sentence. One node is asked, and believed. The API:
+Nothing is sent there, nothing is scanned, and no addresses are derived: operations that need it are
+Unsupported, with a sentence. One node is asked, and trusted. The API:
 https://aptos.dev/rest-api.
 
 The numbers of our registry are those of EVM chains (EIP-155), and there Aptos' own 1 is Ethereum.
-So it has a number of ours, which no EVM chain has: 9 · 10^15, and Aptos' coin type by SLIP-44.
+So it has our own number, which no EVM chain has: 9 · 10^15, and Aptos' coin type by SLIP-44.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ from payments_core.chains.read_only import ReadOnlyChain
 
 MAINNET_CHAIN_ID = 9_000_000_000_000_637
 MAINNET_NETWORK = 1
-"""What the main network's nodes call themselves in `chain_id` (CAIP-2, namespace aptos)."""
+"""The `chain_id` of the main network's nodes (CAIP-2, namespace aptos)."""
 
 TOTAL_TIMEOUT_S = 20.0
-"""How long one operation takes at most, with all its requests."""
+"""The maximum time of one operation, with all its requests."""
 
 _HASH = re.compile(r"0x[0-9a-f]{64}", re.ASCII)
 _COIN = re.compile(r"0x[0-9a-fA-F]{1,64}::[A-Za-z_][A-Za-z0-9_]*::[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
@@ -51,7 +51,7 @@ _COIN = re.compile(r"0x[0-9a-fA-F]{1,64}::[A-Za-z_][A-Za-z0-9_]*::[A-Za-z_][A-Za
 
 @attrs.frozen
 class _Tip:
-    """The newest block, and the version of the ledger with which it ends."""
+    """The newest block, and the ledger version at its end."""
 
     block: Block
     version: int
@@ -71,7 +71,7 @@ class AptosChain(ReadOnlyChain):
         network: int = MAINNET_NETWORK,
         limits: RequestLimits | None = None,
     ) -> None:
-        """`url` ends where the API begins, as in `https://node.example/v1`.
+        """`url` is the base URL of the API, as in `https://node.example/v1`.
 
         `network` is Aptos' own number; a node of another raises ChainMismatch. Raises
         ValueError, which does not repeat the address, unless it is http or https.
@@ -101,11 +101,11 @@ class AptosChain(ReadOnlyChain):
         return self._read_block(number, tip.version, until).block if is_below else None
 
     def balances(self, token_address: str, holders: Sequence[str]) -> FinalBalances:
-        """What holders have of an asset at the end of the newest block.
+        """Holders' balances of an asset at the end of the newest block.
 
-        The asset is a fungible one by the address of its metadata, or a coin by its type. Of a
-        fungible one the node counts the primary store alone. Raises ChainUnavailable,
-        ChainMismatch, and Unsupported for what is no asset or no holder of Aptos.
+        The asset is a fungible asset, by its metadata address, or a coin, by its type. For a
+        fungible asset the node counts only the primary store. Raises ChainUnavailable,
+        ChainMismatch, and Unsupported for an asset or a holder that is not of Aptos.
         """
         asset, addresses = (
             _parse_asset(token_address),
@@ -163,7 +163,7 @@ def _parse_holder(given: str) -> str:
 
 
 def _parse_asset(given: str) -> str:
-    """The asset as it stands in a path."""
+    """The asset as a part of a path."""
     try:
         return given if _COIN.fullmatch(given) else normalize_address("aptos", given)
     except AddressError:

@@ -1,4 +1,4 @@
-"""How a job waits for a chain or a bank: briefly for what is not final, longer for silence."""
+"""How a job waits for a chain or a bank: briefly if not final, longer without an answer."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from payments_core.storage.jobs import Job
 
 POLL_MS = 1 * SECOND
 REORG_RECHECK_MS = 10 * SECOND
-"""How long until it is asked again whether a scan has passed what is final."""
+"""How long until a job checks again whether a scan has passed its final block."""
 
 MAX_BACKOFF_MS = 1 * MINUTE
 ALARM_AFTER_FAILURES = 10
@@ -19,14 +19,14 @@ _log = logging.getLogger(__name__)
 
 
 def poll_again(now: Instant) -> Decision[None]:
-    """Look again soon: the chain answered, and it is not yet time."""
+    """Check again soon: the chain answered, but the result is not final."""
     return Decision(None, next_run_at=now + POLL_MS)
 
 
 def back_off(job: Job, now: Instant, what: str = "chain") -> Decision[None]:
-    """Look again after a pause that doubles with each silence, up to a minute.
+    """Check again after a pause that doubles with each missing answer, up to a minute.
 
-    A silent chain never parks a job: what was sent must be followed when it speaks again.
+    A silent chain never parks a job: a sent transfer must be followed when the chain answers again.
     """
     if job.failures >= ALARM_AFTER_FAILURES and job.failures % ALARM_AFTER_FAILURES == 0:
         _log.error(

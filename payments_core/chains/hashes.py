@@ -14,7 +14,7 @@ _HEX = re.compile(r"0x[0-9a-fA-F]{64}", re.ASCII)
 
 
 class HashError(ValueError):
-    """A text that is no transaction's hash; the message completes "must be …"."""
+    """A text that is not a transaction hash; the message completes "must be …"."""
 
 
 def canonical_hash(chain_type: ChainType, text: str) -> str:

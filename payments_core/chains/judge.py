@@ -1,6 +1,7 @@
 """The judge: what a transaction proves of an expected transfer. Pure.
 
-The order of the checks is the order of the reasons in contract §6: the first that fails is told.
+The order of the checks is the order of the reasons in contract §6: the first failed check is
+reported.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ Reason = Literal[
 class ExpectedTransfer:
     """The transfer that would count: a token's pinned address, to one recipient, on one chain.
 
-    What comes from `not_from` is passed over, whatever it is.
+    Transfers from `not_from` are ignored.
     """
 
     chain_id: int
@@ -38,21 +39,21 @@ class ExpectedTransfer:
 
 @attrs.frozen
 class Verdict:
-    """What one transfer log, or the lack of any, proves. No reason: it is proven and final."""
+    """The verdict on one transfer log, or on the lack of any. No reason: it is proven and final."""
 
     log: TransferLog | None
     reason: Reason | None
 
     @property
     def is_pending(self) -> bool:
-        """Right in all but finality: it may still become proof."""
+        """Valid but not final: it may still become proof."""
         return self.reason == "not_final"
 
 
 def with_confirmations(heads: Heads, confirmations: int) -> Heads:
-    """The heads to who asks for so many blocks on top of one that is final.
+    """The heads, if a final block must have this many blocks on top.
 
-    The chain's own finality is never undercut. What is final then is told by its number alone.
+    The chain's own finality is never reduced. The final block then has only its number.
     """
     deepest = heads.latest.number - confirmations
     if deepest >= heads.final.number:
@@ -78,7 +79,7 @@ def judge(
     )
     if chain_id != expectation.chain_id:
         return tuple(Verdict(log, "wrong_chain") for log in fitting or (None,))
-    if view.block is None:  # it has no logs yet, and may come to have any
+    if view.block is None:  # it has no logs yet, and may get any
         return (Verdict(None, "not_final"),)
     is_final = view.block.number <= heads.final.number
     if not view.succeeded:  # a failed transaction has no logs to be judged

@@ -3,8 +3,8 @@
 A node's URL begins with the adapter's name and a `+`: `evm+https://node.example`. An adapter's
 `open_chain` is called with the chain's number, the URLs without that, and keywords: `settings`,
 which are its own, and `signer`. It returns a Chain without asking a node, so that a service starts
-though nodes are down; whether they are the right ones is told by the chain's `check`, if it has
-one, and by every answer.
+though nodes are down; the chain's `check`, if it has one, and every answer verify that they are
+the right ones.
 """
 
 from __future__ import annotations
@@ -17,23 +17,23 @@ from payments_core.chains.port import Chain, Heads
 
 GROUP = "payments_core.chains"
 SIGNERS = "payments_core.signers"
-"""The group of those who sign: `open_url(url)` returns what the chain's adapter calls a signer."""
+"""The group of signers: `open_url(url)` returns a signer for the chain's adapter."""
 
 
 @runtime_checkable
 class Checkable(Protocol):
-    """A chain that can tell whether its nodes and contracts are the right ones."""
+    """A chain that can check whether its nodes and contracts are the right ones."""
 
     def check(self) -> None:
-        """Raises ChainMismatch where they are wrong, ChainUnavailable where too few answer."""
+        """Raises ChainMismatch if they are wrong, ChainUnavailable if too few answer."""
 
 
 @runtime_checkable
 class BeginsOnSight(Protocol):
-    """A chain that begins when somebody looks at it, and that can be asked whether it has."""
+    """A chain that starts at its first use, and that can report whether it has started."""
 
     def find_heads(self) -> Heads | None:
-        """The newest and the newest final block; None where it has not begun. Writes nothing."""
+        """The newest and the newest final block; None if it has not started. Writes nothing."""
 
 
 def open_chain(
@@ -45,9 +45,9 @@ def open_chain(
 ) -> Chain:
     """The chain behind these nodes.
 
-    Raises UnknownAdapter for a scheme that no adapter serves, ImportError where an adapter's
-    driver is not installed, and ValueError for what the adapter cannot read, or where what it opens
-    is no chain.
+    Raises UnknownAdapter for a scheme that no adapter serves, ImportError if an adapter's
+    driver is not installed, and ValueError for what the adapter cannot read, or if it opens
+    no chain.
     """
     schemes = {url.partition("+")[0] if "+" in url.partition(":")[0] else "" for url in urls}
     if len(schemes) != 1:
@@ -65,8 +65,8 @@ def open_chain(
 def open_signer(url: str) -> Any:
     """The signer that a URL names: `file:///etc/payments/operator.key`, or a key service's.
 
-    Raises UnknownAdapter, ImportError, ValueError where nothing is opened, and what the adapter
-    raises: ValueError, SignerRefused.
+    Raises UnknownAdapter, ImportError, ValueError if nothing is opened, and the errors of the
+    adapter: ValueError, SignerRefused.
     """
     scheme = scheme_of(url)
     opened = load_adapter(SIGNERS, scheme, "signer")(url)

@@ -14,10 +14,10 @@ PAUSE_S = 0.5
 
 
 class CircuitBreaker:
-    """Counts failures in a row, of all threads.
+    """Counts consecutive failures of all threads.
 
     After `failures` of them it refuses for `pause_s`; then one attempt goes through, while the
-    others are still refused. What becomes of it decides: all may try again, or another pause.
+    others are still refused. Its result decides: all may try again, or the pause repeats.
     """
 
     def __init__(
@@ -32,16 +32,16 @@ class CircuitBreaker:
         self.reset_after_fork()
 
     def reset_after_fork(self) -> None:
-        """Forget all: in the child of a fork, where nobody ends the parent's attempts."""
+        """Forget everything: in the child of a fork, nothing ends the parent's attempts."""
         self._lock = threading.Lock()
         self._in_a_row = 0
         self._closed_until = 0.0
 
     @contextmanager
     def attempt(self) -> Iterator[None]:
-        """Let through what stands under it, or raise LimiterUnavailable.
+        """Run the block, or raise LimiterUnavailable.
 
-        Whatever it raises is a failure.
+        An exception counts as a failure.
         """
         self._require_closed()
         try:
@@ -59,7 +59,7 @@ class CircuitBreaker:
             now = self._clock()
             if now < self._closed_until:
                 raise LimiterUnavailable("it failed recently and is not retried yet")
-            # This one is the probe. Should it never end, the next is let through after a pause.
+            # This call is the probe. If it never ends, the next is let through after a pause.
             self._closed_until = now + self._pause_s
 
     def _record_failure(self) -> None:

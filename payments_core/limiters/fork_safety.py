@@ -1,4 +1,4 @@
-"""What a limiter must do in the child of a fork: its locks and connections are the parent's."""
+"""Resets a limiter in the child of a fork: its locks and connections are the parent's."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ class ForkSafe(Protocol):
     """A limiter with something that must not be used on both sides of a fork."""
 
     def reset_after_fork(self) -> None:
-        """Begin with locks and connections of its own. No other thread runs yet."""
+        """Start with new locks and connections. No other thread runs yet."""
 
 
 _limiters: WeakSet[ForkSafe] = WeakSet()

@@ -14,9 +14,9 @@ GROUP = "payments_core.limiters"
 def open_limiter(url: str) -> Limiter:
     """The limiter that a URL names: `memory:`, or a Redis such as `redis://localhost/0`.
 
-    Raises UnknownAdapter for a scheme that no adapter serves, ImportError where an adapter's
-    driver is not installed, and ValueError for a URL that the adapter cannot read, or where what it
-    opens is no limiter.
+    Raises UnknownAdapter for a scheme that no adapter serves, ImportError if an adapter's
+    driver is not installed, and ValueError for a URL that the adapter cannot read, or if it
+    opens no limiter.
     """
     scheme = scheme_of(url)
     opened: Limiter = load_adapter(GROUP, scheme, "limiter")(url)

@@ -1,10 +1,10 @@
 """The limiter of one process: counters in dictionaries, under one lock.
 
-What bounds it. The last KEPT windows of each length are kept, and of an older one only that it
-was there, so that a clock which steps back meets no fresh counter. A window has counters of their
-own for `capacity` keys; keys beyond them share SLOTS counters by hash until it ends. A flood of
-addresses therefore costs a fixed amount of memory, and can only make strangers' counters run out
-early: none of them admits one too many. Expired counters are taken down a few at each call.
+Memory is bounded. The last KEPT windows of each length are kept, and of an older window only that
+it existed, so that a clock that steps back finds no fresh counter. A window has separate counters
+for `capacity` keys; keys beyond them share SLOTS counters by hash until it ends. A flood of
+addresses therefore costs a fixed amount of memory, and can only exhaust strangers' counters early:
+no counter admits too many. Each call removes a few expired counters.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from payments_core.limiters.fork_safety import register_fork_reset
 from payments_core.limiters.port import LimiterUnavailable, PolicyCheck, PolicyState
 
 MAX_KEYS = 100_000
-"""Keys with a counter of their own, in each window."""
+"""Keys with their own counter, in each window."""
 
 SHARED_COUNTERS = 32_768
 """Counters that all further keys of a window share."""
 
 KEPT_WINDOWS = 3
-"""Windows of each length whose counters are kept: the present one, and those opened before."""
+"""Windows of each length whose counters are kept: the present one, and earlier ones."""
 
 MAX_FORGOTTEN_RUNS = 16
-"""Runs of forgotten windows that are told apart; the nearest two become one when it is more."""
+"""Distinct runs of forgotten windows; beyond this number the nearest two are merged."""
 
 MIN_COUNTERS_FREED = 64
-"""Expired counters that a call frees, at least."""
+"""The minimum number of expired counters that a call removes."""
 
 CounterKey = str | int
 """A key, or the number of the slot that it shares."""
@@ -56,7 +56,7 @@ class MemoryLimiter:
         register_fork_reset(self)
 
     def check(self, policy_checks: Sequence[PolicyCheck], now: Instant) -> Sequence[PolicyState]:
-        """As the port says; all asks of a call under one hold of the lock."""
+        """See the port; all asks of a call are counted under one lock."""
         with self._lock:
             if self._closed:
                 raise LimiterUnavailable("the limiter is closed")
@@ -103,9 +103,9 @@ class MemoryLimiter:
             )
 
     def _current_counters(self, window_ms: int, now: Instant) -> Counters:
-        """The present counters where nothing but the counter decides; else none.
+        """The present counters if only the counters decide; otherwise none.
 
-        The short way of `_count`, for the keys that are there: nearly every request of a service.
+        The fast path of `_count`, for known keys: nearly every request of a service.
         """
         length = self._lengths.get(window_ms)
         if length is None or length.blocks:
@@ -135,7 +135,7 @@ class MemoryLimiter:
         name: CounterKey = key
         before = counters.get(name)
         if before is None:
-            # A window that was once full stays so: a key never changes places within it.
+            # A full window stays full: a key never changes places within it.
             if len(counters) >= self._capacity:
                 name = hash(key) % SHARED_COUNTERS
                 before = counters.get(name, 0)
@@ -177,19 +177,19 @@ class MemoryLimiter:
 
 @attrs.define
 class _WindowLength:
-    """What is known of all windows of one length."""
+    """The state of all windows of one length."""
 
     windows: dict[int, Counters] = attrs.field(factory=dict)
-    """By the window's number, in the order of their opening."""
+    """By the window's number, in the order of opening."""
 
     forgotten: list[tuple[int, int]] = attrs.field(factory=list)
-    """First and last number of every run of windows that were open once, in their order."""
+    """First and last number of every run of windows that were once open, in order."""
 
     blocks: dict[CounterKey, Instant] = attrs.field(factory=dict)
     """When each block ends, roughly in that order."""
 
     def next_known_window(self, window: int) -> int | None:
-        """For a forgotten window the next number that is not; None for any other."""
+        """For a forgotten window, the next number that is not forgotten; None for any other."""
         for first, last in reversed(self.forgotten):
             if first <= window <= last:
                 return last + 1
@@ -198,7 +198,7 @@ class _WindowLength:
         return None
 
     def forget_oldest(self) -> Counters:
-        """Take out the window that was opened first."""
+        """Remove the window that was opened first."""
         window = next(iter(self.windows))
         insort(self.forgotten, (window, window))
         joined = self.forgotten[:1]
@@ -221,7 +221,7 @@ class _WindowLength:
         return max(self.blocks.get(key, 0), self.blocks.get(hash(key) % SHARED_COUNTERS, 0))
 
     def block(self, name: CounterKey, until: Instant, now: Instant, capacity: int) -> None:
-        """Begin a block; where there are too many, all keys of the slot are blocked."""
+        """Begin a block; if there are too many, all keys of the slot are blocked."""
         for oldest in tuple(islice(self.blocks, 2)):
             if self.blocks[oldest] <= now:
                 del self.blocks[oldest]
@@ -231,7 +231,7 @@ class _WindowLength:
 
 
 def open_url(url: str) -> MemoryLimiter:
-    """`memory:`, and nothing after it but slashes. Raises ValueError."""
+    """`memory:`, followed only by slashes. Raises ValueError."""
     if url.removeprefix("memory:").strip("/"):
         raise ValueError("the URL of the limiter in memory is memory:")
     return MemoryLimiter()

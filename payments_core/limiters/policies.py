@@ -1,4 +1,4 @@
-"""The rate policies: what counts against each, and how much of it is allowed (interface "Limits",
+"""The rate policies: what each counts, and its limit (interface "Limits",
 contract §9).
 """
 
@@ -16,8 +16,8 @@ from payments_core.clock import HOUR, MINUTE, SECOND
 Subject = Literal[
     "address", "environment", "app", "payment", "link", "address_and_app", "address_and_operator"
 ]
-"""What is counted together. An address is a client's; an app has an environment per mode; a link is
-a checkout link, whoever opens it; an operator is the name in a log-in."""
+"""The subject that is counted. An address is a client's; an app has an environment per mode; a link
+is a checkout link, for all visitors; an operator is the name in a log-in."""
 
 Kind = Literal["any", "read", "write", "post", "created"]
 
@@ -33,7 +33,7 @@ _READ_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 
 @attrs.frozen
 class RatePolicy:
-    """So many requests of a kind, to paths of a form, for each subject in each window.
+    """A limit on requests of a kind, to paths of a form, for each subject in each window.
 
     `rule` is its name in settings, and in `details.rule`; `where` describes `path`, or the routes
     that name the policy.
@@ -49,7 +49,7 @@ class RatePolicy:
 
     @property
     def request_description(self) -> str:
-        """Which requests count, for people."""
+        """The requests that count, as text for people."""
         return f"{_KINDS[self.kind]} {self.where}".rstrip()
 
     def applies_to(self, method: str, path: str) -> bool:
@@ -63,7 +63,7 @@ class RatePolicy:
 
 
 SITE_MULTIPLE = 8
-"""A /48 of IPv6 has so many times the limit of an address: a site has a whole one, with 65,536
+"""A /48 of IPv6 has this many times the limit of an address: a site has a whole /48, with 65,536
 networks of /64."""
 
 PER_ADDRESS = RatePolicy("ip_minute", "address", 500, MINUTE)
@@ -89,19 +89,19 @@ APP_POLICIES = (
         "for balances, each of which asks the nodes of chains",
     ),
 )  # fmt: skip
-"""For calls that are made with a server key or a client token, once it has proven whose it is."""
+"""For calls with a server key or a client token, after its authentication."""
 
 
 @lru_cache(maxsize=1_000)
 def list_app_policies(method: str, path: str) -> tuple[RatePolicy, ...]:
-    """Those that a route's requests count against; `path` has the names of its ids in it."""
+    """The policies that a route's requests count against; `path` has the names of its ids in it."""
     return tuple(policy for policy in APP_POLICIES if policy.applies_to(method, path))
 
 
 PUBLIC_CREATION_MINUTE = RatePolicy(
     "public_creation_minute", "environment", 600, MINUTE, "created", where="with an app id alone"
 )
-"""Only Payments that were made count: a refused request, or another page's, uses none of it."""
+"""Only created Payments count: a refused request, or another page's, does not."""
 
 ROUTE_POLICIES: Mapping[str, RatePolicy] = {
     policy.rule: policy
@@ -132,7 +132,7 @@ ROUTE_POLICIES: Mapping[str, RatePolicy] = {
         ),
     )
 }  # fmt: skip
-"""For single routes, which name theirs. They use nothing of an app's policies."""
+"""For single routes, which name theirs. They do not count against an app's policies."""
 
 RULES: Mapping[str, RatePolicy] = {
     policy.rule: policy for policy in (PER_ADDRESS, *APP_POLICIES, *ROUTE_POLICIES.values())
@@ -140,12 +140,12 @@ RULES: Mapping[str, RatePolicy] = {
 ENVIRONMENT_RULES = frozenset(
     rule for rule, policy in RULES.items() if policy.subject in ("environment", "app")
 )
-"""The rules that an environment may have limits of its own for."""
+"""The rules for which an environment may have its own limits."""
 
 
 @attrs.frozen
 class AbuseBlock:
-    """An address that asks for more than so many paths that do not exist is blocked for a while."""
+    """An address that requests more unknown paths than this is blocked for a while."""
 
     requests: int = 20
     window_ms: int = 10 * MINUTE
@@ -154,9 +154,9 @@ class AbuseBlock:
 
 @attrs.frozen
 class RateLimits:
-    """What a deployment allows: a limit for each rule that it names, the defaults for others.
+    """A deployment's limits: one for each rule that it names, the defaults for others.
 
-    Raises ValueError for a rule that there is not, and for a limit below 1.
+    Raises ValueError for an unknown rule, and for a limit below 1.
     """
 
     by_rule: Mapping[str, int] = attrs.field(factory=dict)
@@ -166,7 +166,7 @@ class RateLimits:
         require_valid_limits(self.by_rule, RULES.keys())
 
     def limit_of(self, policy: RatePolicy, own: Mapping[str, int] | None = None) -> int:
-        """The limit of a policy; `own` are the environment's, which come first."""
+        """The limit of a policy; `own` are the environment's, which take precedence."""
         default = self.by_rule.get(policy.rule, policy.limit)
         return default if own is None else own.get(policy.rule, default)
 

@@ -8,8 +8,8 @@ call for each policy.)
 
 Windows are named by the callers' `now`; the server's clock only frees what has expired. A counter
 is kept for RETAIN_AFTER_WINDOW_MS beyond the end of its window, so that neither processes whose
-clocks are that far apart nor a clock that steps back so far meet a fresh counter. Further back they
-do: a server that forgets by itself cannot tell a forgotten window from a new one.
+clocks are that far apart nor a clock that steps back so far find a fresh counter. Further back they
+do: a server that expires keys itself cannot distinguish a forgotten window from a new one.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ URL_OPTIONS = frozenset({
     "db", "prefix",
     "ssl_ca_certs", "ssl_ca_path", "ssl_certfile", "ssl_check_hostname", "ssl_keyfile",
 })  # fmt: skip
-"""What may stand behind the `?` of a URL; times and retries are not for the URL to change."""
+"""The options allowed after the `?` of a URL; a URL cannot change time-outs and retries."""
 
 SCRIPT = """
 local now = tonumber(ARGV[1])
@@ -82,10 +82,10 @@ _DIGEST = sha1(SCRIPT.encode(), usedforsecurity=False).hexdigest()
 
 
 class RedisLimiter:
-    """Counts for all processes that have the same server and prefix.
+    """Counts for all processes with the same server and prefix.
 
-    `url` is `redis://`, `rediss://` or `unix://` as redis-py reads it; it may hold a password, and
-    no error or repr shows it. After three failures in a row a check fails without touching the
+    `url` is `redis://`, `rediss://` or `unix://` as redis-py reads it; it may contain a password,
+    and no error or repr shows it. After three failures in a row a check fails without touching the
     network, for half a second at a time, until one request in between succeeds.
     """
 
@@ -108,7 +108,7 @@ class RedisLimiter:
         register_fork_reset(self)
 
     def check(self, policy_checks: Sequence[PolicyCheck], now: Instant) -> Sequence[PolicyState]:
-        """As the port says; never tried again, since it may have been counted."""
+        """See the port; never retried, since the request may have been counted."""
         if self._closed:
             raise LimiterUnavailable("the limiter is closed")
         if not policy_checks:
@@ -138,7 +138,7 @@ class RedisLimiter:
         self._client.connection_pool.disconnect()
 
     def reset_after_fork(self) -> None:
-        """Connections and locks of our own: those of a parent process stay the parent's."""
+        """New connections and locks: those of a parent process stay the parent's."""
         self._breaker.reset_after_fork()
         self._client.connection_pool.reset()
 
@@ -186,7 +186,7 @@ def _policy_state(
 
 
 def _parse_url(url: str) -> tuple[str, str]:
-    """The URL without what is ours, and the prefix that it names."""
+    """The URL without our options, and its prefix."""
     address, _, query = url.partition("?")
     try:
         parts = urlsplit(address)
@@ -195,9 +195,9 @@ def _parse_url(url: str) -> tuple[str, str]:
         raise _invalid_url_error() from None
     database = parts.path.strip("/")
     if "#" in url or (parts.scheme != "unix" and database and not database.isdecimal()):
-        raise _invalid_url_error()  # redis-py would leave out the rest without a word
+        raise _invalid_url_error()  # redis-py would silently leave out the rest
     if options.keys() - URL_OPTIONS:
-        # Not named: behind a ? that was not written %3F they are part of a password.
+        # Not named: after a ? that was not written %3F they are part of a password.
         raise ValueError(
             f"the limiter's URL accepts the options {', '.join(sorted(URL_OPTIONS))} only"
         )
@@ -215,12 +215,12 @@ def _create_pool(
             socket_connect_timeout=connect_timeout_s,
             socket_timeout=answer_timeout_s,
             retry=Retry(NoBackoff(), 0),
-            driver_info=None,  # to tell the server who we are costs two round trips
+            driver_info=None,  # identifying ourselves to the server costs two round trips
             encoding_errors="surrogatepass",
             max_connections=10_000,  # it has as many as there are threads
         )
     except ValueError:
-        # Its message may quote what stands in the place of a port: part of a password.
+        # Its message may quote the text in place of a port: part of a password.
         raise _invalid_url_error() from None
     if url.startswith("rediss:"):
         pool.connection_class = _TlsConnection
@@ -229,10 +229,10 @@ def _create_pool(
 
 
 class _TlsConnection(redis.SSLConnection):
-    """Reads the system's authorities once, and not at all where the URL names its own.
+    """Reads the system's authorities once, and not at all if the URL names its own.
 
-    redis-py reads them for each connection, for longer than a server may take to answer. Should
-    it ask in another way one day, it is only as slow as that again, and verifies as before.
+    redis-py reads them for each connection, for longer than a server may take to answer. If
+    it reads them in another way one day, it is only slow again, and verifies as before.
     """
 
     def _wrap_socket_with_ssl(self, sock: socket.socket) -> ssl.SSLSocket:

@@ -1,4 +1,4 @@
-"""What we say to contracts: the calldata of every function that Python calls, and back again.
+"""Calldata of contracts: encoded for every function that Python calls, and decoded.
 
 Sources of the functions: `contracts/src`, ERC-20, and Safe for the modules.
 """
@@ -28,18 +28,18 @@ class Function:
 
     @property
     def signature(self) -> str:
-        """How Solidity writes it, which its selector is made from."""
+        """The Solidity signature, from which the selector is made."""
         return f"{self.name}({','.join(self.types)})"
 
     @cached_property
     def selector(self) -> bytes:
-        """The first four bytes of a call to it."""
+        """The first four bytes of a call."""
         from eth_hash.auto import keccak
 
         return keccak(self.signature.encode())[:4]
 
     def call(self, *arguments: object) -> bytes:
-        """The calldata. Raises ValueError for what does not fit the types."""
+        """The calldata. Raises ValueError for arguments that do not fit the types."""
         from eth_abi.abi import encode
         from eth_abi.exceptions import EncodingError
 
@@ -49,9 +49,9 @@ class Function:
             raise ValueError(f"{self.signature}: {error}") from error
 
     def decode_arguments(self, data: bytes) -> tuple[Any, ...] | None:
-        """What calldata says, if it is exactly a call to this function; None for any other.
+        """The arguments of calldata that is exactly a call to this function; None for any other.
 
-        Exactly: encoded again it must be the same, so that nothing is missing, appended or hidden.
+        Encoded again it must be the same, so that nothing is missing, appended or hidden.
         """
         from eth_abi.abi import decode
         from eth_abi.exceptions import DecodingError
@@ -78,7 +78,7 @@ TAKE_ADMIN = Function("takeAdmin", ())
 ADDRESS_OF = Function("addressOf", ("bytes32", "uint8", "bytes32"))
 IS_OPERATOR = Function("isOperator", ("bytes32", "address"))
 
-# Vault, and Safe where it has the same
+# Vault, and Safe if it has the same
 EXECUTE = Function("execute", ("address", "uint256", "bytes", "uint8", "bytes"))
 NONCE = Function("nonce", ())
 OWNER = Function("owner", ())
@@ -111,13 +111,13 @@ EXEC = Function("exec", ("address", "bytes", "bytes32"))
 # ERC-20
 TRANSFER = Function("transfer", ("address", "uint256"))
 BALANCE_OF = Function("balanceOf", ("address",))
-# The test token alone (contracts/src/testing/TestToken.sol)
+# Only the test token (contracts/src/testing/TestToken.sol)
 MINT = Function("mint", ("address", "uint256"))
 MOVE_FROM = Function("moveFrom", ("address", "address", "uint256"))
 
 
 def deploy(creation: bytes) -> bytes:
-    """To the deterministic deployer: create this. It is refused where it is there already."""
+    """To the deterministic deployer: create this. It is refused if it exists already."""
     return SALT + creation
 
 
@@ -132,7 +132,7 @@ def offer_admin(next_admin: str) -> bytes:
 
 
 def take_admin() -> bytes:
-    """To the factory, by whom the role was offered."""
+    """To the factory, by the address to which the role was offered."""
     return TAKE_ADMIN.call()
 
 
@@ -171,7 +171,7 @@ def sweep(environment_id: str, owner_id: str, token: str, amount_atomic: int) ->
 
 
 def sweep_all(environment_id: str, owner_id: str, token: str) -> bytes:
-    """To the factory, by anybody: all that a deposit has to its vault."""
+    """To the factory, by anybody: the whole balance of a deposit to its vault."""
     return SWEEP_ALL.call(hash_id(environment_id), hash_id(owner_id), token)
 
 
@@ -181,7 +181,7 @@ def set_vault_owner(environment_id: str, owner_id: str, wallet: str) -> bytes:
 
 
 def execute(to: str, value: int, data: bytes, signature: bytes, *, operation: int = CALL) -> bytes:
-    """To a vault, by anybody: do what its owner signed."""
+    """To a vault, by anybody: carry out the call that its owner signed."""
     return EXECUTE.call(to, value, data, operation, signature)
 
 
@@ -191,9 +191,9 @@ def exec_transaction(to: str, data: bytes, signatures: bytes) -> bytes:
 
 
 def check_signatures(digest: bytes, message: bytes, signatures: bytes) -> bytes:
-    """To a Safe of 1.3 or 1.4, as a question: it reverts unless enough owners signed.
+    """To a Safe of 1.3 or 1.4, as a query: it reverts unless enough owners signed.
 
-    `message` is what the digest is of, since owners that are contracts are asked about that.
+    `message` is the preimage of the digest, since owners that are contracts are asked about it.
     """
     return CHECK_SIGNATURES.call(digest, message, signatures)
 
@@ -209,7 +209,7 @@ def enable_module(module: str) -> bytes:
 
 
 def disable_module(before: str, module: str) -> bytes:
-    """To a vault or a Safe, by itself. A Safe wants the module that stands before in its list."""
+    """To a vault or a Safe, by itself. A Safe needs the previous module in its list."""
     return DISABLE_MODULE.call(before, module)
 
 
@@ -230,9 +230,9 @@ def decode_transfer(data: bytes) -> tuple[str, int] | None:
 
 
 def decode_execution(data: bytes) -> tuple[str, int, bytes, int] | None:
-    """Target, value, data and operation of what an owner has a vault or a Safe do.
+    """Target, value, data and operation of an owner's call of a vault or a Safe.
 
-    None for any other calldata, and for what has a Safe refund somebody.
+    None for any other calldata, and for a call that makes a Safe refund somebody.
     """
     vaults = EXECUTE.decode_arguments(data)
     if vaults is not None:

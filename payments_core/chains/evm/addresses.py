@@ -1,7 +1,7 @@
-"""Which address a purpose has on every EVM chain: CREATE2, computed without asking any chain.
+"""The address of each purpose on every EVM chain: CREATE2, computed without asking a chain.
 
-The factory comes out of the deterministic deployer, which stands at one address on all chains;
-its own address follows from its code and its admin, and from it the address of every vault,
+The deterministic deployer creates the factory, and has the same address on all chains;
+the factory's address follows from its code and its admin, and from it the address of every vault,
 escrow and deposit (`contracts/src/Factory.sol`, `addressOf`).
 """
 
@@ -16,7 +16,7 @@ from payments_core.addresses import encode_checksum_address, normalize_address
 from payments_core.chains.evm.artifacts import load_contract
 
 DEPLOYER = "0x4e59b44847b379578588920cA78FbF26c0B4956C"
-"""The deterministic deployer: it creates what its calldata holds, a salt and the code to run."""
+"""The deterministic deployer: it creates a contract from a salt and the code to run."""
 
 SALT = bytes(32)
 
@@ -26,7 +26,7 @@ PURSE_KINDS: dict[PurseKind, int] = {"vault": 0, "escrow": 1, "deposit": 2}
 
 @attrs.frozen
 class Deployment:
-    """Our contracts as one admin has them: the admin's address decides all others."""
+    """Our contracts for one admin: the admin's address decides all others."""
 
     admin: str
 
@@ -62,9 +62,9 @@ class Deployment:
 
 @attrs.frozen
 class RoleModule:
-    """A user's own role module: all that it is made from, and so all that its address says.
+    """A user's own role module: all that it is made from, which also determines its address.
 
-    `avatar` is the Safe or vault that it acts for; `tokens` are those that it may move.
+    `avatar` is the Safe or vault that it acts for; `tokens` are the ones that it may move.
     """
 
     factory: str
@@ -78,7 +78,7 @@ class RoleModule:
         """The code that creates it."""
         from eth_abi.abi import encode
 
-        # One order for one set, since another order would be another address.
+        # One order for one set, since another order would give another address.
         tokens = sorted({normalize_address("evm", token) for token in self.tokens})
         arguments = encode(
             ("address", "address", "address", "bytes32", "address[]"),
@@ -96,12 +96,12 @@ class RoleModule:
 
 @lru_cache(maxsize=10_000)
 def hash_id(id: str) -> bytes:
-    """How the contracts know an environment or an owner: by the hash of its id."""
+    """The contracts' name of an environment or an owner: the hash of its id."""
     return _keccak(id.encode())
 
 
 def create2_address(creator: bytes, salt: bytes, creation: bytes) -> bytes:
-    """The address of what `creator` creates from this salt and code (EIP-1014)."""
+    """The address of the contract that `creator` creates from this salt and code (EIP-1014)."""
     return _keccak(b"\xff" + creator + salt + _keccak(creation))[12:]
 
 
@@ -129,7 +129,7 @@ def _proxy_creation_code(implementation: str) -> bytes:
 def _create_address(creator: bytes, nonce: int) -> bytes:
     """The address of the contract that `creator` creates by CREATE as its `nonce`-th.
 
-    Of the RLP of a list: 0xd6 says 22 bytes, 0x94 a text of 20, and a nonce below 128 is itself.
+    In the RLP of a list, 0xd6 means 22 bytes, 0x94 a text of 20, and a nonce below 128 is itself.
     """
     return _keccak(b"\xd6\x94" + creator + bytes([nonce]))[12:]
 
@@ -143,7 +143,7 @@ def _address_bytes(address: str) -> bytes:
 
 
 def _keccak(data: bytes) -> bytes:
-    # It takes a tenth of a second to import: only those who need it wait for it.
+    # Its import takes a tenth of a second, so only its users wait for it.
     from eth_hash.auto import keccak
 
     return keccak(data)

@@ -33,7 +33,7 @@ def load_contract(name: str) -> CompiledContract:
 
 
 def load_contracts() -> tuple[CompiledContract, ...]:
-    """All of them."""
+    """All of our contracts."""
     return tuple(_load_artifacts()[0].values())
 
 

@@ -1,4 +1,4 @@
-"""Blocks of one node by their height, and what contracts return at one of them."""
+"""Blocks of one node by height, and the results of contracts at a block."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def read_blocks(session: NodeSession, numbers: Sequence[int]) -> tuple[Block | N
 def call_at_block(
     session: NodeSession, calls: Sequence[Mapping[str, str]], block: Block
 ) -> Sequence[msgspec.Raw]:
-    """What contracts return at a block, which the node must have before and after."""
+    """The results of contracts at a block, which the node must have before and after."""
     around = block_call(block.number)
     asked = [RpcCall("eth_call", (call, hex(block.number))) for call in calls]
     before, *results, after = session.call_all([around, *asked, around])

@@ -1,8 +1,8 @@
 """An EVM chain: the port over nodes that must agree, our contracts, and a signer.
 
 Every transaction of ours that moves money is a call of our factory by the environment's operator.
-The contracts decide where it may go (`contracts/src/Factory.sol`); what a call has done is read
-from logs. Besides there are the two calls that put a user's role module in place.
+The contracts decide where it may go (`contracts/src/Factory.sol`); the result of a call is read
+from logs. Two more calls put a user's role module in place.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ from payments_core.clock import MINUTE, SECOND
 
 @attrs.frozen
 class _FeeEstimate:
-    """What a node says of prices: the next block's base fee, and the tip that it suggests."""
+    """A node's prices: the next block's base fee, and the tip that it suggests."""
 
     base_fee: int
     priority: int
@@ -68,10 +68,10 @@ class EvmChain(EvmReader):
     """One EVM chain. Threads may share it."""
 
     max_scan_interval_ms = 15 * SECOND
-    """A block comes every few seconds, whether or not it has anything for us."""
+    """A block comes every few seconds, with or without our transactions."""
 
     max_scan_blocks = 2_000
-    """Most nodes take no longer range; those that take less are asked in halves."""
+    """Most nodes accept no longer range; others are asked in halves."""
 
     bump_after_ms: int | None = 2 * MINUTE
 
@@ -91,9 +91,9 @@ class EvmChain(EvmReader):
         self._fees = fees or fee_policy_of(endpoints.chain_id)
 
     def check(self) -> None:
-        """To be called before anything is done: are these the chain and the contracts?
+        """To be called first: check that the chain and the contracts are the right ones.
 
-        Raises ChainMismatch, and ChainUnavailable where too few nodes say so.
+        Raises ChainMismatch, and ChainUnavailable if too few nodes answer.
         """
         self._endpoints.check()
         factory = self._deployment.factory
@@ -136,7 +136,7 @@ class EvmChain(EvmReader):
     def prepare_call(self, environment_id: str, nonce: int, call: ModuleCall) -> SignedTransaction:
         """Sign, and never send, a step that puts a user's role module in place.
 
-        Raises SignerRefused for a call of anything else, and for a module that is not for this
+        Raises SignerRefused for any other call, and for a module that is not for this
         deployment, environment and operator.
         """
         module = call.module
@@ -158,7 +158,7 @@ class EvmChain(EvmReader):
     def prepare_noop(
         self, environment_id: str, nonce: int, sender: str | None = None
     ) -> SignedTransaction:
-        """See Chain: nothing, from the operator to itself."""
+        """See Chain: a transfer of zero, from the operator to itself."""
         operator = sender or self._signer.address(environment_id)
         return self._sign(environment_id, nonce, operator, "fill", b"", sender=operator)
 
@@ -176,7 +176,7 @@ class EvmChain(EvmReader):
         return _sign_transaction(signer, environment_id, raised)
 
     def broadcast(self, signed: SignedTransaction) -> None:
-        """See Chain. Every node is told, and none is believed."""
+        """See Chain. The transaction goes to every node, and no answer is trusted."""
         send = RpcCall("eth_sendRawTransaction", ("0x" + signed.raw.hex(),))
 
         def ask(session: NodeSession) -> bool:
@@ -185,8 +185,8 @@ class EvmChain(EvmReader):
 
         if any(self._endpoints.query_all(ask)):
             return
-        # Refused, for one of a hundred reasons that nodes word as they like: that they have it
-        # already is the best of them.
+        # Refused, for one of many reasons that nodes word differently: that they have it
+        # already is the best one.
         if self.transaction(signed.hash) is None:
             raise ChainUnavailable(f"chain {self.chain_id}: no node accepts {signed.hash}")
 
@@ -211,7 +211,7 @@ class EvmChain(EvmReader):
         return self._endpoints.query_agreed(ask)
 
     def pending_nonce(self, sender: str) -> int:
-        """See Chain. The highest count that enough nodes reach: a pool may be one node's own."""
+        """See Chain. The highest count that enough nodes reach: a pool may belong to one node."""
         asked = [RpcCall("eth_getTransactionCount", (sender, tag)) for tag in ("latest", "pending")]
 
         def ask(session: NodeSession) -> int:
@@ -226,7 +226,7 @@ class EvmChain(EvmReader):
         return sorted(told, reverse=True)[enough - 1]
 
     def find_payer(self, intent: TransferIntent) -> str:
-        """See Chain: what a vault pays out goes through an escrow of the transfer's own."""
+        """See Chain: a vault pays through the transfer's own escrow."""
         if _is_paid_out(intent):
             return self.derive(AddressSpec(intent.environment_id, "escrow", intent.id))
         return intent.source.address
@@ -236,7 +236,7 @@ class EvmChain(EvmReader):
         return RoleModule(self._deployment.factory, environment_id, avatar, operator, tokens)
 
     def _module_call(self, environment_id: str, step: ModuleIntent) -> ModuleCall:
-        """The transaction of a step, made anew. Raises SignerRefused."""
+        """The transaction of a step, made again. Raises SignerRefused."""
         module = self._role_module(environment_id, step.avatar, step.tokens)
         if module.address != step.module:
             raise SignerRefused("the role module belongs to a key that is no longer configured")
@@ -249,9 +249,9 @@ class EvmChain(EvmReader):
         return ModuleCall(module, step.avatar, data)
 
     def _require_own_addresses(self, intent: TransferIntent) -> None:
-        """Raise SignerRefused unless the money is where the contracts look for it.
+        """Raise SignerRefused unless the money is at the contracts' address.
 
-        An address that was derived by other contracts, or for another admin, is none of these.
+        An address derived by other contracts, or for another admin, does not match.
         """
         source = intent.source
         spec = AddressSpec(intent.environment_id, source.kind, source.owner_id)
@@ -300,7 +300,7 @@ class EvmChain(EvmReader):
         )
 
     def _estimate_gas(self, operator: str, to: str, data: bytes) -> int:
-        """The gas that nodes estimate; 0 where they say that it would fail, which it may do."""
+        """The gas that nodes estimate; 0 if they say that it would fail, which is possible."""
         call = {"from": operator, "to": to, "data": "0x" + data.hex()}
 
         def ask(session: NodeSession) -> int:
@@ -310,7 +310,7 @@ class EvmChain(EvmReader):
         return _median(self._endpoints.query_all(ask))
 
     def _estimate_fees(self) -> _FeeEstimate:
-        """What enough nodes say, each field the middle of them: one that lies moves little."""
+        """The median of each field over enough nodes: a lying node changes little."""
 
         def ask(session: NodeSession) -> _FeeEstimate:
             history, tip = session.call_all(
@@ -338,7 +338,7 @@ def _sign_transaction(
 
 
 def _median(numbers: Sequence[int]) -> int:
-    """The middle one: among three, one that lies cannot choose it."""
+    """The median: among three, one lying node cannot choose it."""
     return sorted(numbers)[len(numbers) // 2]
 
 
@@ -347,7 +347,7 @@ def _is_paid_out(intent: TransferIntent) -> bool:
 
 
 def _encode_intent(intent: TransferIntent) -> tuple[Action, bytes]:
-    """The factory's function that does what is meant, and its calldata."""
+    """The factory's function for the transfer, and its calldata."""
     environment, token, amount = intent.environment_id, intent.token_address, intent.amount_atomic
     source, to = intent.source, intent.recipient
     if source.kind == "escrow":

@@ -1,8 +1,8 @@
-"""A question to a contract, put so that its revert is no error.
+"""A query to a contract, built so that its revert is not an error.
 
-Nodes tell a revert and their own troubles by texts that differ, and we read none. So the question
-is put by a few instructions that run in `eth_call` as those that would create a contract: they
-call the account, and return what came of it. Whatever the account does, the node has a result.
+Nodes report a revert and their own failures by differing texts, and we read none. So the query
+consists of a few instructions that run in `eth_call` like those that create a contract: they
+call the account, and return the result. Whatever the account does, the node has a result.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ import attrs
 from payments_core.chains.evm.responses import BadResponse
 
 _GAS = 10_000_000
-"""More than a wallet needs that checks a passkey's curve by itself; nodes allow at least this."""
+"""More than enough for a wallet that checks a passkey's curve itself; nodes allow at least this."""
 
 MAX_CALLDATA_BYTES = 16_384
-"""Longer signatures are no: instructions for a creation have at most 49,152 bytes (EIP-3860)."""
+"""Longer signatures are refused: code for a creation has at most 49,152 bytes (EIP-3860)."""
 
 
 @attrs.frozen
 class ProbeResult:
-    """What came of the call; `word` is the first of the `size` bytes that it returned."""
+    """The result of the call; `word` is the first of the `size` bytes that it returned."""
 
     succeeded: bool
     word: int
@@ -31,12 +31,12 @@ class ProbeResult:
 
     @property
     def number(self) -> int | None:
-        """The one word that a function returned; None where it did anything else."""
+        """The one word that a function returned; None if it did anything else."""
         return self.word if self.succeeded and self.has_code and self.size == 32 else None
 
 
 def build_eth_call(address: str, data: bytes) -> Mapping[str, str]:
-    """What to `eth_call` for what the account at an address answers to this calldata."""
+    """The `eth_call` that asks the account at an address with this calldata."""
     return {
         "data": "0x" + (_assemble_probe(bytes.fromhex(address[2:])) + data).hex(),
         "gas": hex(_GAS),
@@ -44,7 +44,7 @@ def build_eth_call(address: str, data: bytes) -> Mapping[str, str]:
 
 
 def parse_result(returned: bytes) -> ProbeResult:
-    """What the instructions returned. Raises BadResponse."""
+    """The result of the instructions. Raises BadResponse."""
     if len(returned) != 128:
         raise BadResponse("instructions for four words that returned something else")
     succeeded, word, size, code = (
@@ -54,7 +54,7 @@ def parse_result(returned: bytes) -> ProbeResult:
 
 
 def _assemble_probe(address: bytes) -> bytes:
-    """Call `address` with the bytes behind these instructions, and return what came of it.
+    """Call `address` with the bytes after these instructions, and return the result.
 
     Four words: whether the call succeeded, the first word that it returned, how many bytes it
     returned, and how many bytes of code the address has. The first byte is zero, as of no code
@@ -70,5 +70,5 @@ def _assemble_probe(address: bytes) -> bytes:
         b"\x60\x80\x60\x00\xf3"  # RETURN(0, 128)
     )  # fmt: skip
     length = 10 + len(behind)
-    # CODECOPY(0, length, CODESIZE - length), and how many that are stays on the stack.
+    # CODECOPY(0, length, CODESIZE - length), and their number stays on the stack.
     return bytes((0x60, length, 0x80, 0x38, 0x03, 0x80, 0x91, 0x60, 0x00, 0x39)) + behind

@@ -13,7 +13,7 @@ _SELECTOR = bytes.fromhex("1626ba7e")
 
 
 def build_eth_call(address: str, digest: bytes, signature: bytes) -> Mapping[str, str] | None:
-    """What to `eth_call`; None for what no contract need be asked."""
+    """The `eth_call`; None if no contract need be asked."""
     if len(signature) > questions.MAX_CALLDATA_BYTES:
         return None
     padded = signature + bytes(-len(signature) % 32)
@@ -22,7 +22,7 @@ def build_eth_call(address: str, digest: bytes, signature: bytes) -> Mapping[str
 
 
 def accepts(returned: bytes) -> bool | None:
-    """Whether what came of the question means yes; None: no contract is there.
+    """Whether the result means yes; None if no contract is there.
 
     Raises BadResponse.
     """

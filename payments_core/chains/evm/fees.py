@@ -1,6 +1,6 @@
-"""What we offer for a transaction: its fees at first, more when it is stuck, and its gas limit.
+"""The fees offered for a transaction: first ones, higher ones when it is stuck, and its gas limit.
 
-Pure: what the node says of base fee, tip and gas comes in as arguments, and is believed only
+Pure: the node's base fee, tip and gas are arguments, and are trusted only
 within the bounds of a table. All fees are in wei for one unit of gas.
 """
 
@@ -20,13 +20,13 @@ HEADROOM = 2
 """The base fee may double before a transaction waits; on Ethereum that takes six full blocks."""
 
 _REPLACEMENT_FACTOR = (9, 8)
-"""What a replacement offers more on both fees: 12.5 %. Geth and its relatives want 10 % (their
-`txpool.pricebump`), OpenEthereum wanted 12.5 %; less is refused, and the old one stays."""
+"""How much more a replacement offers on both fees: 12.5 %. Geth and its relatives require 10 %
+(their `txpool.pricebump`), OpenEthereum required 12.5 %; less is refused, and the old one stays."""
 
 
 @attrs.frozen
 class Fees:
-    """What a transaction offers: the whole price at most, and the tip within it at most."""
+    """The fees of a transaction: the maximum price, and the maximum tip within it."""
 
     max_fee: int
     max_priority_fee: int
@@ -38,11 +38,11 @@ class Fees:
 
 @attrs.frozen(kw_only=True)
 class FeePolicy:
-    """Between which bounds a chain's fees are chosen.
+    """The bounds within which a chain's fees are chosen.
 
-    `min_priority` is a tip that nodes take; of what a node suggests, a first offer follows up to
-    `max_initial_priority`. Raises go up to `max_priority` and `fee_ceiling`, and no further: a tip
-    is paid in full, whatever the base fee.
+    `min_priority` is a tip that nodes accept; a first offer follows a node's suggestion up to
+    `max_initial_priority`. Increases go up to `max_priority` and `fee_ceiling`, and no further: a
+    tip is paid in full, for any base fee.
     """
 
     min_priority: int
@@ -58,11 +58,11 @@ class FeePolicy:
             raise ValueError("the bounds of a fee policy must be in ascending order")
 
 
-# The least tips have sources. The other three are choices, not measurements: what we are ready to
-# pay before we rather wait for a cheaper hour, and all that a lying node can make us offer. A
+# The minimum tips have sources. The other three are choices, not measurements: what we are ready to
+# pay before we wait for a cheaper hour, and the maximum that a lying node can make us offer. A
 # deployment may have others.
 _ROLLUP = FeePolicy(
-    # Base and Optimism order by tip, and their documentation knows no least one but says that
+    # Base and Optimism order by tip, and their documentation names no minimum but says that
     # nodes may have it; this is geth's.
     min_priority=MILLI_GWEI,
     max_initial_priority=100 * MILLI_GWEI,
@@ -87,8 +87,8 @@ POLICIES: Mapping[int, FeePolicy] = {
         fee_ceiling=3_000 * GWEI,
     ),
     42161: FeePolicy(
-        # Arbitrum's sequencer serves first come, first served, and takes no tip ("Tips in L2" of
-        # its documentation); what is offered above zero may begin to count by a vote.
+        # Arbitrum's sequencer is first come, first served, and takes no tip ("Tips in L2" of
+        # its documentation); an offer above zero may begin to count by a vote.
         min_priority=0,
         max_initial_priority=0,
         max_priority=100 * MILLI_GWEI,
@@ -120,8 +120,9 @@ Action = Literal[
     "fill",
 ]
 
-# What each used on anvil, with our own test token, when it was the dearest: the purses not yet
-# created, the recipient without that token. tests/chains/evm/test_fees.py measures it again.
+# The gas that each used on anvil, with our own test token, in the most expensive case: the purses
+# not yet created, the recipient without that token. tests/chains/evm/test_fees.py measures it
+# again.
 MEASURED_GAS: Mapping[Action, int] = {
     "deploy_factory": 2_039_534,
     "set_operator": 48_794,
@@ -134,19 +135,19 @@ MEASURED_GAS: Mapping[Action, int] = {
     "deploy_role_module": 441_273,  # for one token
     "enable_module": 83_008,
     "exec_transfer": 73_862,
-    "fill": 21_000,  # what every transaction costs
+    "fill": 21_000,  # the base cost of every transaction
 }
 
 GAS_MARGIN = 2
-"""A token may cost more than our own, and a purse be created only now; what is left is not paid."""
+"""A token may cost more than our own, and a purse be created only now; unused gas is not paid."""
 
 MAX_GAS = 2**24
-"""No transaction may have more on Ethereum (EIP-7825), and none of ours comes near it."""
+"""The limit of a transaction on Ethereum (EIP-7825); ours stay far below it."""
 
 
 @attrs.frozen
 class FeeBump:
-    """A stuck transaction's next fees. Where `is_held`, the ceiling leaves no room: they stay."""
+    """A stuck transaction's next fees. If `is_held`, the ceiling leaves no room: they stay."""
 
     fees: Fees
     is_held: bool
@@ -162,9 +163,9 @@ def initial_fees(base_fee: int, priority: int, policy: FeePolicy) -> Fees:
 
 
 def bump_fees(before: Fees, base_fee: int, priority: int, policy: FeePolicy) -> FeeBump:
-    """The fees of what replaces a stuck transaction: as if new, and enough more on both fields.
+    """The fees of a stuck transaction's replacement: as if new, and enough more on both fields.
 
-    Nodes replace only for more on both, so where one of them has no room neither changes.
+    Nodes replace only for more on both, so if one field has no room neither changes.
     """
     new = initial_fees(base_fee, priority, policy)
     raised = Fees(
@@ -177,10 +178,10 @@ def bump_fees(before: Fees, base_fee: int, priority: int, policy: FeePolicy) -> 
 
 
 def gas_limit(action: Action, estimate: int) -> int:
-    """The gas limit of a transaction that a node estimated at so much.
+    """The gas limit of a transaction with this estimate of a node.
 
-    The estimate is always asked for: on Arbitrum it holds what the data cost on Ethereum, in units
-    of gas, which no table knows. Raises ChainUnavailable for one that cannot be right.
+    The estimate is always asked for: on Arbitrum it contains the cost of the data on Ethereum, in
+    units of gas, which no table knows. Raises ChainUnavailable for an impossible estimate.
     """
     wanted = max(GAS_MARGIN * MEASURED_GAS[action], -(-estimate * 13 // 10))
     if wanted > MAX_GAS:
@@ -189,6 +190,6 @@ def gas_limit(action: Action, estimate: int) -> int:
 
 
 def _raise_fee(fee: int) -> int:
-    """At least an eighth more, rounded up, and more also than zero: equal is no replacement."""
+    """At least an eighth more, rounded up, and more than zero: equal is not a replacement."""
     times, by = _REPLACEMENT_FACTOR
     return max(-(-fee * times // by), fee + 1)

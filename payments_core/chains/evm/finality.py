@@ -14,11 +14,12 @@ Tag = Literal["finalized", "safe"]
 
 @attrs.frozen
 class Finality:
-    """What makes a block final: the chain's own word (`tag`), blocks on top (`depth`), or both.
+    """The condition for a final block: the chain's own tag (`tag`), blocks on top (`depth`), or
+    both.
 
-    With both, the lower of the two blocks is the newest final one. A depth alone is for chains
-    whose nodes know no tags. A Payment may ask for more blocks on top, by its payment settings,
-    and so by its amount; never for fewer.
+    With both, the lower of the two blocks is the newest final one. Only a depth is for chains
+    whose nodes know no tags. A Payment may require more blocks on top, by its payment settings,
+    and so by its amount; never fewer.
     """
 
     tag: Tag | None = "finalized"
@@ -29,14 +30,14 @@ class Finality:
             raise ValueError("the finality of a chain needs a tag or a depth")
 
     def final_height(self, latest: int, tagged: int | None) -> int:
-        """The newest final height below the newest block, given that of the tagged one."""
+        """The newest final height below the newest block, given that of the tagged block."""
         deep = max(0, latest - self.depth)
         return deep if tagged is None else min(deep, tagged)
 
 
-# What "finalized" means differs, and so does how long it takes; on each of these chains it is the
-# one word after which its own documentation expects no reorganisation. An operator who settles
-# small sums sooner on a rollup takes "safe" there: the data then is on Ethereum, in a block that
+# The meaning of "finalized" differs, and so does its delay; on each of these chains it is the
+# tag after which its own documentation expects no reorganisation. An operator who settles
+# small sums sooner on a rollup uses "safe" there: the data is then on Ethereum, in a block that
 # Ethereum might still replace.
 FINALITY: Mapping[int, Finality] = {
     # Two epochs, about 13 minutes: a block that could only be replaced by burning a third of all
@@ -59,7 +60,7 @@ FINALITY: Mapping[int, Finality] = {
 
 
 def finality_of(chain_id: int, overrides: Mapping[int, Finality] | None = None) -> Finality:
-    """The policy of a chain, the deployment's own before the table's. Raises ChainMismatch."""
+    """The policy of a chain, the deployment's before the table's. Raises ChainMismatch."""
     policy = (overrides or {}).get(chain_id) or FINALITY.get(chain_id)
     if policy is None:
         raise ChainMismatch(f"the finality rule of chain {chain_id} is not configured")

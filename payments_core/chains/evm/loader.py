@@ -1,4 +1,4 @@
-"""What `payments_core.chains.loader` calls for `evm+https://…`, and for `file:` signers."""
+"""What `payments_core.chains.loader` calls for `evm+https://…` and `file:` signers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def open_chain(
     chain_id: int, urls: Sequence[str], *, signer: Signer | None, settings: Mapping[str, str]
 ) -> EvmChain:
     """A chain of our contracts. `settings`: `admin`, the factory's (docs/how-to/keys.md), and
-    `agreement`, how many nodes must say the same; more than half of them unless given.
+    `agreement`, how many nodes must agree; by default more than half of them.
 
     Raises ValueError.
     """
@@ -45,11 +45,11 @@ def open_chain(
 
 
 def open_key_file(url: str) -> LocalSigner:
-    """The signer of a key file that is there (docs/how-to/keys.md). Raises SignerRefused."""
+    """The signer of an existing key file (docs/how-to/keys.md). Raises SignerRefused."""
     parts = urlsplit(url)
     path = Path(unquote(parts.path))
     if parts.netloc or parts.query or parts.fragment or not path.is_absolute():
         raise SignerRefused("expected file:///path/to/operator.key")
-    if not path.exists():  # a new one would be the key of nobody whom the admin has named
+    if not path.exists():  # the admin has not named the address of a new key
         raise SignerRefused(f"the key file {path} does not exist")
     return LocalSigner.open(path)

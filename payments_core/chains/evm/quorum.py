@@ -1,7 +1,7 @@
-"""Several nodes of one chain: who is asked, and how many must say the same.
+"""Several nodes of one chain: which are asked, and how many must agree.
 
-All nodes are asked at once, each in a thread of its own, until enough of them agree. So a node
-that hangs costs nobody time but itself, and the time of a question is that of the slowest node
+All nodes are asked at once, each in its own thread, until enough of them agree. So a node
+that hangs delays nobody else, and the time of a query is that of the slowest node
 that is needed, at most `QUERY_TIMEOUT_S`; asking one after the other would add up their time-outs.
 """
 
@@ -26,39 +26,39 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 QUERY_TIMEOUT_S = 20.0
-"""How long one question may take, with all the requests that it needs."""
+"""The maximum time of one query, with all its requests."""
 
 MIN_BACKOFF_S = 0.5
 MAX_BACKOFF_S = 30.0
-"""A node that fails is left alone for so long, twice as long with every failure in a row."""
+"""A failing node is not asked for this long, twice as long with every consecutive failure."""
 
 MAX_CONCURRENT_QUERIES = 16
-"""So many questions to one node at a time; one that has more to answer is passed over."""
+"""The maximum number of concurrent queries to one node; a node with more is skipped."""
 
 _log = logging.getLogger(__name__)
 
 
 class NodeLagging(ChainUnavailable):
-    """The node does not have yet what was asked. It does not count, and is not to blame."""
+    """The node does not have the data yet. Its answer does not count, and is not a failure."""
 
 
 @attrs.frozen
 class QuorumResult(Generic[R]):
-    """What the answers so far come to."""
+    """The result of the answers so far."""
 
     value: R
 
 
 @attrs.frozen
 class NodeSession:
-    """A node, for the time of one question."""
+    """A node, for the time of one query."""
 
     node: Node
     until: float
 
     @property
     def name(self) -> str:
-        """What the node is called where people read."""
+        """The node's name in messages."""
         return self.node.name
 
     def call(self, method: str, *params: object) -> msgspec.Raw:
@@ -83,12 +83,12 @@ QuorumRule = Callable[[Sequence[T], bool], QuorumResult[R] | None]
 
 
 def majority_of(nodes: int) -> int:
-    """How many of so many nodes must agree: 1 of 1, 2 of 2, 2 of 3, 3 of 4, 3 of 5."""
+    """How many of a number of nodes must agree: 1 of 1, 2 of 2, 2 of 3, 3 of 4, 3 of 5."""
     return nodes // 2 + 1
 
 
 def find_agreed_value(values: Iterable[T | None], enough: int) -> T | None:
-    """The value that so many of these are; None counts for nothing."""
+    """The value that enough of these equal; None does not count."""
     counted: list[tuple[T, int]] = []
     for value in values:
         if value is None:
@@ -116,9 +116,9 @@ class NodeQuorum:
         ask_s: float = QUERY_TIMEOUT_S,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`agreement`: how many nodes must say the same, a majority unless given.
+        """`agreement`: how many nodes must agree, by default a majority.
 
-        Raises ValueError where so many cannot agree, or one address is given twice.
+        Raises ValueError if that many cannot agree, or one address is given twice.
         """
         if len(set(urls)) != len(urls):
             raise ValueError("the URLs of the nodes must differ")
@@ -130,9 +130,9 @@ class NodeQuorum:
         self._endpoints = [_QuorumNode(Node(url, limits=limits), chain_id, clock) for url in urls]
 
     def check(self) -> None:
-        """Ask every node that can be reached which chain it serves. Raises ChainMismatch.
+        """Ask every reachable node which chain it serves. Raises ChainMismatch.
 
-        To be called before anything is done. A node that cannot be reached is asked before its
+        To be called first. A node that cannot be reached is asked before its
         first answer counts.
         """
         until = time.monotonic() + self._ask_s
@@ -147,7 +147,7 @@ class NodeQuorum:
                 raise outcome.error
 
     def query_agreed(self, ask: NodeQuery[T]) -> T:
-        """What enough nodes answer alike. Raises ChainUnavailable, ChainMismatch."""
+        """The answer on which enough nodes agree. Raises ChainUnavailable, ChainMismatch."""
 
         def decide(told: Sequence[tuple[str, T]], is_last: bool) -> QuorumResult[T] | None:
             settled = find_agreed_value((QuorumResult(value) for _, value in told), self.enough)
@@ -162,7 +162,7 @@ class NodeQuorum:
         return self.query_until_decided(lambda session: (session.name, ask(session)), decide)
 
     def query_all(self, ask: NodeQuery[T]) -> tuple[T, ...]:
-        """What all nodes answer that answer at all. Raises ChainUnavailable, ChainMismatch."""
+        """The answers of all nodes that answer. Raises ChainUnavailable, ChainMismatch."""
 
         def decide(told: Sequence[T], is_last: bool) -> QuorumResult[tuple[T, ...]] | None:
             return QuorumResult(tuple(told)) if is_last and told else None
@@ -177,10 +177,10 @@ class NodeQuorum:
         enough: int | None = None,
         patience_s: float = 0.0,
     ) -> R:
-        """What `decide` makes of the answers; it sees them whenever one has come.
+        """The decision of `decide` on the answers; it is called whenever one has come.
 
-        It is told when no more will come. `patience_s`: for so long more of them are waited for
-        after they could be decided upon. Nobody is asked where fewer than `enough` nodes can be.
+        It is told when no more will come. `patience_s`: how long more answers are awaited
+        after a decision is possible. No node is asked if fewer than `enough` can be asked.
         Raises ChainUnavailable, ChainMismatch.
         """
         now = time.monotonic()
@@ -234,7 +234,7 @@ class NodeQuorum:
 
 @attrs.frozen
 class _NodeReply(Generic[T]):
-    """An answer, or why there is none."""
+    """An answer, or the reason of its absence."""
 
     answer: tuple[T, ...] = ()
     error: Exception | None = None
@@ -254,9 +254,9 @@ class _QuorumNode:
         self._is_checked = False
 
     def try_acquire(self) -> bool:
-        """Whether it may be asked a question; `release` must follow."""
+        """Whether it may be asked; `release` must follow."""
         with self._lock:
-            # One that failed is tried by a single question until it has answered one.
+            # A failed node gets one query at a time until it has answered one.
             most = 1 if self._failures else MAX_CONCURRENT_QUERIES
             if self._asked >= most or self._clock() < self._rests_until:
                 return False
@@ -264,19 +264,19 @@ class _QuorumNode:
             return True
 
     def release(self) -> None:
-        """The question was answered, or never asked."""
+        """Record that the query was answered, or never sent."""
         with self._lock:
             self._asked -= 1
 
     def run_query(self, ask: NodeQuery[T], until: float) -> _NodeReply[T]:
-        """What becomes of a question after `try_acquire`."""
+        """Sends a query after `try_acquire`, and stores its outcome."""
         session = NodeSession(self.node, until)
         try:
             if not self._is_checked:
                 self._require_chain(session)
             answer = ask(session)
-        # It is well in these two. Were it left alone for what it cannot tell of one transaction,
-        # a stranger could make such a transaction.
+        # The node is healthy in these two cases. If it were avoided because it cannot answer for
+        # one transaction, a stranger could make such a transaction.
         except answers.BadResponse as error:
             return _NodeReply(error=answers.BadResponse(f"{session.name}: {error}"))
         except (NodeLagging, NodeRefused) as error:
@@ -284,7 +284,7 @@ class _QuorumNode:
         except ChainUnavailable as error:
             self._record_failure(error)
             return _NodeReply(error=error)
-        except Exception as error:  # told where it was asked, and not in the thread
+        except Exception as error:  # raised in the caller, not in the thread
             return _NodeReply(error=error)
         finally:
             self.release()
@@ -303,7 +303,7 @@ class _QuorumNode:
             pause_s = min(MIN_BACKOFF_S * 2 ** min(self._failures, 16), MAX_BACKOFF_S)
             self._failures += 1
             self._rests_until = self._clock() + pause_s
-            self._is_checked = False  # behind its address there may be another node by then
+            self._is_checked = False  # its address may lead to another node by then
         level = logging.CRITICAL if isinstance(error, ChainMismatch) else logging.WARNING
         _log.log(level, "chain %d: %s; not used for %.1f s", self._chain_id, error, pause_s)
 
@@ -311,13 +311,13 @@ class _QuorumNode:
 def _query_nodes(
     asked: Sequence[_QuorumNode], ask: NodeQuery[T], until: float
 ) -> queue.SimpleQueue[_NodeReply[T]]:
-    """Where the outcomes of asking all of these will be, in the order in which they come."""
+    """A queue of the outcomes of asking all of these, in the order of arrival."""
     outcomes: queue.SimpleQueue[_NodeReply[T]] = queue.SimpleQueue()
     if len(asked) == 1:
         outcomes.put(asked[0].run_query(ask, until))
         return outcomes
     for endpoint in asked:
-        # A daemon: the process need not wait for a node that hangs.
+        # A daemon: the process need not wait for a hanging node.
         threading.Thread(
             target=lambda endpoint=endpoint: outcomes.put(endpoint.run_query(ask, until)),
             name=f"ask {endpoint.node.name}",

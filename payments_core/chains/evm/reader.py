@@ -1,8 +1,8 @@
-"""The read side of the chain port for EVM chains: what enough nodes say, and nothing else.
+"""The read side of the chain port for EVM chains: only answers on which enough nodes agree.
 
-Every answer is checked against the chain that the same node tells of: a receipt's block must be
-the one of its height, logs must be of the blocks asked for, balances of the final block by its
-hash. What does not fit together yet is ChainUnavailable.
+Every answer is checked against the same node's view of the chain: a receipt's block must be
+the one of its height, logs must be of the requested blocks, balances of the final block by its
+hash. Inconsistent answers raise ChainUnavailable.
 """
 
 from __future__ import annotations
@@ -41,24 +41,24 @@ from payments_core.chains.port import (
 from payments_core.chains.shared_read import SharedRead
 
 HEADS_GRACE_S = 0.25
-"""For so long the heads of more nodes than must agree are waited for: one may be far behind."""
+"""How long the heads of more nodes than necessary are awaited: one may be far behind."""
 
 FORK_BLOCKS = 4
-"""So far below the newest block one is looked for that enough nodes have in common."""
+"""How far below the newest block a common block of enough nodes is searched."""
 
 _BALANCE_OF = "0x70a08231" + 24 * "0"
-"""The selector of `balanceOf(address)`, and what stands before the address."""
+"""The selector of `balanceOf(address)`, and the bytes before the address."""
 
 
 @attrs.frozen
 class _Tip:
-    """The newest block of a node, and the one with the policy's tag."""
+    """The newest block of a node, and the block with the policy's tag."""
 
     latest: Block
     tagged: Block | None
 
     def at(self, height: int) -> Block | None:
-        """The one of the two that has this height."""
+        """The block of the two with this height."""
         return next((block for block in (self.tagged, self.latest) if _is_at(block, height)), None)
 
 
@@ -72,7 +72,7 @@ class EvmReader:
     chain_type: ChainType = "evm"
 
     heads_shared_for_s: float = 1.0
-    """For so long those who read `token_balances` share one look at the heads."""
+    """How long readers of `token_balances` share one query of the heads."""
 
     def __init__(self, endpoints: NodeQuorum, finality: Finality) -> None:
         self._endpoints = endpoints
@@ -85,7 +85,7 @@ class EvmReader:
         return self._endpoints.chain_id
 
     def heads(self) -> Heads:
-        """The highest block that enough nodes have, and the highest that is final to enough."""
+        """The highest block that enough nodes have, and the highest that is final for enough."""
         enough = self._endpoints.enough
 
         def decide(told: Sequence[_Tip], is_last: bool) -> QuorumResult[tuple[_Tip, ...]] | None:
@@ -106,17 +106,17 @@ class EvmReader:
         return self._find_common_heads(newest, height)
 
     def block(self, number: int) -> Block | None:
-        """The block that has this height now, or None above the newest."""
+        """The block of this height, or None above the newest."""
         return self._endpoints.query_agreed(lambda session: read_blocks(session, [number])[0])
 
     def transaction(self, hash: str) -> TransactionView | None:
-        """The transaction, or None where the nodes do not know it."""
+        """The transaction, or None if the nodes do not know it."""
         return self.transactions([hash])[hash]
 
     def transactions(self, hashes: Sequence[str]) -> Mapping[str, TransactionView | None]:
-        """What is known of each transaction; those that cannot be told now are left out.
+        """The known state of each transaction; those without an agreed answer are left out.
 
-        So that one that cannot be told does not hold up the others.
+        So one transaction without an answer does not hold up the others.
         """
         wanted = tuple(dict.fromkeys(hashes))
         if not wanted:
@@ -141,7 +141,7 @@ class EvmReader:
     ) -> tuple[ScannedTransfer, ...]:
         """Every transfer of these tokens in the blocks `first` to `last`, in the chain's order.
 
-        Without `recipients` the transfers to anybody. What is found may not be final.
+        Without `recipients`, transfers to any address. The transfers need not be final.
         """
         scan = Scan.of(tokens, recipients, first, last)
         if scan.is_empty:
@@ -160,7 +160,7 @@ class EvmReader:
     def token_balances(
         self, token_addresses: Sequence[str], holders: Sequence[str]
     ) -> Mapping[str, FinalBalances]:
-        """See ReadsTokenBalances: one batch, with one look at the heads each second."""
+        """See ReadsTokenBalances: one batch, with one query of the heads each second."""
         return self._read_balances(token_addresses, holders, self._shared_heads.get().final)
 
     def check_contract_signature(
@@ -168,7 +168,7 @@ class EvmReader:
     ) -> bool | None:
         """Whether the contract at an address accepts a signature of 32 bytes (ERC-1271).
 
-        None where no contract stands there.
+        None if there is no contract.
         """
         call = contract_signatures.build_eth_call(address, digest, signature)
         if call is None:
@@ -182,9 +182,9 @@ class EvmReader:
         return self._endpoints.query_agreed(ask)
 
     def call_contracts(self, asked: Sequence[tuple[str, bytes]]) -> tuple[ProbeResult, ...]:
-        """What contracts (address, calldata) answer at the newest block, all at the same.
+        """The answers of contracts (address, calldata), all at the same newest block.
 
-        A revert is an answer too. None of the calldata is longer than
+        A revert is an answer too. No calldata may be longer than
         `questions.MAX_CALLDATA_BYTES`.
         """
         put = [questions.build_eth_call(address, data) for address, data in asked]
@@ -223,7 +223,7 @@ class EvmReader:
         return _Tip(latest, tagged[0] if tagged else None)
 
     def _find_common_heads(self, newest: int, final: int) -> Heads:
-        """The highest block of the last few that enough nodes have alike, and the final one."""
+        """The highest block of the last few on which enough nodes agree, and the final one."""
         lowest = max(final, newest - FORK_BLOCKS + 1)
         heights = (final, *range(newest, lowest - 1, -1))
         enough = self._endpoints.enough
@@ -242,7 +242,7 @@ class EvmReader:
         )
 
     def _prove_logs(self, disputed: tuple[Log, ...]) -> tuple[Log, ...]:
-        """Those logs that some nodes did not tell of, and that enough have in the receipt."""
+        """The logs that some nodes did not report, but that enough have in the receipt."""
         views = self.transactions([log.transaction_hash for log in disputed])
         proven = []
         for log in disputed:
@@ -260,5 +260,5 @@ def _is_at(block: Block | None, height: int) -> bool:
 
 
 def _agreed_height(blocks: Iterable[Block | None], enough: int) -> int:
-    """The highest height that so many of these are at or above."""
+    """The highest height that enough of these reach."""
     return sorted((block.number for block in blocks if block), reverse=True)[enough - 1]

@@ -1,8 +1,8 @@
-"""What an EVM node may answer, decoded strictly: what cannot be right is ChainUnavailable.
+"""The answers of an EVM node, decoded strictly: an impossible answer is ChainUnavailable.
 
 The forms are those of the Ethereum JSON-RPC specification. A quantity has no leading zeros and at
-least one digit ("0x0"); a node that writes one otherwise is not guessed at. Hex letters may be of
-either case. Fields that are not asked for are not looked at.
+least one digit ("0x0"); any other form is refused. Hex letters may be of
+either case. Fields that are not needed are ignored.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ TRANSFER = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef"
 """keccak256("Transfer(address,address,uint256)"), the first topic of an ERC-20 transfer."""
 
 MAX_NUMBER = 2**63
-"""Below this are heights and places; 2**256 bounds everything else."""
+"""The upper bound of heights and places; 2**256 bounds everything else."""
 
 MAX_LOGS = 100_000
 _MAX_TOPICS = 4  # of the EVM itself
@@ -37,11 +37,11 @@ _DATA = re.compile(r"0x(?:[0-9a-fA-F]{2})*", re.ASCII)
 _ADDRESS = re.compile(r"0x[0-9a-fA-F]{40}", re.ASCII)
 _WORD = re.compile(r"0x[0-9a-fA-F]{64}", re.ASCII)
 _CLEAN = "0x" + 24 * "0"
-"""What an address begins with where it fills 32 bytes."""
+"""The prefix of an address that fills 32 bytes."""
 
 
 class BadResponse(ChainUnavailable):
-    """A node's answer that cannot be right."""
+    """An impossible answer of a node."""
 
 
 @attrs.frozen
@@ -58,7 +58,7 @@ class Log:
 
 @attrs.frozen
 class Receipt:
-    """What a transaction did, and in which block."""
+    """The receipt of a transaction, and its block."""
 
     transaction_hash: str
     block: Block
@@ -109,7 +109,7 @@ _FEES_DECODER = msgspec.json.Decoder(_Fees)
 
 
 def parse_number(raw: msgspec.Raw, below: int = MAX_NUMBER) -> int:
-    """A number, as of `eth_chainId`."""
+    """A number, for example of `eth_chainId`."""
     return parse_quantity(_decode(_TEXT_DECODER, raw), below)
 
 
@@ -119,7 +119,7 @@ def parse_wei(raw: msgspec.Raw) -> int:
 
 
 def parse_next_base_fee(raw: msgspec.Raw) -> int:
-    """The base fee of the block after the newest, of `eth_feeHistory`; it is told last."""
+    """The base fee of the block after the newest, of `eth_feeHistory`; it is the last."""
     fees = _decode(_FEES_DECODER, raw).base_fees
     if not fees:
         raise BadResponse("the fee history is empty")
@@ -127,7 +127,7 @@ def parse_next_base_fee(raw: msgspec.Raw) -> int:
 
 
 def parse_data(raw: msgspec.Raw) -> bytes:
-    """Bytes of any length, as of `eth_call`."""
+    """Bytes of any length, for example of `eth_call`."""
     text = _decode(_TEXT_DECODER, raw)
     if not _DATA.fullmatch(text):
         raise BadResponse("the bytes are not hex")
@@ -140,7 +140,7 @@ def parse_uint256(raw: msgspec.Raw) -> int:
 
 
 def parse_block(raw: msgspec.Raw) -> Block | None:
-    """A block, or None where there is none."""
+    """A block, or None if there is none."""
     found = _decode(_BLOCK_DECODER, raw)
     return None if found is None else Block(parse_quantity(found.number), parse_word(found.hash))
 
@@ -154,10 +154,10 @@ def is_known(raw: msgspec.Raw, transaction_hash: str) -> bool:
 
 
 def parse_receipt(raw: msgspec.Raw, transaction_hash: str) -> Receipt | None:
-    """The receipt of that transaction, or None where there is none.
+    """The receipt of that transaction, or None if there is none.
 
-    Its logs must all be of it, and stand one after the other in the block: with one left out,
-    those behind it would seem to be elsewhere than they are.
+    Its logs must all be of it, and consecutive in the block: if one were left out,
+    those after it would seem to be in other places.
     """
     said = _decode(_RECEIPT_DECODER, raw)
     if said is None:
@@ -179,14 +179,14 @@ def parse_receipt(raw: msgspec.Raw, transaction_hash: str) -> Receipt | None:
 
 
 def parse_logs(raw: msgspec.Raw) -> tuple[Log, ...]:
-    """A list of logs in the order in which it came."""
+    """A list of logs in the given order."""
     return _to_logs(_decode(_LOGS_DECODER, raw))
 
 
 def sort_logs(found: Sequence[Log]) -> tuple[Log, ...]:
     """Logs in the chain's order, each once.
 
-    Two of one place, or two hashes of one height, cannot both be right.
+    Two logs of one place, or two hashes of one height, cannot both be right.
     """
     places: dict[tuple[int, int], Log] = {}
     hashes: dict[int, str] = {}
@@ -201,7 +201,7 @@ def sort_logs(found: Sequence[Log]) -> tuple[Log, ...]:
 def to_transaction_view(receipt: Receipt) -> TransactionView:
     """A transaction that is in a block, with its transfers.
 
-    Logs that are none keep their place: a transfer's position counts them too.
+    Other logs keep their place: a transfer's position counts them too.
     """
     places = enumerate(receipt.logs)
     transfers = tuple(
@@ -213,7 +213,7 @@ def to_transaction_view(receipt: Receipt) -> TransactionView:
 def is_transfer(log: Log) -> bool:
     """Whether a log is well formed as a transfer of an ERC-20 token.
 
-    Those of ERC-721 have a fourth topic, and what has bytes before an address no token wrote.
+    Transfers of ERC-721 have a fourth topic, and no token writes bytes before an address.
     """
     return (
         len(log.topics) == 3
@@ -225,7 +225,7 @@ def is_transfer(log: Log) -> bool:
 
 
 def to_transfer_log(log: Log, position: int) -> TransferLog:
-    """The transfer of a log that is one."""
+    """The transfer of a transfer log."""
     return TransferLog(
         position,
         log.index,
@@ -237,7 +237,7 @@ def to_transfer_log(log: Log, position: int) -> TransferLog:
 
 
 def to_scanned_transfer(log: Log) -> ScannedTransfer:
-    """The transfer of a log that is one, without its place in the transaction."""
+    """The transfer of a transfer log, without its place in the transaction."""
     return ScannedTransfer(
         log.transaction_hash,
         log.block,
@@ -251,7 +251,7 @@ def to_scanned_transfer(log: Log) -> ScannedTransfer:
 
 @lru_cache(maxsize=65_536)
 def checksum_address(address: str) -> str:
-    """The EIP-55 text of an address in hex; the same few thousand come again and again."""
+    """The EIP-55 text of an address in hex; the same few thousand recur."""
     return encode_checksum_address(bytes.fromhex(address[2:]))
 
 
@@ -296,7 +296,7 @@ def _to_log(said: _Log) -> Log:
 
 
 def _decode(decoder: msgspec.json.Decoder[T], raw: msgspec.Raw) -> T:
-    """An answer of the right form; what else is in it is not looked at."""
+    """An answer of the right form; other content is ignored."""
     try:
         return decoder.decode(raw)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:

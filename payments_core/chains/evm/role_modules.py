@@ -1,6 +1,7 @@
-"""The transactions that put a role module in place, and what contracts say of it (contract §10).
+"""The transactions that put a role module in place, and the contracts' answers about it (contract
+§10).
 
-What an owner may sign is decided in `chains/role_modules.py`.
+`chains/role_modules.py` decides what an owner may sign.
 """
 
 from __future__ import annotations
@@ -27,10 +28,10 @@ from payments_core.errors import ValidationFailed
 
 
 class ContractCaller(Protocol):
-    """Who can ask contracts: `EvmReader`."""
+    """A reader that can ask contracts: `EvmReader`."""
 
     def call_contracts(self, asked: Sequence[tuple[str, bytes]]) -> tuple[ProbeResult, ...]:
-        """What contracts answer, all at one block. Raises ChainUnavailable."""
+        """The contracts' answers, all at one block. Raises ChainUnavailable."""
 
 
 @attrs.frozen
@@ -43,7 +44,7 @@ class ModuleCall:
 
 
 def read_module_state(chain: ContractCaller, module: RoleModule) -> ModuleState | None:
-    """How it stands with a module; None where the avatar is no vault and no Safe (yet).
+    """The state of a module; None if the avatar is neither a vault nor a Safe (yet).
 
     Raises ChainUnavailable.
     """
@@ -67,22 +68,22 @@ def read_module_state(chain: ContractCaller, module: RoleModule) -> ModuleState 
 
 
 def encode_execution(call: AvatarCall, signature: bytes) -> bytes:
-    """The calldata to the vault or Safe: do what its owner signed."""
+    """The calldata to the vault or Safe that carries out the owner's signed call."""
     if call.kind == "safe":
         return calls.exec_transaction(call.to, call.data, signature)
     return calls.execute(call.to, call.value, call.data, signature, operation=call.operation)
 
 
 def require_safe_signatures(call: AvatarCall, signatures: str, chain: ContractCaller) -> bytes:
-    """The bytes by which enough owners signed a Safe's call, as the Safe takes them.
+    """The bytes with which enough owners signed a Safe's call, in the Safe's form.
 
-    The Safe itself is asked, which knows its owners and threshold. `signatures` is hex. Raises
+    The Safe itself is asked, since it knows its owners and threshold. `signatures` is hex. Raises
     ValidationFailed, ChainUnavailable.
     """
     raw = parse_signatures(signatures)
     forms = [raw]
     if len(raw) == 65 and raw[64] in (0, 1):
-        # Some wallets write these, which to a Safe mean a contract and an approved hash.
+        # Some wallets write these, which mean a contract and an approved hash to a Safe.
         forms.append(raw[:64] + bytes([raw[64] + 27]))
     message = safe_transaction_message(
         chain_id=call.chain_id,
@@ -93,8 +94,9 @@ def require_safe_signatures(call: AvatarCall, signatures: str, chain: ContractCa
         data=call.data,
         operation=call.operation,
     )
-    # It says no by a revert and yes by nothing. So does whoever lacks the function and lets all
-    # calls pass, as a later Safe without a fallback handler: nobody's signature must be a no.
+    # It refuses by a revert and accepts by an empty result. So does a contract without the function
+    # that accepts all calls, for example a later Safe without a fallback handler: an empty
+    # signature must be refused.
     nobodys, *answers = chain.call_contracts(
         [(call.vault, calls.check_signatures(call.digest, message, form)) for form in (b"", *forms)]
     )
@@ -106,12 +108,12 @@ def require_safe_signatures(call: AvatarCall, signatures: str, chain: ContractCa
 
 
 def deployment_call(module: RoleModule) -> ModuleCall:
-    """The transaction that deploys a module; it fails where the module is already."""
+    """The transaction that deploys a module; it fails if the module exists already."""
     return ModuleCall(module, DEPLOYER, calls.deploy(module.creation))
 
 
 def action_of(call: ModuleCall) -> Literal["deploy_role_module", "enable_module"]:
-    """What a transaction does, read from its bytes. Raises SignerRefused for all but two."""
+    """The step of a transaction, read from its bytes. Raises SignerRefused for all others."""
     module = call.module
     if call.to == DEPLOYER:
         if call.data != calls.deploy(module.creation):

@@ -1,7 +1,7 @@
-"""JSON-RPC to one node of an EVM chain: batched, strict about who answers what.
+"""JSON-RPC to one node of an EVM chain: batched, with strict matching of answers to calls.
 
-What a node says when it refuses is neither shown nor understood: texts differ from node to node,
-and are written by strangers. It refused; that is all.
+The text of a node's refusal is neither shown nor interpreted: texts differ from node to node,
+and are written by strangers. Only the refusal counts.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from payments_core.chains.http.client import (
 from payments_core.chains.port import ChainUnavailable
 
 MAX_BATCH_CALLS = 50
-"""So many calls go into one request."""
+"""The maximum number of calls in one request."""
 
 _INVALID_REQUEST_CODES = frozenset({400, 405, 406, 411, 413, 414, 415, 422, 501})
-"""Statuses by which a node refuses what was asked, where others say that it is not well."""
+"""Statuses by which a node refuses the request; other statuses mean that the node fails."""
 
 
 class NodeRefused(ChainUnavailable):
@@ -42,15 +42,15 @@ class RpcCall:
 
 @attrs.frozen
 class Refusal:
-    """In a batch, the place of a result that the node refused to give."""
+    """A refusal in place of a result, in a batch."""
 
 
 Result = msgspec.Raw | Refusal
-"""What a call came to: the result's JSON, to be decoded by who knows its form."""
+"""The result of a call as JSON, to be decoded by the caller, which knows its form."""
 
 
 class _RpcResponse(msgspec.Struct):
-    """An answer of JSON-RPC 2.0; what is in it is not decoded yet, so that garbage costs little."""
+    """An answer of JSON-RPC 2.0; its content is not decoded yet, so that garbage costs little."""
 
     jsonrpc: str
     id: int | None
@@ -59,7 +59,7 @@ class _RpcResponse(msgspec.Struct):
 
     @property
     def is_error(self) -> bool:
-        """Whether it tells of an error; some nodes write a null besides every result."""
+        """Whether it is an error; some nodes write a null besides every result."""
         return bytes(self.error) not in (b"", b"null")
 
 
@@ -76,11 +76,11 @@ class Node:
         """Raises ValueError, which does not repeat the address, unless it is http or https."""
         self._client = HttpClient(url, limits)
         self._batch = batch
-        self._ids = itertools.count(1)  # never the same twice: no answer fits another's question
+        self._ids = itertools.count(1)  # unique: no answer fits another call
 
     @property
     def name(self) -> str:
-        """What the node is called where people read; its address may hold a key."""
+        """The node's name in messages; its address may contain a key."""
         return self._client.name
 
     def __repr__(self) -> str:
@@ -105,7 +105,7 @@ class Node:
         return results
 
     def batch(self, calls: Sequence[RpcCall], *, until: float | None = None) -> list[Result]:
-        """The results of all calls, in their order, with a Refusal where one was refused.
+        """The results of all calls, in their order, with a Refusal for each refused call.
 
         A node that refuses a batch gets smaller ones, from then on, down to single calls.
         `until` is an instant of the monotonic clock. Raises ChainUnavailable.
@@ -125,9 +125,9 @@ class Node:
         *,
         until: float | None = None,
     ) -> list[msgspec.Raw]:
-        """What `eth_getLogs` answers for the blocks `first` to `last`, in pieces, in order.
+        """The answer of `eth_getLogs` for the blocks `first` to `last`, in pieces, in order.
 
-        A range that is refused, or too much to be read, is halved and asked again, down to a
+        A range that is refused, or whose answer is too large, is halved and asked again, down to a
         single block. Raises ChainUnavailable.
         """
         ends = time.monotonic() + TOTAL_TIMEOUT_S if until is None else until
@@ -139,7 +139,7 @@ class Node:
             (answer,) = self.batch([RpcCall("eth_getLogs", (asked,))], until=ends)
             if not isinstance(answer, Refusal):
                 found.append(answer)
-            elif begin == end:  # reached within some halvings, where all is refused
+            elif begin == end:  # reached after some halvings, if all is refused
                 raise NodeRefused(f"{self.name}: refused the logs of block {begin}")
             else:
                 middle = (begin + end) // 2
@@ -151,7 +151,7 @@ class Node:
         self._client.close()
 
     def _call_in_batches(self, calls: Sequence[RpcCall], ends: float) -> list[Result]:
-        """The results of at most one batch, divided as often as the node asks for it."""
+        """The results of at most one batch, divided as often as the node requires."""
         try:
             return self._post_batch(calls, ends)
         except (NodeRefused, ResponseTooLarge) as refusal:
@@ -180,7 +180,7 @@ class Node:
         return self._match_results(raw, ids, is_single=is_single)
 
     def _match_results(self, raw: bytes, ids: Sequence[int], *, is_single: bool) -> list[Result]:
-        """What was answered to each id; in any order, each once, and no other."""
+        """The answer to each id, in any order; each id once, and no other."""
         answers = self._decode_responses(raw, is_single=is_single)
         if is_single and answers[0].id is None and answers[0].is_error:
             return [Refusal()]  # an error without an id: the request was not understood

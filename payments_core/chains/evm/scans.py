@@ -1,4 +1,4 @@
-"""Scans of a range of blocks for transfers: at one node, and what enough of them come to."""
+"""Scans of a range of blocks for transfers: at one node, and merged over enough nodes."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ from payments_core.chains.evm.rpc import Refusal, RpcCall
 from payments_core.chains.port import ChainUnavailable
 
 MAX_FILTERED_RECIPIENTS = 1_000
-"""With more recipients than these the transfers to anybody are asked for, and matched here."""
+"""With more recipients than this, transfers to any address are requested, and matched here."""
 
 RECIPIENTS_PER_FILTER = 500
-"""So many recipients go into one filter; some nodes take no more than a thousand."""
+"""The number of recipients in one filter; some nodes accept at most a thousand."""
 
 HASH_CHECKED_BLOCKS = 16
-"""Of so many of the newest blocks the hashes are asked for beside the logs: where forks are."""
+"""The number of newest blocks whose hashes are requested beside the logs, since they may fork."""
 
 MAX_DISPUTED_LOGS = 200
-"""Logs that not all nodes tell of are proven one by one, up to so many."""
+"""The maximum number of logs, not reported by all nodes, that are proven one by one."""
 
 
 @attrs.frozen
 class Scan:
-    """A range of blocks, and what is looked for in it, in small letters."""
+    """A range of blocks, and the addresses searched in it, in small letters."""
 
     tokens: frozenset[str]
     recipients: frozenset[str] | None
@@ -70,7 +70,7 @@ class Scan:
         ]
 
     def require_matching(self, log: Log, hashes: Mapping[int, str]) -> None:
-        """Raises BadResponse for a log that no filter here can have found."""
+        """Raises BadResponse for a log that no filter here can match."""
         if log.address not in self.tokens or log.topics[:1] != (TRANSFER,):
             raise BadResponse("a log was not requested")
         if not self.first <= log.block.number <= self.last:
@@ -87,7 +87,7 @@ class Scan:
 
 @attrs.frozen
 class NodeScan:
-    """What a node found, and the hash of the last block, which says what chain it found it on."""
+    """What a node found, and the hash of the last block, which identifies the chain."""
 
     last_hash: str
     logs: tuple[Log, ...]
@@ -95,14 +95,14 @@ class NodeScan:
 
 @attrs.frozen
 class ScanResult:
-    """The logs that enough nodes tell of, and those that fewer do."""
+    """The logs that enough nodes report, and those that fewer report."""
 
     agreed: tuple[Log, ...]
     disputed: tuple[Log, ...] = ()
 
 
 def scan_node(session: NodeSession, scan: Scan) -> NodeScan:
-    """What a node finds. It must have the last block, before the search and after it."""
+    """The finds of a node. It must have the last block before and after the search."""
     heights = range(max(scan.first, scan.last - HASH_CHECKED_BLOCKS + 1), scan.last + 1)
     queries = scan.log_filters()
     span = {"fromBlock": hex(scan.first), "toBlock": hex(scan.last)}
@@ -133,11 +133,11 @@ def scan_node(session: NodeSession, scan: Scan) -> NodeScan:
 def agree_on_scan(
     told: Sequence[NodeScan], is_last: bool, enough: int
 ) -> QuorumResult[ScanResult] | None:
-    """What enough nodes found on one chain.
+    """The finds of enough nodes on one chain.
 
-    If not all of them found the same, some have missed logs, or made them up. Each log then
-    counts that enough tell of, and the others are for their transactions to prove. That is put
-    off until all nodes have answered.
+    If their finds differ, some have missed logs, or invented them. Each log then
+    counts if enough report it, and the others must be proven by their transactions. That is
+    postponed until all nodes have answered.
     """
     same = find_agreed_value(told, enough)
     if same is not None:

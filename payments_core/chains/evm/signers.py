@@ -1,6 +1,6 @@
-"""Who signs for an environment's operator: a key file for development, or a remote signer.
+"""The signers of an environment's operator: a key file for development, or a remote signer.
 
-A signer sees digests only, and what it cannot sign it refuses. No key is in a repr, a log or an
+A signer sees only digests, and refuses those that it cannot sign. No key is in a repr, a log or an
 error. How keys are made, kept and changed: docs/how-to/keys.md.
 """
 
@@ -43,7 +43,7 @@ class Signer(Protocol):
     def sign(self, environment_id: str, digest: bytes) -> bytes:
         """A signature of 32 bytes by that address: r, s and 0 or 1, 65 bytes, with a low s.
 
-        It may be I/O, and never stands in a transaction. Raises ChainUnavailable where a key
+        It may do I/O, and is never called in a transaction. Raises ChainUnavailable if a key
         service does not answer: ask again.
         """
 
@@ -51,7 +51,7 @@ class Signer(Protocol):
 class LocalSigner:
     """Signs with keys made from one secret in a file: for development, and for tests.
 
-    Each environment has a key of its own, which follows from the secret and the environment's id.
+    Each environment has its own key, which follows from the secret and the environment's id.
     The same digest gives the same signature (RFC 6979).
     """
 
@@ -62,10 +62,10 @@ class LocalSigner:
 
     @classmethod
     def open(cls, path: Path, *, entropy: Entropy = system_entropy) -> LocalSigner:
-        """The signer of a file, which is made if it is not there.
+        """The signer of a file, which is created if missing.
 
         Raises SignerRefused for a file that others may read, that somebody else owns, or that
-        holds anything but a secret.
+        contains anything except a secret.
         """
         try:
             secret = _read_secret_file(path)
@@ -87,7 +87,7 @@ class LocalSigner:
 
     def sign(self, environment_id: str, digest: bytes) -> bytes:
         """See Signer. libsecp256k1 always makes the low s."""
-        from coincurve import PrivateKey  # a C library: only those who sign wait for it
+        from coincurve import PrivateKey  # a C library: only signers wait for its import
 
         _require_digest(digest)
         key = PrivateKey(self._key(environment_id))
@@ -107,22 +107,22 @@ class LocalSigner:
 
 
 class KeyService(Protocol):
-    """What a key service must do; write one for yours (docs/how-to/keys.md has an example)."""
+    """The port of a key service; write an adapter for yours (docs/how-to/keys.md)."""
 
     def sign(self, environment_id: str, digest: bytes) -> bytes:
         """Sign these 32 bytes as they are, without hashing them again: r and s, 64 bytes.
 
-        Whichever s the service makes: it is lowered here. Raises SignerRefused where the service
-        refuses, ChainUnavailable where it does not answer in a time of a few seconds that you set;
-        neither text holds a credential. It does not try again by itself.
+        Any s is accepted: it is lowered here. Raises SignerRefused if the service
+        refuses, ChainUnavailable if it does not answer within a few seconds, which you set;
+        neither text contains a credential. It does not retry by itself.
         """
 
 
 @attrs.frozen
 class RemoteSigner:
-    """Signs with keys that a service holds, and checks whatever comes back.
+    """Signs with keys that a service holds, and checks every signature.
 
-    `addresses` are by environment, from your configuration: were the service asked for them, it
+    `addresses` are by environment, from your configuration: if the service were asked for them, it
     could name any key as ours. The same digest may give another signature each time.
     """
 
@@ -153,7 +153,7 @@ class RemoteSigner:
 
 
 def from_der(der: bytes) -> bytes:
-    """The 64 bytes r and s of a signature in DER, as AWS KMS and Google Cloud KMS answer.
+    """The 64 bytes r and s of a signature in DER, as AWS KMS and Google Cloud KMS return it.
 
     Raises SignerRefused.
     """
@@ -178,9 +178,11 @@ def _require_digest(digest: bytes) -> None:
 
 
 def _read_secret_file(path: Path) -> bytes | None:
-    """What the file holds; None where there is none. Looks at the opened file, not at its name."""
+    """The content of the file; None if there is none. Checks the opened file, not its name."""
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)  # were it a pipe
+        descriptor = os.open(
+            path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK
+        )  # in case it is a pipe
     except FileNotFoundError:
         return None
     try:
@@ -200,9 +202,10 @@ def _read_secret_file(path: Path) -> bytes | None:
 
 
 def _create_secret_file(path: Path, secret: bytes, suffix: str) -> None:
-    """Write a new file; after a crash it is whole or not there, and of two at once one makes it.
+    """Write a new file; after a crash it is complete or absent, and of two concurrent writers one
+    creates it.
 
-    `suffix` is by chance, so that two do not meet on the way.
+    `suffix` is random, so that two writers do not collide.
     """
     unfinished = path.with_name(f"{path.name}.{suffix}.new")
     descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, FILE_MODE)

@@ -1,4 +1,4 @@
-"""What nodes say of transactions: each by itself, and enough of them together."""
+"""The status of transactions: at each node, and at enough of them together."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from payments_core.chains.port import Block, TransactionView
 
 @attrs.frozen
 class TransactionStatus:
-    """What a node says of a transaction: where it is, if in a block, and whether it is known."""
+    """A node's status of a transaction: its block, if any, and whether it is known."""
 
     view: TransactionView | None
     is_known: bool
@@ -29,11 +29,11 @@ PENDING = TransactionStatus(None, is_known=True)
 def read_statuses(
     session: NodeSession, hashes: Sequence[str]
 ) -> tuple[TransactionStatus | None, ...]:
-    """What a node says of each transaction; None where that cannot be right, or is a refusal.
+    """A node's status of each transaction; None if its answer is impossible, or a refusal.
 
     A receipt counts in the block that the node itself has at that height. With another block
-    there it answers from a fork that it has left, which says nothing; with none, the block is
-    only being made, as with the early receipts of some rollups.
+    there it answers from a fork that it has left, which proves nothing; with none, the block is
+    still being made, as with the early receipts of some rollups.
     """
     results = session.batch([RpcCall("eth_getTransactionReceipt", (hash,)) for hash in hashes])
     receipts: dict[str, Receipt] = {}
@@ -65,10 +65,10 @@ def read_statuses(
 def agree_on_transaction(
     hash: str, sightings: Sequence[TransactionStatus | None], enough: int
 ) -> QuorumResult[TransactionView | None] | None:
-    """What enough nodes say of a transaction, or None if too few say the same.
+    """The status on which enough nodes agree, or None if too few do.
 
-    Nodes that have it in no block agree on that much, though not every one may have heard of it:
-    it is pending if enough have, and else unknown, which at worst sends it once more.
+    Nodes that have it in no block agree on that, though not every one may know it:
+    it is pending if enough know it, else unknown, which at worst sends it again.
     """
     view = find_agreed_value((sighting.view for sighting in sightings if sighting), enough)
     if view is not None:

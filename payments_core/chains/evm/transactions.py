@@ -1,7 +1,7 @@
-"""Transactions of ours: EIP-1559 (type 2), built, signed and read again.
+"""Our transactions: EIP-1559 (type 2), built, signed and read again.
 
 We make no others, so that one field of a transaction never means two things. There is never an
-access list, and never a creation: contracts of ours are created by calls.
+access list, and never a creation: our contracts are created by calls.
 """
 
 from __future__ import annotations
@@ -18,27 +18,27 @@ _TYPE = b"\x02"
 _FIELDS = 12
 
 MAX_TRANSACTION_BYTES = 128 * 1024
-"""Geth takes none that is longer into its pool."""
+"""The maximum length that geth accepts into its pool."""
 
 _LIMITS = {
     "chain_id": (1, 2**63),
     "nonce": (0, 2**64 - 2),  # EIP-2681: no account has a higher one
     "value": (0, 2**256 - 1),
-    "gas": (21_000, 2**63 - 1),  # less than any transaction needs is refused by every node
+    "gas": (21_000, 2**63 - 1),  # every node refuses less gas than any transaction needs
     "max_fee": (0, 2**256 - 1),
     "max_priority_fee": (0, 2**256 - 1),
 }
 
 
 class InvalidTransaction(ValueError):
-    """Why something is no transaction of ours."""
+    """Bytes or fields that are not a transaction of ours."""
 
 
 @attrs.frozen(kw_only=True)
 class UnsignedTransaction:
-    """What a transaction says, in wei and units of gas; `to` is canonical.
+    """The fields of a transaction, in wei and units of gas; `to` is canonical.
 
-    Raises InvalidTransaction where a field is out of range, or the priority fee above the whole
+    Raises InvalidTransaction if a field is out of range, or the priority fee above the whole
     fee.
     """
 
@@ -69,7 +69,7 @@ class UnsignedTransaction:
 
 
 def signing_hash(unsigned: UnsignedTransaction) -> bytes:
-    """The digest that the sender signs: of chain id, nonce and all else."""
+    """The digest that the sender signs: of chain id, nonce and all other fields."""
     from eth_hash.auto import keccak
 
     return keccak(_TYPE + _encode(_to_fields(unsigned)))
@@ -78,7 +78,8 @@ def signing_hash(unsigned: UnsignedTransaction) -> bytes:
 def attach_signature(unsigned: UnsignedTransaction, signature: bytes) -> SignedTransaction:
     """The transaction with its signature of 65 bytes: r, s, and 0 or 1.
 
-    Raises InvalidTransaction for what no node would take: a high s, or numbers not of the curve.
+    Raises InvalidTransaction for signatures that no node accepts: a high s, or numbers not of the
+    curve.
     """
     from eth_hash.auto import keccak
 
@@ -88,7 +89,7 @@ def attach_signature(unsigned: UnsignedTransaction, signature: bytes) -> SignedT
 
 
 def decode_signed(raw: bytes, *, chain_id: int) -> tuple[UnsignedTransaction, str]:
-    """What a signed transaction for this chain says, and who signed it.
+    """The fields of a signed transaction for this chain, and its signer.
 
     Raises InvalidTransaction for every other type, chain and encoding, for a high s, an access list
     and a creation.
@@ -107,8 +108,8 @@ def decode_signed(raw: bytes, *, chain_id: int) -> tuple[UnsignedTransaction, st
     unsigned, signature = _parse_fields(items)
     if unsigned.chain_id != chain_id:
         raise InvalidTransaction("it is for another chain")
-    # What a number has in front, and how its length was told, would make other bytes of the same
-    # meaning: there is one way to write it.
+    # Leading zeros of a number, or another form of its length, would make other bytes of the same
+    # meaning: only one form is accepted.
     if _serialize(unsigned, signature) != raw:
         raise InvalidTransaction("its encoding is not canonical")
     return unsigned, _recover_sender(unsigned, signature)

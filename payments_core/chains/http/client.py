@@ -1,7 +1,7 @@
 """HTTP to one server of a chain: bounded in time and size, and silent about its secrets.
 
 Addresses of nodes hold keys, in the path, the query or before the host. So a server is called by
-its host alone; no error, log or repr says more, nor anything that the server said.
+its host alone; no error, log or repr contains more, nor any text of the server.
 """
 
 from __future__ import annotations
@@ -31,23 +31,23 @@ from payments_core.json_depth import exceeds_depth
 
 CONNECT_TIMEOUT_S = 3.0
 TOTAL_TIMEOUT_S = 10.0
-"""How long one request may take in all, from connecting to the last byte of the answer."""
+"""The maximum total time of one request, from connecting to the last byte of the answer."""
 
 MAX_RESPONSE_BYTES = 32 << 20
 """A transaction may have tens of thousands of logs, and its receipt must still be read."""
 
 MAX_JSON_DEPTH = 64
-"""Answers are nested a handful deep; what goes beyond this is not for a parser."""
+"""Answers are nested a few levels deep; deeper ones are not parsed."""
 
 IDLE_S = 60.0
 """How long a connection waits for its next request: a chain is asked every few seconds."""
 
 MAX_IDLE = 8
 USER_AGENT = "payments-core"
-"""Some providers of nodes refuse a request without any."""
+"""Some node providers refuse a request without a user agent."""
 
 BASE_TARGET = "/"
-"""The path that stands for the base itself, with nothing after it."""
+"""The path of the base URL itself, with nothing after it."""
 
 _SCHEMES = {"http": 80, "https": 443}
 _PATH_CHARACTERS = "/?&=%:@!$'()*+,;~-._"
@@ -56,12 +56,12 @@ _log = logging.getLogger(__name__)
 
 
 class ResponseTooLarge(ChainUnavailable):
-    """The answer had more bytes than are read."""
+    """The answer was larger than the maximum."""
 
 
 @attrs.frozen
 class RequestLimits:
-    """What a request may cost; `max_response_bytes` beyond which no answer is read."""
+    """The limits of a request; no answer is read beyond `max_response_bytes`."""
 
     connect_timeout_s: float = CONNECT_TIMEOUT_S
     total_timeout_s: float = TOTAL_TIMEOUT_S
@@ -69,7 +69,7 @@ class RequestLimits:
 
 
 class HttpClient:
-    """Sends requests to one server over connections that are kept. Threads may share it."""
+    """Sends requests to one server over kept connections. Threads may share it."""
 
     def __init__(self, url: str, limits: RequestLimits | None = None) -> None:
         """Raises ValueError, which does not repeat the address, unless it is http or https."""
@@ -81,7 +81,7 @@ class HttpClient:
 
     @property
     def name(self) -> str:
-        """What the server is called where people read: its host and port."""
+        """The server's name in messages: its host and port."""
         return f"{self._host}:{self._port}"
 
     def __repr__(self) -> str:
@@ -90,13 +90,13 @@ class HttpClient:
     def send(
         self, method: str, until: float, path: str = "/", body: bytes | None = None
     ) -> tuple[int, bytes]:
-        """The status and body of the answer, by `until` of the monotonic clock at the latest.
+        """The status and body of the answer, at the latest by `until` of the monotonic clock.
 
-        `path` begins with a slash and goes behind that of the address; "/" adds nothing. A
+        `path` begins with a slash and is appended to that of the address; "/" adds nothing. A
         redirect is not followed. Raises ChainUnavailable, ResponseTooLarge.
 
         A kept connection may have been closed by the other side at that moment: then the request
-        is sent once more, which reads bear, and so do signed transactions.
+        is sent again, which is safe for reads and for signed transactions.
         """
         now = time.monotonic()
         if now >= until:
@@ -118,7 +118,7 @@ class HttpClient:
     def _send_once(
         self, method: str, deadline: Deadline, path: str, body: bytes | None
     ) -> tuple[int, bytes] | None:
-        """The answer, or None where it broke off."""
+        """The answer, or None if it broke off."""
         key = ConnectionKey("http" if self._tls is None else "https", self._host, self._port, "")
         try:
             request = self._request(method, path, body)
@@ -141,7 +141,7 @@ class HttpClient:
     def _exchange(
         self, key: ConnectionKey, connection: socket.socket, request: bytes, deadline: Deadline
     ) -> HttpResponse | None:
-        """The whole answer, or None where it broke off. Raises TimeoutError, ResponseTooLarge."""
+        """The whole answer, or None if it broke off. Raises TimeoutError, ResponseTooLarge."""
         clean = False
         try:
             send_all(connection, request, deadline)
@@ -153,10 +153,10 @@ class HttpClient:
         finally:
             if clean:
                 self._idle.put(key, connection)
-            else:  # what is left in it must not become the next answer
+            else:  # the rest must not become the next answer
                 connection.close()
         if not answer.complete:
-            require_time_left(deadline)  # what broke off at the end of the time was not timely
+            require_time_left(deadline)  # an answer that broke off at the deadline was too late
             return None
         return answer
 
@@ -185,7 +185,7 @@ class HttpClient:
         raise last
 
     def _request(self, method: str, path: str, body: bytes | None) -> bytes:
-        """The request as it is sent. `base` and `query`, which may hold a key, are in it alone."""
+        """The request as it is sent. Only here are `base` and `query`, which may contain a key."""
         target = self._base
         if path != BASE_TARGET:
             target = self._base.rstrip("/") + quote(path, safe=_PATH_CHARACTERS)

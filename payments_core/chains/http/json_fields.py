@@ -1,7 +1,7 @@
 """The parts of a node's JSON answer, each of the type it must have, or ChainUnavailable.
 
-Fields that nobody asks for are ignored. A number is an integer within its bounds and nothing
-else: one that came as a fraction, or as too large for JSON, has lost digits already.
+Fields that are not needed are ignored. A number is an integer within its bounds and nothing
+else: a fraction, or a number too large for JSON, has already lost digits.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _DIGITS = re.compile(r"0|[1-9][0-9]{0,77}", re.ASCII)
 
 
 def parse_json(raw: bytes | msgspec.Raw) -> object:
-    """The JSON of a body, or of a part that was left unread."""
+    """The JSON of a body, or of an undecoded part."""
     try:
         answer: object = msgspec.json.decode(raw)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
@@ -29,7 +29,7 @@ def parse_json(raw: bytes | msgspec.Raw) -> object:
 
 
 def get_field(answer: object, *path: str) -> object:
-    """What stands at a path of field names."""
+    """The value at a path of field names."""
     for name in path:
         if not isinstance(answer, dict) or name not in answer:
             raise ChainUnavailable(f"the node's response lacks {'.'.join(path)}")
@@ -38,14 +38,14 @@ def get_field(answer: object, *path: str) -> object:
 
 
 def require_list(answer: object, what: str) -> list[object]:
-    """A list, and nothing else."""
+    """A list."""
     if not isinstance(answer, list):
         raise ChainUnavailable(f"the node's {what} are not a list")
     return answer
 
 
 def require_text(answer: object, what: str) -> str:
-    """A string, and nothing else."""
+    """A string."""
     if not isinstance(answer, str):
         raise ChainUnavailable(f"the node's {what} is not a string")
     return answer

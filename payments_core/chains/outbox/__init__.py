@@ -1,1 +1,1 @@
-"""Transfers of ours: recorded, given a nonce, signed, stored and only then broadcast."""
+"""Our transfers: recorded, given a nonce, signed, stored and only then broadcast."""

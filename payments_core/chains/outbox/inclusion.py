@@ -1,7 +1,7 @@
-"""What the chain made of a nonce: it took one of our versions, another's transaction, or nothing.
+"""The state of a nonce on chain: it has one of our versions, a foreign transaction, or nothing.
 
 A transfer is signed again with higher fees, so several versions may exist for its nonce. The chain
-takes one of them at most, and only the chain can say which.
+includes at most one of them, and only the chain can say which.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from payments_core.storage.bulk import get_many
 from payments_core.storage.port import Storage
 
 NonceStatus = Literal["open", "searching", "taken", "moved"]
-"""`open`: no final transaction has the nonce. `taken`: one that is not ours has it, for good.
+"""`open`: no final transaction has the nonce. `taken`: a foreign one has it, permanently.
 `searching`: one has it, and not all blocks have been searched for our own transfer yet. `moved`: a
 transaction that the storage has lost has moved the money."""
 
 
 @attrs.frozen
 class SignedVersion:
-    """Signed bytes for a nonce; `moves` is false for those that only use the nonce up."""
+    """Signed bytes for a nonce; `moves` is false for a version that only uses up the nonce."""
 
     signed: SignedTransaction
     moves: bool
@@ -54,7 +54,7 @@ class NonceView:
 
     @property
     def newest(self) -> SignedVersion:
-        """The version that was signed last."""
+        """The last signed version."""
         return self.versions[-1]
 
     @property
@@ -78,7 +78,7 @@ class NonceView:
 
 @attrs.frozen
 class NonceSearch:
-    """The status of a nonce, and the last final block that was searched for our transfer.
+    """The status of a nonce, and the last final block searched for our transfer.
 
     `moved_by` is the transaction that has moved the money, if one has.
     """
@@ -120,13 +120,13 @@ def encode_signed(signed: SignedTransaction) -> str:
 
 
 def look_up_versions(chain: Chain, versions: Sequence[SignedVersion]) -> NonceView:
-    """What the chain knows of the versions, in one question. Raises ChainUnavailable."""
+    """The versions as the chain knows them, in one query. Raises ChainUnavailable."""
     (view,) = look_up_many(chain, [versions])
     return view
 
 
 def look_up_many(chain: Chain, transfers: Sequence[Sequence[SignedVersion]]) -> list[NonceView]:
-    """What the chain knows of the versions of each transfer, in one question.
+    """The versions of each transfer as the chain knows them, in one query.
 
     Raises ChainUnavailable.
     """
@@ -137,9 +137,9 @@ def look_up_many(chain: Chain, transfers: Sequence[Sequence[SignedVersion]]) -> 
 def look_up_each(
     chain: Chain, transfers: Sequence[Sequence[SignedVersion]]
 ) -> list[NonceView | ChainUnavailable]:
-    """The same, with what the nodes do not agree on in the place of that transfer.
+    """The same, with an error in place of a transfer on which the nodes do not agree.
 
-    Raises ChainUnavailable where they say nothing.
+    Raises ChainUnavailable if they do not answer.
     """
     told = chain.transactions([it.signed.hash for versions in transfers for it in versions])
     found: list[NonceView | ChainUnavailable] = []
@@ -171,10 +171,10 @@ def search_nonce(
 ) -> NonceSearch:
     """Whether a final transaction other than ours has the nonce. Raises ChainUnavailable.
 
-    Somebody else has used the sender's key, then, or we have signed a version that a restore has
-    lost. A node may also have lost its index of transactions, and then it knows ours by their logs
-    alone. So the blocks since the transfer was signed are searched for its logs, some of them in
-    each look: `searched_to` is to be kept.
+    Then somebody else has used the sender's key, or we have signed a version that a restore has
+    lost. A node may also have lost its index of transactions, and then it knows ours only by their
+    logs. So the blocks since the transfer was signed are searched for its logs, some of them in
+    each look: `searched_to` must be stored.
     """
     assert outgoing.slot is not None
     assert outgoing.sender_id is not None

@@ -1,42 +1,44 @@
-"""The jobs of every transfer of ours: send it, watch it to finality, follow it after a reorg.
+"""The jobs of our transfers: send it, watch it to finality, follow it after a reorg.
 
 There are five kinds of transfers: the funding of a Payment from a vault, the release to its
 recipient, a refund, the sweep of a deposit, and the credit of a bank transfer. Their owners are
-records of five rooms, and the money is moved in one way: here. What differs is what an owner reads
-and commits, and that is the protocol of `owners.py`. An owner has no loop, no exception handling
-and, `read_chain` apart, no I/O.
+records of five rooms, and the money is moved in one way: here. They differ in what an owner reads
+and commits, which is the protocol of `owners.py`. An owner has no loop, no exception handling
+and, except `read_chain`, no I/O.
 
-The life of one transfer, and what a crash at each point leaves:
+The life of one transfer, and the result of a crash at each point:
 
 1. The intent. A decision inserts an `OutboundTransfer` and a send job, in one commit with the
    change that needs it. A crash before leaves nothing, a crash after leaves a job that is due. The
    owner may still withdraw the intent, until a nonce is reserved; then the send job finds nothing
-   to send. A release whose receipt was undone is withdrawn until its bytes are stored.
-2. The nonce. `Outbox.ensure_signed` reserves the sender's next nonce in a commit of its own, or
-   with the bytes, where this process has stored the last ones of that sender (`signing.py`). A
+   to send. A release whose receipt was undone can be withdrawn until its bytes are stored.
+2. The nonce. `Outbox.ensure_signed` reserves the sender's next nonce in a separate commit, or
+   with the bytes, if this process has stored the last ones of that sender (`signing.py`). A
    crash leaves a reserved nonce: the job runs again and signs the same intent for the same nonce.
-   If another transfer is sent before that, or a release is withdrawn, that one gets the nonce, and
-   the job reserves the next. So nothing is signed but in its own turn, to be offered at once.
+   If another transfer is sent before that, or a release is withdrawn, the other transfer gets the
+   nonce, and the job reserves the next. So a transfer is signed only in its own turn, to be
+   broadcast at once.
 3. The bytes. They are signed, then stored, then broadcast. A crash before they are stored loses
-   bytes that nobody has seen. A crash after leaves stored bytes, and only those are ever sent.
+   bytes that nobody has seen. A crash after leaves stored bytes, and only these are ever sent.
    A replacement with higher fees is stored in the same way, and uses the same nonce.
-4. The broadcast. A crash, or an answer that is lost, leaves bytes that the chain may have. To send
+4. The broadcast. A crash, or an answer that is lost, leaves bytes that the chain may have. Sending
    them again moves nothing twice, since a nonce is used once. An owner may record that it does not
    know: its operation is `unknown`, and the chain is asked for the transaction before the same
    bytes are sent again (`TransferToSend.is_unknown`).
 5. Sent. `on_sent` commits the owner's step and the job that watches, with the end of the send job
    and the lease of the sender's next one. A crash before leaves the send job, which sends the same
    bytes again; a crash after leaves a lease that ends.
-6. The wait. Each look only reads, and pushes what is in no block. While the chain is silent the
+6. The wait. Each look only reads, and rebroadcasts what is in no block. While the chain does not
+answer, the
    pauses double; while the transfer is not final it is polled. Neither ever gives up.
-7. The outcome. It is final, with success or without. What else the owner has to know, such as a
-   balance at that height or above, is read outside the transaction. Then one commit locks the
+7. The outcome. It is final, success or failure. Further facts for the owner, such as a
+   balance at that height or above, are read outside the transaction. Then one commit locks the
    owner, notes the outcome on the `OutboundTransfer` and takes the owner's step, with the end of
    the job. A crash before leaves the watch job, and it looks again. So does a reorg, or a newer
    balance, that was recorded between the look and the commit (`StaleView`).
 8. A reorg beyond finality. `reorg_recovery` sends the same bytes again and adds a follow job for
-   what had succeeded. If it fails now, one commit notes that and has the owner take its success
-   back (`on_reversed`).
+   those that had succeeded. If one fails now, one commit notes that and has the owner reverse its
+   success (`on_reversed`).
 
 Funding differs at both ends. A lost answer is a state of its operation, and its authorization
 expires while nothing is signed: `on_unsent`. And its transfer arrives in our own escrow as a
@@ -87,14 +89,14 @@ L = TypeVar("L")
 F = TypeVar("F")
 
 _Unsent = Doubt | Literal["searching"]
-"""Searching goes on soon, and is silence for the owner."""
+"""The search continues soon; for the owner the chain did not answer."""
 _NEXT_TWO = 2
-"""The job that is run, and the one that follows."""
+"""The running job, and the next one."""
 
 
 @attrs.frozen
 class _FinalLook(Generic[R, F]):
-    """What a look at a transfer found, whose outcome is final."""
+    """The result of a look at a transfer with a final outcome."""
 
     record: R
     transfer: TransferToWatch
@@ -125,21 +127,21 @@ class TransferJobs:
         self._owners = (*sent, *self._followed.values())
 
     def handlers(self) -> Mapping[str, Handler]:
-        """What does which job, by its kind."""
+        """The handler of each job, by its kind."""
         return {
             FOLLOW_AGAIN: self.follow,
             **{owner.send_kind: partial(self.send, owner) for owner in self._owners},
         }
 
     def batch_handlers(self) -> Mapping[str, BatchHandler]:
-        """What does jobs of a kind together."""
+        """The batch handlers, by kind of job."""
         return {owner.watch_kind: partial(self.watch, owner) for owner in self._followed.values()}
 
     def send(self, owner: TransferOwner[R], claimed: ClaimedJob) -> ClaimedJob | None:
-        """Hand the transfer to the chain. Its bytes are fixed: sent again, it moves nothing more.
+        """Hand the transfer to the chain. Its bytes are fixed: sending it again moves nothing more.
 
-        One that was withdrawn, or that its owner wants no more, ends the job. Where it was sent,
-        the next job of the sender is leased with its end.
+        A transfer that was withdrawn, or that its owner no longer needs, ends the job. If it was
+        sent, the next job of the sender is leased with its end.
         """
         record, following = self._read(owner, claimed)
         transfer = owner.find_to_send(record)
@@ -176,7 +178,7 @@ class TransferJobs:
         )
 
     def watch(self, owner: FollowedOwner[R, L, F], claimed: Sequence[ClaimedJob]) -> None:
-        """Look at transfers of one environment: not final, final, or failed for good."""
+        """Look at transfers of one environment: not final, final, or failed permanently."""
         authority = WorkerAuthority.of(claimed[0])
         subjects = {item.job.subject for item in claimed}
         records = read_apart(
@@ -212,9 +214,9 @@ class TransferJobs:
         ends: Mapping[str, Decision[Any]],
         final: Mapping[str, _FinalLook[R, F]],
     ) -> None:
-        """Commit what looks mean together: what is final, and jobs that only end or are put off.
+        """Commit looks together: final outcomes, and jobs that only end or are postponed.
 
-        Their locks are taken in one order: jobs, what the owners lock, the transfers.
+        Their locks are taken in one order: jobs, the owners' records, the transfers.
         """
         looks = sorted(final.values(), key=lambda look: look.record.id)
         owned = [lock for look in looks for lock in owner.locks(look.record, look.outcome.hash)]
@@ -228,7 +230,7 @@ class TransferJobs:
                 return ends[item.job.id]
             try:
                 return self._decide_final(owner, tx, look)
-            except StaleView:  # the chain has moved on meanwhile
+            except StaleView:  # the chain has advanced meanwhile
                 return poll_again(self._clock.now())
 
         self._ledger.finish_all(
@@ -254,7 +256,7 @@ class TransferJobs:
         outcome: TransferOutcome | ChainUnavailable,
         read_chain: Callable[[TransferOutcome], F],
     ) -> tuple[TransferOutcome, F] | Decision[None]:
-        """The final outcome with the owner's facts; or how the job is put off."""
+        """The final outcome with the owner's facts; or how the job is postponed."""
         now = self._clock.now()
         try:
             if isinstance(outcome, ChainUnavailable):
@@ -266,7 +268,7 @@ class TransferJobs:
             return back_off(claimed.job, now)
 
     def follow(self, claimed: ClaimedJob) -> None:
-        """Look at a transfer whose success had been final, since a reorg may have undone it."""
+        """Look at a transfer whose success was final, since a reorg may have undone it."""
         outgoing_id, authority = claimed.job.subject, WorkerAuthority.of(claimed)
         [found] = self._outbox.check_outcomes(authority, [TransferToWatch(outgoing_id)])
         look = self._finish_look(claimed, found, lambda outcome: None)
@@ -292,7 +294,7 @@ class TransferJobs:
             )  # fmt: skip
 
     def _read(self, owner: TransferOwner[R], claimed: ClaimedJob) -> tuple[R, Job | None]:
-        """What the job is about, and the one that follows in its lane."""
+        """The subject of the job, and the next job in its lane."""
         job = claimed.job
         lane = (job.queue, job.lane)
 
@@ -312,12 +314,12 @@ class TransferJobs:
     def _broadcast(
         self, authority: WorkerAuthority, transfer: TransferToSend
     ) -> SignedTransaction | _Unsent | None:
-        """The bytes that the chain has now, else why it has none; None if it was withdrawn."""
+        """The bytes that the chain has now, or why it has none; None if it was withdrawn."""
         try:
             outgoing = self._outbox.sign(authority, transfer.chain_id, transfer.id)
             if outgoing is None:
                 return None
-            if transfer.is_unknown:  # no other step before the chain was asked
+            if transfer.is_unknown:  # the chain must be asked before any other step
                 if not self._outbox.is_known(authority, transfer.id):
                     return "absent"
                 return self._outbox.ensure_signed(authority, transfer.chain_id, transfer.id)
@@ -333,7 +335,7 @@ class TransferJobs:
     def _try_again(
         self, owner: TransferOwner[R], claimed: ClaimedJob, record: R, why: _Unsent
     ) -> None:
-        """Keep the job, with what its owner commits meanwhile; or end it, if the owner has."""
+        """Keep the job, with its owner's interim commit; or end it, if the owner has ended."""
         now = self._clock.now()
         doubt: Doubt = "silent" if why == "searching" else why
         if why == "absent":
@@ -361,11 +363,11 @@ class TransferJobs:
         decide: Callable[[Transaction, IdSequence], Decision[None]],
         locks: Sequence[Get] = (),
     ) -> bool:
-        """Commit what a look means; False where it is outdated, and the job looks again."""
+        """Commit a look; False if it is outdated, and the job looks again."""
         authority = WorkerAuthority.of(claimed)
         try:
             self._ledger.commit(authority, decide, claimed=claimed, reads=locks)
-        except StaleView:  # the chain has moved on meanwhile
+        except StaleView:  # the chain has advanced meanwhile
             self._ledger.finish(claimed, poll_again(self._clock.now()))
             return False
         return True

@@ -1,4 +1,4 @@
-"""What waits before a transfer: a sender's transactions, in the order of their nonces."""
+"""The transfers ahead of a transfer: a sender's transactions, in the order of their nonces."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from payments_core.engine.decision import WorkerAuthority
 from payments_core.storage.port import Snapshot, Storage
 
 LINE_STEP = 50
-"""So many transfers are read, and their transactions looked up, in one question."""
+"""The number of transfers that are read and looked up in one query."""
 
 MAX_DROPPED = 100
-"""So many transactions one look offers again, the oldest; the next look goes on."""
+"""The number of transactions that one look rebroadcasts, the oldest; the next look continues."""
 
 
 @attrs.frozen
 class Waiting:
-    """A transfer whose nonce nothing final uses, and what the chain knows of its versions."""
+    """A transfer whose nonce nothing final uses, and its versions as the chain knows them."""
 
     outgoing: OutboundTransfer
     view: NonceView
@@ -37,9 +37,9 @@ def find_unknown_before(
 ) -> list[Waiting]:
     """The transfers before this one that the chain does not know, the newest first.
 
-    A pool may have dropped one and kept another that comes after it, so all in line are looked at:
+    A pool may have dropped one and kept another that comes after it, so all in line are checked:
     from this transfer back to one that is in a block, or whose nonce a final transaction has used.
-    There are `MAX_DROPPED` at most, those that come first. Raises ChainUnavailable.
+    At most `MAX_DROPPED`, the first ones. Raises ChainUnavailable.
     """
     unknown: deque[Waiting] = deque(maxlen=MAX_DROPPED)
     assert outgoing.sender_id is not None

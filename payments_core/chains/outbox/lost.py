@@ -1,21 +1,21 @@
-"""Transactions of ours that the storage does not know: it was restored to an older state.
+"""Our transactions that the storage does not know: it was restored to an older state.
 
-They have happened all the same, or wait in a pool. A transfer that had no bytes yet when the backup
-was made may be among them, and signed again, with another nonce, it would pay twice. So before
-anything is signed, the sender's nonces are compared with the chain, the pool included:
+They have still happened, or wait in a pool. A transfer that had no bytes yet when the backup
+was made may be among them; signed again with another nonce, it would pay twice. So before
+anything is signed, the sender's nonces are compared with the chain, including the pool:
 
 1. The chain has used no nonce that is not known here: nothing is lost, and the transfer is signed.
 2. It has used more. Nothing is signed until all of those transactions are final; an alarm names
-   the sender. What a pool has dropped may still be mined, so the highest number of nonces that was
+   the sender. A dropped transaction may still be mined, so the highest number of nonces that was
    seen is stored, and counts until their transactions are final (`payments admin restored fill`).
-3. They are final. The blocks since the last transaction that is known are searched for the
-   transfer, in steps that are stored. What has moved the money closes the transfer: its hash is
-   stored, and its owner goes on as if it had been sent by us, which it was. A transfer that is not
-   there gets the next nonce that is free on the chain.
-4. What is created within `LOST_TTL_MS` is looked for in the same blocks: a receipt that is found
-   again after a restore is released again, by another transfer than before.
-5. Before a key signs for the first time, the senders with the keys before it are compared in the
-   same way: their lost transactions may have moved what the new key is to move.
+3. They are final. The blocks since the last known transaction are searched for the
+   transfer, in stored steps. A transaction that has moved the money closes the transfer: its hash
+   is stored, and its owner continues as if we had sent it, which we had. A transfer that is not
+   found gets the next nonce that is free on the chain.
+4. Transfers created within `LOST_TTL_MS` are searched in the same blocks: a receipt that is found
+   again after a restore is released again, by a different transfer than before.
+5. Before a key signs for the first time, the senders with earlier keys are compared in the
+   same way: their lost transactions may have moved the money that the new key is to move.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ from payments_core.storage.port import Storage, Transaction
 from payments_core.storage.records import Record
 
 LOST_TTL_MS = 1 * DAY
-"""After a restore the scanner finds within minutes what was lost; a day leaves room for outages."""
+"""After a restore the scanner finds lost transactions within minutes; a day allows for outages."""
 
 SCANS_PER_LOOK = 10
-"""One look ends long before the lease of its job: a slow node takes some seconds for a scan."""
+"""One look ends well before the lease of its job: a slow node takes some seconds for a scan."""
 
 _ALARM_INTERVAL_MS = 15 * MINUTE
 
@@ -55,7 +55,7 @@ _log = logging.getLogger(__name__)
 
 
 class SearchUnfinished(ChainUnavailable):
-    """Some of the blocks were searched, and how far that came is stored: the next look goes on."""
+    """Some of the blocks were searched, and the position is stored: the next look continues."""
 
 
 class LostTransactions:
@@ -78,7 +78,7 @@ class LostTransactions:
         """The transfer with a nonce that may be signed, or with the transaction that has moved it.
 
         It has a nonce of `sender` reserved, and `former` are the environment's senders on the chain
-        with other keys, as they were then. Raises ChainUnavailable while it cannot be told.
+        with other keys, at that time. Raises ChainUnavailable while it is unknown.
         """
         assert outgoing.slot is not None
         if outgoing.previous_id is None:
@@ -98,11 +98,11 @@ class LostTransactions:
     def _compare_former(self, authority: WorkerAuthority, chain: Chain, former: Sender) -> Sender:
         """A sender whose key was in use before, with the blocks of its lost transactions.
 
-        What is lost was sent before the first look. What comes later is not waited for: whoever
-        has stolen the key could send without end, and nothing would ever be signed.
+        Lost transactions were sent before the first look. Later ones are not awaited: somebody who
+        has stolen the key could send endlessly, and nothing would ever be signed.
         """
         used = chain.pending_nonce(former.address)
-        sender = self._load_sender(authority, former.id)  # a process with that key may go on
+        sender = self._load_sender(authority, former.id)  # a process with that key may continue
         last_id, known = sender.last_outgoing_id, sender.next_slot
         if last_id is not None:
             last = load_transfer(self._storage, authority.partition, last_id)
@@ -153,7 +153,7 @@ class LostTransactions:
     ) -> OutboundTransfer:
         """The transfer with the transaction that has moved it, or with a nonce that is free."""
         searched = max(outgoing.searched_to, lost.first)
-        if outgoing.module is not None:  # a step that was done fails when it is done again
+        if outgoing.module is not None:  # a completed step fails if it is repeated
             searched = lost.last
         for _ in range(SCANS_PER_LOOK):
             if searched >= lost.last:
@@ -218,7 +218,7 @@ class LostTransactions:
         outgoing: OutboundTransfer,
         searched: int,
     ) -> OutboundTransfer:
-        """Store how far the search came, and after its end the nonce that is free on the chain."""
+        """Store how far the search got, and after its end the nonce that is free on the chain."""
 
         def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[OutboundTransfer]:
             sender = _lock_sender(tx, outgoing)
@@ -240,7 +240,7 @@ class LostTransactions:
     def _change_sender(
         self, authority: WorkerAuthority, known: Sender, seen: int, lost: LostBlocks | None
     ) -> Sender:
-        """Store what was seen of a sender; blocks that are searched already are kept."""
+        """Store what was seen of a sender; the progress of the search is kept."""
 
         def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[Sender]:
             sender = tx.get(Sender, known.id, for_update=True)
@@ -252,7 +252,7 @@ class LostTransactions:
         return self._committer.commit(authority, decide)
 
     def _find_block_before(self, authority: WorkerAuthority, last_id: str | None) -> int:
-        """A block that all lost transactions are after: the newest one when the last bytes that
+        """A block before all lost transactions: the newest block when the last bytes that
         are known were signed; 0 where no bytes are known.
         """
         if last_id is None:
@@ -285,11 +285,11 @@ def find_moved(
     outgoing: OutboundTransfer,
     found: tuple[ScannedTransfer, ...],
 ) -> ScannedTransfer | None:
-    """Which of the transfers has moved what `outgoing` is to move; None if none has.
+    """The transfer that has moved the money of `outgoing`; None if there is none.
 
     It comes from the payer that the logs of `outgoing` would show, with the same amount unless that
-    payer is of this transfer alone, and in a transaction that no transfer here has signed. Two
-    that are alike in all of that have the same effect: it does not matter which is taken for which.
+    payer belongs to this transfer only, and in a transaction that no transfer here has signed. Two
+    such transfers have the same effect: it does not matter which is matched.
     """
     payer = chain.find_payer(to_intent(authority.partition, outgoing))
     alike = [
@@ -305,9 +305,9 @@ def find_moved(
 def _find_blocks_to_search(
     outgoing: OutboundTransfer, slot: int, sender: Sender, former: Sequence[Sender]
 ) -> LostBlocks | None:
-    """The blocks that a transfer is looked for in; None where all that is lost came before it.
+    """The blocks to search for a transfer; None if all lost transactions came before it.
 
-    What was lost of former senders has used no nonce of this one.
+    Lost transactions of former senders have used no nonce of this one.
     """
     found = [
         attrs.evolve(one.lost, nonce=0)

@@ -18,15 +18,15 @@ from payments_core.storage.port import Snapshot, Transaction
 from payments_core.storage.records import Record
 
 MAX_SENDERS = 100
-"""So many keys an environment may have had on a chain."""
+"""The maximum number of keys that an environment may have had on a chain."""
 
 
 class SignerKeyChanged(Exception):
-    """Another worker, with another key, was faster; look again."""
+    """Another worker, with another key, was faster; read again."""
 
 
 class NonceContested(Exception):
-    """Another worker is about to sign for the nonce, and this one gives way."""
+    """Another worker is about to sign for the nonce, and this one yields."""
 
 
 def get_sender_id(authority: WorkerAuthority, chain: Chain) -> str:
@@ -36,7 +36,7 @@ def get_sender_id(authority: WorkerAuthority, chain: Chain) -> str:
 
 
 def load_senders(snapshot: Snapshot, chain_id: int) -> Sequence[Sender]:
-    """The environment's senders on a chain: one, and those whose keys were in use before."""
+    """The environment's senders on a chain: the present one, and those with earlier keys."""
     return snapshot.find(Sender, "of_chain", (chain_id,), limit=MAX_SENDERS).records
 
 
@@ -55,7 +55,7 @@ class ReservedNonce:
 def nonce_reads(
     sender_id: str, known: OutboundTransfer, sender: Sender | None
 ) -> Sequence[Question]:
-    """What `reserve_nonce` locks and reads, by what was read of the transfer and sender before."""
+    """The locks and reads of `reserve_nonce`, from an earlier read of the transfer and sender."""
     former_id = known.sender_id if known.sender_id != sender_id else None
     last_id = sender.last_outgoing_id if sender is not None else None
     return (
@@ -82,16 +82,16 @@ def reserve_nonce(
 ) -> Decision[ReservedNonce]:
     """The transfer with the sender's next slot, if it needs one. Raises SignerKeyChanged.
 
-    `known` is the transfer as it was read before, which says whose locks come first. A slot that
-    was reserved with a key no longer in use, and never signed, is given back to that key: it is
-    its last, and what takes it later must not wait for it.
+    `known` is the transfer as it was read before, which decides the order of locks. A slot that
+    was reserved with a key no longer in use, and never signed, is returned to that key: it is
+    its last, and a later transfer that takes it must not wait for it.
 
-    So is the sender's last slot where it has no bytes: its transfer was withdrawn, or its worker
-    did not come to sign it. That one gets another slot in its own turn. Signed in this turn it
-    would have bytes that no node was offered, and could be neither withdrawn nor left out.
+    So is the sender's last slot if it has no bytes: its transfer was withdrawn, or its worker
+    did not sign it. That transfer gets another slot in its own turn. Signed in this turn it
+    would have bytes that no node was offered, and could be neither withdrawn nor skipped.
 
-    Unless it `takes_over`, what another worker has reserved is left to it, and NonceContested is
-    raised: two that live would take one slot from each other for ever, and neither sign.
+    Unless it `takes_over`, another worker's reservation is respected, and NonceContested is
+    raised: two live workers would take one slot from each other forever, and neither would sign.
     """
     former_id = known.sender_id if known.sender_id != sender_id else None
     locked = {id: tx.get(Sender, id, for_update=True) for id in _lock_order(sender_id, former_id)}
@@ -133,7 +133,7 @@ def reserve_nonce(
 
 
 def _lock_order(*ids: str | None) -> list[str]:
-    """The order in which senders are locked, by whoever locks two."""
+    """The order of locking senders, for code that locks two."""
     return sorted(id for id in ids if id is not None)
 
 
@@ -146,7 +146,7 @@ def _return_nonce(former: Sender | None, outgoing: OutboundTransfer) -> Sender:
 
 
 def _without_slot(outgoing: OutboundTransfer) -> OutboundTransfer:
-    """A transfer that was not signed, as it was before it had a slot, or withdrawn as it is."""
+    """An unsigned transfer as it was before it had a slot, or still withdrawn."""
     freed = attrs.evolve(outgoing, slot=None, previous_id=None)
     if outgoing.status == "withdrawn":
         return freed
@@ -154,7 +154,7 @@ def _without_slot(outgoing: OutboundTransfer) -> OutboundTransfer:
 
 
 def _needs_nonce(outgoing: OutboundTransfer, sender_id: str) -> bool:
-    """Whether a slot is to be reserved, or was with a key that is no longer in use."""
+    """Whether a slot is to be reserved, or was reserved with a key that is no longer in use."""
     if outgoing.status == "reserved":
         return outgoing.sender_id != sender_id
     return outgoing.status == "queued"

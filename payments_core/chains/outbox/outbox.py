@@ -1,12 +1,12 @@
-"""The outbox: our own transactions, each sent exactly once whatever happens in between.
+"""The outbox: our own transactions, each sent exactly once despite crashes.
 
 Insert the intent with the decision that needs it; reserve a nonce of the environment's sender;
-sign; store the signed bytes; only then broadcast those bytes, again and again if need be. (Of a
+sign; store the signed bytes; only then broadcast those bytes, repeatedly if necessary. (For a
 busy sender the nonce is reserved with the bytes: `signing.py`.) A crash before the bytes are stored
 signs the same intent again, for the same nonce if it was reserved. An intent can be withdrawn
-until a nonce is reserved, and one whose funds are gone until its bytes are stored; not after.
-Nonce n + 1 is never signed before nonce n has its bytes: a transfer takes the nonce of one before
-it that was never signed. Nothing is signed while the chain knows transactions of the sender that
+until a nonce is reserved, and one whose funds are gone, until its bytes are stored; not afterwards.
+Nonce n + 1 is never signed before nonce n has its bytes: a transfer takes the nonce of an earlier
+one that was never signed. Nothing is signed while the chain knows transactions of the sender that
 the storage does not know (`lost.py`), or while the transfer that brought its funds is not final
 (`OutboundTransfer.funded_by`).
 

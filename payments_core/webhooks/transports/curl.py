@@ -89,7 +89,7 @@ class CurlTransport:
         shares: int,
     ) -> tuple[TransportResult, bool]:
         """The outcome, and whether the address accepted a connection."""
-        open_still = False  # nor if something is raised
+        open_still = False  # nor after an exception
         try:
             outcome, connected = handle.post(request, lines, deadline, shares)
             open_still = handle.intact and handle.fileno() >= 0
@@ -103,7 +103,7 @@ class CurlTransport:
 
 @attrs.define
 class _Response:
-    """What has come so far. The callbacks return -1 to end the transfer."""
+    """The response received so far. The callbacks return -1 to end the transfer."""
 
     lines: int = 0
     head_bytes: int = 0
@@ -158,7 +158,7 @@ class _Handle:
         address = f"[{key.address}]" if ":" in key.address else key.address
         for option, value in (
             (pycurl.URL, f"{key.scheme}://{request.destination.host_header}/"),
-            # Without a name and a port it holds for any, and so for every form that libcurl may
+            # Without a name and a port it applies to any, and so to every form that libcurl may
             # make of the name: nothing is ever looked up.
             (pycurl.CONNECT_TO, [f"::{address}:{key.port}"]),
             (pycurl.OPENSOCKETFUNCTION, self._open_socket),
@@ -170,7 +170,7 @@ class _Handle:
             (pycurl.FOLLOWLOCATION, 0),
             (pycurl.PROXY, ""),
             (pycurl.NOPROXY, "*"),
-            (pycurl.USERAGENT, ""),  # else pycurl adds its own
+            (pycurl.USERAGENT, ""),  # otherwise pycurl adds its own
             (pycurl.SSL_VERIFYPEER, 1),
             (pycurl.SSL_VERIFYHOST, 2),
             (pycurl.SSLVERSION, pycurl.SSLVERSION_TLSv1_2),
@@ -187,11 +187,11 @@ class _Handle:
         """The outcome, and whether the address accepted a connection."""
         pycurl, curl = self._pycurl, self._curl
         left_ms = int(deadline.remaining_s() * 1000)
-        if left_ms <= 0:  # 0 would be no limit at all
+        if left_ms <= 0:  # 0 would mean no limit
             return TransportResult(failure="timed out while connecting"), False
         response = _Response()
         curl.setopt(pycurl.REQUEST_TARGET, request.destination.path)
-        # What libcurl would add of its own is named without a value, and so left out.
+        # Headers that libcurl would add are named without a value, and so left out.
         curl.setopt(pycurl.HTTPHEADER, [*lines, "Accept:", "Expect:"])
         curl.setopt(pycurl.POSTFIELDS, request.body)
         curl.setopt(pycurl.TIMEOUT_MS, left_ms)
@@ -215,11 +215,11 @@ class _Handle:
         return TransportResult(failure=self._describe_failure(code, response)), connected
 
     def fileno(self) -> int:
-        """The socket of the connection that is kept; -1 if there is none."""
+        """The socket of the kept connection; -1 if there is none."""
         return int(self._curl.getinfo(self._pycurl.ACTIVESOCKET))
 
     def close(self) -> None:
-        """Close the connection that is kept."""
+        """Close the kept connection."""
         self._curl.close()
 
     def _set_ca_certificates(self, ca_file: Path | None) -> None:
@@ -233,7 +233,7 @@ class _Handle:
                 self._curl.setopt(option, value)
 
     def _open_socket(self, purpose: int, address: Any) -> Any:
-        """A socket for libcurl to connect, if it is about to connect it where it should."""
+        """A socket for libcurl, if it is about to connect it to the right address."""
         family, kind, protocol, place = address
         if not _is_same_address(family, place[0], self._key.address) or place[1] != self._key.port:
             return self._pycurl.SOCKET_BAD
@@ -242,7 +242,7 @@ class _Handle:
         return self._opened[-1]
 
     def _describe_failure(self, code: int, response: _Response) -> str:
-        """Why no answer came, in our words: libcurl's may have some of the other side's."""
+        """Why no answer came, in our words: libcurl's may contain text of the other side."""
         pycurl = self._pycurl
         if response.too_large:
             return "the response headers are too large"
@@ -261,7 +261,7 @@ class _Handle:
 
 
 def _is_same_address(family: int, opened: str | bytes, vetted: str) -> bool:
-    """Whether two addresses are one, however they are written."""
+    """Whether two texts are the same address."""
     text = opened.decode() if isinstance(opened, bytes) else opened
     try:
         return socket.inet_pton(family, text) == socket.inet_pton(family, vetted)

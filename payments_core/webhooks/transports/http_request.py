@@ -8,7 +8,7 @@ from payments_core.webhooks.transports.port import WebhookRequest
 def header_lines(request: WebhookRequest) -> list[str]:
     """The headers, with Host first and Content-Length last.
 
-    Raises ValueError for a header that would break a line: it would be a header of its own.
+    Raises ValueError for a header that would break a line: it would become a separate header.
     """
     lines = [f"Host: {request.destination.host_header}"]
     lines += [f"{name}: {value}" for name, value in request.headers.items()]

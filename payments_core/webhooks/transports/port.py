@@ -11,7 +11,7 @@ from payments_core.http.deadline import Deadline as Deadline
 from payments_core.webhooks.destinations import Destination
 
 MAX_RESPONSE_BODY_BYTES = 4_096
-"""How much of a response's body is kept."""
+"""The number of bytes kept of a response's body."""
 
 
 @attrs.frozen
@@ -25,7 +25,7 @@ class WebhookRequest:
 
 @attrs.frozen
 class TransportResult:
-    """What came back. Without an answer `status` is None and `failure` says why, in our words."""
+    """The result. Without an answer `status` is None and `failure` says why, in our words."""
 
     status: int | None = None
     body: bytes = b""
@@ -42,15 +42,15 @@ class Transport(Protocol):
         """POST to the first of the vetted addresses that accepts a connection.
 
         It connects to nothing else: it resolves no name, follows no redirect, reads no proxy
-        variable. TLS is verified against the target's name. All of it ends with the deadline,
-        however slowly the other side drips. Once a status has come, the answer stands even if
+        variable. TLS is verified against the target's name. The whole call ends with the deadline,
+        however slowly the other side sends. Once a status has come, the answer counts even if
         the rest does not come; at most MAX_RESPONSE_BODY_BYTES of the body are read. Never raises
-        for what the network or the other side does.
+        for failures of the network or the other side.
 
         A connection may be kept for the next request with the same scheme, name and port, while
         its address is among those of that attempt. If it turns out to be closed before anything
-        of a response has come, the request is sent once more: it may arrive twice.
+        of a response has come, the request is sent again: it may arrive twice.
         """
 
     def close(self) -> None:
-        """Give back what is open."""
+        """Close everything that is open."""

@@ -1,9 +1,9 @@
-"""Name resolution by the system, within time limits that the system's call does not take.
+"""Name resolution by the system, with time limits, which the system's call lacks.
 
-A name server that never answers must cost only those who send to its names. So an environment may
-have a few look-ups under way and not all of them; a look-up that hangs fails everybody who joins
-it, at once; and a failure is kept for a while. What was found is not kept: a name that moves to a
-private address must be seen to.
+A name server that never answers must affect only senders to its names. So an environment may
+have a few look-ups in progress and not all of them; a hanging look-up fails every caller that joins
+it, at once; and a failure is cached for a while. Results are not cached: a name that moves to a
+private address must be noticed.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ MAX_CONCURRENT_LOOKUPS = 64
 """How many names may be looked up at the same time."""
 
 MAX_LOOKUPS_PER_ENVIRONMENT = 8
-"""How many of them one environment may have begun."""
+"""How many of these look-ups one environment may have begun."""
 
 HANGING_AFTER_S = 2.0
-"""After so long without an answer, others do not wait for the same name."""
+"""After this time without an answer, others do not wait for the same name."""
 
 FAILURE_KEPT_S = 30.0
 MAX_FAILURES_KEPT = 4_096
@@ -42,7 +42,7 @@ class _Failure:
 
 
 class _Lookup:
-    """One name, looked up once for all who ask meanwhile."""
+    """One name, looked up once for all concurrent callers."""
 
     def __init__(self, environment_id: str) -> None:
         self.environment_id = environment_id
@@ -60,9 +60,9 @@ class _Lookup:
 
 
 class SystemResolver:
-    """`getaddrinfo` in a thread for each look-up: it can hang for longer than an attempt may.
+    """`getaddrinfo` in a thread for each look-up: it can hang for longer than an attempt may last.
 
-    A name whose look-up hangs has one thread, however many ask for it.
+    A name whose look-up hangs has one thread, however many callers ask for it.
     """
 
     def __init__(self) -> None:
@@ -85,7 +85,7 @@ class SystemResolver:
         return look_up.found
 
     def _join_lookup(self, key: _Key, environment_id: str) -> _Lookup:
-        """The look-up of that name that is under way, or a new one."""
+        """The look-up of that name in progress, or a new one."""
         now = time.monotonic()
         with self._lock:
             failure = self._failures.get(key)
@@ -136,7 +136,7 @@ class SystemResolver:
 
 
 class BoundedResolver:
-    """A resolver that few may wait for at the same time; the others are refused at once."""
+    """A resolver with few concurrent callers; others are refused at once."""
 
     def __init__(self, resolver: Resolver, limit: int, calls: RemoteCalls) -> None:
         self._resolver = resolver

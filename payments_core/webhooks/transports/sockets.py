@@ -1,9 +1,9 @@
 """The default transport: the standard library, in the caller's thread, connections kept alive.
 
-Each thread has a connection of its own while it sends; between two requests they wait together
+Each thread has its own connection while it sends; between two requests they wait together
 (`http/connection_pool.py`). A connection is used again for the same scheme, name, port and address
-only, and only if that address is among those vetted for this very attempt. TLS sessions are not
-resumed: that would leave out a certificate's verification, for what keep-alive saves already.
+only, and only if that address is among those vetted for this attempt. TLS sessions are not
+resumed: that would skip a certificate's verification, to save what keep-alive already saves.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from payments_core.webhooks.transports.port import (
 
 
 class SocketTransport:
-    """Sends each request over a connection that no one else uses meanwhile."""
+    """Sends each request over a connection that no other thread uses meanwhile."""
 
     def __init__(
         self, tls: ssl.SSLContext | None = None, *, idle_s: float = IDLE_TIMEOUT_S
     ) -> None:
-        """`tls` verifies certificates and names; the system's authorities unless given.
+        """`tls` verifies certificates and names; by default the system's authorities.
 
         `idle_s`: how long a connection waits for its next request before it is closed.
         """
@@ -53,8 +53,8 @@ class SocketTransport:
         ]
         if deadline.remaining_s() > 0 and (waiting := self._idle.take(keys)) is not None:
             outcome = self._send_and_receive(*waiting, data, deadline)
-            # The other side may have closed it at that moment. Whether it read the request then
-            # cannot be known; deliveries are made at least once, and carry their id for that.
+            # The other side may have closed it at that moment. It may have read the request;
+            # deliveries are made at least once, and carry their id for that.
             if outcome is not None:
                 return outcome
         try:
@@ -70,7 +70,7 @@ class SocketTransport:
 
     @cached_property
     def _tls(self) -> ssl.SSLContext:
-        # Reading the system's authorities takes longer than all else that a service does to start.
+        # Reading the system's authorities takes longer than the rest of a service's start.
         return ssl.create_default_context()
 
     def _send_and_receive(
@@ -120,7 +120,7 @@ def _connect_tcp(
 
 
 def _describe_failure(doing: str, error: Exception) -> str:
-    """Why no answer came, without the text of the error, which the other side may have shaped."""
+    """Why no answer came, without the text of the error, which the other side may control."""
     if isinstance(error, TimeoutError):
         return f"timed out while {doing}"
     if isinstance(error, ssl.SSLCertVerificationError):
