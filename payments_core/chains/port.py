@@ -1,7 +1,7 @@
-"""The chain port: what the service asks of a chain, and what it never assumes.
+"""The chain port: the service's requirements of a chain, and what it never assumes.
 
 Logs are the evidence: a transaction that succeeded without the expected log proves nothing.
-Unknown is not failed: what a chain does not answer stays open until it does.
+Unknown is not failed: without an answer of the chain, the outcome stays open.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ AddressKind = Literal["vault", "escrow", "deposit", "operator"]
 
 
 class ChainError(Exception):
-    """A chain adapter could not do as asked."""
+    """A chain adapter could not carry out the request."""
 
 
 class ChainUnavailable(ChainError):
@@ -27,7 +27,7 @@ class ChainUnavailable(ChainError):
 class ChainMismatch(ChainUnavailable):
     """The node serves another chain than configured: fatal at the start.
 
-    One that turns into another later has no answer for us, and jobs wait until somebody mends it.
+    A node that serves another chain later is ignored, and jobs wait until an operator repairs it.
     """
 
 
@@ -41,7 +41,7 @@ class SignerRefused(ChainError):
 
 @attrs.frozen
 class AddressSpec:
-    """What an address is for. Different specs never share an address."""
+    """The purpose of an address. Different specs never share an address."""
 
     environment_id: str
     kind: AddressKind
@@ -50,7 +50,7 @@ class AddressSpec:
 
 @attrs.frozen
 class Contract:
-    """One of our contracts: what it is for, as it was derived, and where it is."""
+    """One of our contracts: its purpose, as derived, and its address."""
 
     kind: AddressKind
     owner_id: str
@@ -91,7 +91,7 @@ class TransferLog:
 
 @attrs.frozen
 class TransactionView:
-    """A transaction as the chain knows it now; one that is not in a block has no `block`."""
+    """A transaction as the chain knows it now; outside a block, it has no `block`."""
 
     hash: str
     block: Block | None
@@ -101,9 +101,9 @@ class TransactionView:
 
 @attrs.frozen
 class ScannedTransfer:
-    """A transfer that a scan found, and where.
+    """A transfer that a scan found, and its block.
 
-    Its place within the transaction is not known from a scan: the transaction itself has it.
+    A scan does not show its place within the transaction: the transaction itself has it.
     """
 
     transaction_hash: str
@@ -120,7 +120,7 @@ class ModuleIntent:
     """A step that puts the role module of a vault (`avatar`) in place.
 
     Without a signature it deploys the module, which may move `tokens`. With one, in hex, it brings
-    to the vault what its owner signed over the vault's `nonce`: enable the module.
+    to the vault the call that its owner signed over the vault's `nonce`: enable the module.
     """
 
     avatar: str
@@ -132,9 +132,9 @@ class ModuleIntent:
 
 @attrs.frozen
 class TransferIntent:
-    """What a transaction of ours shall do: move a token from one of our contracts.
+    """The action of a transaction of ours: move a token from one of our contracts.
 
-    `escrow_of` is whose escrow the recipient is, if it is one. With a `module` step it moves
+    `escrow_of` is the owner of the recipient's escrow, if it is one. With a `module` step it moves
     nothing: its source is the operator, and its amount 0.
     """
 
@@ -177,27 +177,27 @@ class Chain(Protocol):
 
     @property
     def max_scan_interval_ms(self) -> int:
-        """How seldom the chain may be scanned when nothing was found for long."""
+        """How seldom the chain may be scanned if nothing was found for long."""
 
     @property
     def max_scan_blocks(self) -> int:
-        """Over how many blocks one `scan` may go."""
+        """The maximum number of blocks of one `scan`."""
 
     @property
     def bump_after_ms(self) -> int | None:
-        """For how long a transaction that was sent may be in no block, before it is bumped."""
+        """How long a sent transaction may be in no block before it is bumped."""
 
     def derive(self, spec: AddressSpec) -> str:
-        """The address for a purpose. Pure: no I/O, the same answer for ever."""
+        """The address for a purpose. Pure: no I/O, always the same answer."""
 
     def heads(self) -> Heads:
         """The newest and the newest final block."""
 
     def transaction(self, hash: str) -> TransactionView | None:
-        """The transaction, or None where the node does not know it."""
+        """The transaction, or None if the node does not know it."""
 
     def transactions(self, hashes: Sequence[str]) -> Mapping[str, TransactionView | None]:
-        """As `transaction`, of many at once; those that cannot be told now are left out."""
+        """As `transaction`, of many at once; those without an agreed answer are left out."""
 
     def block(self, number: int) -> Block | None:
         """The block that has this height now, or None above the newest."""
@@ -207,7 +207,7 @@ class Chain(Protocol):
     ) -> tuple[ScannedTransfer, ...]:
         """Every transfer of these tokens in the blocks `first` to `last`, in the chain's order.
 
-        Without `recipients` the transfers to anybody. What is found may not be final.
+        Without `recipients`, transfers to any address. The transfers need not be final.
         """
 
     def balances(self, token_address: str, holders: Sequence[str]) -> FinalBalances:
@@ -218,33 +218,33 @@ class Chain(Protocol):
     ) -> bool | None:
         """Whether the contract at an address accepts a signature of 32 bytes (ERC-1271).
 
-        None where no contract stands there; a revert is no. What it says may change with every
-        block. Raises Unsupported where accounts are no contracts.
+        None if no contract is there; a revert means no. The answer may change with every
+        block. Raises Unsupported if accounts cannot be contracts.
         """
 
     def prepare(self, intent: TransferIntent, nonce: int) -> SignedTransaction:
         """Sign, and never send. The slot is one of the environment's sender; it counts from 0.
 
-        Signed again, the bytes may differ, as fees do: those that were stored are the ones.
+        Signed again, the bytes may differ, as fees do: only the stored bytes count.
         """
 
     def prepare_noop(
         self, environment_id: str, nonce: int, sender: str | None = None
     ) -> SignedTransaction:
-        """Sign what does nothing, for a slot that nothing else may take any more.
+        """Sign a transaction that does nothing, for a slot that nothing else may take.
 
-        The slot is one of `sender`, an address whose key was in use before; of the present sender
-        unless given. Raises SignerRefused where that key is no longer configured.
+        The slot is one of `sender`, an address whose key was in use before; by default, the present
+        sender. Raises SignerRefused if that key is no longer configured.
         """
 
     def bump(self, environment_id: str, signed: SignedTransaction) -> SignedTransaction | None:
-        """The same, with fees that let it replace what was signed; None where it cannot be.
+        """The same, with fees that let it replace the signed one; None if it cannot.
 
-        The key that signed it signs again. Raises SignerRefused where it is no longer configured.
+        The key that signed it signs again. Raises SignerRefused if it is no longer configured.
         """
 
     def final_nonce(self, sender: str) -> int:
-        """How many nonces of a sender (its address) final transactions have used, whosever."""
+        """How many nonces of a sender (its address) final transactions have used, ours or not."""
 
     def pending_nonce(self, sender: str) -> int:
         """How many nonces are used, counting those that are not final and those in the pool."""
@@ -261,4 +261,4 @@ class HasContracts(Protocol):
     """A chain with contracts of ours that are called and hold no money."""
 
     def contracts(self) -> Mapping[str, str]:
-        """Their addresses, by what they are. Pure: no I/O."""
+        """Their addresses, by their names. Pure: no I/O."""

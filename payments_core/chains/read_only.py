@@ -1,4 +1,4 @@
-"""What a chain answers that is read for balances and nothing else: that it cannot, and why."""
+"""The unsupported methods of a chain that is only read for balances."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from payments_core.clock import HOUR
 
 
 class ReadOnlyChain:
-    """The rest of the chain port, where every method raises Unsupported with a sentence."""
+    """The rest of the chain port, whose every method raises Unsupported with a sentence."""
 
     name: ClassVar[str]
-    """What the chain is called in those sentences."""
+    """The chain's name in those sentences."""
 
     max_scan_interval_ms = HOUR
     max_scan_blocks = 1

@@ -1,8 +1,8 @@
 """Role modules of vaults and Safes: what an owner may sign for one (contract §10).
 
-The owner signs a call that the vault or Safe (the avatar) makes of itself: it enables the module
-whose address follows from the avatar, and nothing else; what no line here allows is refused. The
-decisions are pure; what only a chain can say is asked of it. Transactions are in `evm/`.
+The owner signs a call that the vault or Safe (the avatar) makes to itself: it enables the module
+whose address follows from the avatar, and nothing else; anything not allowed here is refused. The
+decisions are pure; facts that only a chain knows are read from it. Transactions are in `evm/`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from payments_core.chains.typed_data import (
 from payments_core.errors import FieldError, ValidationFailed
 
 CALL = 0
-"""The only operation of a Safe's or vault's that we make or accept; 1 is DELEGATECALL."""
+"""The only operation of a Safe or vault that we make or accept; 1 is DELEGATECALL."""
 
 ENABLE_MODULE = "enableModule(address)"
 
@@ -35,7 +35,7 @@ AcceptsSignature = Callable[[str, bytes, bytes], bool]
 
 @attrs.frozen
 class TxData:
-    """What the owner wants to be done, as it was received. Only a Safe has the last five."""
+    """The call that the owner requests, as received. Only a Safe has the last five."""
 
     to: str
     value: int
@@ -50,7 +50,7 @@ class TxData:
 
 @attrs.frozen
 class AvatarCall:
-    """A call that a vault or Safe (`vault`) shall make once its owner signed `digest`."""
+    """A call that a vault or Safe (`vault`) is to make when its owner has signed `digest`."""
 
     chain_id: int
     vault: str
@@ -63,7 +63,7 @@ class AvatarCall:
 
     @property
     def digest(self) -> bytes:
-        """What the owner signs (EIP-712)."""
+        """The typed data that the owner signs (EIP-712)."""
         if self.kind == "safe":
             return safe_transaction_digest(
                 chain_id=self.chain_id,
@@ -87,9 +87,9 @@ class AvatarCall:
 
 @attrs.frozen
 class ModuleState:
-    """How an avatar and its role module stand, at one block; a vault may have an owner.
+    """The state of an avatar and its role module, at one block; a vault may have an owner.
 
-    On a simulated chain `is_simulated`: there a vault belongs to its account's verified wallets.
+    On a simulated chain `is_simulated`: there, a vault belongs to its account's verified wallets.
     """
 
     nonce: int
@@ -109,7 +109,7 @@ class ModuleChain(Protocol):
     def read_module(
         self, environment_id: str, avatar: str, tokens: tuple[str, ...]
     ) -> ModuleState | None:
-        """How it stands with that module; None where no vault is at the address yet.
+        """The state of that module; None if no vault is at the address yet.
 
         Raises ChainUnavailable.
         """
@@ -124,11 +124,11 @@ def build_enable_call(
     targets: Collection[str],
     kind: AvatarKind = "vault",
 ) -> AvatarCall:
-    """The call that enables the avatar's own module, or ValidationFailed with all its faults.
+    """The call that enables the avatar's own module, or ValidationFailed with all its errors.
 
-    `vault` is the avatar, `role_module` where its module is or will be, `nonce` its own, and
-    `targets` whom it may be asked to call: itself, since it obeys only itself in this. Addresses
-    are canonical, except what was received.
+    `vault` is the avatar, `role_module` the address of its module, `nonce` its own, and
+    `targets` the allowed targets: itself, since it obeys only itself in this. Addresses
+    are canonical, except in the received call.
     """
     faults: list[FieldError] = []
     if tx_data.operation != CALL:
@@ -137,7 +137,7 @@ def build_enable_call(
         FieldError(f"txData.{name}", f"must be {allowed}")
         for name, received, allowed in (
             ("value", tx_data.value, 0),
-            # A Safe would pay for the gas, out of the user's tokens and to anybody.
+            # A Safe would pay for the gas from the user's tokens, to anybody.
             ("safeTxGas", tx_data.safe_tx_gas, 0),
             ("baseGas", tx_data.base_gas, 0),
             ("gasPrice", tx_data.gas_price, 0),
@@ -163,10 +163,10 @@ def build_enable_call(
 def require_signature(
     call: AvatarCall, owner: str, signature: str, accepts: AcceptsSignature
 ) -> bytes:
-    """The bytes by which the owner signed a vault's call, as the vault takes them.
+    """The bytes with which the owner signed a vault's call, in the vault's form.
 
-    First as a key's signature and then as a contract's, in the order in which the vault looks.
-    `signature` is hex. Raises ValidationFailed, and whatever `accepts` raises.
+    First as a key's signature, then as a contract's, in the order of the vault's checks.
+    `signature` is hex. Raises ValidationFailed, and the errors of `accepts`.
     """
     raw = parse_signatures(signature)
     digest = call.digest
@@ -177,14 +177,14 @@ def require_signature(
             return raw
         raise ValidationFailed.at("signature", str(fault)) from None
     if signer == owner:
-        return raw[:64] + bytes([raw[64] % 27 + 27])  # `ecrecover` knows 27 and 28 alone
+        return raw[:64] + bytes([raw[64] % 27 + 27])  # `ecrecover` knows only 27 and 28
     if accepts(owner, digest, raw):
         return raw
     raise ValidationFailed.at("signature", "is not the vault owner's signature of this call")
 
 
 def decode_enable_module(data: bytes) -> str | None:
-    """The module of an `enableModule`; None for any other calldata, to the byte.
+    """The module of an `enableModule`; None for any other calldata, byte for byte.
 
     It is one address in one word: a sandbox reads it without the encoder of the extra `evm`.
     """
@@ -203,7 +203,7 @@ def parse_signatures(signature: str) -> bytes:
 
 
 def _find_data_fault(data: bytes, role_module: str) -> str | None:
-    """Nothing if it is `enableModule(role_module)` to the byte."""
+    """No faults if it is exactly `enableModule(role_module)`."""
     module = decode_enable_module(data)
     if module is None:
         return f"must be {ENABLE_MODULE} with exactly its arguments"
@@ -212,6 +212,6 @@ def _find_data_fault(data: bytes, role_module: str) -> str | None:
 
 @cache
 def _enable_selector() -> bytes:
-    from eth_hash.auto import keccak  # slow to import: only those who need it wait
+    from eth_hash.auto import keccak  # slow to import: only its users wait
 
     return keccak(ENABLE_MODULE.encode())[:4]

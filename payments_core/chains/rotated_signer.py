@@ -1,6 +1,6 @@
-"""A key of the operators that was changed: the new one signs, and those before finish their work.
+"""A rotated operator key: the new key signs, and earlier keys finish their work.
 
-What an earlier key has signed may wait in a pool, and only the same key can raise its fees or use
+A transaction of an earlier key may wait in a pool, and only the same key can raise its fees or use
 up its nonce. So a key stays configured until all that it has signed is final.
 """
 
@@ -14,10 +14,10 @@ from payments_core.chains.port import SignerRefused
 
 
 class OperatorSigner(Protocol):
-    """What a chain's adapter asks of whatever signs for the operators."""
+    """The signer of the operators, as a chain's adapter needs it."""
 
     def address(self, environment_id: str) -> str:
-        """The address of the environment's operator. Raises SignerRefused where it has none."""
+        """The address of the environment's operator. Raises SignerRefused if it has none."""
 
     def sign(self, environment_id: str, digest: bytes) -> bytes:
         """A signature by that address. Raises SignerRefused, ChainUnavailable."""
@@ -25,7 +25,7 @@ class OperatorSigner(Protocol):
 
 @attrs.frozen
 class RotatedSigner:
-    """Signs as `current`. `former` are those whose keys were in use before."""
+    """Signs as `current`. `former` are the signers with earlier keys."""
 
     current: OperatorSigner
     former: tuple[OperatorSigner, ...]
@@ -40,7 +40,7 @@ class RotatedSigner:
 
 
 def find_signer(signer: OperatorSigner, environment_id: str, address: str) -> OperatorSigner:
-    """Who signs for an environment with the key of an address, which may be a former one.
+    """The signer of an environment with the key of an address, which may be a former one.
 
     Raises SignerRefused.
     """

@@ -1,9 +1,9 @@
-"""The scanner: every transfer on a chain, told to whoever it concerns, and every block undone.
+"""The scanner: reports every transfer on a chain, and every undone block, to its listeners.
 
 One job per chain, in the directory's partition, goes through the blocks. Its cursor is a ring of
-recent blocks: where the newest of them is no longer on the chain, the blocks since the newest that
-still is were undone, and they are told and scanned once more. What is found commits before the
-cursor does; a crash in between finds it again, which must be harmless.
+recent blocks: if the newest of them is no longer on the chain, the blocks since the newest that
+still is were undone, and they are reported and scanned again. Finds are committed before the
+cursor; a crash in between finds them again, which must be harmless.
 """
 
 from __future__ import annotations
@@ -37,20 +37,20 @@ _log = logging.getLogger(__name__)
 
 SCAN = "chains.scan"
 RING_BLOCKS = 64
-"""So many blocks the cursor remembers; only a reorg older than the oldest of them is missed."""
+"""The number of blocks that the cursor remembers; only a reorg older than these is missed."""
 
 MAX_OWN_TRANSFERS = 500
-"""Transfers to us that one scan tells of, give or take a block."""
+"""Transfers to us that one scan reports, give or take a block."""
 
 TARGET_TRANSFERS = 20_000
-"""Transfers to anybody that one scan should find; the next goes over fewer blocks where it was
+"""Transfers to anybody that one scan should find; the next covers fewer blocks if there were
 more. A busy chain has a hundred a second, of which one is ours."""
 
 INITIAL_LOOKBACK_BLOCKS = 50_000
-"""Where the first scan of all begins: addresses may have been given out before it."""
+"""How far back the very first scan begins: addresses may have been issued before it."""
 
 LANDMARK_SPACING_BLOCKS = 64
-"""A wider gap between two remembered blocks is divided, so that a reorg is not overrated."""
+"""A wider gap between two remembered blocks is divided, so that a reorg is not overestimated."""
 
 RecipientFilter = Callable[[set[str]], set[str]]
 TransfersListener = Callable[[int, Sequence[ScannedTransfer]], None]
@@ -62,7 +62,7 @@ class ScanCursor(Record):
     """How far a chain was scanned, for one mode: the id is `<mode>:<chain>`.
 
     `ring` holds (height, hash), the newest last. `pause_ms` grows while nothing is found, `span` is
-    over how many blocks the next scan goes.
+    the number of blocks of the next scan.
     """
 
     collection: ClassVar[Collection] = Collection("scan_cursors")
@@ -74,13 +74,13 @@ class ScanCursor(Record):
 
     @property
     def tip(self) -> int:
-        """The newest height that was scanned."""
+        """The newest scanned height."""
         return self.ring[-1][0]
 
 
 @attrs.frozen(kw_only=True)
 class ScanRequest(Record):
-    """How often a scan was asked for besides its time; the id is that of the cursor."""
+    """How often an extra scan was requested; the id is that of the cursor."""
 
     collection: ClassVar[Collection] = Collection("scan_wishes")
 
@@ -88,10 +88,10 @@ class ScanRequest(Record):
 
 
 def get_scanned_height(storage: Storage, mode: str, chain_id: int) -> int:
-    """The height up to which a reorganisation would be noticed; -1 where nothing was scanned.
+    """The height up to which a reorganisation would be noticed; -1 if nothing was scanned.
 
-    Ask before looking at the chain: were it reorganised between the scan and the look, the next
-    scan sees it; between the look and the scan, nobody would.
+    Read it before looking at the chain: if it is reorganised between the scan and the look, the
+    next scan sees it; between the look and the scan, nobody would.
     """
     [cursor] = fetch(storage, DIRECTORY, Get(ScanCursor, _cursor_id(mode, chain_id)))
     return -1 if cursor is None else cursor.tip
@@ -109,8 +109,8 @@ class Scanner:
         on_transfers: Sequence[TransfersListener],
         on_reorg: Sequence[ReorgListener],
     ) -> None:
-        """`filter_known` say which of some recipients are ours. `on_transfers` get the transfers to
-        those, `on_reorg` the first and the last block that a reorg took back."""
+        """`filter_known` return the recipients that are ours. `on_transfers` receive the transfers
+        to these, `on_reorg` the first and the last block that a reorg undid."""
         self._storage = ports.storage
         self._committer = ports.committer
         self._clock = ports.clock
@@ -122,9 +122,9 @@ class Scanner:
         self._telemetry = ports.telemetry
 
     def ensure_scheduled(self) -> None:
-        """Have a scan of every chain, from now on; call it before any address is given out.
+        """Have every chain scanned, from now on; call it before any address is issued.
 
-        One that was parked goes on: whoever starts a process has seen the alarm.
+        A parked job continues: the operator who starts a process has seen the alarm.
         """
         for chain_id in self._chains:
             self._transact_until_done(partial(self._ensure_job, chain_id))
@@ -149,7 +149,7 @@ class Scanner:
     def wake(self, chain_id: int) -> None:
         """Have the chain scanned at once: something is known to have happened there.
 
-        A scan that is under way may have looked too early. It is left alone, and sees the wish
+        A scan in progress may have looked too early. It is left alone, and sees the request
         when it ends.
         """
         id = self._id(chain_id)
@@ -168,7 +168,7 @@ class Scanner:
         self._transact_until_done(work)
 
     def scan(self, claimed: ClaimedJob) -> None:
-        """The job: go on from the cursor, as far as one scan goes."""
+        """The job: continue from the cursor, as far as one scan goes."""
         chain_id = int(claimed.job.subject)
         chain = self._chains.get(chain_id)
         if chain is None:  # served once, and no longer
@@ -197,7 +197,7 @@ class Scanner:
         self._committer.commit(WorkerAuthority(DIRECTORY, self._mode), decide, claimed=claimed)
 
     def scan_addresses(self, chain_id: int, recipients: Sequence[str]) -> None:
-        """Look for transfers to these addresses now, besides the job. Raises ChainUnavailable."""
+        """Look for transfers to these addresses now, beside the job. Raises ChainUnavailable."""
         chain = self._chains[chain_id]
         latest = chain.heads().latest.number
         first = max(0, latest - chain.max_scan_blocks)
@@ -206,8 +206,8 @@ class Scanner:
         )
 
     def _filter_known(self, transfers: Sequence[ScannedTransfer]) -> tuple[ScannedTransfer, ...]:
-        """Those of the transfers that are to us."""
-        if not transfers:  # as of most scans
+        """The transfers to us."""
+        if not transfers:  # as in most scans
             return ()
         recipients = {transfer.recipient for transfer in transfers}
         ours = {
@@ -220,7 +220,7 @@ class Scanner:
     def _advance(
         self, chain: Chain, cursor: ScanCursor | None, failures: int
     ) -> tuple[ScanCursor, int]:
-        """The cursor after a scan, and the pause until the next: none where it is far behind."""
+        """The cursor after a scan, and the pause until the next: none if it is far behind."""
         heads = chain.heads()
         if cursor is None:
             first = (
@@ -240,7 +240,7 @@ class Scanner:
         if tip < cursor.tip:
             for on_reorg in self._reorg_listeners:
                 on_reorg(chain.chain_id, tip + 1, cursor.tip)
-        # What was not answered may have been too much for one question.
+        # An unanswered query may have been too large.
         span = max(1, _span(chain, cursor) >> min(failures, 32))
         last = min(heads.latest.number, tip + span)
         # Remembered before they are scanned: a reorg in between then shows at the next scan.
@@ -248,7 +248,7 @@ class Scanner:
         blocks = last - tip
         everybody = chain.scan(_token_addresses(chain.chain_id), None, tip + 1, last)
         transfers = self._filter_known(everybody)
-        if len(transfers) > MAX_OWN_TRANSFERS:  # one scan must end before its lease does
+        if len(transfers) > MAX_OWN_TRANSFERS:  # one scan must end before its lease
             transfers = _take_whole_blocks(transfers)
             last = transfers[-1].block.number
             landmarks = [block for block in landmarks if block.number < last]
@@ -266,7 +266,7 @@ class Scanner:
         return after, 0 if last < heads.latest.number else pause_ms
 
     def _drop_reorged(self, chain: Chain, cursor: ScanCursor) -> tuple[tuple[int, str], ...]:
-        """The ring without the blocks that the chain has undone; the oldest is never given up."""
+        """The ring without the blocks that the chain has undone; the oldest is always kept."""
         ring = cursor.ring
         while (block := chain.block(ring[-1][0])) is None or block.hash != ring[-1][1]:
             if len(ring) == 1:
@@ -302,7 +302,7 @@ class Scanner:
                 self._storage.transact(DIRECTORY, work)
                 return
             except (Conflict, CommitUnknown):
-                continue  # doing it again changes nothing more
+                continue  # repeating it changes nothing
 
 
 def _cursor_id(mode: str, chain_id: int) -> str:
@@ -314,7 +314,7 @@ def _span(chain: Chain, cursor: ScanCursor) -> int:
 
 
 def _next_span(chain: Chain, span: int, blocks: int, held: int) -> int | None:
-    """Over how many blocks the next scan goes, by what so many held; None is the longest."""
+    """The number of blocks of the next scan, by this one's transfers; None: the maximum."""
     if held > TARGET_TRANSFERS:
         return max(1, blocks * TARGET_TRANSFERS // held)
     wider = span if held > TARGET_TRANSFERS // 4 else 2 * span
@@ -326,7 +326,7 @@ def _token_addresses(chain_id: int) -> tuple[str, ...]:
 
 
 def _take_whole_blocks(transfers: tuple[ScannedTransfer, ...]) -> tuple[ScannedTransfer, ...]:
-    """The transfers of as many whole blocks as one scan may tell of, and of one at least."""
+    """The transfers of as many whole blocks as one scan may report, at least one."""
     beyond = transfers[MAX_OWN_TRANSFERS].block.number
     first = tuple(transfer for transfer in transfers if transfer.block.number < beyond)
     return first or tuple(item for item in transfers if item.block.number == beyond)

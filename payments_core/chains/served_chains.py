@@ -6,9 +6,9 @@ from payments_core.chains.port import Chain, ChainUnavailable
 
 
 class ServedChains(dict[int, Chain]):
-    """Chains by their number. One that is not among them is out of reach, and no fault:
+    """Chains by their number. A chain that is not among them is unavailable, which is not an error:
 
-    what was begun while it was configured waits until it is again.
+    work begun while it was configured waits until it is configured again.
     """
 
     def __missing__(self, chain_id: int) -> Chain:

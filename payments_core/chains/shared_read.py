@@ -1,7 +1,7 @@
-"""One answer of a chain for all who ask within a moment.
+"""One answer of a chain, shared by all concurrent callers.
 
-Those who ask while it is read wait for that answer: a hundred requests at one moment cost a node
-one question.
+Callers that ask while it is read wait for that answer: a hundred concurrent requests cost a node
+one query.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 class SharedRead(Generic[T]):
-    """What `read` answered less than `max_age_s` ago, or answers now. Threads share it."""
+    """The result of `read` from less than `max_age_s` ago, or from now. Threads share it."""
 
     def __init__(
         self,
@@ -34,7 +34,7 @@ class SharedRead(Generic[T]):
         self._known: tuple[float, T] | None = None
 
     def get(self) -> T:
-        """The answer. Raises what `read` does; a failure is shared, and not kept."""
+        """The answer. Raises the errors of `read`; a failure is shared, but not cached."""
         with self._lock:
             now = self._clock()
             if self._known is not None and now - self._known[0] < self._max_age_s:
@@ -52,7 +52,7 @@ class SharedRead(Generic[T]):
             own.set_exception(error)
             raise
         with self._lock:
-            # Its age counts from the question: the answer may be as old as that.
+            # Its age counts from the query: the answer may be as old as that.
             self._known, self._reading = (now, answer), None
         own.set_result(answer)
         return answer

@@ -1,4 +1,4 @@
-"""Who signed a digest with an EVM key: recovery, and what is refused before it.
+"""The signer of a digest with an EVM key: recovery, and the checks before it.
 
 Of the two signatures (r, s) and (r, n - s) of one key only the low one counts (EIP-2), so that a
 signature has one text. Wallets' own message forms are in `accounts/wallet_signatures.py`.
@@ -16,7 +16,7 @@ ORDER = 0xFFFFFFFF_FFFFFFFF_FFFFFFFF_FFFFFFFE_BAAEDCE6_AF48A03B_BFD25E8C_D036414
 HALF_ORDER = ORDER // 2
 
 MAX_CONTRACT_SIGNATURE_BYTES = 4_096
-"""What a contract takes for a signature has any length; this is 63 owners of a Safe."""
+"""A contract's signature may have any length; this is enough for 63 owners of a Safe."""
 
 NOT_SIGNED = "is not this wallet's signature of the message"
 
@@ -44,9 +44,9 @@ def recover_signer(digest: bytes, signature: str) -> str:
 
 
 def parse_contract_signature(text: str) -> bytes | None:
-    """The bytes that hex stands for, to be asked a contract about; None for no hex or too much.
+    """The bytes of hex, to be checked by a contract; None for other text or too many.
 
-    `0x` is one of no bytes: a Safe accepts it for what its owners signed on chain.
+    `0x` has no bytes: a Safe accepts it for messages that its owners signed on chain.
     """
     match = _HEX.fullmatch(text)
     if not text or match is None or len(match[1]) > 2 * MAX_CONTRACT_SIGNATURE_BYTES:
@@ -55,8 +55,8 @@ def parse_contract_signature(text: str) -> bytes | None:
 
 
 def recover_signer_from_bytes(digest: bytes, signature: bytes) -> str:
-    """The same of 65 bytes whose last is 0 or 1, as a transaction has it. Raises SignatureError."""
-    from coincurve import PublicKey  # loads a C library: only those who need it wait for it
+    """The same of 65 bytes whose last is 0 or 1, as in a transaction. Raises SignatureError."""
+    from coincurve import PublicKey  # loads a C library: only its users wait for it
 
     if len(signature) != 65 or signature[64] > 1:
         raise SignatureError("must be 65 bytes that end in 0 or 1")
@@ -64,7 +64,7 @@ def recover_signer_from_bytes(digest: bytes, signature: bytes) -> str:
         raise SignatureError("must have a low s (EIP-2)")
     try:
         key = PublicKey.from_signature_and_message(signature, digest, hasher=None)
-    except ValueError:  # r or s is no number of the curve's
+    except ValueError:  # r or s is out of the curve's range
         raise SignatureError(NOT_SIGNED) from None
     return address_of(key.format(compressed=False))
 

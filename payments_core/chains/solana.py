@@ -1,11 +1,11 @@
-"""Solana over JSON-RPC, as far as it is read: the newest blocks, and balances of tokens.
+"""Solana over JSON-RPC, read-only: the newest blocks, and balances of tokens.
 
-Nothing is sent there, nothing is scanned, and no addresses are derived: what needs that is
-Unsupported, with a sentence. One node is asked, and believed. Solana counts slots, some of which
-have no block; a `Block.number` is a slot. What the methods answer: https://solana.com/docs/rpc/http.
+Nothing is sent there, nothing is scanned, and no addresses are derived: operations that need it are
+Unsupported, with a sentence. One node is asked, and trusted. Solana counts slots, some of which
+have no block; a `Block.number` is a slot. The methods: https://solana.com/docs/rpc/http.
 
 The numbers of our registry are those of EVM chains (EIP-155), and Solana has none. So it has a
-number of ours, which no EVM chain has: 9 · 10^15, and Solana's coin type by SLIP-44.
+number of our own, which no EVM chain has: 9 · 10^15, and Solana's coin type by SLIP-44.
 """
 
 from __future__ import annotations
@@ -36,16 +36,16 @@ from payments_core.chains.read_only import ReadOnlyChain
 
 MAINNET_CHAIN_ID = 9_000_000_000_000_501
 MAINNET_GENESIS = "5eykt4UsFv8P8NJdTREpY1vzqKqZKvdpKuc147dw2N9d"
-"""What `getGenesisHash` answers on the main network (CAIP-2, namespace solana)."""
+"""The result of `getGenesisHash` on the main network (CAIP-2, namespace solana)."""
 
 TOKEN_PROGRAMS = frozenset({
     "TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA",
     "TokenzQdBNbLqP5VEhdkAS6EPFLC1PHnBqCXEpPxuEb",  # Token-2022
 })  # fmt: skip
-"""The programs whose accounts hold tokens; what another program says of balances is its own."""
+"""The programs whose accounts hold tokens; balances of other programs do not count."""
 
 MAX_ATTEMPTS = 3
-"""So often balances are asked for until all of them are of one slot."""
+"""How often balances are read until all of them are of one slot."""
 
 _FINAL = {"commitment": "finalized"}
 _LATEST = {"commitment": "confirmed"}  # voted for by two thirds of the stake
@@ -95,7 +95,7 @@ class SolanaChain(ReadOnlyChain):
             raise ChainUnavailable("the node's finalized slot is above its confirmed slot")
         shown = self._read_blocks((slots[0], _FINAL), (slots[1], _LATEST))
         newest_final = _parse_block(slots[0], shown[0])
-        if shown[1] is None:  # some moments pass before all of a confirmed block is there
+        if shown[1] is None:  # it takes a moment until a confirmed block is complete
             return Heads(newest_final, newest_final)
         return Heads(_parse_block(slots[1], shown[1]), newest_final)
 
@@ -103,7 +103,7 @@ class SolanaChain(ReadOnlyChain):
         """The block of a slot, or None above the newest confirmed one.
 
         Raises ChainMismatch, and ChainUnavailable for a slot without a block too: nodes say
-        nothing else of one whose block they have forgotten.
+        the same of a slot whose block they have forgotten.
         """
         (latest,) = self._call_node(RpcCall("getSlot", (_LATEST,)))
         if not 0 <= number <= require_integer(latest, "confirmed slot"):
@@ -112,7 +112,7 @@ class SolanaChain(ReadOnlyChain):
         return _parse_block(number, shown)
 
     def balances(self, token_address: str, holders: Sequence[str]) -> FinalBalances:
-        """What holders have of a mint in all their token accounts, at one finalized slot.
+        """Holders' balances of a mint in all their token accounts, at one finalized slot.
 
         Raises ChainUnavailable, ChainMismatch.
         """
@@ -143,7 +143,7 @@ class SolanaChain(ReadOnlyChain):
         self._node.close()
 
     def _call_node(self, *calls: RpcCall) -> list[object]:
-        """The results of calls; the first ones count only once the node has named its cluster."""
+        """The results of calls; the first ones count only when the node has named its cluster."""
         if self._is_ours:
             return [parse_json(raw) for raw in self._node.call_all(calls)]
         answers = self._node.call_all([RpcCall("getGenesisHash"), *calls])
@@ -154,7 +154,7 @@ class SolanaChain(ReadOnlyChain):
         return results
 
     def _read_blocks(self, *wanted: tuple[int, dict[str, str]]) -> list[object]:
-        """The blocks of slots by a commitment, each None where the node has none to show."""
+        """The blocks of slots by a commitment, each None if the node has none."""
         calls = [RpcCall("getBlock", (slot, {**how, **_WITHOUT_CONTENT})) for slot, how in wanted]
         answers = self._node.batch(calls)
         return [None if isinstance(raw, Refusal) else parse_json(raw) for raw in answers]
@@ -183,7 +183,7 @@ def _sum_token_accounts(accounts: object, mint: str, owner: str) -> int:
 
 
 def _parse_token_account(item: object, mint: str, owner: str) -> tuple[str, int]:
-    """A token account's address and how much it holds."""
+    """A token account's address and its balance."""
     address = require_text(get_field(item, "pubkey"), "account's address")
     info = get_field(item, "account", "data", "parsed", "info")
     is_asked_for = (
@@ -192,7 +192,7 @@ def _parse_token_account(item: object, mint: str, owner: str) -> tuple[str, int]
         and get_field(item, "account", "data", "parsed", "type") == "account"
         and get_field(info, "mint") == mint
         and get_field(info, "owner") == owner
-        # A frozen account holds what it holds, and cannot send it: so it is with blacklists too.
+        # A frozen account keeps its balance, but cannot send it; the same is true of blacklists.
         and get_field(info, "state") in ("initialized", "frozen")
     )
     if not is_asked_for:

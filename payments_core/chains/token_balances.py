@@ -1,7 +1,7 @@
 """Balances of several tokens at once, of any chain.
 
-An adapter that can answer them in one request to a node has `token_balances`; of any other, each
-token is asked for by itself. So a request for an account's balances costs a node what it must.
+An adapter that can answer them in one request to a node has `token_balances`; of any other chain,
+each token is read separately. So a request for an account's balances costs a node the minimum.
 """
 
 from __future__ import annotations
@@ -14,22 +14,22 @@ from payments_core.chains.port import Chain, FinalBalances
 
 @runtime_checkable
 class ReadsTokenBalances(Protocol):
-    """What a chain adapter may have besides the port."""
+    """An optional method of a chain adapter."""
 
     def token_balances(
         self, token_addresses: Sequence[str], holders: Sequence[str]
     ) -> Mapping[str, FinalBalances]:
         """As `Chain.balances`, of several tokens, all of them at one final height.
 
-        That height may be a second old, so that requests can share the look for it: this is for
-        what people read. What decides about money asks `Chain.balances`. Raises ChainUnavailable.
+        That height may be a second old, so that requests can share its query: this is for
+        display. Decisions about money use `Chain.balances`. Raises ChainUnavailable.
         """
 
 
 def read_token_balances(
     chain: Chain, token_addresses: Sequence[str], holders: Sequence[str]
 ) -> Mapping[str, FinalBalances]:
-    """The balances of each token: in one request where the chain can, else one by one.
+    """The balances of each token: in one request if the chain supports it, else one by one.
 
     Then they may be of several heights. Raises ChainUnavailable.
     """

@@ -1,7 +1,7 @@
-"""Typed data (EIP-712): the digests of the forms that we rebuild ourselves.
+"""Typed data (EIP-712): the digests of the structs that we rebuild ourselves.
 
-Domain and types are ours, never the client's: what somebody signed is compared with what we make
-from the values alone. Only flat forms are here, since none of ours has a form within.
+Domain and types are ours, never the client's: a signature is compared with the digest that we make
+from the values alone. Only flat structs are supported, since ours are not nested.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ _ADDRESS = re.compile(r"0x[0-9a-fA-F]{40}", re.ASCII)
 
 
 class InvalidTypedData(ValueError):
-    """A value that its type does not have; the message names the field."""
+    """A value that does not fit its type; the message names the field."""
 
 
 @attrs.frozen
 class StructType:
-    """A struct of EIP-712: its name, and name and type of its fields in their order."""
+    """A struct of EIP-712: its name, and the names and types of its fields in order."""
 
     name: str
     fields: tuple[tuple[str, str], ...]
 
     @property
     def encoded_type(self) -> str:
-        """The form as its type hash reads it."""
+        """The struct as encoded for its type hash."""
         listed = ",".join(f"{type} {name}" for name, type in self.fields)
         return f"{self.name}({listed})"
 
@@ -38,7 +38,7 @@ class StructType:
 SETTLEMENT = StructType(
     "Settlement", (("quoteId", "string"), ("nonce", "uint256"), ("deadline", "uint256"))
 )
-"""What a payer signs for `settle` (interface, the older generation)."""
+"""The struct that a payer signs for `settle` (interface, the older generation)."""
 
 VAULT_EXECUTE = StructType(
     "Execute",
@@ -50,7 +50,7 @@ VAULT_EXECUTE = StructType(
         ("nonce", "uint256"),
     ),
 )
-"""What a vault's owner signs for `execute` of contracts/src/Vault.sol."""
+"""The struct that a vault's owner signs for `execute` of contracts/src/Vault.sol."""
 
 VAULT_NAME = "payments-core vault"
 VAULT_VERSION = "1"
@@ -70,7 +70,7 @@ SAFE_TX = StructType(
         ("nonce", "uint256"),
     ),
 )
-"""What a Safe's owners sign for `execTransaction`, since Safe 1.0."""
+"""The struct that a Safe's owners sign for `execTransaction`, since Safe 1.0."""
 
 _DOMAIN_FIELDS = {
     "name": "string",
@@ -84,7 +84,7 @@ def typed_digest(domain: Mapping[str, Any], form: StructType, message: Mapping[s
     """The 32 bytes that are signed.
 
     A domain has one or more of `name`, `version`, `chainId` and `verifyingContract`, a message
-    all fields of its form; addresses are text, `bytes` are bytes. Raises InvalidTypedData.
+    all fields of its struct; addresses are text, `bytes` are bytes. Raises InvalidTypedData.
     """
     from eth_hash.auto import keccak
 
@@ -92,7 +92,7 @@ def typed_digest(domain: Mapping[str, Any], form: StructType, message: Mapping[s
 
 
 def typed_message(domain: Mapping[str, Any], form: StructType, message: Mapping[str, Any]) -> bytes:
-    """The 66 bytes that `typed_digest` is the hash of. Raises InvalidTypedData."""
+    """The 66 bytes that `typed_digest` hashes. Raises InvalidTypedData."""
     present = tuple(item for item in _DOMAIN_FIELDS.items() if item[0] in domain)
     domain_hash = _hash_struct(StructType("EIP712Domain", present), domain)
     return b"\x19\x01" + domain_hash + _hash_struct(form, message)
@@ -108,7 +108,7 @@ def settlement_digest(
     nonce: int,
     deadline: int,
 ) -> bytes:
-    """What a payer signs to settle a quote. Raises InvalidTypedData."""
+    """The digest that a payer signs to settle a quote. Raises InvalidTypedData."""
     domain = {
         "name": name,
         "version": version,
@@ -136,9 +136,9 @@ def vault_execute_digest(
 def safe_transaction_message(
     *, chain_id: int, safe: str, nonce: int, to: str, value: int, data: bytes, operation: int
 ) -> bytes:
-    """What `safe_transaction_digest` without gas fields is the hash of: `encodeTransactionData`.
+    """The bytes that `safe_transaction_digest` hashes without gas fields: `encodeTransactionData`.
 
-    A Safe hands it to those of its owners that are contracts. Raises InvalidTypedData.
+    A Safe passes them to its owners that are contracts. Raises InvalidTypedData.
     """
     message = {
         "to": to,
@@ -170,7 +170,8 @@ def safe_transaction_digest(
     gas_token: str = ZERO_ADDRESS,
     refund_receiver: str = ZERO_ADDRESS,
 ) -> bytes:
-    """What a Safe's owners sign, the same as `getTransactionHash`. Raises InvalidTypedData.
+    """The digest that a Safe's owners sign, the same as `getTransactionHash`. Raises
+    InvalidTypedData.
 
     Without gas fields the Safe refunds nobody. A Safe's domain has no name and no version.
     """

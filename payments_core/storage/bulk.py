@@ -1,8 +1,8 @@
 """Many records at once, for adapters that can do it in fewer statements.
 
 An adapter's rows may offer `get_many`, `count`, `write` and `read_ahead` as declared here, and its
-storage `fetch` and `read_apart`; without them each record is read or written by itself, to the same
-effect. What costs is not the statement's work: around each one a thread gives up the interpreter
+storage `fetch` and `read_apart`; without them each record is read or written separately, to the
+same effect. The cost is not the statement's work: around each one a thread releases the interpreter
 and has to wait for it again, and for the network too.
 """
 
@@ -23,10 +23,10 @@ Lock = Literal["none", "shared", "exclusive"]
 
 @attrs.frozen
 class Get:
-    """A record that is about to be asked for.
+    """A record that is about to be read.
 
-    `shared` is for what will be held, `exclusive` for `get(for_update=True)`. `is_optional` says
-    that it is often absent, so that an adapter makes certain of that at once.
+    `shared` is for records that will be held, `exclusive` for `get(for_update=True)`. `is_optional`
+    says that it is often absent, so that an adapter verifies that at once.
     """
 
     kind: type[Record]
@@ -37,7 +37,7 @@ class Get:
 
 @attrs.frozen
 class Find:
-    """A first page that is about to be asked for, without comparisons."""
+    """A first page that is about to be read, without comparisons."""
 
     kind: type[Record]
     index: str
@@ -47,7 +47,7 @@ class Find:
 
 Question = Get | Find
 
-# What an adapter offers is asked for by name: `isinstance` of a protocol takes some microseconds.
+# An adapter's methods are looked up by name: `isinstance` of a protocol takes some microseconds.
 ReadAhead = Callable[[Sequence[Question]], None]
 Fetch = Callable[[str, Sequence[Get]], Sequence[Record | None]]
 ReadApart = Callable[[str, Callable[[Snapshot], Any]], Any]
@@ -61,7 +61,7 @@ class ReadsMany(Protocol):
     def get_many(
         self, kind: type[R], ids: Collection[str], *, for_update: bool = False
     ) -> Mapping[str, R]:
-        """As `get`, for each of the ids; those that are absent are not in the answer."""
+        """As `get`, for each of the ids; absent records are not in the result."""
 
 
 @runtime_checkable
@@ -78,7 +78,7 @@ class CountsRecords(Protocol):
         after: Position | None,
         limit: int,
     ) -> int:
-        """How many records a page has that `find` answers to the same question."""
+        """How many records the page of `find` has for the same query."""
 
 
 class WritesMany(Protocol):
@@ -89,18 +89,18 @@ class WritesMany(Protocol):
     ) -> None:
         """As `replace`, `delete` and `insert` for each, in this order.
 
-        A record that comes twice is refused with VersionConflict, as its version has changed.
+        A record given twice is refused with VersionConflict, as its version has changed.
         """
 
 
 class ReadsAhead(Protocol):
-    """Rows that can answer many questions in one go."""
+    """Rows that can answer many queries in one go."""
 
     def read_ahead(self, questions: Sequence[Question]) -> None:
-        """Keep the answers for the calls that ask these questions; others are asked as ever.
+        """Cache the answers for the calls with these queries; other calls work as usual.
 
-        An answer that is kept is as good as one from now: a transaction's own writes count, and
-        locks are taken here, in the order of the questions. What fails is raised by either call.
+        A cached answer is as good as a fresh one: a transaction's own writes count, and
+        locks are taken here, in the order of the queries. Either call may raise an error.
         """
 
 
@@ -112,19 +112,19 @@ class FetchesRecords(Protocol):
 
 
 class ReadsApart(Protocol):
-    """A storage that answers questions which need not agree, without opening a snapshot."""
+    """A storage that answers independent queries without opening a snapshot."""
 
     def read_apart(self, partition: str, work: Callable[[Snapshot], T]) -> T:
-        """As `read`, but each question may be answered of a moment of its own.
+        """As `read`, but each query may be answered as of a different moment.
 
-        None is older than a commit that was answered before it was asked.
+        No answer is older than a commit answered before its query.
         """
 
 
 def read_ahead(snapshot: Snapshot, *questions: Question) -> None:
-    """Say what will be asked, so that an adapter may wait once for all of it.
+    """Announce queries, so that an adapter may wait once for all of them.
 
-    It changes no answer: `get` and `find` are called as without it.
+    It changes no result: `get` and `find` are called as without it.
     """
     if len(questions) > 1:
         offered: ReadAhead | None = getattr(snapshot, "read_ahead", None)
@@ -146,7 +146,7 @@ def fetch(storage: Storage, partition: str, *questions: Get) -> Sequence[Any]:
 
 
 def read_apart(storage: Storage, partition: str, work: Callable[[Snapshot], T]) -> T:
-    """Run `work`, which asks one question, or some whose answers need not be of one moment."""
+    """Run `work`, which makes one query, or several that need not be of one moment."""
     offered: ReadApart | None = getattr(storage, "read_apart", None)
     if offered is None:
         return storage.read(partition, work)
@@ -155,7 +155,7 @@ def read_apart(storage: Storage, partition: str, work: Callable[[Snapshot], T]) 
 
 
 def get_many(snapshot: Snapshot, kind: type[R], ids: Collection[str]) -> Mapping[str, R]:
-    """The records of those ids that there are."""
+    """The existing records of these ids."""
     offered: ReadMany | None = getattr(snapshot, "get_many", None)
     if offered is not None:
         return offered(kind, ids)
@@ -173,9 +173,9 @@ def count(
     after: Position | None = None,
     limit: int,
 ) -> int:
-    """How many records `find` would answer with, damaged ones included: `limit` at most.
+    """How many records `find` would return, damaged ones included: at most `limit`.
 
-    As `find`, it looks at no more than SCAN_LIMIT rows.
+    Like `find`, it reads at most SCAN_LIMIT rows.
     """
     if isinstance(snapshot, CountsRecords):
         return snapshot.count(kind, index, key, where=where, after=after, limit=limit)

@@ -1,6 +1,6 @@
-"""What `claim` leases, in plain Python: the meaning of the port, over column values.
+"""The meaning of `claim` in plain Python, over column values.
 
-Adapters without a query language of their own can use it as it is.
+Adapters without their own query language can use it as it is.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from payments_core.storage.query_semantics import Columns, interleave
 
 
 class JobRow(Protocol):
-    """A stored job, at least by its id and its columns."""
+    """A stored job, at least its id and its columns."""
 
     @property
     def id(self) -> str:
@@ -34,13 +34,13 @@ J = TypeVar("J", bound=JobRow)
 
 
 class ClaimRings:
-    """Whose turn it is at the next claim of a handle, which calls this under a lock."""
+    """The turns of partitions and lanes at a handle's claims, called under a lock."""
 
     def __init__(self) -> None:
         self.turns: dict[str, str] = {}
-        """The partition that gave last, by queue."""
+        """The partition that was last claimed from, by queue."""
         self.lanes: dict[tuple[str, str], str] = {}
-        """The lane that gave last, by queue and partition."""
+        """The lane that was last claimed from, by queue and partition."""
 
     def choose(
         self,
@@ -51,9 +51,9 @@ class ClaimRings:
         lane_concurrency: int,
         lane_overrides: Mapping[str, int] = NO_LANE_OVERRIDES,
     ) -> list[tuple[str, J]]:
-        """The jobs to lease, each with its partition, in their order; the rings move on.
+        """The jobs to lease, each with its partition, in order; the rings advance.
 
-        `jobs` are those of the queue that count (`counts_for_claim`), and may be all of it.
+        `jobs` are the queue's jobs that count (`counts_for_claim`), or all of its jobs.
         """
 
         def slots_of(lane: str) -> int:
@@ -77,7 +77,7 @@ class ClaimRings:
 def _offer(
     rows: Sequence[J], now: Instant, last: str, slots_of: Callable[[str], int]
 ) -> list[list[J]]:
-    """What each lane of a partition may give, the one behind `last` in the ring first."""
+    """The claimable jobs of each lane of a partition, starting after `last` in the ring."""
     lanes: dict[str, list[J]] = defaultdict(list)
     for row in rows:
         lanes[str(row.columns["lane"])].append(row)
@@ -91,12 +91,12 @@ def _offer(
 
 
 def counts_for_claim(row: JobRow, now: Instant) -> bool:
-    """Whether a claim looks at the job: it is due, or takes a place of its lane."""
+    """Whether a claim considers the job: it is due, or occupies a slot of its lane."""
     return _int_column(row, "due_at") <= now or _int_column(row, "lease_until") > now
 
 
 def ready_at(row: JobRow) -> Instant:
-    """The instant at which a job can be claimed, but for its lane."""
+    """The instant at which a job can be claimed, regardless of its lane."""
     return max(_int_column(row, "due_at"), _int_column(row, "lease_until"))
 
 
@@ -112,7 +112,7 @@ def lease(job: Job, until: Instant, holder: str) -> Job:
 
 
 def is_leased_by(holder: str, job: Job, now: Instant) -> bool:
-    """Whether `end_leases` frees the job: it is neither free by itself nor parked."""
+    """Whether `end_leases` frees the job: it is neither free already nor parked."""
     return job.holder == holder and now < job.lease_until < NEVER
 
 

@@ -1,8 +1,8 @@
-"""Rows whose stored body cannot be read: they are set aside or passed over, with an alarm.
+"""Rows whose stored body cannot be read: they are set aside or skipped, with an alarm.
 
-A damaged job must not stop its queue: an adapter leases its row for ever, by its column and with
-its body as it was. A damaged row must not stop a list, where the caller of `find` says so. An alarm
-names the place of a row and never what it contains.
+A damaged job must not stop its queue: an adapter leases its row permanently, by its column and with
+its body as it was. A damaged row must not stop a list, if the caller of `find` says so. An alarm
+names the place of a row and never its content.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 MAX_ALARMS = 5
-"""So many rows are named for one list; `payments admin damaged list` names all."""
+"""The number of rows named for one list; `payments admin damaged list` names all."""
 
 _SKIPPED = "ALARM: %s of %s in %s cannot be read and is skipped"
 
@@ -29,12 +29,12 @@ def try_decode(kind: type[R], body: bytes | str) -> R | None:
     """The record of a stored body, or None."""
     try:
         return documents.decode(kind, body)
-    except Exception:  # whatever is wrong with it
+    except Exception:  # for any error
         return None
 
 
 class AlarmLimit:
-    """The alarms of one `find` or of one list: MAX_ALARMS, and one that says there are more.
+    """The alarms of one `find` or of one list: MAX_ALARMS, and one that reports further rows.
 
     A page of damaged rows could fill the log otherwise, at each request.
     """
@@ -43,7 +43,7 @@ class AlarmLimit:
         self._raised = 0
 
     def raise_one(self, message: str, *facts: str) -> None:
-        """Log an alarm where there is room."""
+        """Log an alarm if the maximum is not reached."""
         self._raised += 1
         if self._raised <= MAX_ALARMS:
             _log.critical(message, *facts)
@@ -60,9 +60,9 @@ def decode_row(
     skip_damaged: bool,
     alarms: AlarmLimit,
 ) -> R | None:
-    """The record of a row that `find` came to. Raises UnreadableDocument.
+    """The record of a row that `find` reads. Raises UnreadableDocument.
 
-    With `skip_damaged`, a row that cannot be read, or whose record says another id, gives an alarm
+    With `skip_damaged`, a row that cannot be read, or whose record has another id, gives an alarm
     and None.
     """
     if not skip_damaged:
@@ -81,9 +81,9 @@ def decode_located(
     body: bytes | str,
     on_damaged: Callable[[str, str], None] | None,
 ) -> R | None:
-    """The record of a row that `locate` came to. Raises UnreadableDocument without `on_damaged`.
+    """The record of a row that `locate` reads. Raises UnreadableDocument without `on_damaged`.
 
-    That is told of a row that cannot be read, or whose record says another id; then it is None.
+    `on_damaged` is called for a row that cannot be read or has another id; the result is None.
     """
     if on_damaged is None:
         return documents.decode(kind, body)
@@ -97,17 +97,17 @@ def decode_located(
 def load_listed(
     partition: str, kind: type[Record], ids: Iterable[str], load: Callable[[str], T]
 ) -> tuple[T, ...]:
-    """What `load` makes of each record of a list, by its id, and of rows that belong to it.
+    """The result of `load` for each record of a list, by its id, and its related rows.
 
-    A record is shown as a whole or not at all: where such a row cannot be read, the list passes
-    over the record, with an alarm.
+    A record is shown completely or not at all: if a related row cannot be read, the list skips
+    the record, with an alarm.
     """
     loaded: list[T] = []
     alarms = AlarmLimit()
     for id in ids:
         try:
             loaded.append(load(id))
-        except documents.UnreadableDocument:  # its text may quote what the row holds
+        except documents.UnreadableDocument:  # its text may quote the row's content
             message = "ALARM: %s of %s in %s is not listed: a row that belongs to it is damaged"
             alarms.raise_one(message, id, partition, kind.collection.name)
     return tuple(loaded)
@@ -115,27 +115,27 @@ def load_listed(
 
 @contextmanager
 def leave_out_damaged(what: str, partition: str) -> Iterator[None]:
-    """Around what one tenant has of something that is done for all: where a row of it cannot be
-    read, it is left out with an alarm, and the others' go on."""
+    """Wraps one tenant's part of work for all tenants: if one of its rows cannot be
+    read, it is left out with an alarm, and the others continue."""
     try:
         yield
-    except documents.UnreadableDocument:  # its text may quote what the row holds
+    except documents.UnreadableDocument:  # its text may quote the row's content
         _log.critical("ALARM: %s of %s is left out: a row of it cannot be read", what, partition)
 
 
 def require_row(kind: type[R], id: str, record: R | None) -> R:
-    """The record, which another one names. Raises UnreadableDocument where its row was removed."""
+    """The record that another one names. Raises UnreadableDocument if its row was removed."""
     if record is None:
         raise documents.UnreadableDocument(f"{kind.collection.name}: {id} is missing")
     return record
 
 
 def log_damaged_row(kind: type[Record], partition: str, id: str) -> None:
-    """Tell the operator which row was passed over."""
+    """Report to the operator which row was skipped."""
     _log.critical(_SKIPPED, id, partition, kind.collection.name)
 
 
 def log_damaged_jobs(jobs: Iterable[tuple[str, str]]) -> None:
-    """Tell the operator which jobs were set aside, by partition and id."""
+    """Report to the operator which jobs were set aside, by partition and id."""
     for partition, id in jobs:
         _log.critical("ALARM: job %s of %s cannot be read and is set aside", id, partition)

@@ -1,9 +1,9 @@
 """Records as documents: the JSON bodies that adapters store.
 
 Amounts are digit strings in a document, since a JSON number of 78 digits does not survive every
-reader. A document says its schema: an older one is upgraded as it is read, and the fields of a
+reader. A document has its schema: an older one is upgraded as it is read, and the fields of a
 newer one are kept through `replace`. A newer one that this release would misread is refused: it
-says which schemas it is for.
+lists the schemas that may read it.
 """
 
 from __future__ import annotations
@@ -20,12 +20,11 @@ from payments_core.storage.records import Collection, Document, R, Record
 MAX_BODY_BYTES = 100_000
 
 OLDEST_READER = "oldest_reader"
-"""A document has this field where releases of schema 1 would misread it: `Collection` says what
-it means."""
+"""A document has this field if releases of schema 1 would misread it (see `Collection`)."""
 
 
 class UnreadableDocument(Exception):
-    """A stored body is not what its collection declares: damage, or an upgrade that is missing."""
+    """A stored body does not match its collection: it is damaged, or an upgrade is missing."""
 
 
 class UnstorableRecord(ValueError):
@@ -54,8 +53,8 @@ _decoder_lock = threading.Lock()
 def _decoder(kind: Any, *, strict: bool = True) -> msgspec.json.Decoder[Any]:
     made = _decoders.get((kind, strict))
     if made is None:
-        # msgspec keeps with a class what it finds out about it, and while one thread does so
-        # another would get that half done: its first decoding then ends the process.
+        # msgspec caches its analysis of a class with the class, and while one thread does so
+        # another would see it incomplete: its first decoding then ends the process.
         with _decoder_lock:
             made = _decoders.get((kind, strict)) or msgspec.json.Decoder(
                 kind, strict=strict, dec_hook=_decode_extra
@@ -72,7 +71,7 @@ def stamp(record: R, version: int) -> R:
 
 
 def encode(record: Record) -> bytes:
-    """The body of a stamped record, in the schema that it says.
+    """The body of a stamped record, in its schema.
 
     The body is decoded once, which takes some microseconds: a record with a value that its class
     does not allow would otherwise be stored, and every list with it would fail. Raises
@@ -111,24 +110,24 @@ def decode(kind: type[R], body: bytes | str) -> R:
 def encode_value(kind: Any, value: Any) -> bytes:
     """The body of a value made of records, such as an operation's result; it has no schema.
 
-    `kind` is its type. What its class gains later needs a default. Raises UnstorableRecord where
-    `decode_value` would not give the same again.
+    `kind` is its type. Fields added to its class later need a default. Raises UnstorableRecord if
+    `decode_value` would not return the same value.
     """
     body = _encoder.encode(value)
     try:
         again = decode_value(kind, body)
     except UnreadableDocument as error:
         raise UnstorableRecord(f"a {kind} cannot be stored: {error}") from error
-    # What a newer release wrote into a record is left out, and makes it another.
+    # A newer release's fields of a record are left out, which changes the record.
     if again != value and _encoder.encode(again) != body:
-        raise UnstorableRecord(f"a {kind} is another after it was stored")
+        raise UnstorableRecord(f"a {kind} changes when it is stored")
     return body
 
 
 def decode_value(kind: Any, body: bytes) -> Any:
     """The value of a body of `encode_value`. Raises UnreadableDocument."""
     try:
-        # Not strict: where a class says `int`, an Atomic may have been, which is written as text.
+        # Not strict: an `int` field may have held an Atomic, which is written as text.
         return _decoder(kind, strict=False).decode(body)
     except msgspec.DecodeError as error:
         raise UnreadableDocument(f"{kind}: {error}") from error
@@ -142,10 +141,10 @@ def _parse_document(kind: type[Record], body: bytes | str) -> Document:
 
 
 def _downgrade(collection: Collection, document: Document) -> Document:
-    """A document of the form that the code knows, in the one that is stored.
+    """A document in the code's form, converted to the stored form.
 
-    What the release after this one wrote stays in its form, since that may say more than the one
-    which this release writes; what a release after that wrote is in no form known here.
+    A document of the next release stays in its form, since that may contain more than the form
+    that this release writes; the forms of later releases are not known here.
     """
     stored = max(document["schema"], collection.write_schema)
     if stored > collection.schema:
@@ -164,12 +163,12 @@ def _convert(kind: type[R], document: Document, cause: Exception | None) -> R:
         raise UnreadableDocument(f"{collection.name}: {cause}") from cause
     if schema > collection.schema:
         if document.get(OLDEST_READER, 1) > collection.schema:
-            # Read on, and a field that was renamed would be missed, and be written back without.
+            # If it were read, a renamed field would be missed, and lost at the next write.
             raise UnreadableDocument(
                 f"{collection.name}: schema {schema} is of a release that must not run next to this"
             )
     else:
-        document.pop(OLDEST_READER, None)  # it was for others
+        document.pop(OLDEST_READER, None)  # it was for other releases
         document = _upgrade(collection, document, schema)
     try:
         record = msgspec.convert(document, kind, dec_hook=_decode_extra)
@@ -182,13 +181,13 @@ def _convert(kind: type[R], document: Document, cause: Exception | None) -> R:
 
 
 def _upgrade(collection: Collection, document: Document, stored: int) -> Document:
-    """A document in the form that the code knows; it says the schema that it will be stored in."""
+    """A document in the code's form, with the schema in which it will be stored."""
     for schema in range(stored, collection.schema):
         if schema not in collection.upgrades:
             raise UnreadableDocument(f"{collection.name}: no upgrade from schema {schema}")
         try:
             document = collection.upgrades[schema](document)
-        except Exception as error:  # the document is not what was written in that schema
+        except Exception as error:  # the document does not match that schema
             raise UnreadableDocument(
                 f"{collection.name}: no document of schema {schema}: {type(error).__name__}"
             ) from error

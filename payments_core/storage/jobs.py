@@ -23,10 +23,10 @@ def _upgrade_from_1(document: dict[str, Any]) -> dict[str, Any]:
 class Job(Record):
     """Work to do at `due_at`.
 
-    `queue` begins with the mode, since a process claims only its own. `lane` is what must not
-    run twice at once or starve others: a webhook endpoint, a Payment, a sender. `ordinal`
+    `queue` begins with the mode, since a process claims only its own. Jobs of a `lane` must not
+    run at the same time or starve others: a webhook endpoint, a Payment, a sender. `ordinal`
     orders jobs of a lane that fall due together. `claims` counts claims, and fences them.
-    `holder` names the worker that has the lease, where it has a name that outlives its process.
+    `holder` names the worker that has the lease, if it has a name that outlives its process.
     """
 
     collection: ClassVar[Collection] = Collection(
@@ -59,6 +59,6 @@ class Job(Record):
 
 
 def require_holder(holder: str) -> None:
-    """Raise ValueError for the name of nobody: most leases have it."""
+    """Raise ValueError for an empty name: most leases have it."""
     if not holder:
         raise ValueError("a holder of leases needs a name")

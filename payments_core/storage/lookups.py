@@ -1,4 +1,4 @@
-"""All that a lookup finds, whatever number of keys and rows, past the rows that are damaged."""
+"""All results of a lookup, for any number of keys and rows, skipping damaged rows."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ def locate_all(
     *,
     on_damaged: OnDamaged | None = None,
 ) -> Iterator[LocatedRecord[R]]:
-    """Every record with one of the keys, which are different, for what is done for all tenants.
+    """Every record with one of the keys, which are distinct, for work across all tenants.
 
-    A row that cannot be read is passed over with an alarm, and `on_damaged` is told: it is one
-    tenant's, and must not keep the others' waiting. Raises as `Storage.locate`.
+    A row that cannot be read is skipped with an alarm, and `on_damaged` is called: it is one
+    tenant's, and must not block the others. Raises as `Storage.locate`.
     """
     wanted = list(keys)
     for start in range(0, len(wanted), MAX_LOCATE_KEYS):
@@ -61,7 +61,7 @@ class UnreadableRow:
 def locate_with_damaged(
     storage: Storage, kind: type[R], lookup: str, keys: Iterable[Sequence[Value]]
 ) -> tuple[list[LocatedRecord[R]], list[UnreadableRow]]:
-    """The records of `locate_all`, and what is known of the rows that it has passed over."""
+    """The records of `locate_all`, and the known facts about the rows that it skipped."""
     wanted = list(keys)
     damaged: list[str] = []
     found = list(
@@ -75,7 +75,7 @@ def locate_with_damaged(
 def _find_damaged(
     storage: Storage, kind: type[R], lookup: str, keys: Iterable[Sequence[Value]]
 ) -> Iterator[UnreadableRow]:
-    """It asks for each key by itself, since only the key says what such a row is of."""
+    """Look up each key separately, since only the key identifies such a row."""
     for key in keys:
         places: list[tuple[str, str]] = []
         storage.locate(

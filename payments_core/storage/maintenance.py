@@ -1,9 +1,9 @@
 """All partitions at once, for tools that must see everything: an optional protocol beyond the port.
 
-An adapter that offers it can be walked through while the service runs (`scan_page`; `read_rows` for
-what is stored, damaged rows too), and can be had alone (`lock_exclusively`): nobody else writes
-then, and what is loaded is there as a whole or not at all. SQLite, PostgreSQL and memory offer it.
-A damaged row does not end a walk: it is told, and passed.
+An adapter that offers it can be scanned while the service runs (`scan_page`; `read_rows` for
+stored rows, damaged ones too), and can be locked exclusively (`lock_exclusively`): nobody else
+writes then, and a load is complete or has no effect. SQLite, PostgreSQL and memory offer it. A
+damaged row does not end a scan: it is reported, and skipped.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from payments_core.storage.records import R, Record, Value
 BATCH = 1_000
 
 PrimaryKey = tuple[str, str]
-"""Where a record lies: its partition and its id."""
+"""The place of a record: its partition and its id."""
 
 
 @attrs.frozen
@@ -37,11 +37,11 @@ class RecordRow:
 
     @property
     def primary_key(self) -> PrimaryKey:
-        """Where it lies."""
+        """Its place."""
         return self.partition, self.id
 
     def read(self, kind: type[R]) -> R:
-        """The record, as the kind knows it."""
+        """The record, decoded."""
         return documents.decode(kind, self.body)
 
 
@@ -51,74 +51,75 @@ class ExclusiveAccess(Protocol):
     def read_rows(
         self, kind: type[Record], *, after: PrimaryKey | None = None, limit: int = BATCH
     ) -> Sequence[RecordRow]:
-        """Rows of every partition by (partition, id); none are the end."""
+        """Rows of every partition by (partition, id); an empty page is the end."""
 
     def load(self, kind: type[Record], rows: Sequence[RecordRow]) -> None:
-        """Store rows exactly as they are: versions, schemas and unknown fields too.
+        """Store rows exactly as they are: including versions, schemas and unknown fields.
 
-        Raises UniqueConflict for what is there already, or breaks a unique key; the whole then
+        Raises UniqueConflict for a row that exists, or breaks a unique key; the whole load then
         ends, and nothing is stored.
         """
 
 
 @runtime_checkable
 class Retirable(Protocol):
-    """A storage, had alone, that can be made to refuse every later write, of any release."""
+    """An exclusively locked storage that can be made to refuse all later writes."""
 
     def is_retired(self) -> bool:
-        """Whether it refuses them."""
+        """Whether it refuses writes."""
 
     def retire(self, note: str) -> None:
-        """Refuse all writes from the end of this on; their errors say the note."""
+        """Refuse all writes after this lock ends; their errors contain the note."""
 
     def reinstate(self) -> bool:
-        """Take writes again; whether it had been retired."""
+        """Accept writes again; return whether it was retired."""
 
 
 @runtime_checkable
 class MaintenanceAccess(Protocol):
-    """An adapter that can be walked through, and had alone."""
+    """An adapter that can be scanned, and locked exclusively."""
 
     def scan_page(
         self, kind: type[R], *, after: PrimaryKey | None = None, limit: int = BATCH
     ) -> Sequence[LocatedRecord[R]]:
-        """The records of every partition by (partition, id), behind `after`; none are the end.
+        """The records of every partition by (partition, id), after `after`; an empty page is the
+        end.
 
-        Each call sees what is committed. A row that cannot be read, or whose record says another
-        id, is passed over with an alarm. Raises StorageUnavailable.
+        Each call sees committed rows. A row that cannot be read, or whose record says another
+        id, is skipped with an alarm. Raises StorageUnavailable.
         """
 
     def read_rows(
         self, kind: type[Record], *, after: PrimaryKey | None = None, limit: int = BATCH
     ) -> Sequence[RecordRow]:
-        """Rows of every partition by (partition, id), as they are stored; none are the end.
+        """Rows of every partition by (partition, id), as they are stored; an empty page is the end.
 
-        Each call sees what is committed. Raises StorageUnavailable.
+        Each call sees committed rows. Raises StorageUnavailable.
         """
 
     def lock_exclusively(self) -> AbstractContextManager[ExclusiveAccess]:
-        """Keep everybody else from writing. What was loaded is committed at the end, durably.
+        """Lock out all other writers. The loaded rows are committed at the end, durably.
 
-        An exception undoes it, and comes out unchanged; one of `load`'s that was swallowed comes
-        out at the end. Others who write meanwhile get
-        StorageUnavailable when their patience ends. Raises StorageUnavailable where others do not
+        An exception undoes it, and is raised unchanged; a swallowed error of `load` is raised
+        at the end. Other writers get
+        StorageUnavailable after their time-out. Raises StorageUnavailable if others do not
         stop writing, and CommitUnknown.
         """
 
 
 class NoMaintenanceAccess(StorageError):
-    """This adapter cannot be walked through."""
+    """This adapter offers no maintenance access."""
 
 
 def require_maintenance_access(storage: Storage) -> MaintenanceAccess:
-    """The storage as one that can be walked through. Raises NoMaintenanceAccess."""
+    """The storage with maintenance access. Raises NoMaintenanceAccess."""
     if not isinstance(storage, MaintenanceAccess):
         raise NoMaintenanceAccess(f"a {type(storage).__name__} does not offer maintenance access")
     return storage
 
 
 Progress = Callable[[str, int], None]
-"""Told which collection is being walked through, and how many records it is at."""
+"""Called with the collection being scanned, and the number of records so far."""
 
 
 def scan_all(
@@ -126,8 +127,8 @@ def scan_all(
 ) -> Iterator[LocatedRecord[R]]:
     """All records of a kind, in every partition. Raises NoMaintenanceAccess, StorageUnavailable.
 
-    Others go on writing: what changes behind the walk is not seen, what comes before it is. What
-    cannot be read is missing, and told by an alarm each. `progress` is told after each batch.
+    Others continue writing: changes behind the scan are not seen, changes ahead of it are. Records
+    that cannot be read are skipped, each with an alarm. `progress` is called after each batch.
     """
     whole = require_maintenance_access(storage)
     after: PrimaryKey | None = None
@@ -141,7 +142,7 @@ def scan_all(
 
 
 def to_record_row(partition: str, record: Record) -> RecordRow:
-    """The row of a record that has its version and schema, to be loaded."""
+    """The row of a record with version and schema, to be loaded."""
     return RecordRow(
         partition,
         record.id,
@@ -156,10 +157,10 @@ def decode_page(
     after: PrimaryKey | None,
     behind: Callable[[PrimaryKey | None], Sequence[tuple[str, str, str | bytes]]],
 ) -> list[LocatedRecord[R]]:
-    """What a walk gives of the rows behind a place: partition, id and body, a batch at a time.
+    """A scan of the rows after a place: partition, id and body, a batch at a time.
 
-    An alarm is given as the walk passes a row. What lies behind the last record is left to the
-    next call, which begins there, so each is told once.
+    The alarm comes when the scan skips a row. Rows after the last record are left to the
+    next call, which begins there, so each is reported once.
     """
     while rows := behind(after):
         found: list[LocatedRecord[R]] = []

@@ -1,4 +1,4 @@
-"""Pages of lists that have the newest first, which begin and end where comparisons of time do."""
+"""Pages of newest-first lists, limited to the range of their time comparisons."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ def find_newest(
     after: Position | None = None,
     limit: int,
 ) -> Page[R]:
-    """A page of an index that has `created_at` for its order, descending.
+    """A page of an index ordered by `created_at`, descending.
 
-    As `Snapshot.find` with `skip_damaged`; but what is newer than `where` allows is not walked
-    through to reach the first that is not, and the list ends at the first that is older.
+    Like `Snapshot.find` with `skip_damaged`; but records newer than `where` allows are not walked
+    through, and the list ends at the first that is older.
     """
     page = snapshot.find(
         kind, index, key, where=where, after=_start(where, after), limit=limit, skip_damaged=True
@@ -32,9 +32,9 @@ def find_newest(
 
 
 def _start(where: Sequence[Where], after: Position | None) -> Position | None:
-    """The oldest of the positions from which nothing that is wanted is missed.
+    """The oldest position from which no matching record is missed.
 
-    No id comes before the empty one, which so has all of its instant before it.
+    The empty id comes before all others, so the position includes all of its instant.
     """
     positions = [] if after is None else [after]
     for item in where:
@@ -47,7 +47,7 @@ def _start(where: Sequence[Where], after: Position | None) -> Position | None:
 
 
 def _is_older(created_at: Value, where: Sequence[Where]) -> bool:
-    """Whether nothing at this instant or before it is wanted any more."""
+    """Whether nothing at this instant or before it can match."""
     assert isinstance(created_at, int)
     for item in where:
         if item.column == "created_at" and isinstance(item.value, int):

@@ -11,8 +11,8 @@ the storage does not know (`lost.py`), or while the transfer that brought its fu
 (`OutboundTransfer.funded_by`).
 
 What is in no block for long is signed again with higher fees, for the same nonce
-(`rebroadcast.py`). Of all versions for a nonce the chain takes one; which one, only the chain can
-say (`inclusion.py`).
+(`rebroadcast.py`). Of all versions for a nonce the chain includes one; only the chain can
+say which (`inclusion.py`).
 """
 
 from __future__ import annotations
@@ -70,14 +70,14 @@ _log = logging.getLogger(__name__)
 
 @attrs.frozen
 class Inclusion:
-    """The hash of the version that is in a block, or that another's transaction has the nonce."""
+    """The hash of the version in a block, or the fact that a foreign transaction has the nonce."""
 
     hash: str | None
     nonce_was_taken: bool = False
 
 
 class Outbox:
-    """Turns intents into signed transactions, sends them, and reports what became of them."""
+    """Turns intents into signed transactions, sends them, and reports their outcomes."""
 
     def __init__(
         self,
@@ -98,12 +98,12 @@ class Outbox:
     def broadcast(
         self, authority: WorkerAuthority, outgoing_id: str, known: OutboundTransfer | None = None
     ) -> SignedTransaction:
-        """Send a transfer's newest version, now or once more: it is harmless.
+        """Send a transfer's newest version, for the first time or again: it is harmless.
 
         `known` is the transfer as it was read a moment ago.
 
-        Where nodes refuse it, what is missing before it is sent first, and its fees may rise.
-        Raises ChainUnavailable where no node takes it. It is not raised where a final transaction
+        If nodes refuse it, missing transactions before it are sent first, and its fees may rise.
+        Raises ChainUnavailable if no node accepts it. It is not raised if a final transaction
         that is not ours has the nonce: the job that watches the transfer will see that.
         """
         outgoing = known or self._load_transfer(authority, outgoing_id)
@@ -114,7 +114,7 @@ class Outbox:
         except ChainUnavailable:
             view = look_up_versions(chain, versions)
             if view.knows(view.newest):
-                raise  # it was the answer that was lost: the owner notes that first
+                raise  # an answer was lost: the owner notes that first
             if self._search_nonce(authority, chain, outgoing, view).status == "open":
                 self._rebroadcaster.push(authority, chain, outgoing, view, is_refused=True)
         self._on_sent(authority, outgoing.chain_id)
@@ -123,10 +123,10 @@ class Outbox:
     def check_outcomes(
         self, authority: WorkerAuthority, transfers: Sequence[TransferToWatch]
     ) -> list[TransferOutcome | ChainUnavailable]:
-        """What became of transfers that were sent, to be `mark_final` unless they are pending.
+        """The outcomes of sent transfers, to be `mark_final` unless they are pending.
 
-        One that is in no block is offered again. A chain is asked once for all of its transfers;
-        ChainUnavailable is in the place of what could not be told.
+        A transfer in no block is rebroadcast. A chain is asked once for all of its transfers;
+        ChainUnavailable takes the place of an unknown outcome.
         """
         wanted = {transfer.id for transfer in transfers}
         known = read_apart(
@@ -139,7 +139,7 @@ class Outbox:
             asked = [one for one in transfers if known[one.id].chain_id == chain_id]
             outgoings = [known[one.id] for one in asked]
             try:
-                # What was scanned is read before the chain is asked.
+                # The scanned height is read before the chain is asked.
                 scanned = get_scanned_height(self._storage, authority.mode, chain_id)
                 heads = self._chains[chain_id].heads()
                 views = look_up_each(
@@ -181,7 +181,7 @@ class Outbox:
             return outcome("not_final", block_number=-1)  # may yet show another
         if not included.version.moves:
             return outcome("transaction_failed", block_number=included.block_number)
-        if outgoing.module is not None:  # what it did, its owner asks the contracts
+        if outgoing.module is not None:  # its owner asks the contracts for its effect
             reason = None if included.view.succeeded else "transaction_failed"
             return outcome(reason, block_number=included.block_number)
         expectation = ExpectedTransfer(
@@ -193,7 +193,7 @@ class Outbox:
         return outcome(reason, block_number=included.block_number)
 
     def find_inclusion(self, authority: WorkerAuthority, outgoing_id: str) -> Inclusion:
-        """Which version of a transfer is in a block; where none is, it is offered again.
+        """The version of a transfer that is in a block; if none is, it is rebroadcast.
 
         Raises ChainUnavailable.
         """
@@ -208,7 +208,7 @@ class Outbox:
         return self._look_up(authority, self._chains[outgoing.chain_id], outgoing).is_known
 
     def rebroadcast_dropped(self, authority: WorkerAuthority, chain_id: int) -> int:
-        """Send again what a reorg dropped of the environment's transactions; how many they were.
+        """Resend the environment's transactions that a reorg dropped; return how many.
 
         Raises ChainUnavailable.
         """
@@ -237,7 +237,7 @@ class Outbox:
     def ensure_signed(
         self, authority: WorkerAuthority, chain_id: int, outgoing_id: str
     ) -> SignedTransaction | None:
-        """The newest version that moves money, signed if need be; else as `sign`."""
+        """The newest version that moves money, signed if necessary; else as `sign`."""
         outgoing = self.sign(authority, chain_id, outgoing_id)
         if outgoing is None:
             return None
@@ -249,7 +249,7 @@ class Outbox:
     ) -> OutboundTransfer | None:
         """The transfer with its bytes; None if it was withdrawn.
 
-        Where another worker took its nonce while it was signed, it takes none that is being signed
+        If another worker took its nonce while it was signed, it takes no nonce that is being signed
         for: it waits for its next turn. Raises ChainUnavailable, SignerRefused.
         """
         sender_id = get_sender_id(authority, self._chains[chain_id])
@@ -311,9 +311,9 @@ class Outbox:
         )
 
     def _require_final(self, authority: WorkerAuthority, outgoing_id: str) -> None:
-        """Raise ChainUnavailable where a transfer has moved nothing in a final block, whatever was
-        noted of it before: nobody may have noticed yet that a reorg undid it, or that it has failed
-        since."""
+        """Raise ChainUnavailable if a transfer has moved nothing in a final block, whatever was
+        recorded before: a reorg that undid it, or its failure since, may be
+        unnoticed yet."""
         outgoing = self._load_transfer(authority, outgoing_id)
         chain = self._chains[outgoing.chain_id]
         final = chain.heads().final.number
@@ -349,8 +349,8 @@ class Outbox:
         outgoing: OutboundTransfer,
         view: NonceView,
     ) -> NonceSearch:
-        """The status of the transfer's nonce. How far a search came is stored: the next look, or
-        the next worker, goes on from there. So is a transaction that has moved the money.
+        """The status of the transfer's nonce. The progress of a search is stored: the next look, or
+        the next worker, continues there. So is a transaction that has moved the money.
         """
         search = search_nonce(self._storage, authority, chain, outgoing, view)
         if search.moved_by is not None:

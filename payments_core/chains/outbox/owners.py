@@ -1,4 +1,4 @@
-"""What owns a transfer: what it wants sent, what it locks, what it commits (see `jobs.py`)."""
+"""The owner of a transfer: what to send, which locks, which commits (see `jobs.py`)."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Doubt = Literal["silent", "lost", "absent"]
 
 `silent`: the chain or the signer did not answer, and these bytes were not broadcast now. `lost`:
 they were broadcast, and the answer was lost. `absent`: the answer was lost before, and the chain
-says now that it does not know the transaction."""
+now reports that it does not know the transaction."""
 
 
 @attrs.frozen
@@ -45,7 +45,7 @@ class TransferToSend:
 
 
 class OnUnsent(Protocol[R_contra]):
-    """What the owner commits when its transfer does not count as sent."""
+    """The owner's commit if its transfer does not count as sent."""
 
     def __call__(
         self,
@@ -57,15 +57,15 @@ class OnUnsent(Protocol[R_contra]):
         *,
         now: Instant,
     ) -> Decision[None] | None:
-        """The owner's step; None where nothing changes, and the job tries again later.
+        """The owner's step; None if nothing changes, and the job tries again later.
 
         With a step the job tries again too: later if `lost`, at once if `absent`. If `silent`, a
-        step says that the owner wants the transfer no more, and the job ends with it.
+        step means that the owner no longer needs the transfer, and the job ends with it.
         """
 
 
 class TransferOwner(Protocol[R]):
-    """The owner of a transfer, as far as it is sent. R is the record that a job's subject names.
+    """The owner of a transfer, for the sending. R is the record that a job's subject names.
 
     The methods that get a transaction are pure decisions: they may run several times.
     """
@@ -74,50 +74,50 @@ class TransferOwner(Protocol[R]):
     send_kind: str
 
     def find_to_send(self, record: R) -> TransferToSend | None:
-        """The transfer to send; None if it was sent, or is no longer wanted."""
+        """The transfer to send; None if it was sent, or is no longer needed."""
 
     def locks(self, record: R, transaction_hash: str) -> Sequence[Get]:
-        """What is locked where it is sent, or final, in that order: it is asked for at once."""
+        """The rows to lock when it is sent or final, in that order: they are read in one go."""
 
     def on_sent(
         self, tx: Transaction, record: R, signed: SignedTransaction, *, now: Instant
     ) -> Decision[None]:
-        """The step of the owner, if it still wants this transfer, and the job that watches it.
+        """The step of the owner, if it still needs this transfer, and the job that watches it.
 
-        `record` is as it was read before: what is to be changed is locked here.
+        `record` is as it was read before: rows to be changed are locked here.
         """
 
     @property
     def on_unsent(self) -> OnUnsent[R] | None:
-        """What the owner commits while the transfer does not count as sent.
+        """The owner's commit while the transfer does not count as sent.
 
-        None for an owner that waits as it is: its bytes are sent again until the chain has them.
+        None for an owner that just waits: its bytes are sent again until the chain has them.
         """
 
 
 class FollowedOwner(TransferOwner[R], Protocol[R, L, F]):
     """The owner of a transfer that is followed to its finality, and beyond.
 
-    L is what it locks, F are the facts that it reads from the chain beside the outcome.
+    L are its locked rows, F the facts that it reads from the chain in addition to the outcome.
     """
 
     watch_kind: str
 
     @property
     def purpose(self) -> TransferPurpose:
-        """Which transfers are the owner's: `OutboundTransfer.owner_purpose`."""
+        """The purpose of the owner's transfers: `OutboundTransfer.owner_purpose`."""
 
     def find_to_watch(self, record: R, job: Job) -> TransferToWatch | None:
         """The transfer that a watch job is for; None if the owner no longer waits for one."""
 
     def read_chain(self, partition: str, record: R, outcome: TransferOutcome) -> F:
-        """What the owner must know of the chain besides, at `outcome.height` or above.
+        """Further facts from the chain for the owner, at `outcome.height` or above.
 
         Called outside of transactions. Raises ChainUnavailable, DependencyFailed: the job waits.
         """
 
     def lock(self, tx: Transaction, record: R, outgoing_id: str) -> L | None:
-        """What the outcome will change, locked; None if the owner no longer waits for it.
+        """The rows that the outcome will change, locked; None if the owner no longer waits for it.
 
         The transfer itself is locked after this, and a vault's balance after that.
         """
@@ -133,4 +133,4 @@ class FollowedOwner(TransferOwner[R], Protocol[R, L, F]):
     def on_reversed(
         self, tx: Transaction, outgoing: OutboundTransfer, reason: str, *, now: Instant
     ) -> Decision[None]:
-        """What the owner takes back: the transfer had succeeded, was undone and has failed."""
+        """The owner's reversal: the transfer had succeeded, was undone and has failed."""

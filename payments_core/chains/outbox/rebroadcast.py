@@ -1,15 +1,17 @@
-"""Gets what was signed into a block: offers it again, in order, and in time with higher fees.
+"""Gets signed transactions into a block: rebroadcasts them in order, later with higher fees.
 
-1. The newest version is offered until the chain knows it. A refusal ends nothing: what is missing
-   before it in the order of nonces is offered first, then its older versions.
-2. Only the first in line is raised: the chain includes a sender's transactions in the order of
-   their nonces, so what waits behind another one waits for that, not for higher fees.
-3. It is raised only after blocks have passed over it for `bump_after_ms`. While a chain makes no
+1. The newest version is offered until the chain knows it. A refusal ends nothing: missing
+transactions
+   before it in the order of nonces are offered first, then its older versions.
+2. Only the fees of the first in line are raised: the chain includes a sender's transactions in the
+order of
+   their nonces, so a transaction behind another one waits for that, not for higher fees.
+3. They are raised only after blocks have passed over it for `bump_after_ms`. While a chain makes no
    blocks, a higher tip buys nothing, and it is paid in full later.
-4. A refusal does not keep the fees from rising: the base fee may have passed the offer.
+4. A refusal does not prevent higher fees: the base fee may have exceeded the offer.
 5. A sender whose first in line was passed over for `STALLED_MS` raises an alarm.
 
-A new version is stored before it is offered. All versions have one nonce, so one of them at most
+A new version is stored before it is offered. All versions have one nonce, so at most one of them
 moves the money.
 """
 
@@ -44,13 +46,13 @@ from payments_core.engine.ports import Ports
 from payments_core.storage.port import Transaction
 
 STALLED_MS = 15 * MINUTE
-"""After so long without progress, a sender is an alarm; and again after as long."""
+"""After this time without progress a sender raises an alarm, and again after the same time."""
 
 REOFFER_MS = 15 * SECOND
 """How often, at most, nodes are offered a version that they refused, and fees are reconsidered."""
 
 _MIN_BLOCKS_PASSED = 3
-"""Fewer blocks than this say nothing: the first after a halt comes late, not expensive."""
+"""Fewer blocks than this prove nothing: the first after a halt is late, not expensive."""
 _MAX_REMEMBERED = 10_000
 
 _log = logging.getLogger(__name__)
@@ -65,7 +67,7 @@ class Missing:
 
 
 class Rebroadcaster:
-    """Offers what is in no block, for the outbox."""
+    """Rebroadcasts transfers that are in no block, for the outbox."""
 
     def __init__(self, ports: Ports) -> None:
         self._storage = ports.storage
@@ -82,10 +84,10 @@ class Rebroadcaster:
         *,
         is_refused: bool = False,
     ) -> None:
-        """Offer a transfer that is in no block, and raise its fees if that is due.
+        """Offer a transfer that is in no block, and raise its fees if it is time.
 
         `is_refused` says that the nodes have just refused its newest version. Raises
-        ChainUnavailable where the chain knows no version, and no node takes one.
+        ChainUnavailable if the chain knows no version, and no node accepts one.
         """
         is_offered = view.knows(view.newest)
         if not is_offered and (
@@ -112,10 +114,11 @@ class Rebroadcaster:
         )
 
     def rebroadcast_dropped(self, authority: WorkerAuthority, chain: Chain) -> int:
-        """Offer again what a reorg dropped of all senders, whatever became of its owners.
+        """Rebroadcast the transactions of all senders that a reorg dropped, in any state of their
+        owners.
 
-        Returns how many transactions were missing. A sender whose transactions are refused keeps
-        no other waiting; then ChainUnavailable is raised at the end.
+        Returns how many transactions were missing. A sender whose transactions are refused delays
+        no other; ChainUnavailable is then raised at the end.
         """
         count = 0
         refusals: list[str] = []
@@ -131,9 +134,9 @@ class Rebroadcaster:
             if newest is not None:
                 missing.insert(0, newest)
             if not self._offer_missing(authority, chain, missing):
-                refusals.append(f"the nodes refuse what a reorg dropped of {sender.id}")
+                refusals.append(f"the nodes refuse dropped transactions of {sender.id}")
             elif len(missing) >= MAX_DROPPED:
-                refusals.append(f"there may be more that a reorg dropped of {sender.id}")
+                refusals.append(f"a reorg may have dropped more of {sender.id}")
             count += len(missing)
         if refusals:
             raise ChainUnavailable("; ".join(refusals))
@@ -148,7 +151,7 @@ class Rebroadcaster:
         *,
         is_refused: bool,
     ) -> bool:
-        """Offer the newest version; False where no node took any."""
+        """Offer the newest version; False if no node accepted any."""
         newest = view.newest.signed
         if not is_refused and self._try_broadcast(chain, newest):
             return True
@@ -159,7 +162,7 @@ class Rebroadcaster:
             )
         if view.is_known:
             return False
-        # With what the sender has, an older and cheaper version may be affordable.
+        # The sender's balance may suffice for an older and cheaper version.
         return any(self._try_broadcast(chain, it.signed) for it in reversed(view.versions[:-1]))
 
     def _offer_missing(
@@ -189,7 +192,7 @@ class Rebroadcaster:
         outgoing: OutboundTransfer,
         newest: SignedVersion,
     ) -> SignedTransaction | None:
-        """A new version with higher fees, stored; None where it is too early, or none is possible.
+        """A new version with higher fees, stored; None if it is too early, or none is possible.
 
         Raises ChainUnavailable.
         """
@@ -205,7 +208,7 @@ class Rebroadcaster:
         now = self._clock.now()
 
         def passed_over_ms(signed_at: Instant, signed_above: int) -> int:
-            """For how long blocks have passed over it, from their number and the chain's pace."""
+            """How long blocks have passed over it, from their number and the chain's pace."""
             passed = latest - max(signed_above, first_in_line_at)
             if passed < _MIN_BLOCKS_PASSED:
                 return 0
@@ -254,7 +257,7 @@ class Rebroadcaster:
         why: str,
         error: SignerRefused,
     ) -> None:
-        """Tell an operator, and not at each look, that a sender waits for its signer."""
+        """Alert an operator, but not at each look, that a sender waits for its signer."""
         if self._is_time(outgoing.sender_id, "refusal", STALLED_MS):
             _log.critical(
                 "ALARM: sender %s of %s waits: %s (nonce %s) is in no block, %s, and the signer "
@@ -265,7 +268,7 @@ class Rebroadcaster:
     def _find_block_before(
         self, authority: WorkerAuthority, chain: Chain, outgoing: OutboundTransfer
     ) -> int | None:
-        """The block that made the transfer the first in line; None where another one is."""
+        """The block that made the transfer the first in line; None if another one is."""
         if outgoing.previous_id is None:
             return 0
         previous = load_transfer(self._storage, authority.partition, outgoing.previous_id)
@@ -283,7 +286,7 @@ class Rebroadcaster:
     def _find_dropped(
         self, authority: WorkerAuthority, chain: Chain, outgoing: OutboundTransfer
     ) -> list[Missing]:
-        """What is missing before a transfer, the newest first. Raises ChainUnavailable."""
+        """The missing transfers before a transfer, the newest first. Raises ChainUnavailable."""
         unknown = find_unknown_before(self._storage, authority, chain, outgoing)
         found = [self._choose_version(authority, chain, it.outgoing, it.view) for it in unknown]
         return [missing for missing in found if missing is not None]
@@ -293,7 +296,7 @@ class Rebroadcaster:
     ) -> Missing | None:
         """The version that must use the transfer's nonce, if nothing on the chain does.
 
-        A final transaction that is not ours uses it for good.
+        A final foreign transaction uses it permanently.
         """
         if outgoing.raw is None:
             return None
@@ -311,9 +314,9 @@ class Rebroadcaster:
         outgoing: OutboundTransfer,
         view: NonceView,
     ) -> Missing | None:
-        """The version that must use a nonce; None where it cannot be signed.
+        """The version that must use a nonce; None if it cannot be signed.
 
-        A transfer that has failed moves nothing any more: a transaction that does nothing takes
+        A failed transfer must never move anything: a transaction that does nothing takes
         its nonce.
         """
         if outgoing.status != "failed" or not view.newest.moves:
@@ -345,7 +348,7 @@ class Rebroadcaster:
         moves: bool,
         signed_above: int,
     ) -> bool:
-        """Store one more version of a transfer; False if another worker stored one first."""
+        """Store another version of a transfer; False if another worker stored one first."""
 
         def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[bool]:
             current = lock_transfer(tx, outgoing.id)
@@ -367,7 +370,7 @@ class Rebroadcaster:
         return self._committer.commit(authority, decide)
 
     def _is_time(self, subject: str | None, what: str, interval_ms: int) -> bool:
-        """Whether to do something that this process has not done for so long; it counts as done."""
+        """Whether this process has not done something for this long; it then counts as done."""
         now = self._clock.now()
         last = self._last_done.get((str(subject), what))
         if last is not None and 0 <= now - last < interval_ms:
@@ -379,7 +382,7 @@ class Rebroadcaster:
 
 
 def broadcast(chain: Chain, signed: SignedTransaction) -> None:
-    """Send signed bytes. Those that are lost (`lost.py`) can only be looked for.
+    """Send signed bytes. Lost bytes (`lost.py`) can only be searched for.
 
     Raises ChainUnavailable.
     """

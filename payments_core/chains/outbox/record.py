@@ -1,4 +1,4 @@
-"""Transfers of our own, as they are stored, and the pure steps of their lives (see `outbox.py`)."""
+"""Our transfers as they are stored, and the pure steps of their lifecycle (see `outbox.py`)."""
 
 from __future__ import annotations
 
@@ -30,25 +30,25 @@ BANK_TRANSACTION_PREFIX = "bank_txn_"
 
 @attrs.frozen(kw_only=True)
 class OutboundTransfer(Record):
-    """A transfer of ours, from intent to signed bytes. What became of it its owner knows.
+    """A transfer of ours, from intent to signed bytes. Its owner has its outcome.
 
     `owner_id` is the operation, Payment, refund, deposit or bank transaction that it is for,
     `source` which of our contracts pays, and `escrow_of` the Payment to whose escrow it goes, if it
-    does. `slot` is the sender's, `previous_id` the transfer in the slot before. It has `failed`
-    when that was final: should a reorg drop it all the same, something that moves nothing takes its
-    slot. `block_number` is where it was when its success was final, `reorgs` how often blocks were
-    undone that it may have been in. `searched_to` is the last final block that was searched for it
+    does. `slot` is the sender's nonce, `previous_id` the transfer in the previous slot. It has
+    `failed` when that was final: if a reorg still drops it, a transaction that moves nothing takes
+    its slot. `block_number` is where it was when its success was final, `reorgs` how often blocks
+    were undone that it may have been in. `searched_to` is the last final block searched for it
     after another transaction had used its nonce.
 
-    `funded_by` is the transfer that brought its funds to an address that holds those of others too:
-    it is signed only while that one is final (`outbox.py`).
+    `funded_by` is the transfer that brought its funds to an address that also holds other funds:
+    it is signed only while that transfer is final (`outbox.py`).
 
-    A step of a role module (`module`) moves nothing. A release that does not know such steps reads
-    a sweep, and refuses to sign for its source, which is the operator.
+    A step of a role module (`module`) moves nothing. A software release that does not know such
+    steps reads a sweep, and refuses to sign for its source, which is the operator.
 
-    `raw` are the bytes that were signed first, at `signed_at`, when `signed_above` was the newest
-    block; `replacements` counts those that were signed after them for the same slot. `raw` is
-    empty where the transaction was found on the chain, and its bytes are lost (`lost.py`).
+    `raw` are the first signed bytes, at `signed_at`, when `signed_above` was the newest
+    block; `replacements` counts the versions signed after them for the same slot. `raw` is
+    empty if the transaction was found on the chain, and its bytes are lost (`lost.py`).
     """
 
     collection: ClassVar[Collection] = Collection(
@@ -86,8 +86,8 @@ class OutboundTransfer(Record):
 
     @property
     def owner_purpose(self) -> TransferPurpose:
-        """What it is for, in the words of its owners. The credit of a bank transaction is stored as
-        a release; its owner's id tells."""
+        """Its purpose, in the words of its owners. The credit of a bank transaction is stored as
+        a release; its owner's id distinguishes it."""
         if self.owner_id.startswith(BANK_TRANSACTION_PREFIX):
             return "onramp"
         if self.module is None:
@@ -97,11 +97,12 @@ class OutboundTransfer(Record):
 
 @attrs.frozen(kw_only=True)
 class Replacement(Record):
-    """Bytes that may take the slot of an outgoing transfer in place of those signed before.
+    """Bytes that may take the slot of an outgoing transfer in place of earlier ones.
 
     They move the same with higher fees, or nothing (`moves` is false). Any of them may still be the
-    one that is included, so none is ever forgotten. The id is the transfer's, and the number.
-    `signed_above` was the newest block when they were signed; 0 where an older release signed them.
+    one that is included, so none is ever deleted. The id is the transfer's, and the number.
+    `signed_above` was the newest block when they were signed; 0 if an older software release signed
+    them.
     """
 
     collection: ClassVar[Collection] = Collection(
@@ -125,7 +126,7 @@ class Replacement(Record):
 class ReturnAddress(Record):
     """The address that a recipient sees as the sender of a transfer out of a vault.
 
-    It is an escrow of the transfer `outgoing_id` alone. What is sent back to it belongs to the
+    It is an escrow of the transfer `outgoing_id` only. Funds sent back to it belong to the
     vault of the account.
     """
 
@@ -147,7 +148,7 @@ class LostBlocks:
     """The blocks with the transactions of a sender that the storage does not know.
 
     They are after block `first`, up to `last`, and have used the nonces below `nonce`. A transfer
-    that was created before `until` is looked for there before it is signed.
+    that was created before `until` is searched there before it is signed.
     """
 
     nonce: int
@@ -158,11 +159,11 @@ class LostBlocks:
 
 @attrs.frozen(kw_only=True)
 class Sender(Record):
-    """The environment's sender on a chain: the next free slot, and who took the last one.
+    """The environment's sender on a chain: the next free slot, and the transfer in the last one.
 
     The id is the chain's number and the address: a new key counts its slots from 0. `seen_nonce`
-    is the highest number of used nonces that the chain has shown where that was more than are
-    known here, and `lost` the blocks of the transactions that are not known (`lost.py`).
+    is the highest number of used nonces that the chain has shown, if that was more than are
+    known here, and `lost` the blocks of the unknown transactions (`lost.py`).
     """
 
     collection: ClassVar[Collection] = Collection(
@@ -189,10 +190,10 @@ class Sender(Record):
 
 @attrs.frozen
 class TransferOutcome:
-    """What became of a transfer: no reason, it succeeded.
+    """The outcome of a transfer: without a reason, it succeeded.
 
-    `height` was final when it was asked, `block_number` is where the transfer is and `hash` which
-    of its transactions is there, `reorgs` how often it had been undone until then, and
+    `height` was final at the look, `block_number` is the transfer's block and `hash` the one
+    of its transactions there, `reorgs` how often it had been undone until then, and
     `scanned_height` how far the chain had been scanned.
     """
 
@@ -205,20 +206,20 @@ class TransferOutcome:
 
     @property
     def is_pending(self) -> bool:
-        """Not final: it may still become anything."""
+        """Not final: any outcome is still possible."""
         return self.reason == "not_final"
 
 
 @attrs.frozen
 class TransferToWatch:
-    """A transfer that its owner waits for, until so many blocks are on top of what is final."""
+    """A transfer that its owner waits for, until this many blocks are on top of a final block."""
 
     id: str
     confirmations: int = 0
 
 
 class StaleChainView(StaleView):
-    """Blocks were undone since the chain was asked what became of a transfer: ask again."""
+    """Blocks were undone since the chain was asked for a transfer's outcome: ask again."""
 
 
 def new_transfer(
@@ -275,7 +276,7 @@ def new_module_step(
 
 
 def to_intent(partition: str, outgoing: OutboundTransfer) -> TransferIntent:
-    """What a transaction for the transfer shall do."""
+    """The action of a transaction for the transfer."""
     return TransferIntent(
         outgoing.id,
         partition,
@@ -291,7 +292,7 @@ def to_intent(partition: str, outgoing: OutboundTransfer) -> TransferIntent:
 def new_return_address(
     id: str, outgoing: OutboundTransfer, payer: str, *, now: Instant
 ) -> ReturnAddress | None:
-    """The address that the recipient of a transfer sees, if it is none that is watched anyway."""
+    """The address that the recipient of a transfer sees, unless it is watched anyway."""
     if outgoing.source.kind != "vault" or outgoing.escrow_of is not None:
         return None
     return ReturnAddress(
@@ -305,12 +306,12 @@ def new_return_address(
 
 
 def replacement_id(outgoing_id: str, number: int) -> str:
-    """The id of the bytes that were signed as the so-manieth after the first."""
+    """The id of the n-th bytes signed after the first."""
     return f"{outgoing_id}/{number}"
 
 
 def sender_lane(partition: str, chain_id: int) -> str:
-    """The lane of the jobs that send what an environment has to send on a chain."""
+    """The lane of the jobs that send an environment's transfers on a chain."""
     return f"{SENDER_LANE_PREFIX}{partition}:{chain_id}"
 
 
@@ -328,19 +329,19 @@ def watch_job(
     *,
     now: Instant,
 ) -> NewJob:
-    """The job that watches a transfer that was sent, for its owner."""
+    """The job that watches a sent transfer, for its owner."""
     return NewJob("chain", kind, lane, now + POLL_MS, subject, arguments or {})
 
 
 def withdraw(outgoing: OutboundTransfer) -> OutboundTransfer | None:
-    """The intent withdrawn, or None where a slot is reserved and work on it has begun."""
+    """The intent withdrawn, or None if a slot is reserved and work on it has begun."""
     if outgoing.status != "queued":
         return None
     return attrs.evolve(outgoing, status="withdrawn")
 
 
 def withdraw_unsigned(outgoing: OutboundTransfer) -> OutboundTransfer | None:
-    """The transfer withdrawn, or None where it is signed: a node may have it.
+    """The transfer withdrawn, or None if it is signed: a node may have it.
 
     A slot that it has is the sender's last, and goes to the next transfer (`nonces.py`).
     """
@@ -352,9 +353,9 @@ def withdraw_unsigned(outgoing: OutboundTransfer) -> OutboundTransfer | None:
 def mark_final(
     tx: Transaction, outgoing_id: str, outcome: TransferOutcome, *, now: Instant
 ) -> Decision[None]:
-    """Note that what became of a transfer is final. Raises StaleChainView.
+    """Record that the outcome of a transfer is final. Raises StaleChainView.
 
-    One in a block that no scan has passed is followed on: its undoing would be seen by nobody.
+    A transfer in a block that no scan has passed is followed on: nobody else would see a reorg.
     """
     outgoing = lock_transfer(tx, outgoing_id)
     if outgoing.reorgs != outcome.reorgs:
@@ -368,25 +369,25 @@ def mark_final(
 
 
 def follow_job(outgoing_id: str, due_at: Instant) -> NewJob:
-    """The job that looks again what became of a transfer."""
+    """The job that checks the outcome of a transfer again."""
     return NewJob("chain", FOLLOW_AGAIN, f"outgoing:{outgoing_id}", due_at, outgoing_id)
 
 
 def mark_failed(tx: Transaction, outgoing_id: str) -> Decision[None]:
-    """Note that a transfer's failure is final: its bytes must never be sent again."""
+    """Record that a transfer's failure is final: its bytes must never be sent again."""
     outgoing = lock_transfer(tx, outgoing_id)
     return Decision(None, replaces=(attrs.evolve(outgoing, status="failed"),))
 
 
 def find_own_hashes(storage: Storage, hashes: Iterable[str]) -> frozenset[str]:
-    """Those of some transactions that this deployment itself has signed."""
+    """The ones of some transactions that this deployment has signed."""
     keys = [(hash,) for hash in sorted(hashes)]
     found: set[str] = set()
     kinds: tuple[type[OutboundTransfer | Replacement], ...] = (OutboundTransfer, Replacement)
     for kind in kinds:
         located, damaged = locate_with_damaged(storage, kind, "by_transaction", keys)
         found.update(str(item.record.transaction_hash) for item in located)
-        found.update(str(row.key[0]) for row in damaged)  # ours all the same
+        found.update(str(row.key[0]) for row in damaged)  # still ours
     return frozenset(found)
 
 

@@ -1,9 +1,9 @@
-"""What a reorg dropped of our own transactions is sent again, whatever became of their owners.
+"""Resends our own transactions that a reorg dropped, in any state of their owners.
 
-Nothing of a sender is included while a slot before is empty; and what was paid out stays paid out
+No transaction of a sender is included while an earlier slot is empty; and a payment stays paid
 only if the transaction comes back. The bytes are fixed, so that it moves nothing twice. A transfer
-whose success had been final is followed once more (`jobs.py`): its owner learns if it fails now,
-also where the nodes refuse what another sender of the environment has to send again.
+whose success was final is followed again (`jobs.py`): its owner learns if it fails now,
+even if the nodes refuse the transactions of another sender of the environment.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _log = logging.getLogger(__name__)
 
 
 class ReorgRecovery:
-    """Hears of blocks undone, and has every sender of the chain checked."""
+    """Listens to undone blocks, and has every sender of the chain checked."""
 
     def __init__(
         self,
@@ -51,7 +51,7 @@ class ReorgRecovery:
 
     def on_reorg(self, chain_id: int, first: int, last: int) -> None:
         """Have each environment's sender on the chain checked."""
-        damaged: set[str] = set()  # its job says so, and is done once the row is repaired
+        damaged: set[str] = set()  # its job reports it, and is done once the row is repaired
         found = locate_all(
             self._storage,
             Sender,
@@ -65,7 +65,7 @@ class ReorgRecovery:
                 self._check_sender(partition, chain_id, first)
 
     def resend(self, claimed: ClaimedJob) -> None:
-        """The job: send again what the chain does not know any more, and have it followed."""
+        """The job: resend transactions that the chain no longer knows, and have them followed."""
         authority = WorkerAuthority.of(claimed)
         chain_id, first = int(claimed.job.subject), int(claimed.job.arguments["first"])
         dropped = self._rebroadcast(authority, chain_id)
@@ -82,7 +82,7 @@ class ReorgRecovery:
         def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[None]:
             now = self._clock.now()
             decision: Decision[None] = Decision(None)
-            if dropped is None:  # another job goes on sending, and has nothing to note
+            if dropped is None:  # another job continues sending, and has nothing to record
                 again = _resend_job(claimed.partition, chain_id, NEVER, now + POLL_MS)
                 decision = Decision(None, jobs=(again,))
             for known in undone:
@@ -99,7 +99,7 @@ class ReorgRecovery:
         self._committer.commit(authority, lambda tx, id_sequence: check)
 
     def _rebroadcast(self, authority: WorkerAuthority, chain_id: int) -> int | None:
-        """How many transactions were sent again; None where one was refused."""
+        """How many transactions were sent again; None if one was refused."""
         try:
             return self._outbox.rebroadcast_dropped(authority, chain_id)
         except ChainUnavailable:
@@ -107,13 +107,13 @@ class ReorgRecovery:
 
 
 def _resend_job(partition: str, chain_id: int, first: int, due_at: Instant) -> NewJob:
-    """The job for blocks undone from `first` on; NEVER where none are to be noted."""
+    """The job for blocks undone from `first` on; NEVER if there is nothing to record."""
     lane = sender_lane(partition, chain_id)
     return NewJob("chain", RESEND, lane, due_at, str(chain_id), {"first": str(first)})
 
 
 def _note_reorg(tx: Transaction, outgoing_id: str, *, now: Instant) -> Decision[None]:
-    """Whoever looked at the transfer before now must look again; if it was done, somebody must."""
+    """Earlier looks at the transfer are stale; a finished transfer must be followed again."""
     outgoing = tx.get(OutboundTransfer, outgoing_id, for_update=True)
     assert outgoing is not None
     undone = attrs.evolve(outgoing, block_number=None, searched_to=0, reorgs=outgoing.reorgs + 1)

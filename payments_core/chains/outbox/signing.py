@@ -1,9 +1,9 @@
-"""Signing a transfer, and storing its bytes before anybody is offered them.
+"""Signs a transfer, and stores its bytes before they are broadcast.
 
-Where this process has stored the bytes of a sender's last transfer itself, and nothing of it is
+If this process has stored the bytes of a sender's last transfer itself, and nothing of it is
 lost, the next one is signed first: one commit then reserves its nonce and stores the bytes, if it
-is still the sender's next. Otherwise the nonce is reserved by a commit of its own, and the transfer
-signed for it. Bytes that were not stored have been seen by nobody.
+is still the sender's next. Otherwise the nonce is reserved by a separate commit, and the transfer
+signed for it. Nobody has seen bytes that were not stored.
 """
 
 from __future__ import annotations
@@ -69,8 +69,8 @@ class TransferSigner:
     ) -> OutboundTransfer | None:
         """The transfer with its bytes, at the sender's next nonce.
 
-        None where anything is out of the ordinary, or changed meanwhile, or the signer refused:
-        its nonce is to be reserved first. Raises ChainUnavailable.
+        None if anything is unusual, or changed meanwhile, or the signer refused:
+        its nonce must be reserved first. Raises ChainUnavailable.
         """
         if sender is None or not _is_ordinary(known, sender):
             return None
@@ -117,7 +117,7 @@ class TransferSigner:
     def sign(self, authority: WorkerAuthority, outgoing: OutboundTransfer) -> OutboundTransfer:
         """A transfer whose nonce is reserved with its bytes, or as another worker has left it.
 
-        Raises ChainUnavailable, also where the signer refuses.
+        Raises ChainUnavailable, also if the signer refuses.
         """
         try:
             signed = self._prepare(authority, outgoing)
@@ -131,7 +131,7 @@ class TransferSigner:
             current = lock_transfer(tx, outgoing.id)
             slot = (outgoing.sender_id, outgoing.slot)
             if current.status != "reserved" or (current.sender_id, current.slot) != slot:
-                # Another worker was faster, and its bytes are the ones; or it was withdrawn.
+                # Another worker was faster, and its bytes count; or the transfer was withdrawn.
                 return Decision(current)
             if current.funded_by and lock_transfer(tx, current.funded_by).block_number is None:
                 raise ChainUnavailable("a reorg undid the transfer that brought its funds")
@@ -179,7 +179,7 @@ class TransferSigner:
 
 
 def _is_ordinary(known: OutboundTransfer, sender: Sender) -> bool:
-    """Whether a transfer waits for its first nonce, and nothing else is to be found out first."""
+    """Whether a transfer waits for its first nonce, and nothing else must be checked first."""
     if known.status != "queued" or known.sender_id is not None or known.funded_by is not None:
         return False
     return _has_lost_nothing(sender, sender.next_slot)

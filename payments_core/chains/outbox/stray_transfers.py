@@ -1,7 +1,7 @@
-"""Tokens that somebody sends to an address of ours that takes none: noticed, and told by an alarm.
+"""Tokens sent to an address of ours that accepts none: each raises an alarm.
 
 A recipient's explorer shows our operator as the sender of a transaction, and our factory as what
-was called. What is sent there belongs to no account, and nothing here moves it.
+was called. Tokens sent there belong to no account, and nothing here moves them.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from payments_core.storage.port import LocatedRecord, Storage
 from payments_core.tenants.modes import is_of_mode
 
 MAX_ALARMS = 5
-"""So many transactions are named for one scan; anybody can send many."""
+"""The maximum number of transactions named for one scan; anybody can send many."""
 
 _log = logging.getLogger(__name__)
 
@@ -31,13 +31,13 @@ class StrayTransfers:
         self._mode = mode
 
     def filter_known(self, recipients: set[str]) -> set[str]:
-        """Those of the recipients that send for an environment, or are contracts of ours."""
+        """The recipients that send for an environment, or are contracts of ours."""
         operators = {found.record.address for found in find_operators(self._storage, recipients)}
         return operators | (recipients & find_contracts(self._chains).keys())
 
     def on_transfers(self, chain_id: int, transfers: Sequence[ScannedTransfer]) -> None:
         """Raise an alarm for each transaction that sent a token there, the largest first. Transfers
-        of nothing, which anybody can make in any name, are none.
+        of zero, which anybody can make in any name, are ignored.
         """
         paid = [transfer for transfer in transfers if transfer.amount_atomic > 0]
         owners = self._find_owners({transfer.recipient for transfer in paid})
@@ -53,12 +53,12 @@ class StrayTransfers:
             )  # fmt: skip
         if len(strays) > MAX_ALARMS:
             _log.critical(
-                "ALARM: %d more transfers on chain %s went to addresses of ours that take none",
+                "ALARM: %d more transfers on chain %s went to addresses of ours that accept none",
                 len(strays) - MAX_ALARMS, chain_id,
             )  # fmt: skip
 
     def _find_owners(self, recipients: set[str]) -> Mapping[str, str]:
-        """What each of the recipients is, in words, if it is one of them."""
+        """The description of each recipient that is one of them."""
         contracts = find_contracts(self._chains)
         words = {one: f"our {contracts[one]}" for one in recipients & contracts.keys()}
         for found in find_operators(self._storage, recipients):
@@ -68,12 +68,12 @@ class StrayTransfers:
 
 
 def find_operators(storage: Storage, addresses: Iterable[str]) -> Iterator[LocatedRecord[Sender]]:
-    """The senders, on whatever chain, that have or had one of these addresses."""
+    """The senders, on any chain, that have or had one of these addresses."""
     return locate_all(storage, Sender, "by_address", ((one,) for one in sorted(addresses)))
 
 
 def find_contracts(chains: Mapping[int, Chain]) -> Mapping[str, str]:
-    """Our contracts that hold nothing, by their addresses, and what each is."""
+    """Our contracts that hold nothing, by their addresses, with a description."""
     return {
         address: name
         for chain in chains.values()

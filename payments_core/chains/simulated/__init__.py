@@ -1,1 +1,1 @@
-"""A simulated chain in storage: blocks, transfers, reorgs and failures on order."""
+"""A simulated chain in storage: blocks, transfers, reorgs and ordered failures."""

@@ -1,7 +1,7 @@
-"""The addresses of a simulated chain's contracts, which can be told from everybody else's.
+"""The addresses of a simulated chain's contracts, which can be distinguished from all others.
 
-The last four bytes are a mark made from the others. On a real chain it takes a look at the code
-to know a contract; here it must also be known of those that nobody has deployed yet.
+The last four bytes are a mark made from the others. On a real chain, the code shows
+a contract; here it must also be known for contracts that are not deployed yet.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def contract_address(spec: AddressSpec) -> str:
 
 
 def is_contract(address: str) -> bool:
-    """Whether a service derived the address; of others one in four milliards would pass for it."""
+    """Whether a service derived the address; of others, one in four billion would match."""
     raw = bytes.fromhex(address.removeprefix("0x"))
     return raw[16:] == _checksum(raw[:16])
 

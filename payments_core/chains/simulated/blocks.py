@@ -17,16 +17,16 @@ CONFIRMATIONS = 3
 """A block is final when this many blocks are on top of it."""
 
 COMMIT_MS = 900
-"""How long the commit of a transaction may take before readers would have seen its block empty."""
+"""How long the commit of a transaction may take before readers see its block empty."""
 
 MAX_FORKS = 64
-"""So many forks are told apart; the blocks of older ones are final long since."""
+"""The number of forks that are distinguished; blocks of older ones have long been final."""
 
 
 def decide_beginning(
     chain_id: int, instant: Instant, tx: Transaction, id_sequence: IdSequence
 ) -> Decision[SimulatedChainState]:
-    """The chain as it is stored, or else one that begins at `instant`."""
+    """The chain as it is stored, or else a new one that begins at `instant`."""
     stored = tx.get(SimulatedChainState, str(chain_id), for_update=True)
     if stored is not None:
         return Decision(stored)
@@ -37,11 +37,11 @@ def decide_beginning(
 def height(state: SimulatedChainState, now: Instant) -> int:
     """The number of the newest block."""
     grown = (now - state.began_at) // SECOND + state.extra_blocks
-    return max(grown, state.highest)  # a clock that steps back takes no block away
+    return max(grown, state.highest)  # a clock that steps back removes no block
 
 
 def add_blocks(state: SimulatedChainState, now: Instant, blocks: int) -> SimulatedChainState:
-    """The chain with so many blocks more."""
+    """The chain with more blocks."""
     return attrs.evolve(
         state,
         extra_blocks=state.extra_blocks + blocks,
@@ -50,9 +50,9 @@ def add_blocks(state: SimulatedChainState, now: Instant, blocks: int) -> Simulat
 
 
 def add_transaction_block(state: SimulatedChainState, now: Instant) -> SimulatedChainState:
-    """The chain with a block for a transaction, which is its newest.
+    """The chain with a block for a transaction, as its newest.
 
-    Blocks come with time, and whoever looks while the transaction is being committed may see
+    Blocks come with time, and a reader during the commit of the transaction may see
     those of the next moments. They must stay as empty as they were seen.
     """
     return attrs.evolve(
@@ -79,7 +79,7 @@ def heads(state: SimulatedChainState, now: Instant) -> Heads:
 
 
 def block(state: SimulatedChainState, number: int) -> Block:
-    """The block of that height; its hash tells on which fork it is."""
+    """The block of that height; its hash identifies the fork."""
     nonces = (nonce for first, nonce in reversed(state.forks) if first <= number)
     text = ":".join((state.id, str(number), *(nonce for nonce in [next(nonces, "")] if nonce)))
     return Block(number, "0x" + hashlib.sha256(text.encode()).hexdigest())

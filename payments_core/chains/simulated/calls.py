@@ -10,7 +10,7 @@ from payments_core.chains.port import ModuleIntent, TransferIntent
 
 @attrs.frozen
 class SimulatedCall:
-    """What the bytes of a simulated transaction say."""
+    """The decoded bytes of a simulated transaction."""
 
     chain_id: int
     intent_id: str
@@ -25,18 +25,18 @@ class SimulatedCall:
 
 
 _DECODER = msgspec.json.Decoder(SimulatedCall)
-"""Made once: threads that make one at the same time end the process (`documents.py`)."""
+"""Made once: concurrent creation in threads ends the process (`documents.py`)."""
 
 
 def decode_call(raw: bytes) -> SimulatedCall:
-    """What the bytes say; those of an earlier release have no payer."""
+    """The decoded bytes; those of an earlier release have no payer."""
     return _DECODER.decode(raw)
 
 
 def new_call(
     chain_id: int, intent: TransferIntent, sender: str, slot: int, payer: str
 ) -> SimulatedCall:
-    """What the bytes of an intent's transaction are to say; they name a payer that is not the
+    """The content of an intent's transaction; it names a payer that is not the
     source."""
     return SimulatedCall(
         chain_id,

@@ -1,8 +1,8 @@
-"""The simulated chain: deterministic, final after three blocks, and honest about failure.
+"""The simulated chain: deterministic, final after three blocks, with realistic failures.
 
 It adds a block for every second of the clock (computed, not stored) and one for every
-transaction. A transfer without the funds is included and reverts, as on a real chain. What its
-blocks and books do is in the modules beside it.
+transaction. A transfer without the funds is included and reverts, as on a real chain. Its
+blocks and books are in the modules beside it.
 """
 
 from __future__ import annotations
@@ -82,11 +82,11 @@ class SimulatedChain:
     """One chain of the sandbox."""
 
     chain_type: ChainType = "evm"
-    max_scan_interval_ms = 6 * HOUR  # the sandbox's doors wake the scanner
+    max_scan_interval_ms = 6 * HOUR  # the sandbox's controls wake the scanner
     faucet = FAUCET
     supports_fault_injection = True
-    bump_after_ms = None  # what is sent is in a block at once, or not at all
-    max_scan_blocks = 100_000  # more than a day of seconds: what is empty costs nothing
+    bump_after_ms = None  # a transaction is in a block at once, or not at all
+    max_scan_blocks = 100_000  # more than a day of seconds: empty blocks cost nothing
 
     def __init__(self, chain_id: int, ports: Ports) -> None:
         self.chain_id = chain_id
@@ -95,7 +95,7 @@ class SimulatedChain:
         self._clock = ports.clock
         self._failures = Failures(ports)
 
-    # The port.
+    # Methods of the port.
 
     def derive(self, spec: AddressSpec) -> str:
         return contract_address(spec)
@@ -161,7 +161,7 @@ class SimulatedChain:
     def check_contract_signature(
         self, address: str, digest: bytes, signature: bytes
     ) -> bool | None:
-        """None: its contracts are addresses without code, and strangers have none."""
+        """Always None: its contracts are addresses without code, and strangers have none."""
         return self._read_or_fail("check_contract_signature", lambda snapshot: None)
 
     def prepare(self, intent: TransferIntent, slot: int) -> SignedTransaction:
@@ -221,7 +221,7 @@ class SimulatedChain:
         if trouble is not None:
             raise ChainUnavailable(trouble)
 
-    # The sandbox's own doors, which no ordered failure touches. They raise as storage does:
+    # The sandbox's controls, which ordered failures do not affect. They raise the storage's errors:
     # Unavailable, StorageError.
 
     def peek_heads(self) -> Heads:
@@ -229,7 +229,7 @@ class SimulatedChain:
         return self.find_heads() or self._begin(self._clock.now())
 
     def find_heads(self) -> Heads | None:
-        """The same; None where nobody has looked at the chain, which then has no block."""
+        """The same; None if the chain was never used, and so has no block."""
         return self._read_storage(self._load_heads)
 
     def is_contract(self, address: str) -> bool:
@@ -237,12 +237,12 @@ class SimulatedChain:
         return is_contract(address)
 
     def advance_time(self, seconds: float) -> None:
-        """Let a chain that nobody has looked at begin before the clock was moved."""
+        """Start an unused chain before the clock is moved."""
         if self.find_heads() is None:
             self._begin(self._clock.now() - round(seconds * SECOND))
 
     def peek_transaction(self, hash: str) -> TransactionView | None:
-        """The transaction, or None where it is not in the chain."""
+        """The transaction, or None if it is not in the chain."""
         return self._read_storage(lambda snapshot: self._load_view(snapshot, hash))
 
     def mine(self, count: int) -> Heads:
@@ -266,8 +266,8 @@ class SimulatedChain:
     ) -> str:
         """A stranger's transfer, once for each `name`, in a block when it returns: not final.
 
-        Without a `source` the tokens are new. Where the source lacks them, or with `reverts`, it
-        fails on the chain. Answers the hash.
+        Without a `source` the tokens are new. If the source lacks them, or with `reverts`, it
+        fails on the chain. Returns the hash.
         """
         hash = "0x" + hashlib.sha256(f"{self.chain_id}/{name}".encode()).hexdigest()
         movement = Movement(
@@ -288,7 +288,7 @@ class SimulatedChain:
         return self._commit_storage(decide)
 
     def mint(self, token_address: str, recipient: str, amount_atomic: int, name: str) -> str:
-        """Credit new tokens, once for each `name`; final when it returns. Answers the hash."""
+        """Credit new tokens, once for each `name`; final when it returns. Returns the hash."""
         hash = self.transfer(token_address, None, recipient, amount_atomic, name)
         self.mine(CONFIRMATIONS)
         return hash
@@ -307,14 +307,14 @@ class SimulatedChain:
             state = self._commit_storage(partial(self._decide_reorg, end, name, reinclude))
             if state is not None:
                 return blocks.heads(state, self._clock.now())
-        raise Unavailable()  # the chain did not stand still
+        raise Unavailable()  # the chain has advanced
 
     # The books.
 
     def _decide_broadcast(
         self, tx: Transaction, id_sequence: IdSequence, hash: str, call: SimulatedCall
     ) -> Decision[str | None]:
-        """What is wrong, or None. Locks: failures, chain, sender, transaction, balances."""
+        """Why it is refused, or None. Locks: failures, chain, sender, transaction, balances."""
         faults = FaultInjection(tx, id_sequence, "chain", self.chain_id)
         outcome: Decision[str | None] = Decision(None)
         if faults.take(ANY, "broadcast"):
@@ -343,7 +343,7 @@ class SimulatedChain:
     def _decide_reorg(
         self, end: Tail, name: str, reinclude: bool, tx: Transaction, id_sequence: IdSequence
     ) -> Decision[SimulatedChainState | None]:
-        """The chain after the reorg, or None where it has moved since its end was looked at."""
+        """The chain after the reorg, or None if it has advanced since its end was read."""
         state = self._lock_state(tx)
         outcome: Decision[SimulatedChainState | None] = Decision(None)
         if tx.get(SimulatedReorg, reorg_id(state, name), for_update=True) is not None:
@@ -363,7 +363,7 @@ class SimulatedChain:
         return blocks.heads(self._commit_storage(decide), self._clock.now())
 
     def _load_heads(self, snapshot: Snapshot) -> Heads | None:
-        """The heads; None where the chain's beginning is not stored."""
+        """The heads; None if the chain's beginning is not stored."""
         state = snapshot.get(SimulatedChainState, str(self.chain_id))
         return blocks.heads(state, self._clock.now()) if state else None
 

@@ -1,4 +1,4 @@
-"""What a sandbox was told to let fail next, as it is stored in the `simulated` partition."""
+"""The failures ordered in a sandbox, as stored in the `simulated` partition."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Dependency = Literal["chain", "kyc", "bank", "router"]
 
 @attrs.frozen(kw_only=True)
 class ArmedFailure:
-    """The next `times` uses of an operation fail; on every chain where `chain_id` is None."""
+    """The next `times` uses of an operation fail; on every chain if `chain_id` is None."""
 
     dependency: Dependency
     operation: str
@@ -23,9 +23,9 @@ class ArmedFailure:
 
 @attrs.frozen(kw_only=True)
 class ArmedFailures(Record):
-    """All that is armed, in one row: where nothing ever was, there is none to be locked.
+    """All armed failures, in one row: without any, there is no row to lock.
 
-    `taken` names the last uses that failed. Where the answer to a COMMIT was lost, a use finds
+    `taken` names the last uses that failed. If the answer to a COMMIT was lost, a use finds
     itself there, and does not take a second failure.
     """
 
@@ -42,7 +42,7 @@ class ArmedFailures(Record):
 def matches(
     item: ArmedFailure, dependency: str, operations: tuple[str, ...], chain_id: int | None
 ) -> bool:
-    """Whether an armed failure is meant for one of these operations, there."""
+    """Whether an armed failure applies to one of these operations, on that chain."""
     return (
         item.dependency == dependency
         and item.operation in operations

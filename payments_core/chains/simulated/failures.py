@@ -1,7 +1,7 @@
-"""Failures to order: the next uses of a dependency fail, each of them once (contract §11).
+"""Ordered failures: the next uses of a dependency fail, each of them once (contract §11).
 
 A simulated adapter asks `Failures.consume` before it does something, or `FaultInjection` inside a
-transaction of its own, where the failure and the work must be one.
+separate transaction, if the failure and the work must be one.
 """
 
 from __future__ import annotations
@@ -56,11 +56,11 @@ OPERATIONS: Mapping[Dependency, tuple[str, ...]] = {
     ),
     "router": (ANY, "open", "deliver", "lost_answer", "return"),
 }
-"""What can fail of each dependency that there is. A new port adds its row.
+"""The operations of each dependency that can fail. A new port adds its row.
 
-Of a chain, `any` is the next call of whatever kind. After a `lost_answer` the broadcast has
-happened and nobody hears of it; a `transfer` of the service's is included and reverts. A router
-that is to `return` sends back what it is paid next.
+For a chain, `any` is the next call of any kind. After a `lost_answer` the broadcast has
+happened without an answer; a `transfer` of the service's is included and reverts. A router
+that is to `return` sends back the next payment.
 """
 
 _ID = "failures"
@@ -69,21 +69,21 @@ _KEPT_USES = 32
 
 
 class Failures:
-    """What is armed: shown, armed, and used up."""
+    """The armed failures: listed, armed, and used up."""
 
     def __init__(self, ports: Ports) -> None:
         self._storage = ports.storage
         self._committer = ports.committer
 
     def list_armed(self) -> tuple[ArmedFailure, ...]:
-        """What is to fail, in the order in which it was armed."""
+        """The armed failures, in the order in which they were armed."""
         row = self._storage.read(SIMULATED, load_armed_failures)
         return row.armed if row else ()
 
     def arm(
         self, dependency: Dependency, operation: str, times: int, chain_id: int | None = None
     ) -> ArmedFailure:
-        """Let the next `times` uses fail; a count that was armed before for the same is replaced.
+        """Let the next `times` uses fail; an earlier count for the same is replaced.
 
         Raises ValidationFailed, CapabilityNotActive.
         """
@@ -101,7 +101,7 @@ class Failures:
         return self._committer.commit(_AUTHORITY, decide)
 
     def consume(self, dependency: Dependency, operation: str, chain_id: int | None = None) -> bool:
-        """Whether this use shall fail; if so, it is counted. Raises Unavailable.
+        """Whether this use is to fail; if so, it is counted. Raises Unavailable.
 
         Without anything armed this is one read.
         """
@@ -114,7 +114,7 @@ class Failures:
         )
 
     def is_armed(self, dependency: Dependency, operation: str) -> bool:
-        """Whether this operation is to fail by its own name."""
+        """Whether this operation itself is to fail."""
         row = self._storage.read(SIMULATED, load_armed_failures)
         return row is not None and row.has(dependency, (operation,), None)
 
@@ -149,11 +149,11 @@ class FaultInjection:
         self._chain_id = chain_id
 
     def take(self, *operations: str) -> bool:
-        """Whether this use shall fail as one of these operations."""
+        """Whether this use is to fail as one of these operations."""
         row, use = self._row, f"{self._use}/{operations[-1]}"
         if row is None:
             return False
-        if use in row.taken:  # by this very decision, whose COMMIT was not answered
+        if use in row.taken:  # by this decision, whose COMMIT was not answered
             return True
         for place, item in enumerate(row.armed):
             if matches(item, self._dependency, operations, self._chain_id):
@@ -164,14 +164,14 @@ class FaultInjection:
         return False
 
     def as_decision(self) -> Decision[None]:
-        """The row with what was taken from it."""
+        """The row after the used failures."""
         if self._row is None or self._row == self._before:
             return Decision(None)
         return Decision(None, replaces=(self._row,))
 
 
 def load_armed_failures(snapshot: Snapshot) -> ArmedFailures | None:
-    """The row of all that is armed, for a snapshot that is open anyway."""
+    """The row of all armed failures, for a snapshot that is already open."""
     return snapshot.get(ArmedFailures, _ID)
 
 

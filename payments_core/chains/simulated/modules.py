@@ -1,7 +1,7 @@
-"""Role modules on a simulated chain: what of them is in place, and which step reverts.
+"""Role modules on a simulated chain: which steps are in place, and which revert.
 
 There are no contracts. A step is in place while its transaction is in the chain, so that a reorg
-takes it back.
+undoes it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def module_address(environment_id: str, avatar: str, tokens: tuple[str, ...]) ->
 
 
 def load_module(snapshot: Snapshot, chain_id: int, avatar: str, module: str) -> ModuleState:
-    """How it stands with a module."""
+    """The state of a module."""
     row = snapshot.get(SimulatedModule, _module_id(chain_id, avatar, module))
     return _state_of(row, lambda hash: snapshot.get(SimulatedTransaction, f"{chain_id}:{hash}"))
 
@@ -53,9 +53,10 @@ def decide_step(tx: Transaction, chain_id: int, step: ModuleIntent, hash: str) -
 def _state_of(
     row: SimulatedModule | None, load: Callable[[str], SimulatedTransaction | None]
 ) -> ModuleState:
-    """What the marks say: a reorg may have dropped a transaction, and it may have reverted since.
+    """The state by the marks: a reorg may have dropped a transaction, and it may have reverted
+    since.
 
-    The owner has signed once where the module is enabled.
+    If the module is enabled, the owner has signed once.
     """
     marks = (row.deployed_by, row.enabled_by) if row else (None, None)
     found = [load(hash) if hash is not None else None for hash in marks]

@@ -15,7 +15,7 @@ def load_nonce(snapshot: Snapshot, chain_id: int, sender: str) -> int:
 
 
 def load_final_nonce(snapshot: Snapshot, chain_id: int, sender: str, heads: Heads | None) -> int:
-    """In final blocks; a chain that has not begun has no heads."""
+    """In final blocks; a chain that has not started has no heads."""
     if heads is None:
         return 0
     first, last = heads.final.number + 1, heads.latest.number

@@ -1,7 +1,7 @@
 """The books of the simulated chains, as rows of the `simulated` partition (contract §11).
 
-They are stored where everything else is, so that a restart, or a second process, sees the same
-chain. To the rest of the service they are the outside world: no transaction spans both.
+They are in the same storage as everything else, so that a restart, or a second process, sees the
+same chain. To the rest of the service they are the outside world: no transaction spans both.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class SimulatedTime(Record):
 
 @attrs.frozen(kw_only=True)
 class SimulatedChainState(Record):
-    """A chain's beginning, and the blocks that were added besides one for every second.
+    """A chain's beginning, and the blocks added to one for every second.
 
     `forks` lists (first block, nonce), ascending: from its first block on, a fork's nonce is in
     the hashes, up to the first block of the next one.
@@ -54,7 +54,7 @@ class SimulatedLog:
 class SimulatedTransaction(Record):
     """A transaction in its block; the id is `chainId:hash`.
 
-    `log_index` is the place in the block of its first log. `sender` and `slot` are given where
+    `log_index` is the place in the block of its first log. `sender` and `slot` are given if
     it was signed: what a reorg drops may then be sent again, in its slot.
     """
 
@@ -88,7 +88,7 @@ class SimulatedBalance(Record):
     """A holder's tokens at the newest block; the id is `chainId:token:holder`.
 
     `recent` lists (block, change) for the blocks that may not be final, so that the balance at
-    the final block can be told.
+    the final block is known.
     """
 
     collection: ClassVar[Collection] = Collection("simulated_balances")
@@ -99,7 +99,7 @@ class SimulatedBalance(Record):
 
 @attrs.frozen(kw_only=True)
 class SimulatedModule(Record):
-    """Which transactions put a vault's role module in place; the id is `chainId:vault:module`."""
+    """The transactions that put a role module in place; the id is `chainId:vault:module`."""
 
     collection: ClassVar[Collection] = Collection("simulated_modules")
 

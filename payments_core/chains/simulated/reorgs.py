@@ -1,7 +1,7 @@
 """Reorganisations of a simulated chain: its last blocks are replaced by empty ones.
 
-What was in them leaves the chain, or comes back at once in a block on top, in the old order and
-at another place: what a service must bear of a real chain.
+Their transactions leave the chain, or come back at once in a block on top, in the old order and
+at another place: a service must tolerate this on a real chain.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from payments_core.money import Atomic
 from payments_core.storage.port import Position, Snapshot, Transaction
 
 MAX_REORG_DEPTH = 50
-"""The most blocks that one reorg takes away; balances can be told for more blocks than that."""
+"""The maximum number of blocks that one reorg removes; balances are known for more blocks."""
 
 _PAGE = 1_000
 
@@ -34,7 +34,7 @@ _PAGE = 1_000
 class Tail:
     """The last blocks of a chain as a snapshot saw them, and the transactions in them.
 
-    Every transaction changes the state: at the same version of it, these are still all of them.
+    Every transaction changes the state: at the same version, these are still all of them.
     """
 
     state: SimulatedChainState
@@ -99,7 +99,7 @@ def decide_reorg(
 
 
 def reorg_id(state: SimulatedChainState, name: str) -> str:
-    """The id of the row that tells that a reorg took place."""
+    """The id of the row that records a reorg."""
     return f"{state.id}:{name}"
 
 
@@ -114,7 +114,7 @@ def _move_transactions(seen: Tail, block_number: int) -> Decision[None]:
 
 
 def _rewind_nonces(tx: Transaction, state: SimulatedChainState, seen: Tail) -> Decision[None]:
-    """Each sender goes on with the first slot that was dropped."""
+    """Each sender continues with the first slot that was dropped."""
     first: dict[str, int] = {}
     for row in seen.rows:
         if row.sender is not None and row.slot is not None:
@@ -130,7 +130,7 @@ def _rewind_nonces(tx: Transaction, state: SimulatedChainState, seen: Tail) -> D
 def _revert_balances(
     tx: Transaction, state: SimulatedChainState, seen: Tail, back_in: int | None
 ) -> Decision[None]:
-    """The balances without what those blocks changed, or with it at the block on top."""
+    """The balances without the changes of those blocks, or with them at the block on top."""
     ids = {
         balance_id(state.id, log.token_address, holder)
         for row in seen.rows
@@ -140,7 +140,7 @@ def _revert_balances(
     changed = []
     for id in sorted(ids):
         row = tx.get(SimulatedBalance, id, for_update=True)
-        if row is None:  # somebody who moved nothing
+        if row is None:  # a sender that moved nothing
             continue
         kept = tuple(item for item in row.recent if item[0] < seen.first)
         change = Atomic(sum(change for block, change in row.recent if block >= seen.first))

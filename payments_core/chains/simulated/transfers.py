@@ -1,4 +1,4 @@
-"""Transactions of a simulated chain: how one comes into a block, and moves what it moves."""
+"""Transactions of a simulated chain: how they get into a block, and move tokens."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from payments_core.storage.port import Snapshot, Transaction
 from payments_core.storage.records import Record
 
 FAUCET = "0x000000000000000000000000000000000000fA0c"
-"""Where new tokens come from; its balance stands below zero by what it has given out."""
+"""The source of new tokens; its balance is the negative sum of all that it has issued."""
 
 RECENT_BLOCKS = 64
-"""For so many blocks back the balances can be told: more than the deepest reorg takes away."""
+"""The number of past blocks with known balances: more than the deepest reorg removes."""
 
 
 @attrs.frozen(kw_only=True)
 class Movement:
-    """A transaction that wants to move a token; signed ones have a sender and a slot.
+    """A transaction that is to move a token; signed ones have a sender and a slot.
 
     With `payer` the token goes there first, and on from there.
     """
@@ -48,7 +48,7 @@ class Movement:
 
 
 def to_movement(call: SimulatedCall, hash: str, *, reverts: bool) -> Movement:
-    """What a signed transaction wants to move."""
+    """The transfer of a signed transaction."""
     return Movement(
         hash=hash,
         token_address=call.token_address,
@@ -67,8 +67,8 @@ def include(
 ) -> Decision[SimulatedTransaction]:
     """The next block with the transaction: with its transfer, or reverted without one.
 
-    `state` must be locked. Raises AmountOutOfRange where the faucet is to give out more than a
-    token can carry in all.
+    `state` must be locked. Raises AmountOutOfRange if the faucet is to issue more than a
+    token can carry in total.
     """
     after = add_transaction_block(state, now)
     logs = () if _must_revert(tx, state, movement) else _to_logs(movement)
@@ -96,7 +96,7 @@ def balance_id(chain_id: int | str, token_address: str, holder: str) -> str:
 
 
 def balance_at(row: SimulatedBalance | None, number: int) -> int:
-    """What the holder had when that block, one of the last, was the newest."""
+    """The holder's balance when that block, one of the last, was the newest."""
     if row is None:
         return 0
     return row.total - sum(change for block, change in row.recent if block > number)
@@ -105,7 +105,7 @@ def balance_at(row: SimulatedBalance | None, number: int) -> int:
 def load_amounts(
     snapshot: Snapshot, chain_id: int, token_address: str, holders: Sequence[str], number: int
 ) -> dict[str, int]:
-    """What each holder had of a token when that block, one of the last, was the newest."""
+    """Each holder's balance of a token when that block, one of the last, was the newest."""
     ids = {holder: balance_id(chain_id, token_address, holder) for holder in holders}
     return {
         holder: balance_at(snapshot.get(SimulatedBalance, id), number) for holder, id in ids.items()
@@ -113,7 +113,7 @@ def load_amounts(
 
 
 def insert_or_replace(record: Record) -> Decision[None]:
-    """Insert a record that was never stored, replace one that was."""
+    """Insert a new record, or replace a stored one."""
     if record.version == 0:
         return Decision(None, inserts=(record,))
     return Decision(None, replaces=(record,))

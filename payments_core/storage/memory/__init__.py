@@ -1,1 +1,1 @@
-"""The storage in memory, the reference model; `adapter.py` is its front."""
+"""The storage in memory, the reference model; `adapter.py` is its entry."""

@@ -1,9 +1,9 @@
-"""Storage in memory: the reference model of the port, for tests and for trying things out.
+"""Storage in memory: the reference model of the port, for tests and experiments.
 
-With a `Weakness` it keeps only what the port promises, and breaks on purpose whatever a caller
-might lean on besides: works interleave and run again, what is not locked is stale, pages end
-short, answers to COMMIT are lost, claims give less than they could or come from clocks that run
-ahead. What passes on it does not depend on luck.
+With a `Weakness` it keeps only the port's promises, and deliberately breaks anything else that a
+caller might rely on: works interleave and run again, unlocked reads are stale, pages end
+short, answers to COMMIT are lost, claims return less than they could or come from clocks that run
+ahead. Code that passes on it does not depend on luck.
 """
 
 from __future__ import annotations
@@ -69,9 +69,9 @@ RECENT_WRITES = 20
 
 @attrs.frozen
 class Weakness:
-    """How often the weak mode does what the port does not forbid; each a share of 1.
+    """How often the weak mode does what the port allows; each a share of 1.
 
-    `unavailable` is 0 unless asked for: a caller can do nothing about it but say so.
+    `unavailable` is 0 by default: a caller can do nothing about it except report it.
     """
 
     seed: int = 0
@@ -96,13 +96,13 @@ class MemoryStorage:
         self._rings = ClaimRings()
         self._recent: list[tuple[str, str, str, StoredRow | None]] = []
         self._copies: dict[str, Tables] = {}
-        """Of partitions that nobody has written since; those that read share one."""
+        """Snapshots of partitions that nobody has written since; readers share one."""
         self._weakness = weakness
         self._random = random.Random(weakness.seed if weakness else 0)
         self._busy = threading.local()
         self._closed = False
 
-    # The port.
+    # Methods of the port.
 
     def transact(self, partition: str, work: Callable[[Transaction], T]) -> T:
         if getattr(self._busy, "transacting", False):
@@ -126,7 +126,7 @@ class MemoryStorage:
             if self._weakness is None:
                 return work(MemorySnapshot(self._tables, partition))
             snapshot = MemorySnapshot(self._copy(partition), partition, self._scan_limit)
-        return work(snapshot)  # others go on writing meanwhile
+        return work(snapshot)  # others continue writing meanwhile
 
     def _copy(self, partition: str) -> Tables:
         """The tables of a partition as they are now; under the lock."""
@@ -247,7 +247,7 @@ class MemoryStorage:
             with memory_wholesale.lock_exclusively(self._tables, self._uniques) as access:
                 yield access
 
-    # Under the port.
+    # Internals.
 
     def _require_open(self) -> None:
         if self._closed:
@@ -260,7 +260,7 @@ class MemoryStorage:
         )
 
     def _attempt(self, partition: str, work: Callable[[Transaction], T]) -> T:
-        """Run the work and apply it, under the lock throughout."""
+        """Run the work and apply it, all under the lock."""
         self._require_open()
         tx = self._begin(partition)
         result = work(tx)
@@ -271,9 +271,9 @@ class MemoryStorage:
     def _weak_attempt(
         self, partition: str, work: Callable[[Transaction], T], weakness: Weakness
     ) -> T:
-        """Run the work without a lock; at the end verify what it was allowed to rely on.
+        """Run the work without a lock; at the end verify everything that it may rely on.
 
-        Raises Rerun where that has changed, and at times for no reason at all.
+        Raises Rerun if that has changed, and sometimes without a reason.
         """
         with self._lock:
             self._require_open()
@@ -288,7 +288,7 @@ class MemoryStorage:
                 tx.verify()
             raise
         if threading.active_count() > 1:
-            time.sleep(0)  # let another thread in between the work and its commit
+            time.sleep(0)  # let another thread run between the work and its commit
         with self._lock:
             self._require_open()
             tx.verify()
@@ -303,10 +303,10 @@ class MemoryStorage:
         return result
 
     def _apply(self, partition: str, tx: MemoryTransaction) -> None:
-        """Make the writes of a transaction everyone's."""
+        """Publish the writes of a transaction."""
         if tx.writes:
             self._copies.pop(partition, None)
-        for collection, id in tx.writes:  # all keys are given up before any is taken
+        for collection, id in tx.writes:  # all keys are released before any is taken
             for unique in self._keep_for_stale_reads(partition, collection, id):
                 del self._uniques[unique]
         for (collection, id), row in tx.writes.items():
@@ -359,13 +359,13 @@ class MemoryStorage:
             return self._random.random() < share
 
     def _scan_limit(self) -> int:
-        """How many rows a page with comparisons looks at; the port sets only the most."""
+        """How many rows a page with comparisons reads; the port sets only the maximum."""
         if self._weakness and self._should_occur(self._weakness.short_page):
             return self._random.randint(1, 5)
         return SCAN_LIMIT
 
     def _stale_table(self, partition: str, collection: str, what: ReadMethod) -> Table:
-        """A table as it was some writes ago, or as it is; perhaps amid a transaction."""
+        """A table as it was some writes ago, or now; perhaps in the middle of a transaction."""
         with self._lock:
             rows = dict(self._tables[partition, collection])
             weakness = self._weakness
@@ -383,7 +383,7 @@ class MemoryStorage:
 def open_url(url: str, record_types: Sequence[type[Record]]) -> MemoryStorage:
     """`memory:`, or `memory:weak` and `memory:weak?seed=7` for the weak mode.
 
-    It learns the kinds of records as they come, so it has no use for the list.
+    It learns the kinds of records as they come, so it does not need the list.
     """
     rest = url.removeprefix("memory:").lstrip("/")
     if not rest:

@@ -21,7 +21,7 @@ from payments_core.storage.records import R, Record
 def scan_page(
     tables: Tables, kind: type[R], after: PrimaryKey | None, limit: int
 ) -> list[LocatedRecord[R]]:
-    """What `MaintenanceAccess.scan_page` promises, under the storage's lock."""
+    """See `MaintenanceAccess.scan_page`; under the storage's lock."""
 
     def fetch_after(after: PrimaryKey | None) -> list[tuple[str, str, bytes]]:
         found = _rows_after(tables, kind, after, limit)
@@ -33,7 +33,7 @@ def scan_page(
 def read_rows(
     tables: Tables, kind: type[Record], after: PrimaryKey | None, limit: int
 ) -> list[RecordRow]:
-    """What `MaintenanceAccess.read_rows` promises, under the storage's lock."""
+    """See `MaintenanceAccess.read_rows`; under the storage's lock."""
     return [
         RecordRow(partition, row.id, row.version, tuple(row.columns.values()), row.body.decode())
         for partition, row in _rows_after(tables, kind, after, limit)
@@ -42,7 +42,7 @@ def read_rows(
 
 @contextmanager
 def lock_exclusively(tables: Tables, uniques: dict[UniqueKey, str]) -> Iterator[ExclusiveAccess]:
-    """What `MaintenanceAccess.lock_exclusively` promises, under the storage's lock."""
+    """See `MaintenanceAccess.lock_exclusively`; under the storage's lock."""
     access = MemoryExclusiveAccess(tables, uniques)
     try:
         yield access
@@ -95,13 +95,13 @@ class MemoryExclusiveAccess:
         self._loaded.append(((row.partition, collection.name), stored))
 
     def raise_failure(self) -> None:
-        """Raise what ended it, should it have been swallowed."""
+        """Raise the error that ended it, if it was swallowed."""
         if self._failure is not None:
             self.roll_back()
             raise self._failure
 
     def roll_back(self) -> None:
-        """Take out what was loaded."""
+        """Remove the loaded rows."""
         for place, stored in self._loaded:
             del self._tables[place][stored.id]
             for unique in stored.uniques:
@@ -112,7 +112,7 @@ class MemoryExclusiveAccess:
 def _rows_after(
     tables: Tables, kind: type[Record], after: PrimaryKey | None, limit: int
 ) -> list[tuple[str, Stored]]:
-    """Rows of a collection behind a place, each with its partition."""
+    """Rows of a collection after a place, each with its partition."""
     found = [
         (partition, row)
         for (partition, name), table in tables.items()

@@ -1,4 +1,4 @@
-"""Rows in dictionaries, and what a snapshot and a transaction of the memory adapter do."""
+"""Rows in dictionaries, and the snapshot and transaction of the memory adapter."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class StoredRow:
     uniques: tuple[UniqueKey, ...]
 
     def read(self, kind: type[R]) -> R:
-        """The record, as the kind knows it."""
+        """The record, decoded."""
         return documents.decode(kind, self.body)
 
 
@@ -60,7 +60,7 @@ def to_stored_row(partition: str, record: Record) -> StoredRow:
 
 
 class RerunRequired(Exception):
-    """What the work was allowed to rely on has changed; it runs again."""
+    """Something that the work may rely on has changed; it runs again."""
 
 
 def _default_scan_limit() -> int:
@@ -111,14 +111,14 @@ class MemorySnapshot:
         return self._stored_table(collection)
 
     def _stored_table(self, collection: str) -> Table:
-        # A look must not add a table: another thread may be going through them.
+        # A read must not add a table: another thread may be iterating over them.
         return self._tables.get((self._partition, collection), {})
 
 
 class MemoryTransaction(MemorySnapshot):
-    """Reads through its own writes; what it may rely on is verified at the end.
+    """Reads through its own writes; everything that it may rely on is verified at the end.
 
-    With `past`, what is not locked is read from there.
+    With `past`, unlocked reads come from there.
     """
 
     def __init__(
@@ -146,7 +146,7 @@ class MemoryTransaction(MemorySnapshot):
         key = _key(record)
         if self._version(key):
             raise self._fail(UniqueConflict(key[0], "id"))
-        if key not in self.writes:  # what was looked at just now, not what may come meanwhile
+        if key not in self.writes:  # as read just now, not as changed meanwhile
             self._relied.setdefault(key, 0)
         self._write(key, record, 1)
 
@@ -159,12 +159,12 @@ class MemoryTransaction(MemorySnapshot):
         self.writes[key] = None
 
     def raise_failure(self) -> None:
-        """Raise the conflict that ended the work, should the work have swallowed it."""
+        """Raise the conflict that ended the work, if the work swallowed it."""
         if self._conflict is not None:
             raise self._conflict
 
     def verify(self) -> None:
-        """Raise Rerun unless all that the work relied on still holds. Under the lock."""
+        """Raise Rerun unless everything that the work relied on is unchanged. Under the lock."""
         for key, version in self._relied.items():
             if self._stored_version(key) != version:
                 raise RerunRequired
@@ -181,7 +181,7 @@ class MemoryTransaction(MemorySnapshot):
             row = super()._row(collection, id, for_update)
         else:
             row = self._past(self._partition, collection, "get").get(id)
-        if for_update and row is not None:  # what is absent cannot be locked
+        if for_update and row is not None:  # an absent record cannot be locked
             self._relied.setdefault(key, row.version)
         return row
 
@@ -199,7 +199,7 @@ class MemoryTransaction(MemorySnapshot):
         return rows
 
     def _require_current(self, record: Record) -> tuple[str, str]:
-        """The key of a record that must be there at its version."""
+        """The key of a record that must exist at its version."""
         self.raise_failure()
         key = _key(record)
         version = self._version(key)
@@ -225,7 +225,7 @@ class MemoryTransaction(MemorySnapshot):
         return conflict
 
     def _version(self, key: tuple[str, str]) -> int:
-        """The version that this transaction sees; 0 where there is none."""
+        """The version that this transaction sees; 0 if there is none."""
         if key in self.writes:
             row = self.writes[key]
             return row.version if row else 0
@@ -236,7 +236,7 @@ class MemoryTransaction(MemorySnapshot):
         return row.version if row else 0
 
     def _stored_owner(self, unique: UniqueKey) -> str | None:
-        """Who holds a key in the store, unless this transaction rewrote or deleted the row."""
+        """The row that holds a key in the store, unless this transaction rewrote or deleted it."""
         owner = self._uniques.get(unique)
         if owner is not None and (unique[1], owner) in self.writes:
             return None

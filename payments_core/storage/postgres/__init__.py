@@ -1,1 +1,1 @@
-"""The storage in PostgreSQL; `adapter.py` is its front."""
+"""The storage in PostgreSQL; `adapter.py` is its entry."""

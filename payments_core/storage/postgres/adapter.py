@@ -1,14 +1,14 @@
 """Storage in PostgreSQL, for many machines: psycopg 3.
 
-READ COMMITTED, with row locks for what a work relies on: FOR UPDATE in `get(for_update)`, FOR
-SHARE in `hold`, and the version in every UPDATE. Under contention that is several times faster
-than SERIALIZABLE, and it is what the port promises, no more. No sequences, triggers, database
-time, advisory locks or LISTEN, so that a distributed PostgreSQL can stand in; none was tried.
+READ COMMITTED, with row locks for records that a work relies on: FOR UPDATE in `get(for_update)`,
+FOR SHARE in `hold`, and the version in every UPDATE. Under contention that is several times faster
+than SERIALIZABLE, and it is exactly what the port promises. No sequences, triggers, database time,
+advisory locks or LISTEN, so that a distributed PostgreSQL can replace it.
 
-Bodies are `text`: `jsonb` would reorder keys, round numbers beyond its own and refuse U+0000, and
-`json` checks once more what our own encoder wrote. `body::jsonb ->> 'field'` reads them in SQL.
+Bodies are `text`: `jsonb` would reorder keys, round large numbers and refuse U+0000, and
+`json` checks again the output of our own encoder. `body::jsonb ->> 'field'` reads them in SQL.
 
-docs/explanation/postgresql.md tells what travels when, and what an operator can set.
+docs/explanation/postgresql.md describes the traffic, and the operator's settings.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ class PostgresStorage:
             partial(self._run_write, awaits_nodes=False),
         )
 
-    # The port.
+    # Methods of the port.
 
     def transact(self, partition: str, work: Callable[[Transaction], T]) -> T:
         due: dict[QueueKey, Instant] = {}
@@ -118,13 +118,13 @@ class PostgresStorage:
         return self._run_read(lambda transaction: work(PostgresSnapshot(transaction, partition)))
 
     def read_apart(self, partition: str, work: Callable[[Snapshot], T]) -> T:
-        """As `ReadsApart` in bulk.py says: no transaction begins."""
+        """See `ReadsApart` in bulk.py: no transaction begins."""
         return self._run_read(
             lambda transaction: work(PostgresSnapshot(transaction, partition)), begin=WITHOUT_BEGIN
         )
 
     def fetch(self, partition: str, questions: Sequence[Get]) -> Sequence[Record | None]:
-        """As `FetchesRecords` in bulk.py says: for one statement no transaction begins."""
+        """See `FetchesRecords` in bulk.py: for one statement no transaction begins."""
 
         def load(transaction: PendingTransaction) -> Sequence[Record | None]:
             snapshot = PostgresSnapshot(transaction, partition)
@@ -193,7 +193,7 @@ class PostgresStorage:
         try:
             with self._open_write_transaction() as connection:
                 postgres_schema.create_lock_row(connection)
-        except StorageError as error:  # most often another process has just made it
+        except StorageError as error:  # usually another process has just made it
             if getattr(error.__cause__, "sqlstate", None) == INSUFFICIENT_PRIVILEGE:
                 raise
         until = time.monotonic() + postgres_schema.MIGRATION_TIMEOUT_S
@@ -205,9 +205,9 @@ class PostgresStorage:
             time.sleep(postgres_schema.MIGRATION_POLL_S)
 
     def finish_migration(self) -> int:
-        """Give every row the columns that its record says, once the release before has ended.
+        """Give every row the columns of its record, when the previous release has ended.
 
-        How many rows were put right. It may be called again, and while the service runs.
+        Returns how many rows were corrected. It may be repeated, and run beside the service.
         """
         with self._open_extra_connection() as connection:
             return postgres_schema.backfill_all(connection, self._record_types)
@@ -227,12 +227,12 @@ class PostgresStorage:
         return int(now or 0)
 
     def config_errors(self) -> Sequence[str]:
-        """What the server is set to that would lose, or hide, what was answered."""
+        """The server's settings that would lose or hide committed data."""
         with self._open_snapshot() as connection:
             return postgres_soundness.config_errors(connection)
 
     def config_warnings(self) -> Sequence[str]:
-        """What the server is set to that may be wrong."""
+        """The server's settings that may be wrong."""
         with self._open_snapshot() as connection:
             return postgres_soundness.config_warnings(connection)
 
@@ -255,17 +255,17 @@ class PostgresStorage:
             yield access
             access.raise_failure()
 
-    # Under the port.
+    # Internals.
 
     def _is_distributed(self) -> bool:
-        """Whether partitions lie on several machines; asked once."""
+        """Whether partitions are on several machines; read once."""
         if self._distributed is None:
             with self._open_snapshot() as connection:
                 self._distributed = is_distributed(connection)
         return self._distributed
 
     def _migrate(self) -> bool:
-        """Migrate if need be and nobody else does; False where another does."""
+        """Migrate if necessary and nobody else does; False if another process does."""
         with self._open_write_transaction() as locking:
             if not postgres_schema.try_lock(locking):
                 return False
@@ -282,8 +282,8 @@ class PostgresStorage:
         begin: str = BEGIN_SNAPSHOT,
         awaits_nodes: bool = True,
     ) -> T:
-        """Run in a snapshot, or as `begin` says; as nothing is committed, no answer to COMMIT can
-        be lost."""
+        """Run in a snapshot, or as `begin` says; since nothing is committed, no answer to COMMIT
+        can be lost."""
 
         def attempt() -> T:
             with self._open_transaction(begin) as transaction:
@@ -303,10 +303,10 @@ class PostgresStorage:
         return self._retry(attempt, awaits_nodes=awaits_nodes)
 
     def _retry(self, attempt: Callable[[], T], *, awaits_nodes: bool) -> T:
-        """Try until no race undoes it and no server goes away under it, with growing pauses.
+        """Retry until no race undoes it and no server disconnects, with growing pauses.
 
-        A machine behind the server is waited for, too, unless the caller has work on others.
-        Nothing was committed where StorageUnavailable comes out, so the work may run again.
+        It also waits for a machine behind the server, unless the caller has work on others.
+        If StorageUnavailable is raised, nothing was committed, so the work may run again.
         """
         runs = 0
         until: float | None = None
@@ -338,7 +338,7 @@ class PostgresStorage:
 
     @contextmanager
     def _open_transaction(self, begin: str) -> Iterator[PendingTransaction]:
-        """A transaction; what it does not commit is undone."""
+        """A transaction; it is rolled back unless it commits."""
         pipeline = self._pool.acquire()
         transaction = PendingTransaction(pipeline, begin)
         try:
@@ -346,24 +346,24 @@ class PostgresStorage:
         finally:
             try:
                 transaction.close()
-            except BaseException:  # Ctrl-C: what it left open must not be another's to commit
+            except BaseException:  # Ctrl-C: nobody else may commit what it left open
                 pipeline.connection.close()
                 raise
             finally:
                 self._pool.release(pipeline)
 
-    # Statements beside the daily ones, through the driver's own cursors.
+    # Rare statements, through the driver's own cursors.
 
     @contextmanager
     def _open_snapshot(self) -> Iterator[Connection]:
-        """A snapshot on a connection of the driver's."""
+        """A snapshot on a driver connection."""
         with self._borrow_connection() as connection:
             connection.execute(BEGIN_SNAPSHOT)
             yield connection
 
     @contextmanager
     def _open_write_transaction(self) -> Iterator[Connection]:
-        """A transaction on a connection of the driver's, for work that may take long."""
+        """A transaction on a driver connection, for work that may take long."""
         with self._borrow_connection() as connection:
             connection.execute(BEGIN_WRITE)
             connection.execute(DISABLE_TIMEOUTS)
@@ -375,14 +375,14 @@ class PostgresStorage:
 
     @contextmanager
     def _open_extra_connection(self) -> Iterator[Connection]:
-        """A connection beside the pool's, whose settings may be changed."""
+        """A connection outside the pool, whose settings may be changed."""
         with _translate_errors(), closing(self._pool.connect().connection) as connection:
             postgres_soundness.require_own_session(connection)
             yield connection
 
     @contextmanager
     def _borrow_connection(self) -> Iterator[Connection]:
-        """A connection of the driver's, in no transaction and left in none."""
+        """A driver connection, without a transaction at both ends."""
         pipeline = self._pool.acquire()
         try:
             connection = to_driver_connection(pipeline)
@@ -404,17 +404,17 @@ def _translate_errors() -> Iterator[None]:
 
 
 def _roll_back(connection: Connection) -> None:
-    """Roll back what was not committed; a broken connection is closed, and the pool drops it."""
+    """Roll back uncommitted work; a broken connection is closed, and the pool drops it."""
     try:
         if connection.pgconn.transaction_status != TransactionStatus.IDLE:
             connection.execute("ROLLBACK")
     except psycopg.Error:
         connection.close()
-    except BaseException:  # Ctrl-C: what it left open must not be another's to commit
+    except BaseException:  # Ctrl-C: nobody else may commit what it left open
         connection.close()
         raise
 
 
 def open_url(url: str, record_types: Sequence[type[Record]]) -> PostgresStorage:
-    """`postgresql://user@host/database`, as libpq reads it, and `ConnectionSettings` of our own."""
+    """`postgresql://user@host/database`, as libpq reads it, and our own `ConnectionSettings`."""
     return PostgresStorage(url, record_types)

@@ -1,8 +1,8 @@
-"""Columns that are given the values that their rows' bodies say, while the service runs.
+"""Sets columns to the values in their rows' bodies, while the service runs.
 
 Rows are walked in batches, each a short transaction. A row is corrected only at the version at
-which it was read: who changed it meanwhile, and knows the column, has written it; who does not
-know it belongs to the release before, and `finish_migration` comes after that one has ended.
+which it was read: a writer that changed it meanwhile, and knows the column, has written it; one
+that does not belongs to the previous release, and `finish_migration` comes after that has ended.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _log = logging.getLogger(__name__)
 
 
 def backfill_columns(connection: Connection, kind: type[Record]) -> int:
-    """Correct the columns that differ from the body; how many rows did."""
+    """Correct the columns that differ from the body; return how many rows did."""
     collection = kind.collection
     columns = ", ".join(f'"{column}"' for column in collection.columns)
     batch = (

@@ -1,9 +1,9 @@
 """Claiming jobs in one partition of PostgreSQL: the lock, the leases and the hint.
 
-The row of the partition and queue in `storage_hints` says where the ring of lanes stands, and
-claims lock it, so that two never count a lane's slots at once. Each statement is of one partition.
-A claim waits twice for the server: for the due jobs, and for the leases with COMMIT. Which
-partitions are worth it, `due_partitions` finds out.
+The row of the partition and queue in `storage_hints` has the position in the ring of lanes, and
+claims lock it, so that two never count a lane's slots at once. Each statement concerns one
+partition. A claim waits twice for the server: for the due jobs, and for the leases with COMMIT.
+Which partitions to claim from, `due_partitions` finds out.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ _ASYNCHRONOUS = "SET LOCAL synchronous_commit = off"
 
 @attrs.frozen
 class ClaimResult:
-    """What a claim did in a partition.
+    """The result of a claim in a partition.
 
     `unreadable` are the ids of jobs that it set aside. `waits_until` is None, or there are due
-    jobs in `lanes` that it could not have, and nothing changes by itself before that instant.
+    jobs in `lanes` that it could not claim, and nothing changes by itself before that instant.
     `moved` says that nothing was left, and the hint was moved later. `walked` says that there was
-    a backlog, so that it went through a page of the ring, and `at_end` that this was the last one.
+    a backlog, so that it went through a page of the ring, and `at_end` that this was the last page.
     """
 
     claimed: Sequence[ClaimedJob]
@@ -73,7 +73,7 @@ def claim_in(
 ) -> ClaimResult | None:
     """Lease due jobs of one partition, in a transaction that the caller commits.
 
-    None where another claim is at it, unless this one may `wait`.
+    None if another claim holds the lock, unless this one may `wait`.
     """
     found = choose_due_jobs(transaction, partition, request, wait=wait, guess=guess)
     return None if found is None else _lease(transaction, partition, request, found)
@@ -82,7 +82,7 @@ def claim_in(
 def _lease(
     transaction: PendingTransaction, partition: str, request: ClaimRequest, found: DueJobs
 ) -> ClaimResult:
-    """Write the leases, and the hint where it says anything else."""
+    """Write the leases, and the hint if it differs."""
     until = request.now + request.lease_ms
     chosen = found.chosen
     leased = [lease(job, until, request.holder) for job in chosen.jobs]
@@ -93,13 +93,13 @@ def _lease(
     turned = (request.queue, due_at, found.ring)
     if leased:
         transaction.enqueue(_LEASE, (partition, until, *_columns_of(leased), *turned))
-    elif not chosen.unreadable and due_at != found.state.hint:  # a crash may take a hint back
+    elif not chosen.unreadable and due_at != found.state.hint:  # a crash may undo a hint
         transaction.enqueue(_ASYNCHRONOUS, ())
     if not leased and found.walked:
         transaction.enqueue(_TURN_RING, (partition, *turned))
     elif not leased and due_at != found.state.hint:
         transaction.enqueue(_MOVE_HINT, (partition, request.queue, due_at))
-    # Where there was no room for more, or some are locked, the next claim may have them.
+    # If there was no room for more, or some are locked, the next claim may have them.
     waits = found.left and len(leased) < request.limit and not chosen.skipped
     return ClaimResult(
         [ClaimedJob(partition, job) for job in leased],
@@ -113,7 +113,7 @@ def _lease(
 
 
 def _columns_of(jobs: Sequence[Job]) -> tuple[Param, ...]:
-    """What the leases write: a list for each column."""
+    """The values of the leases: a list for each column."""
     return (
         [job.id for job in jobs],
         [job.version for job in jobs],

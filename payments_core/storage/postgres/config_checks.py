@@ -1,4 +1,4 @@
-"""What a PostgreSQL is set to that would lose, or hide, what was answered."""
+"""Settings of a PostgreSQL that would lose or hide committed data."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ _RECOMMENDED_ON: Mapping[str, str] = {
     "fsync": "a crash of the machine can corrupt the database, unless the disk is durable",
     "full_page_writes": "a crash can leave torn pages, unless the disk writes whole pages",
 }
-"""What it does that a setting is off. Services that replace the disk set those below, and may."""
+"""The effect if a setting is off. Services that replace the disk may turn off those below."""
 
 _TIMEOUTS: Mapping[str, str] = {
     "lock_timeout": "a call may wait for a locked row without end",
-    "statement_timeout": "the server goes on with a statement that its caller has given up",
+    "statement_timeout": "the server continues a statement that its caller has given up",
     "idle_in_transaction_session_timeout": "a process that hangs may hold its locks without end",
 }
 """What it does that a timeout is 0, as with settings=off in the URL and none set for the role."""
