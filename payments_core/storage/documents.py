@@ -9,12 +9,14 @@ lists the schemas that may read it.
 from __future__ import annotations
 
 import threading
+from types import MappingProxyType
 from typing import Any
 
 import attrs
 import msgspec
 
 from payments_core.money import Atomic
+from payments_core.storage.decoded_records import DecodedRecords
 from payments_core.storage.records import Collection, Document, R, Record
 
 MAX_BODY_BYTES = 100_000
@@ -34,6 +36,8 @@ class UnstorableRecord(ValueError):
 def _encode_extra(value: Any) -> Any:
     if isinstance(value, Atomic):
         return str(int(value))
+    if isinstance(value, MappingProxyType):
+        return dict(value)
     raise TypeError(f"a {type(value).__name__} cannot be stored")
 
 
@@ -77,6 +81,19 @@ def encode(record: Record) -> bytes:
     does not allow would otherwise be stored, and every list with it would fail. Raises
     UnstorableRecord.
     """
+    body = _encode_body(record)
+    _require_readable(record, body)
+    return body
+
+
+def encode_text(record: Record) -> str:
+    """The same as a text, for adapters that read texts: `decode` knows the record by it."""
+    text = _encode_body(record).decode()
+    _require_readable(record, text)
+    return text
+
+
+def _encode_body(record: Record) -> bytes:
     collection = type(record).collection
     body = _encoder.encode(record)
     if record._unknown or collection.write_schema < collection.schema:
@@ -88,18 +105,24 @@ def encode(record: Record) -> bytes:
         raise UnstorableRecord(
             f"a {type(record).__name__} of {len(body)} bytes is too large to store"
         )
+    return body
+
+
+def _require_readable(record: Record, body: bytes | str) -> None:
     try:
         decode(type(record), body)
     except UnreadableDocument as error:
         raise UnstorableRecord(f"a {type(record).__name__} cannot be stored: {error}") from error
-    return body
+
+
+_decoded = DecodedRecords(lambda kind, body: _decoder(kind).decode(body))
 
 
 def decode(kind: type[R], body: bytes | str) -> R:
     """The record of a stored body, upgraded to the present schema. Raises UnreadableDocument."""
     fault: msgspec.DecodeError | None = None
     try:
-        record: R = _decoder(kind).decode(body)
+        record = _decoded.get(kind, body)
         if record.schema == kind.collection.schema:
             return record
     except msgspec.DecodeError as error:

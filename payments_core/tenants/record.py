@@ -8,6 +8,7 @@ hold it, so that none commits with rights that were revoked meanwhile.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import ClassVar
 
 import attrs
@@ -83,6 +84,10 @@ class Environment(Record):
     rate_limits: Mapping[str, int] = attrs.field(factory=dict)
     created_at: Instant
     updated_at: Instant
+
+    def __attrs_post_init__(self) -> None:
+        # Every request reads its environment: one that nobody can change is decoded once.
+        object.__setattr__(self, "rate_limits", MappingProxyType(dict(self.rate_limits)))
 
     def key(self, key_id: str) -> Key | None:
         """The key of that id, in any state."""

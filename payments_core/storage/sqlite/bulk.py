@@ -59,7 +59,7 @@ def replacement_rows(collection: Collection, records: Sequence[Record]) -> str:
     rows = []
     for record in records:
         stored = documents.stamp(record, record.version + 1)
-        body = documents.encode(stored).decode()
+        body = documents.encode_text(stored)
         values = collection.values(stored)
         rows.append((record.id, record.version, stored.version, *values, body))
     return msgspec.json.encode(rows).decode()
