@@ -81,19 +81,6 @@ def encode(record: Record) -> bytes:
     does not allow would otherwise be stored, and every list with it would fail. Raises
     UnstorableRecord.
     """
-    body = _encode_body(record)
-    _require_readable(record, body)
-    return body
-
-
-def encode_text(record: Record) -> str:
-    """The same as a text, for adapters that read texts: `decode` knows the record by it."""
-    text = _encode_body(record).decode()
-    _require_readable(record, text)
-    return text
-
-
-def _encode_body(record: Record) -> bytes:
     collection = type(record).collection
     body = _encoder.encode(record)
     if record._unknown or collection.write_schema < collection.schema:
@@ -105,14 +92,11 @@ def _encode_body(record: Record) -> bytes:
         raise UnstorableRecord(
             f"a {type(record).__name__} of {len(body)} bytes is too large to store"
         )
-    return body
-
-
-def _require_readable(record: Record, body: bytes | str) -> None:
     try:
         decode(type(record), body)
     except UnreadableDocument as error:
         raise UnstorableRecord(f"a {type(record).__name__} cannot be stored: {error}") from error
+    return body
 
 
 _decoded = DecodedRecords(lambda kind, body: _decoder(kind).decode(body))

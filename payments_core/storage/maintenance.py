@@ -148,7 +148,7 @@ def to_record_row(partition: str, record: Record) -> RecordRow:
         record.id,
         record.version,
         type(record).collection.values(record),
-        documents.encode_text(record),
+        documents.encode(record).decode(),
     )
 
 

@@ -183,7 +183,7 @@ class MaintenanceChecks(Harness):
         self.require_capability("persistent")  # what is in memory is not damaged
         storage = self._open_for_maintenance()
         self.insert(storage, Counter(id="b"), Counter(id="f"))
-        another = documents.encode_text(documents.stamp(Counter(id="a"), 1))
+        another = documents.encode(documents.stamp(Counter(id="a"), 1)).decode()
         damaged = {
             "a": '{"half', "c": '{"id": "c", "total": "?"}', "d": "{}", "e": "", "g": another,
             "h": "?",

@@ -15,6 +15,7 @@ import msgspec
 
 from payments_core.storage import documents
 from payments_core.storage.records import Collection, Record
+from payments_core.storage.sqlite.queries import BODY_STORED
 
 
 @attrs.frozen
@@ -41,8 +42,9 @@ def _build_statements(table: str, columns: tuple[str, ...]) -> BulkStatements:
     sets = ", ".join(f'"{name}" = new."{name}"' for name in names)
     values = ", ".join(f'value ->> {place} AS "{name}"' for place, name in enumerate(names, 2))
     return BulkStatements(
-        select=f'SELECT stored.id, stored.body FROM json_each(:rows) AS wanted CROSS JOIN "{table}"'
-        " AS stored ON stored.partition = :partition AND stored.id = wanted.value",
+        select=f"SELECT stored.id, {BODY_STORED} FROM json_each(:rows) AS wanted"
+        f' CROSS JOIN "{table}" AS stored ON stored.partition = :partition'
+        " AND stored.id = wanted.value",
         # The limit keeps SQLite from taking the table first, and the rows for each of its own.
         replace=f'UPDATE "{table}" SET {sets} FROM (SELECT stored.rowid AS place, {values}'
         f' FROM json_each(:rows) CROSS JOIN "{table}" AS stored ON stored.partition = :partition'
@@ -59,7 +61,7 @@ def replacement_rows(collection: Collection, records: Sequence[Record]) -> str:
     rows = []
     for record in records:
         stored = documents.stamp(record, record.version + 1)
-        body = documents.encode_text(stored)
+        body = documents.encode(stored).decode()
         values = collection.values(stored)
         rows.append((record.id, record.version, stored.version, *values, body))
     return msgspec.json.encode(rows).decode()

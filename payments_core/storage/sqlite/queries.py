@@ -32,7 +32,7 @@ def build_statements(table: str, columns: tuple[str, ...]) -> Statements:
     where = "WHERE partition = ? AND id = ?"
     sets = "".join(f'"{column}" = ?, ' for column in columns)
     return Statements(
-        select=f'SELECT body FROM "{table}" {where}',
+        select=f'SELECT {BODY_BYTES} FROM "{table}" {where}',
         version=f'SELECT version FROM "{table}" {where}',
         replace=f'UPDATE "{table}" SET version = ?, {sets}body = ? {where} AND version = ?',
         delete=f'DELETE FROM "{table}" {where} AND version = ?',

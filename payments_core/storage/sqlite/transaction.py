@@ -305,7 +305,7 @@ class SqliteTransaction(SqliteSnapshot):
         self._forget(record)
         stored = documents.stamp(record, record.version + 1)
         values = collection.values(stored)
-        body = documents.encode_text(stored)
+        body = documents.encode(stored).decode()
         changed = self._write(
             collection,
             statements_of(collection).replace,
@@ -349,7 +349,7 @@ class SqliteTransaction(SqliteSnapshot):
             self._forget(record)
             stored = documents.stamp(record, 1)
             values = collection.values(stored)
-            rows += (self._partition, record.id, 1, *values, documents.encode_text(stored))
+            rows += (self._partition, record.id, 1, *values, documents.encode(stored).decode())
         sql = insert_statement(collection.name, tuple(collection.columns), len(records))
         self._write(collection, sql, rows)
 
