@@ -5,7 +5,7 @@
 The simulation is left out: its chains and the sandbox's clock live in memory here, and the time
 that they take is taken off, as real chains ask their nodes instead. A worker runs the jobs in one
 thread, in the batches that it claims while it is busy. Scans are left out of all figures, since
-one is for all Payments of its time. `--jobs` tells which job costs what, and
+one is for all Payments of its time. `--jobs` shows what each job costs, and
 `--statements` which statements each of them sends.
 """
 
@@ -120,10 +120,14 @@ class StatementCounts:
 
         def count(*args: Any, **more: Any) -> T:
             before, self.label = self.label, self.label or label
+            counts = self.by_label.setdefault(self.label, Counter())
+            counts["calls"] += 1
+            began = time.process_time()
             try:
-                self.by_label.setdefault(self.label, Counter())["calls"] += 1
                 return call(*args, **more)
             finally:
+                if not before:
+                    counts["ms"] += (time.process_time() - began) * 1000
                 self.label = before
 
         return count
@@ -227,7 +231,7 @@ def measure(url: str | None, runs: int, *, postgres_s: Callable[[], float]) -> d
         spent = zip(began, read_times(), counts.left_out_s, strict=True)
         ours_s, theirs_s = (end - start - left_out for start, end, left_out in spent)
         require_settled(storage, runs + 5)
-    each = {name: count / runs for name, count in counts.total().items()}
+    each = {name: count / runs for name, count in counts.total().items() if name != "ms"}
     return {
         **each,
         "ms": ours_s / runs * 1000,
@@ -257,9 +261,9 @@ def report(runs: int, *, jobs: bool = False, statements: bool = False) -> None:
     for title, row in rows.items():
         print(f"{title:34}", *(f"{row.get(name, 0):10.1f}" for name in TARGET))
     if jobs:
-        print(f"\n{'of it, on PostgreSQL':34}      calls      trips statements    commits")
+        names = ("calls", "trips", "statements", "commits", "ms")
+        print(f"\n{'of it, on PostgreSQL':34}", *(f"{name:>10}" for name in names))
         for label, row in sorted(found["by_label"].items()):
-            names = ("calls", "trips", "statements", "commits")
             print(f"{label:34}", *(f"{row.get(name, 0):10.2f}" for name in names))
     for label, texts in sorted(found["by_text"].items()) if statements else ():
         print(f"\n{label or 'by no job'}")
