@@ -1,12 +1,12 @@
-"""Records that were decoded before, so that an equal body is not decoded again.
+"""Decoded records by their bodies, so that an equal body is decoded once.
 
-Each request reads its environment, and each step of a Payment what the step before wrote. To decode
-a Payment takes 40 microseconds, and to find it here 2. Nothing has to be invalidated: the key is
-the body itself, which storage has read a moment ago.
+Every request reads its environment, and every step of a Payment the record that the previous step
+wrote. Decoding a Payment takes 40 microseconds, a lookup here 2. There is no invalidation: the key
+is the body that storage has just read.
 
-Callers share such a record, those of an embedding program too. So only a record that nobody can
-change is kept: a frozen one of texts, numbers and tuples. One that holds a mapping is not, but for
-a read-only one that its class makes of it.
+Callers share these records, also the program that embeds the library. So only immutable records are
+kept: frozen ones of texts, numbers and tuples. A record with a mapping is kept only if its class
+wraps the mapping in a MappingProxyType.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ import attrs
 
 from payments_core.storage.records import R, Record
 
-MAX_RECORDS = 2_048
-"""So many records of all tenants are kept; with one more the collection begins anew."""
+MAX_RECORDS = 1_024
+"""The number of kept records of all tenants; one more empties the collection."""
 MAX_BODY_BYTES = 8_192
-"""A longer body is decoded each time, so that all that is kept takes some megabytes."""
+"""A longer body is decoded each time. So all kept records take at most some megabytes."""
 
 _IMMUTABLE = (str, int, float, bytes, type(None))
 _COMPOUND = (Union, types.UnionType, tuple, frozenset)
 
 
 class DecodedRecords:
-    """The record of each body that was decoded lately. Threads may share it."""
+    """The records of recently decoded bodies. Threads may share it."""
 
     def __init__(self, decode: Callable[[type[Record], bytes | str], Any]) -> None:
         self._decode = decode
@@ -50,7 +50,7 @@ class DecodedRecords:
 
 
 def is_immutable(record: Record) -> bool:
-    """Whether nobody can change a record, however deep its values lie."""
+    """Whether nobody can change a record or a value inside it."""
     kind: Any = type(record)
     values = [getattr(record, name) for name in mutable_fields(kind)]
     return all(value is None or isinstance(value, types.MappingProxyType) for value in values)
@@ -58,7 +58,7 @@ def is_immutable(record: Record) -> bool:
 
 @cache
 def mutable_fields(kind: type[Any]) -> tuple[str, ...]:
-    """The public fields of an attrs class whose values may be mappings or the like."""
+    """The public fields of an attrs class whose types allow a mutable value."""
     hints = get_type_hints(kind, include_extras=True)
     names = [field.name for field in attrs.fields(kind) if not field.name.startswith("_")]
     return tuple(name for name in names if _may_change(hints[name]))
@@ -72,7 +72,7 @@ def _may_change(kind: Any) -> bool:
         return _may_change(get_args(kind)[0])
     if origin in _COMPOUND:
         return any(map(_may_change, get_args(kind)))
-    if not isinstance(kind, type):  # Any, or a kind of type that is not known here
+    if not isinstance(kind, type):  # Any, or another form that is not known here
         return True
     if attrs.has(kind):
         return not attrs.inspect(kind).is_frozen or bool(mutable_fields(kind))
