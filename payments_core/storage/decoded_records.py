@@ -14,7 +14,7 @@ from __future__ import annotations
 import types
 from collections.abc import Callable
 from functools import cache
-from typing import Annotated, Any, ClassVar, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import attrs
 
@@ -59,21 +59,28 @@ def is_immutable(record: Record) -> bool:
 @cache
 def mutable_fields(kind: type[Any]) -> tuple[str, ...]:
     """The public fields of an attrs class whose types allow a mutable value."""
+    return _find_mutable_fields(kind, frozenset())
+
+
+def _find_mutable_fields(kind: type[Any], around: frozenset[type[Any]]) -> tuple[str, ...]:
+    """The same for a class inside others, each of which looks at all of its own fields."""
     hints = get_type_hints(kind, include_extras=True)
     names = [field.name for field in attrs.fields(kind) if not field.name.startswith("_")]
-    return tuple(name for name in names if _may_change(hints[name]))
+    return tuple(name for name in names if _may_change(hints[name], around | {kind}))
 
 
-def _may_change(kind: Any) -> bool:
+def _may_change(kind: Any, around: frozenset[type[Any]]) -> bool:
     origin = get_origin(kind)
-    if kind is Ellipsis or origin in (Literal, ClassVar):
+    if kind is Ellipsis or origin is Literal:
         return False
     if origin is Annotated:
-        return _may_change(get_args(kind)[0])
+        return _may_change(get_args(kind)[0], around)
     if origin in _COMPOUND:
-        return any(map(_may_change, get_args(kind)))
+        return any(_may_change(part, around) for part in get_args(kind))
     if not isinstance(kind, type):  # Any, or another form that is not known here
         return True
-    if attrs.has(kind):
-        return not attrs.inspect(kind).is_frozen or bool(mutable_fields(kind))
-    return not issubclass(kind, _IMMUTABLE)
+    if not attrs.has(kind):
+        return not issubclass(kind, _IMMUTABLE)
+    if kind in around:
+        return False
+    return not attrs.inspect(kind).is_frozen or bool(_find_mutable_fields(kind, around))

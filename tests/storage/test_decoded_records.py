@@ -45,6 +45,23 @@ class Drawing(Record):
     pens: tuple[Pen, ...] = ()
 
 
+@attrs.frozen(kw_only=True)
+class Branch:
+    """A value that may hold others of its kind."""
+
+    branches: tuple["Branch", ...] = ()
+    labels: list[str] | None = None
+
+
+@attrs.frozen(kw_only=True)
+class Tree(Record):
+    """A record of such values."""
+
+    collection: ClassVar[Collection] = Collection("trees")
+
+    root: Branch | None = None
+
+
 def test_a_body_is_decoded_once_when_it_is_written() -> None:
     note = stamp(Note(id="a", text="read"), 1)
     body = encode(note)
@@ -88,6 +105,8 @@ def test_a_value_that_can_be_changed_makes_its_record_mutable() -> None:
     assert mutable_fields(Drawing) == ("pens",)
     assert mutable_fields(Payment) == ("metadata",)
     assert mutable_fields(Note) == ()
+    assert mutable_fields(Branch) == ("labels",)
+    assert mutable_fields(Tree) == ("root",)
 
 
 @pytest.mark.parametrize("kind", RECORD_TYPES, ids=lambda kind: kind.__name__)
