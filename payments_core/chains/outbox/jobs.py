@@ -120,7 +120,7 @@ class TransferJobs:
     ) -> None:
         """`followed` are sent and watched here; `sent` are sent here and watched elsewhere."""
         self._storage = ports.storage
-        self._ledger = ports.committer
+        self._committer = ports.committer
         self._clock = ports.clock
         self._outbox = outbox
         self._followed = {owner.purpose: owner for owner in followed}
@@ -149,7 +149,7 @@ class TransferJobs:
             self._broadcast(WorkerAuthority.of(claimed), transfer) if transfer is not None else None
         )
         if sent is None:
-            self._ledger.finish(claimed)
+            self._committer.finish(claimed)
         elif isinstance(sent, SignedTransaction):
             return self._commit_sent(owner, claimed, record, sent, following)
         else:
@@ -170,7 +170,7 @@ class TransferJobs:
             return leased.merge(owner.on_sent(tx, record, sent, now=now))
 
         following_id = () if following is None else (Get(Job, following.id, "exclusive"),)
-        return self._ledger.commit(
+        return self._committer.commit(
             WorkerAuthority.of(claimed),
             decide,
             claimed=claimed,
@@ -233,7 +233,7 @@ class TransferJobs:
             except StaleView:  # the chain has advanced meanwhile
                 return poll_again(self._clock.now())
 
-        self._ledger.finish_all(
+        self._committer.finish_all(
             authority,
             claimed,
             partial(decide_in_turn, decide=decide),
@@ -273,7 +273,7 @@ class TransferJobs:
         [found] = self._outbox.check_outcomes(authority, [TransferToWatch(outgoing_id)])
         look = self._finish_look(claimed, found, lambda outcome: None)
         if isinstance(look, Decision):
-            self._ledger.finish(claimed, look)
+            self._committer.finish(claimed, look)
             return
         outcome, _ = look
 
@@ -355,7 +355,7 @@ class TransferJobs:
                 return later
             return change if doubt == "silent" else later.merge(change)
 
-        self._ledger.commit(WorkerAuthority.of(claimed), decide, claimed=claimed)
+        self._committer.commit(WorkerAuthority.of(claimed), decide, claimed=claimed)
 
     def _commit_outcome(
         self,
@@ -366,8 +366,8 @@ class TransferJobs:
         """Commit a look; False if it is outdated, and the job looks again."""
         authority = WorkerAuthority.of(claimed)
         try:
-            self._ledger.commit(authority, decide, claimed=claimed, reads=locks)
+            self._committer.commit(authority, decide, claimed=claimed, reads=locks)
         except StaleView:  # the chain has advanced meanwhile
-            self._ledger.finish(claimed, poll_again(self._clock.now()))
+            self._committer.finish(claimed, poll_again(self._clock.now()))
             return False
         return True

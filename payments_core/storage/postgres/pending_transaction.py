@@ -7,7 +7,7 @@ behind it: so COMMIT can be sent before the answers to the writes have come.
 
 A COMMIT whose answer is lost is unknown, whether or not the writes travelled with it: the server
 runs them in order, so a row that the transaction inserts is there exactly if it was committed,
-and by that the ledger resolves it. What must not become unknown is that a connection had died in
+and by that the committer resolves it. What must not become unknown is that a connection had died in
 the pool: so COMMIT is never in the first packet of a transaction, and whatever goes wrong before
 the second has committed nothing.
 """
