@@ -1,9 +1,9 @@
-"""Brings the catalogs of the pages in step with the texts of the code: `make catalogs`.
+"""Updates the catalogs of the pages from the texts of the code: `make catalogs`.
 
 python -m docs.catalogs
 
 New texts are added to every catalog with an empty translation, and unused texts are removed.
-A test holds that no translation is missing.
+A test verifies that no translation is missing.
 """
 
 from __future__ import annotations

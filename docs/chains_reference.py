@@ -36,7 +36,7 @@ def page() -> str:
             "The page about [finality](finality.md) says when a block counts as final, and"
             " [Serve an EVM chain](../how-to/serve-an-evm-chain.md) says what a deployment needs.",
             "## Assets",
-            "Addresses and decimals are those of this table, never what a contract says of itself:"
+            "Addresses and decimals are those of this table, never what a contract reports:"
             " a token with the same symbol at another address does not count.",
             table(
                 ("Asset", "Chain", "Decimals", "Contract"),

@@ -25,7 +25,7 @@ html_search_scorer = str(Path(__file__).parent / "_static" / "search_scorer.js")
 
 
 def draw_diagrams(app: Sphinx, page: nodes.document) -> None:
-    """Put a drawing in the place of each diagram's text. Code hosts draw the same text."""
+    """Replace each diagram's text with a drawing. Code hosts draw the same text."""
     for block in list(page.findall(nodes.literal_block)):
         if block.get("language") == "mermaid":
             block.replace_self(nodes.raw("", draw(block.astext()), format="html"))

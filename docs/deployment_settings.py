@@ -22,7 +22,7 @@ def page() -> str:
         "# Settings",
         "What `payments serve`, `worker`, `admin` and `doctor` read.\n"
         "`--config FILE`, or `PAYMENTS_CONFIG`, names a TOML file; each setting may come from an"
-        " environment variable instead, which wins.\n"
+        " environment variable instead, which overrides the file.\n"
         "A variable that ends in `_FILE` names a file with the value: `PAYMENTS_STORAGE_URL_FILE`."
         "\nAn array is written with commas there.\n"
         "A TOML file with secrets that everybody may read is refused, and so is any file that"
@@ -34,11 +34,11 @@ def page() -> str:
         parts += [f"## {code(f'[{name}]') if name else 'At the top'}", *_about(name), _rows(listed)]
     parts += [
         "## What is refused",
-        "`payments serve` and `payments worker` do not start with these, in the mode that is"
-        " named.\nBeyond the settings, what they lead to may be refused as it is opened:"
-        " [PostgreSQL](../how-to/deploy.md#postgresql), say.",
+        "`payments serve` and `payments worker` do not start with these, in the named mode.\n"
+        "What a setting refers to may also be refused when it is opened, for example"
+        " [PostgreSQL](../how-to/deploy.md#postgresql).",
         table(("Setting", "In the mode", "Fault"), _rules(weaknesses.REFUSAL_RULES)),
-        "## What is warned of",
+        "## Warnings",
         "The log and `payments doctor` report these.",
         table(("Setting", "In the mode", "Warning"), _rules(weaknesses.WARNING_RULES)),
     ]
@@ -54,7 +54,7 @@ def _about(name: str) -> Iterable[str]:
 
 def _rows(listed: Iterable[Setting]) -> str:
     return table(
-        ("Setting", "Variable", "What it may be", "Unless set", "What it is for"),
+        ("Setting", "Variable", "Values", "Unless set", "Purpose"),
         (
             (code(one.name), code(one.variable), _allowed(one), _default(one.default), one.about)
             for one in listed
@@ -102,7 +102,7 @@ def _rules(rules: Iterable[weaknesses.StartupRule]) -> Iterable[tuple[str, str, 
 
 
 def _modes(rule: weaknesses.StartupRule) -> str:
-    """The modes in which it holds. In another one it looks at nothing but the mode."""
+    """The modes in which it applies. In other modes it reads only the mode."""
     held = [mode for mode in get_args(Mode) if _looks_further(rule, mode)]
     return "both" if len(held) == len(get_args(Mode)) else ", ".join(map(code, held))
 
@@ -117,6 +117,6 @@ def _looks_further(rule: weaknesses.StartupRule, mode: str) -> bool:
 
 @attrs.frozen
 class _ModeAlone:
-    """A configuration of which nothing is known but the mode."""
+    """A configuration of which only the mode is known."""
 
     mode: str

@@ -91,8 +91,8 @@ def state_machines() -> str:
     """Each transition table as a diagram and as rows, and the statuses of a session."""
     parts = [
         "# State machines",
-        "Each table is the one that the code steps through, and an absent row means refused.\n"
-        "The event is written by the same commit as the change.\n"
+        "The code uses these tables; a transition without a row is refused.\n"
+        "The event is written in the same commit as the change.\n"
         "*same* means that the status stays as it is; the diagrams leave such rows out.",
     ]
     for machine in MACHINES:
@@ -217,7 +217,7 @@ def route_row(route: Route) -> tuple[str, ...]:
 
 
 def bodies() -> str:
-    """What each route takes in, field by field."""
+    """What each route accepts, field by field."""
     parts = [
         "# Bodies and queries",
         "Bodies are JSON, and a field that is not listed is refused.\n"
@@ -226,8 +226,8 @@ def bodies() -> str:
         " `{data, limit, hasNextPage, nextCursor}`; the console's lists say `webhookEndpoints`"
         " and `deliveries` instead of `data`.",
         "A field with a `–` may be absent or null.\n"
-        "A [route](routes.md) that is not here takes no body, or `{}`,"
-        " and no parameters but a list's two.",
+        "A [route](routes.md) that is not listed accepts no body, or `{}`,"
+        " and no parameters except the two of a list.",
     ]
     for title, rows in list_resources():
         taking = [(route, found) for route in rows if (found := wire_bodies.forms(route))]
@@ -240,7 +240,7 @@ def bodies() -> str:
 
 
 def needs(route: Route) -> str:
-    """The scopes, permissions and kinds of key that a route asks for."""
+    """The scopes, permissions and kinds of key that a route requires."""
     if route.needs is None:
         return ""
     asked = [code(name) for name in (*route.needs.scopes, *route.needs.permissions)]
@@ -252,9 +252,9 @@ def error_codes() -> str:
     return "\n\n".join(
         (
             "# Errors",
-            "An error answers `{error: {code, message, details}}`; `details` holds the facts"
+            "An error answers `{error: {code, message, details}}`; `details` contains the facts"
             " and always the `requestId`, and its `docUrl` names the page about the error: that of"
-            " the deployment at `/docs/errors`, or of a documentation of the operator's own.\n"
+            " the deployment at `/docs/errors`, or of the operator's own documentation.\n"
             "The legacy interface answers `{success: false, error, code, requestId}` with the same"
             " statuses and codes; `error` is the message.",
             table(
@@ -369,7 +369,7 @@ def limits() -> str:
                         for policy in RATE_POLICIES.values()
                     ),
                 ),
-                f"More than {abuse.requests} requests for paths that there are not, within"
+                f"More than {abuse.requests} requests for unknown paths, within"
                 f" {abuse.window_ms // MINUTE} minutes, block the client's address for"
                 f" {abuse.block_ms // MINUTE} minutes.",
                 "Paths of pages, icons and requests from pages of other sites do not count for"

@@ -18,13 +18,13 @@ REQUESTS = (
 
 
 def busy_partner() -> str:
-    """A table of the policies that count for a request, and what they leave of each other."""
+    """A table of the policies that count for a request, and how they limit each other."""
     return "\n\n".join(
         [
             "## What a busy partner meets",
             "All policies that apply count each request; it is refused when one of them is used"
             " up.\n"
-            "A burst is what one window of seconds lets through; over a minute the least of all"
+            "A burst is what one window of seconds allows; over a minute the strictest of all"
             " applies.\n"
             "So reads, at 500 a minute, must not come faster than 120 in 10 s: a loop that reads"
             " many Payments meets `partner_app_burst` long before `general_minute`.",
@@ -32,8 +32,9 @@ def busy_partner() -> str:
                 ("Request", "Policies that count", "In a minute", "At once"),
                 map(_row, REQUESTS),
             ),
-            "`RateLimit-*` of each answer are of the policy with the least left: slow down when"
-            " `RateLimit-Remaining` comes near 0, and after a 429 wait for `Retry-After` seconds.\n"
+            "`RateLimit-*` of each answer are of the policy with the fewest requests left: slow"
+            " down when `RateLimit-Remaining` is near 0, and after a 429 wait for `Retry-After`"
+            " seconds.\n"
             "Several servers behind one address share its limit, and all keys of an app share"
             " the app's.\n"
             "Read less: [webhooks](../how-to/receive-webhooks.md) report each change, a list"

@@ -2,7 +2,7 @@
 
     python -m docs.openapi_compatibility VERSION FILE
 
-A dated contract never changes but by addition (interface "Versioning" 7): new routes, new optional
+A dated contract changes only by additions (interface "Versioning" 7): new routes, new optional
 fields of bodies, new fields of answers, new events and new error codes. All else is named here.
 Requests may become wider and answers narrower, never the other way round.
 """
@@ -28,7 +28,7 @@ _JSON = "application/json"
 
 
 def additive(old: Document, new: Document) -> list[str]:
-    """A sentence for each change that is no addition; an empty list where all are."""
+    """A sentence for each change that is not an addition; an empty list if all are."""
     requests = Containment(old, new, answers=False)
     answers = Containment(new, old, answers=True)
     return list(_Comparison(old, new, requests, answers).changes())
@@ -74,7 +74,7 @@ class _Comparison:
         yield from self._responses(old["responses"], new["responses"])
 
     def _security(self, old: list[Schema], new: list[Schema]) -> Iterator[str]:
-        """Each way in must stay, with the same credentials and no right more; none is one too."""
+        """Each security scheme must stay, with the same credentials and no further rights."""
         ways = new or [{}]
         for way in old or [{}]:
             if not any(
@@ -200,9 +200,9 @@ def _code_of(form: Schema) -> str:
 def _changed_defaults(
     old: Schema, new: Schema, documents: tuple[Document, Document], path: str = ""
 ) -> Iterator[str]:
-    """The fields whose default is another, which changes what a request means that leaves it out.
+    """The fields with another default, which changes the meaning of a request without them.
 
-    A field that was required has none that anybody relies on.
+    A field that was required has no default that anybody relies on.
     """
     if path and old.get("default") != new.get("default"):
         yield path

@@ -44,7 +44,7 @@ def page() -> str:
     parts = [
         "# Other limits",
         "Limits of size, number and time, other than [rates](limits.md).\n"
-        "What goes beyond is refused with `validation_error`, which names the field, or with the"
+        "A value beyond a limit is refused with `validation_error`, which names the field, or the"
         " code next to it.\n"
         "[Bodies](bodies.md) have the rule of every field.",
     ]
@@ -103,10 +103,10 @@ def _tables() -> Mapping[str, Mapping[str, str]]:
             "A payload": f"{_count(MAX_PAYLOAD_BYTES)} bytes",
             "What is kept of an answer": f"{_count(MAX_RESPONSE_BODY_BYTES)} bytes",
             "Overlap of two signing secrets": f"{_time(MAX_OVERLAP_S * SECOND)}, with"
-            f" {MAX_OLDER_SECRETS} older secrets at the most: `conflict`",
+            f" at most {MAX_OLDER_SECRETS} older secrets: `conflict`",
             "`since` of a recovery": f"{MAX_RECOVERY_DAYS} days ago",
             "Endpoints that an event is resent to": f"{MAX_RESEND_ENDPOINTS} at once: `conflict`",
-            "News that an endpoint fails": f"once in {_time(TOLD_AGAIN_MS)}",
+            "Notices that an endpoint fails": f"once in {_time(TOLD_AGAIN_MS)}",
         },
         "A sandbox": {
             f"`{name}`": _span(_type(kind, name))
@@ -131,7 +131,7 @@ def _meta(kind: Any) -> msgspec.Meta:
 
 
 def _field(kind: Any) -> str:
-    """What a text must be."""
+    """The rule of a text."""
     meta = _meta(kind)
     words = [f"{meta.max_length} characters"] if meta.max_length else []
     return ", ".join([*([meta.extra["rule"]] if meta.extra else []), *words])

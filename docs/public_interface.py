@@ -22,7 +22,7 @@ ROOT = Path(__file__).resolve().parent.parent
 LISTED = ROOT / "docs" / "reference" / "public-names.txt"
 
 MODULES = {
-    "payments_core": "The library: all that callers give, get and catch.",
+    "payments_core": "The library: arguments, results and errors.",
     "payments_core.webhooks": "The receiver's side of webhooks.",
     "payments_core_http": "The WSGI application.",
     "payments_core_http.client": "The typed client.",
@@ -33,7 +33,7 @@ MODULES = {
     "payments_core.limiters.port": "What a limiter promises.",
     "payments_core.chains.port": "What a chain promises.",
     "payments_core.banks.port": "What a bank promises.",
-    "payments_core.pricing.port": "What a source of prices promises.",
+    "payments_core.pricing.port": "What a price source promises.",
     "payments_core.routers.port": "What a router promises.",
     "payments_core.accounts.verification.port": "What a KYC provider promises.",
     "payments_core.webhooks.transports.port": "What a transport of webhooks promises.",
@@ -51,7 +51,7 @@ LOADERS = (
     "payments_core.banks.loader",
     "payments_core.routers.loader",
 )
-"""Modules with a group of entry points in which the package itself has none."""
+"""Modules with a group of entry points, of which the package itself has none."""
 
 
 def names() -> Iterator[str]:
@@ -98,7 +98,7 @@ def _groups() -> Iterator[str]:
 
 
 def page() -> str:
-    """What stays as it is, and how anything public ends."""
+    """What stays compatible, and how anything public is removed."""
     groups = [code(name.strip("[]")) for name in names() if name.startswith("[")]
     commands = [code(name.removeprefix("$ ")) for name in names() if name.startswith("$ ")]
     return "\n\n".join(
@@ -108,12 +108,12 @@ def page() -> str:
             "Anything else may change in any release: modules that are not listed, names with an"
             " underscore, tables of the database, texts of messages, logs and pages.",
             "## Over HTTP",
-            "- A dated contract never changes but by addition: new routes, new optional fields of"
-            " bodies, new fields of answers, new events and new error codes. Ignore what you do"
-            " not know.\n"
+            "- A dated contract changes only by additions: new routes, new optional fields of"
+            " bodies, new fields of answers, new events and new error codes. Ignore"
+            " unknown fields.\n"
             "- [OpenAPI](openapi-2026-09-09.json) is the contract for programs, and a test refuses"
             " a change that breaks it.\n"
-            "- The legacy interface below `/sdk/v1` stays as it is.\n"
+            "- The legacy interface below `/sdk/v1` does not change.\n"
             "- Error codes stay; messages may change.",
             "## In Python",
             "All names of these modules; [Python API](python.md) describes those of"
@@ -123,28 +123,28 @@ def page() -> str:
             table(("Module", "What it is"), ((code(path), why) for path, why in MODULES.items())),
             f"The groups of entry points stay too: {', '.join(groups)}.",
             "## On the command line",
-            "These commands, their options, their exit codes and what they print with `--json`;"
-            " what they print for people may change.",
+            "These commands, their options, their exit codes and their output with `--json`;"
+            " their output for people may change.",
             ", ".join(commands) + ".",
-            "Each command ends with 0 when it did what it was asked; with 1 when it was refused or"
-            " failed, or when what it prints needs somebody's attention, as of `payments doctor`;"
-            " and with 2 when its arguments cannot be read. `payments worker` ends with 75 when it"
+            "Each command ends with 0 if it succeeded; with 1 if it was refused or"
+            " failed, or if its output needs attention, for example of `payments doctor`;"
+            " and with 2 if its arguments are not valid. `payments worker` ends with 75 when it"
             " is to be restarted.",
             "[Settings](settings.md) and their variables stay, and so do the names of"
             " [metrics](metrics.md).",
             "## Stored data",
             "Each release reads what the previous release wrote, and both run side by side"
             " during an upgrade: [Upgrades](../explanation/upgrades.md).",
-            "## How something public ends",
+            "## How something public is removed",
             "1. A minor release deprecates it: the changelog and this documentation say what"
             " replaces it, and Python raises `DeprecationWarning` when it is used.\n"
             "2. It works for at least two more minor releases, and for at least six months.\n"
             "3. A major release removes it. A dated contract ends no earlier than twelve months"
             " after the next one.",
-            "Before 1.0 a minor release may remove what the one before it deprecated.\n"
+            "Before 1.0 a minor release may remove what the previous one deprecated.\n"
             "`SECURITY.md` says which releases get fixes: from 1.0 on the minor release before the"
-            " newest for six months, the least time for which something deprecated works.\n"
-            "What would be unsafe to keep, such as a hole in security, may end at once; the"
+            " newest for six months, the minimum time for which something deprecated works.\n"
+            "Anything unsafe, such as a security hole, may be removed at once; the"
             " changelog then says why.",
         ]
     )

@@ -78,17 +78,17 @@ def _parts() -> Iterator[str]:
         " percent.\n"
         '- Amounts that callers give are decimal text, such as `"25.00"`. Amounts in records are'
         " `Atomic` or end in `_atomic`: integers that count the asset's smallest unit.\n"
-        "- While the storage is out of reach, operations that write raise `Unavailable`, and those"
+        "- While the storage is unavailable, operations that write raise `Unavailable`, and those"
         " that read `StorageUnavailable`. An operation raises"
         " `InsufficientPermissions` or `EntitlementRequired` if the authority does not suffice."
-        " What else it raises is in its description.\n"
-        "- An `authority` says in whose name an operation runs."
+        " Its description lists its other errors.\n"
+        "- An `authority` says on whose behalf an operation runs."
         " `service.tenants.system_authority` makes one for a program that is trusted with a whole"
         " environment.\n"
-        "- An operation that is given an `idempotency_key` happens once for it, and gives the same"
+        "- An operation with an `idempotency_key` runs once for it, and returns the same"
         " result again, for 30 days unless the settings say otherwise. The key with other arguments"
         " raises `IdempotencyConflict`.\n"
-        "- A list gives a `Page`: `after` takes the `next` of the page before."
+        "- A list returns a `Page`: `after` takes the `next` of the previous page."
     )
     for name in payments_core.__all__:
         if name in GROUPS:
@@ -109,7 +109,7 @@ def _described(name: str, value: Any) -> Iterator[str]:
     if issubclass(value, PaymentsError):
         yield from _error_facts(value)
     elif issubclass(value, Exception):
-        yield "Not a [`PaymentsError`](#paymentserror): no request is to blame."
+        yield "Not a [`PaymentsError`](#paymentserror): it is not caused by a request."
         return
     elif not attrs.has(value):
         yield _block(name, value)
@@ -169,7 +169,7 @@ def _fields(kind: type) -> Iterator[str]:
 
 
 def _rules(kind: type) -> dict[str, str]:
-    """What `validate_input` wants of the fields of an input class."""
+    """The rules of `validate_input` for the fields of an input class."""
     hints = typing.get_type_hints(kind, include_extras=True)
     found = {field.name: _rule(hints.get(field.name)) for field in attrs.fields(kind)}
     return {name: rule for name, rule in found.items() if rule}

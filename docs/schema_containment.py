@@ -1,7 +1,7 @@
 """Whether one JSON Schema allows all that another allows, as far as this can be decided.
 
 It knows the keywords that our own documents use; if it cannot decide, it says that it does not
-fit, so that a change which nobody has thought of is looked at.
+fit, so that a person looks at an unforeseen change.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _MOST = ("maxLength", "maxItems", "maximum", "maxProperties")
 _SAME = ("pattern", "format")
 _BRANCHES = ("oneOf", "anyOf")
 _HOLDING = {*_BRANCHES, "$ref", "properties", "items", "additionalProperties", "propertyNames"}
-"""The keywords of a schema that holds others."""
+"""The keywords of a schema that contains others."""
 
 
 @attrs.frozen
@@ -36,8 +36,8 @@ class Misfit:
 class Containment:
     """Compares schemas of two documents, whose references each follows in its own.
 
-    `answers` says that a field which the inner schema no longer names is a misfit too: whoever
-    read it would miss it.
+    With `answers`, a field that the inner schema no longer names is a misfit too: its readers
+    would miss it.
     """
 
     inner_document: Mapping[str, Any]
@@ -48,9 +48,9 @@ class Containment:
     _assumed: int = attrs.field(init=False, default=0)
 
     def misfits(self, inner: Schema, outer: Schema, path: str = "") -> list[Misfit]:
-        """Why a value of `inner` might not fit `outer`; nothing where all do."""
+        """Why a value of `inner` might not fit `outer`; empty if all fit."""
         if inner == outer and not inner.keys() & _HOLDING:
-            return []  # as are most: they need no closer look
+            return []  # as are most: they need no closer check
         pair = (inner.get("$ref", ""), outer.get("$ref", ""))
         if not all(pair):
             return self._compared_resolved(inner, outer, path)
@@ -58,7 +58,7 @@ class Containment:
             return []
         if pair in self._underway:
             self._assumed += 1
-            return []  # a schema that holds itself: it is compared already
+            return []  # a schema that contains itself: it is already compared
         self._underway.add(pair)
         before = self._assumed
         found = self._compared_resolved(inner, outer, path)
@@ -117,13 +117,13 @@ class Containment:
             return  # they are few and compared one by one
         for name in _LEAST:
             if name in outer and inner.get(name, float("-inf")) < outer[name]:
-                yield Misfit(path, f"has a {name} of {inner.get(name)} beside {outer[name]}")
+                yield Misfit(path, f"has a {name} of {inner.get(name)}, not {outer[name]}")
         for name in _MOST:
             if name in outer and inner.get(name, float("inf")) > outer[name]:
-                yield Misfit(path, f"has a {name} of {inner.get(name)} beside {outer[name]}")
+                yield Misfit(path, f"has a {name} of {inner.get(name)}, not {outer[name]}")
         for name in _SAME:
             if name in outer and inner.get(name) != outer[name]:
-                yield Misfit(path, f"has a {name} of {inner.get(name)} beside {outer[name]}")
+                yield Misfit(path, f"has a {name} of {inner.get(name)}, not {outer[name]}")
 
     def _items(self, inner: Schema, outer: Schema, path: str) -> list[Misfit]:
         if "items" not in outer or not _may_be(inner, "array"):
@@ -160,13 +160,13 @@ class Containment:
 
 
 def _divided(schema: Schema) -> tuple[Schema, list[Schema]]:
-    """What holds in any case, and the branches of which one must hold."""
+    """The common part, and the branches of which one must match."""
     branches = [branch for name in _BRANCHES for branch in schema.get(name, ())]
     return {name: it for name, it in schema.items() if name not in _BRANCHES}, branches
 
 
 def _forms(schema: Schema) -> list[Schema]:
-    """The schema once for each of its branches, with what holds in any case."""
+    """The schema once for each of its branches, with the common part."""
     rest, branches = _divided(schema)
     rest.pop("discriminator", None)
     if not branches:

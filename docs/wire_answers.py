@@ -1,4 +1,4 @@
-"""Prints what comes back: each field of each answer and each event's payload, with a sentence."""
+"""Prints the answers: each field of each answer and each event's payload, with a sentence."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ def page() -> str:
     schemas = document["components"]["schemas"]
     parts = [
         "# Answers",
-        "What comes back, field by field; the reference at `/docs` of every deployment has the"
+        "All answers, field by field; the reference at `/docs` of every deployment has the"
         " same, with examples.\n"
         "Each [route](routes.md) names its answer; payloads of events are on the page about"
         " [events](events.md), and errors on that about [errors](errors.md).",
         "Ids are opaque, times are ISO 8601 in UTC with milliseconds, and amounts are strings.\n"
-        "Contracts gain fields in time: ignore those that you do not know.",
+        "Contracts gain fields over time: ignore unknown fields.",
     ]
     for name in sorted(_answers_of(document)):
         entry = make_schema_entry(name, schemas[name])

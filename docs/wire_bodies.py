@@ -36,7 +36,7 @@ METADATA = (
 
 
 def forms(route: Route) -> list[tuple[str, list[Row]]]:
-    """What a route takes in: for each form of it, a sentence and the rows of its fields."""
+    """What a route accepts: for each form, a sentence and the rows of its fields."""
     found = []
     if route.body is not Nothing:
         kinds = objects_in(route.body)
@@ -59,7 +59,7 @@ def forms(route: Route) -> list[tuple[str, list[Row]]]:
 def about(kind: Any, route: Route) -> str:
     """A class's description, and what it refuses besides its fields' own rules.
 
-    One that is not made by a class statement says nothing: then the route speaks for it.
+    A class without a class statement has no description: then the route's is used.
     """
     return " ".join([" ".join((kind.__doc__ or route.summary).split()), *refusal(kind)])
 
@@ -95,7 +95,7 @@ def rows_of(kind: Any, above: str = "", only: str = "") -> Iterator[Row]:
 
 
 def sentence_of(kind: Any, name: str) -> str:
-    """What a field is, in the words of the OpenAPI document."""
+    """A field's sentence from the OpenAPI document."""
     owner = _body_names().get(kind)
     return (describe_query(name) if owner is None else describe_field(owner, name)) or ""
 
@@ -196,7 +196,7 @@ def needed(default: Any, group: Iterable[str]) -> str:
 
 
 def objects_in(kind: Any) -> list[Any]:
-    """The wire classes that a value may be of."""
+    """The possible wire classes of a value."""
     if get_origin(kind) in (Union, UnionType):
         return [part for part in get_args(kind) if attrs.has(part)]
     return [kind] if attrs.has(kind) else []

@@ -79,14 +79,14 @@ class FileBank:
     def submit(self, order: port.PayoutOrder) -> BankPayout:
         _require_account(order.recipient)
         if order.amount_cents <= 0:
-            raise port.BankRefused("amount_out_of_range", "a payout must be more than nothing")
+            raise port.BankRefused("amount_out_of_range", "a payout must be greater than zero")
         service = choose_service(order.rail, order.amount_cents, same_day=order.same_day)
         if order.amount_cents > SERVICES[service].max_cents:
-            raise port.BankRefused("amount_out_of_range", f"no {order.rail} carries so much")
+            raise port.BankRefused("amount_out_of_range", f"too much for {order.rail}")
         now = self._clock.now()
         row = (order.key, _digest(order), order.rail, order.amount_cents, now,
                plan_settlement(service, now).on.isoformat())  # fmt: skip
-        with self._begin() as rows:  # one transaction: look, and make it unless it is there
+        with self._begin() as rows:  # one transaction: create it unless it exists
             rows.execute("INSERT OR IGNORE INTO payouts (key, digest, rail, amount_cents,"
                          " submitted_at, settles_on) VALUES (?, ?, ?, ?, ?, ?)", row)  # fmt: skip
             return self._payout(rows, order.key, _digest(order))
@@ -105,7 +105,7 @@ class FileBank:
         with self._begin() as rows:
             rows.executemany("DELETE FROM notices WHERE id = ?", [[id] for id in notice_ids])
 
-    # What the bank does by itself; yours has it in its sandbox.
+    # The bank's own actions; your bank has them in its sandbox.
 
     def approve(self, kind: str, key: str) -> None:
         """Decide a review."""
@@ -114,7 +114,7 @@ class FileBank:
                          [kind, key])  # fmt: skip
 
     def move(self, key: str, status: str, code: str | None = None) -> None:
-        """Let a payout settle or come back; its notice is of the same transaction."""
+        """Settle or return a payout; its notice is of the same transaction."""
         column = "settled_at" if status == "settled" else "returned_at"
         now = self._clock.now()
         with self._begin() as rows:
@@ -154,7 +154,7 @@ class FileBank:
                 rows.execute("BEGIN IMMEDIATE")
                 yield rows
                 rows.execute("COMMIT")
-        except sqlite3.Error as error:  # a commit that failed may have happened: look
+        except sqlite3.Error as error:  # a commit that failed may have happened: check
             raise port.BankUnavailable("the file cannot be used") from error
 
 
@@ -171,7 +171,7 @@ def _digest(request: Any) -> str:
 
 
 def main() -> None:
-    """A payout that settles and comes back."""
+    """A payout that settles and is returned."""
     with TemporaryDirectory() as folder:
         bank = open_url(f"filebank://{folder}/bank.db")
         recipient = port.BankAccountDetails(

@@ -40,7 +40,7 @@ MINT = encode_checksum_address(bytes(20))
 
 @attrs.define
 class Ledger:
-    """The chain itself: what nodes would hold. Handles share one."""
+    """The chain itself: the state of its nodes. Handles share one."""
 
     key: bytes
     blocks: list[list[TransactionView]] = attrs.field(factory=lambda: [[]])
@@ -51,7 +51,7 @@ class Ledger:
     down: bool = False
 
     def accept(self, raw: bytes) -> str:
-        """Take a transaction into the pool, if its signature is right; its hash."""
+        """Add a transaction to the pool, if its signature is valid; its hash."""
         body, _, mac = raw.rpartition(b"|")
         hash = "0x" + hashlib.sha256(raw).hexdigest()
         signed = hmac.new(self.key, body, "sha256").hexdigest().encode()
@@ -60,7 +60,7 @@ class Ledger:
         return hash
 
     def mine(self, count: int = 1) -> None:
-        """Add blocks; what is in the pool comes into the first, each sender's in its order."""
+        """Add blocks; the pool's transactions go into the first, in each sender's order."""
         for _ in range(count):
             number = len(self.blocks)
             self.hashes.append(f"block-{number}-{self.forks}")
@@ -82,7 +82,7 @@ class Ledger:
         return TransactionView(hash, self.at(number), succeeded, logs)
 
     def reorg(self, depth: int) -> None:
-        """Replace the last blocks by empty ones; their transactions are gone."""
+        """Replace the last blocks by empty ones; their transactions are lost."""
         self.forks += 1
         for number in range(len(self.blocks) - depth, len(self.blocks)):
             gone = {view.hash for view in self.blocks[number]}
@@ -102,7 +102,7 @@ class Ledger:
         return (log for block in self.blocks[: last + 1] for one in block for log in one.logs)
 
     def balance(self, token: str, holder: str, last: int) -> int:
-        """What an address has after that block."""
+        """The balance of an address after that block."""
         moved = [log for log in self.logs(last) if log.token_address == token]
         received = sum(log.amount_atomic for log in moved if log.recipient == holder)
         return received - sum(log.amount_atomic for log in moved if log.sender == holder)
@@ -121,7 +121,7 @@ class LedgerChain:
     chain_type: ChainType = "evm"
     max_scan_interval_ms = 60_000
     max_scan_blocks = 1_000
-    bump_after_ms = None  # there are no fees: nothing is stuck
+    bump_after_ms = None  # there are no fees: no transaction is stuck
 
     def __init__(self, chain_id: int, ledger: Ledger) -> None:
         self.chain_id, self._known = chain_id, ledger

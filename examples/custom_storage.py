@@ -1,7 +1,7 @@
-"""A storage adapter over LMDB, whole: many readers, one writer, safe against kill -9.
+"""A complete storage adapter over LMDB: many readers, one writer, safe against kill -9.
 
-Copy it for a database of yours: docs/how-to/write-a-storage-adapter.md leads through it. One
-transaction writes at a time, of any partition, thread or process, so locks need no code.
+Copy it for your own database: docs/how-to/write-a-storage-adapter.md explains it. One transaction
+writes at a time, of any partition, thread or process, so locks need no code.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from payments_core.storage.records import Index, R, Record, Value
 from payments_core.storage.schema_fingerprint import compute_fingerprint
 
 Values = Sequence[Value]
-SORTED_BYTES, LONGEST_KEY = 479, 511  # LMDB takes no longer key: a digest ends what is longer
+SORTED_BYTES, LONGEST_KEY = 479, 511  # LMDB's maximum key length: a digest ends longer keys
 _open, _guard = WeakValueDictionary[str, lmdb.Environment](), threading.Lock()
 ROWS = Index("id", order=("partition", "id"))
 READY = Index("jobs: ready", ("queue",), ("ready_at", "partition", "id"))
@@ -46,7 +46,7 @@ def _paths(kind: type[Record]) -> Mapping[str, Index]:
 
 
 def _key(kind: type[Record], path: Index, key: Values, order: Values = ()) -> bytes:
-    """A digest of what is asked for, then bytes that sort as the path does, as far as they fit."""
+    """A digest of the query, then bytes that sort like the path, as far as they fit."""
     asked = ascii((kind.collection.name, path.key, path.order, path.descending)).encode()
     whole = sha256(asked + sort_keys.make_sort_key(key)).digest()
     whole += sort_keys.make_sort_key(order, descending=path.descending)
@@ -54,7 +54,7 @@ def _key(kind: type[Record], path: Index, key: Values, order: Values = ()) -> by
 
 
 class Row(Generic[R]):
-    """A record, the keys that lead to it (any release can remove all), and what makes them."""
+    """A record, its index keys (any release can remove all), and the paths that make them."""
 
     def __init__(self, partition: str, record: R, entries: Sequence[bytes] = ()) -> None:
         self.partition, self.id, self.record, self.entries = partition, record.id, record, entries
@@ -67,7 +67,7 @@ class Row(Generic[R]):
 
 
 class Rows:
-    """What a work may do: the port's Snapshot, and its Transaction where `txn` may write."""
+    """The operations of a work: the port's Snapshot, and its Transaction if `txn` may write."""
 
     def __init__(self, txn: lmdb.Transaction[bytes], partition: str, skip: bool = False) -> None:
         self.txn, self.partition = txn, partition
@@ -89,7 +89,7 @@ class Rows:
         return port.Page(tuple(row.record for row in found), next)
 
     def scan(self, kind: type[R], path: Index, key: Values, after: Values = ()) -> Iterator[Row[R]]:
-        """The rows that a key leads to, of any partition, in the path's order, behind `after`."""
+        """The rows of a key, of any partition, in the path's order, after `after`."""
         head, first = _key(kind, path, key), _key(kind, path, key, after)[:SORTED_BYTES]
         cursor = self.txn.cursor()
         items = cursor.iternext() if cursor.set_range(first) else iter(())
@@ -120,11 +120,11 @@ class Rows:
         kind, row, entries = type(record), Row(self.partition, record), dict.fromkeys(keep, "")
         place, body = self._place(kind, record.id), documents.encode(record)
         for path in _paths(kind).values():
-            if path.order or None not in row.at(path.key):  # a null excuses from a unique key
+            if path.order or None not in row.at(path.key):  # a unique key ignores nulls
                 entries[_key(kind, path, row.at(path.key), row.at(path.order))] = path.name
         for entry in set(before) - set(entries):
             self.txn.delete(entry)
-        for entry, name in entries.items():  # only that of a unique key can be another's
+        for entry, name in entries.items():  # only a unique key's can be another record's
             if entry not in before and not self.txn.put(entry, place, overwrite=False):
                 self._refuse(port.UniqueConflict(kind.collection.name, name))
         self.txn.put(place, msgspec.msgpack.encode((row.partition, record.id, body, list(entries))))
@@ -160,7 +160,7 @@ class LmdbStorage:
             with _guard:  # a process may open a file once: handles share it, the last closes it
                 env = _open.get(path) or lmdb.open(path, 1 << 40, subdir=False, max_readers=1024)
                 self._env: lmdb.Environment | None = _open.setdefault(path, env)
-                env.reader_check()  # forgets the readers that were killed
+                env.reader_check()  # removes the readers that were killed
         except lmdb.Error as error:
             raise port.StorageUnavailable(str(error)) from error
 
@@ -188,7 +188,7 @@ class LmdbStorage:
     def claim(self, queue: str, now: int, *, lease_ms: int, limit: int, lane_concurrency: int,
               lane_overrides: Mapping[str, int] = port.NO_LANE_OVERRIDES, holder: str = ""
               ) -> list[port.ClaimedJob]:  # fmt: skip
-        with self._rows(write=True, skip=True) as rows:  # a damaged job stops no queue
+        with self._rows(write=True, skip=True) as rows:  # a damaged job does not stop its queue
             live = rows.scan(Job, LEASES, (queue,), (now + 1,))
             ready = takewhile(lambda row: row.ready_at <= now, rows.scan(Job, READY, (queue,)))
             jobs = [(row.partition, row) for row in (*live, *ready)]
@@ -229,7 +229,7 @@ class LmdbStorage:
             for kind in self._kinds:
                 mark = f"migrated {compute_fingerprint([kind], {})}".encode()
                 if rows.txn.put(mark, b"1", overwrite=False):
-                    for row in list(rows.scan(kind, ROWS, ())):  # the release before reads on
+                    for row in list(rows.scan(kind, ROWS, ())):  # the previous release still reads
                         Rows(rows.txn, row.partition).put(row.record, row.entries, row.entries)
 
     def close(self) -> None:
@@ -245,6 +245,6 @@ class LmdbStorage:
                 yield (rows := Rows(txn, partition, skip))
                 if rows.conflict:
                     raise rows.conflict
-                failure = port.CommitUnknown  # nothing but the commit is left to fail
+                failure = port.CommitUnknown  # only the commit can still fail
         except lmdb.Error as error:
             raise failure(str(error)) from error

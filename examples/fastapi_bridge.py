@@ -51,7 +51,7 @@ def create_server(payments_app: Any, app_id: str, app_secret: str, merchant_id: 
 
 
 async def visit(server: FastAPI, app_id: str, app_secret: str) -> None:
-    """A visitor of FastAPI's routes, and a partner of the API behind the bridge."""
+    """A visitor of FastAPI's routes, and a partner that calls the API through the bridge."""
     transport = httpx.ASGITransport(app=server)
     async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as browser:
         made = await browser.post("/orders/order-1", params={"amount": "25.00"})
@@ -65,7 +65,7 @@ async def visit(server: FastAPI, app_id: str, app_secret: str) -> None:
 
 
 def main() -> None:
-    """A few requests to it."""
+    """Send a few requests to it."""
     with open_sandbox() as sandbox:
         server = create_server(
             sandbox.app, sandbox.app_id, sandbox.app_secret, sandbox.merchant.account_id

@@ -34,7 +34,7 @@ def create_shop(client: Client, account_id: str, signing_secret: str) -> Flask:
             abort(404)
         with database:
             number = database.execute("INSERT INTO orders (goods) VALUES (?)", [goods]).lastrowid
-        # The key is the order: a second attempt finds the Payment of the first.
+        # The order is the key: a second attempt finds the Payment of the first.
         payment = client.payments.receive(
             amount=PRICES[goods],
             destination=AccountDestination(account_id=account_id),
@@ -61,7 +61,7 @@ def create_shop(client: Client, account_id: str, signing_secret: str) -> Flask:
         except WebhookRefused as refused:
             return refused.code, 400
         if event.name == "payment.succeeded":
-            # An event is a prompt to read the resource, and may come twice.
+            # An event is a reason to read the resource, and may be delivered twice.
             payment = client.payments.read(event.payload["paymentId"])
             with database:
                 database.execute("INSERT OR IGNORE INTO events VALUES (?)", [event.id])

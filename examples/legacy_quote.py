@@ -32,7 +32,7 @@ GIVE_UP_S = 120.0
 
 
 class Service:
-    """The service's address, and what opens it."""
+    """The service's address and credentials."""
 
     def __init__(self, url: str, keys: dict[str, Any]) -> None:
         self._url = url
@@ -85,7 +85,7 @@ class Node:
 
 
 def main() -> None:
-    """Quote 25 USDC from Base to an account on Polygon, pay it, and wait until it is there."""
+    """Quote 25 USDC from Base to an account on Polygon, pay it, and wait until it arrives."""
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--to", type=int, default=POLYGON, help="the chain of the recipient")
     options.add_argument("--node", help="the node of a sandbox on anvil: its nodeUrl")
@@ -100,7 +100,7 @@ def main() -> None:
     body = {"preferredSettlementChain": given.to, "preferredSettlementToken": "USDC"}
     user = service.ask("POST", "/sdk/v1/register", body, secret=True)["data"]["userId"]
 
-    # 1. A quote, and 2. what the payer is shown of it.
+    # 1. A quote, and 2. what the payer sees of it.
     asked = {"amount": 25, "sourceAddress": payer, "sourceChainId": BASE, "destinationUserId": user}
     quote = service.ask("POST", "/sdk/v1/quote", asked)["data"]
     paid, gets = quote["payload"]["tokenIn"], quote["payload"]["tokenOut"]

@@ -18,7 +18,7 @@ BASE, USDC = 8453, "USDC"
 
 
 def place_order(client: Client, number: str, cart: dict[str, Decimal]) -> list[CreatedPayment]:
-    """A Payment to each seller. The keys are the order's, so the whole can be repeated."""
+    """A Payment to each seller. The keys come from the order, so this can be repeated."""
     return [
         client.payments.receive(
             amount=f"{amount:.2f}",
@@ -32,13 +32,13 @@ def place_order(client: Client, number: str, cart: dict[str, Decimal]) -> list[C
 
 
 def pay_order(buyer: AccountClient, payments: list[CreatedPayment]) -> None:
-    """Authorize them all from the buyer's vault; each succeeds or fails by itself."""
+    """Authorize all of them from the buyer's vault; each succeeds or fails by itself."""
     for payment in payments:
         buyer.pay(payment.id, payment.client_secret, idempotency_key=f"pay {payment.id}")
 
 
 def refund_seller(client: Client, number: str, seller: str, amount: Decimal) -> Payment:
-    """Give the buyer a part back of what one seller of an order received."""
+    """Refund the buyer a part of what one seller of an order received."""
     [payment] = [
         one
         for one in client.payments.list(reference=number)
@@ -63,7 +63,7 @@ def print_balances(client: Client, *names: str) -> None:
 
 
 def main() -> None:
-    """Ann buys honey and tea of two sellers, and gets a part of the honey's price back."""
+    """Ann buys honey and tea from two sellers, and gets a part of the honey's price back."""
     with open_sandbox() as sandbox:
         client = sandbox.client
         ann = sandbox.make_account("ann", funds="100.00")

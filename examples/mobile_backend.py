@@ -1,5 +1,5 @@
-"""A mobile app and its backend: the backend keeps the app secret and hands out client sessions; the
-app pays with a token that opens one account, for a quarter of an hour.
+"""A mobile app and its backend: the backend keeps the app secret and creates client sessions; the
+app pays with a token that is valid for one account, for a quarter of an hour.
 
 Run it in a sandbox in this process::
 
@@ -37,7 +37,7 @@ class Backend:
         return session.client_session_token
 
     def start_order(self, number: str, amount: str) -> dict[str, str]:
-        """What the app needs of a Payment: its id, and the secret that opens it alone."""
+        """What the app needs of a Payment: its id, and the secret for this one Payment."""
         payment = self.client.payments.receive(
             amount=amount,
             destination=AccountDestination(account_id=self.merchant_id),
@@ -49,7 +49,7 @@ class Backend:
 
 @attrs.define
 class App:
-    """The app on the user's device. It holds a token and no secret of the partner's."""
+    """The app on the user's device. It holds a token, and none of the partner's secrets."""
 
     url: str
     backend: Backend
@@ -58,7 +58,7 @@ class App:
     account: AccountClient | None = None
 
     def log_in(self) -> None:
-        """Exchange a new session's token; what an expired one needs too."""
+        """Exchange a new session's token, also after the old one has expired."""
         token = self.backend.open_session(self.user)
         self.account = AccountClient.exchange(self.url, token, transport=self.transport)
 
@@ -74,7 +74,7 @@ class App:
                     order["paymentId"], order["secret"], idempotency_key=f"pay {number}"
                 )
             except ClientTokenExpired:
-                print("the token is over: log in again")
+                print("the token has expired: log in again")
                 self.account = None
             else:
                 return paid.funding_operation.status

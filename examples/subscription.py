@@ -35,7 +35,7 @@ def subscribe(client: Client, account_id: str, weekly: str) -> Mandate:
 def collect_fee(
     client: Client, mandate: Mandate, to: str, amount: str, day: datetime, kind: str = "fee"
 ) -> Payment:
-    """One week's fee. A job that runs twice, or again after a crash, collects it once."""
+    """Collect one week's fee. A job that runs twice, or again after a crash, collects it once."""
     return client.payments.collect(
         amount=amount,
         mandate_id=mandate.mandate_id,
@@ -46,7 +46,7 @@ def collect_fee(
 
 
 def main() -> None:
-    """Three weeks, each collected once though the job runs twice."""
+    """Three weeks, each collected once although the job runs twice."""
     with open_sandbox() as sandbox:
         client, publisher = sandbox.client, sandbox.merchant.account_id
         reader = sandbox.make_account("reader", funds="100.00")

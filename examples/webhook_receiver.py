@@ -1,5 +1,5 @@
 """A webhook receiver that needs only the standard library besides the verifier: a WSGI
-application which applies each event once, though deliveries may repeat and come out of order.
+application that applies each event once, although deliveries may repeat and arrive out of order.
 
 Run it in a sandbox in this process::
 
@@ -74,7 +74,7 @@ class Receiver:
         # The resource has the current state; the event only says that it is worth reading.
         payment = self._client.payments.read(payment_id)
         row = {"id": payment.id, "status": payment.status, "version": payment.status_version}
-        with self._database:  # one transaction: the event is noted if and only if it is applied
+        with self._database:  # one transaction: the event is recorded if and only if it is applied
             self._database.execute(
                 "INSERT OR IGNORE INTO events VALUES (?, ?)", [event.id, event.name]
             )
@@ -83,7 +83,7 @@ class Receiver:
 
 
 def main() -> None:
-    """A Payment's events; then all of them again, backwards."""
+    """Deliver a Payment's events; then all of them again, backwards."""
     with open_sandbox() as sandbox, closing(sqlite3.connect(":memory:")) as database:
         receiver = Receiver(sandbox.client, sandbox.events.signing_secret, database)
         sandbox.events.forward_to(receiver, "/webhooks")

@@ -117,7 +117,7 @@ def _list_allowed_methods(methods: Mapping[str, Route]) -> tuple[str, ...]:
 
 @attrs.define
 class RequestContext:
-    """What is known about one request so far, and is on its response whatever happens."""
+    """What is known about one request so far, and is always on its response."""
 
     request: ObservedRequest
     version: str
@@ -327,7 +327,7 @@ class Pipeline:
         answer: Callable[[RequestContext], ResponseParts],
         render_error: RenderError | None = None,
     ) -> None:
-        """One request, whatever it asks for: counted, answered or refused, sent, and observed."""
+        """Any request: counted, answered or refused, sent, and observed."""
         id = self._service.ports.identifiers.new("req")
         request = new_request(id, req.method, req.uri_template)
         context = RequestContext(request, self._service.settings.versions.current)
@@ -356,17 +356,17 @@ class Pipeline:
         except Exception as error:
             if isinstance(error, RouteNotFound):
                 self._throttle.count_unknown_path(context.rate_context, req.env)
-            told = to_payments_error(error, request.id, place)
-            request.error_code = told.code
-            if isinstance(told, RateLimited):
-                request.rate_limit_reason = told.reason
-            headers = headers_of(told, context.challenge)
+            answered = to_payments_error(error, request.id, place)
+            request.error_code = answered.code
+            if isinstance(answered, RateLimited):
+                request.rate_limit_reason = answered.reason
+            headers = headers_of(answered, context.challenge)
             if render_error is not None:
-                page = render_error(told, request.id, req.env)
+                page = render_error(answered, request.id, req.env)
                 return ResponseParts(page.status, page.body, {**page.headers, **headers})
-            docs = self._service.settings.locate_error_page(told.code)
-            body = ENCODERS[error_form_of(req.path)](told, request.id, docs)
-            return ResponseParts(status_of(type(told)), body, headers)
+            docs = self._service.settings.locate_error_page(answered.code)
+            body = ENCODERS[error_form_of(req.path)](answered, request.id, docs)
+            return ResponseParts(status_of(type(answered)), body, headers)
 
     def _send(
         self,

@@ -206,7 +206,7 @@ def _parse_bearer(header: str) -> str:
 def _authenticate_payer(
     service: PaymentsService, mode: Any, secret: str, path_ids: Mapping[str, str]
 ) -> Caller:
-    """The holder of the secret of the Payment in the path, in whatever state the Payment is."""
+    """The holder of the secret of the Payment in the path, in any state of the Payment."""
     environment, claims = service.checkout.authenticate(secret, mode=mode)
     if claims.subject != path_ids["paymentId"]:
         raise Unauthorized()

@@ -315,7 +315,7 @@ class Throttle:
         now = self._clock.real_now() if now is None else now
         try:
             policy_states = self._limiter.check(policy_checks, now)
-        except Exception as error:  # whatever it is, nobody is admitted by it
+        except Exception as error:  # on any error, nobody is admitted
             self._log_limiter_error(error)
             first = PolicyState(False, policy_checks[0].limit, 0, now + UNAVAILABLE_RETRY_MS)
             raise self._refusal(

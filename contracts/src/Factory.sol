@@ -15,12 +15,12 @@ enum Kind {
 /// Creates all purses when they are first needed, and has them pay.
 ///
 /// An environment's operators may do this, and only in their own environment: vault to escrow
-/// (`fund`), escrow to anybody (`pay`), both in one transaction (`payOut`), deposit to its own
+/// (`fund`), escrow to anyone (`pay`), both in one transaction (`payOut`), deposit to its own
 /// vault (`sweep`). A purse is named by environment, kind and owner, and its address follows from
-/// that alone, so that no call can mean another's purse, and money can go there before it exists.
+/// that alone, so that no call can mean another's purse, and money can arrive before it exists.
 contract Factory {
     address public admin;
-    /// Whom the admin offered the role; it is theirs once they take it.
+    /// To whom the admin offered the role; it is theirs once they accept it.
     address public nextAdmin;
     mapping(bytes32 environment => mapping(address operator => bool)) public isOperator;
 
@@ -38,7 +38,7 @@ contract Factory {
     error OnlyOperator();
     error CreationFailed();
 
-    /// An environment's operators are separate from every other's: one that is lost loses no more.
+    /// An environment's operators are separate from every other's: a lost one affects only its own.
     modifier onlyOperator(bytes32 environment) {
         if (!isOperator[environment][msg.sender]) revert OnlyOperator();
         _;
@@ -49,10 +49,10 @@ contract Factory {
         _;
     }
 
-    /// The admin is an argument, and so part of what the address is made from: whoever deploys this
-    /// first, on whichever chain, gets the same factory with the same admin.
+    /// The admin is an argument, and so part of what the address is made from: anyone who deploys
+    /// this first, on any chain, gets the same factory with the same admin.
     constructor(address admin_) {
-        // Without one nobody could ever name an operator, and the address would be spent.
+        // Without an admin nobody could ever name an operator, and the address would be used up.
         if (admin_ == address(0)) revert NoAdmin();
         admin = admin_;
         vaultImplementation = address(new Vault());
@@ -67,7 +67,7 @@ contract Factory {
         emit OperatorSet(environment, operator, allowed);
     }
 
-    /// In two steps, so that a mistyped address does not take the role to where nobody is.
+    /// In two steps, so that a mistyped address does not lose the role.
     function offerAdmin(address next) external onlyAdmin {
         nextAdmin = next;
         emit AdminOffered(next);
@@ -91,7 +91,7 @@ contract Factory {
 
     // --- Moving money ----------------------------------------------------------------------------
 
-    /// Vault to escrow, the operator's whole role over vaults: there is no other way out of one.
+    /// Vault to escrow, the operator's whole role over vaults: it can pay nothing else from one.
     function fund(
         bytes32 environment,
         bytes32 vaultOwner,
@@ -103,7 +103,7 @@ contract Factory {
         _created(environment, Kind.Vault, vaultOwner).pay(token, escrow, amount);
     }
 
-    /// Escrow to anybody: a release, or a refund.
+    /// Escrow to anyone: a release, or a refund.
     function pay(
         bytes32 environment,
         bytes32 escrowOwner,
@@ -114,7 +114,7 @@ contract Factory {
         _created(environment, Kind.Escrow, escrowOwner).pay(token, to, amount);
     }
 
-    /// Vault to the escrow `transit` and on to anybody, in one transaction.
+    /// Vault to the escrow `transit` and on to anyone, in one transaction.
     function payOut(
         bytes32 environment,
         bytes32 vaultOwner,
@@ -126,8 +126,8 @@ contract Factory {
         Purse escrow = _created(environment, Kind.Escrow, transit);
         uint256 before = IToken(token).balanceOf(address(escrow));
         _created(environment, Kind.Vault, vaultOwner).pay(token, address(escrow), amount);
-        // What arrived, since a token may keep a fee; never what lay there before; and never more
-        // than was asked for, whatever the token says.
+        // What arrived, since a token may keep a fee; never what was there before; and never more
+        // than was requested, even if the token reports more.
         uint256 arrived = IToken(token).balanceOf(address(escrow)) - before;
         escrow.pay(token, to, arrived < amount ? arrived : amount);
     }
@@ -143,7 +143,8 @@ contract Factory {
         _created(environment, Kind.Deposit, owner).pay(token, vault, amount);
     }
 
-    /// Deposit to the vault of the same owner, all there is. For anybody: it can go nowhere else.
+    /// Deposit to the vault of the same owner, the whole balance. Anyone may call it: the money can
+    /// go nowhere else.
     function sweepAll(bytes32 environment, bytes32 owner, address token) external {
         address vault = addressOf(environment, Kind.Vault, owner);
         Purse deposit = _created(environment, Kind.Deposit, owner);
@@ -152,7 +153,7 @@ contract Factory {
 
     // --- Addresses -------------------------------------------------------------------------------
 
-    /// Where a purse is or will be.
+    /// The address of a purse, existing or future.
     function addressOf(
         bytes32 environment,
         Kind kind,
@@ -179,8 +180,8 @@ contract Factory {
             assembly {
                 made := create2(0, add(code, 32), mload(code), salt)
             }
-            // Zero when it failed. Another address would mean that `addressOf` is wrong, and that
-            // money was being sent where no purse can ever be.
+            // Zero if it failed. Another address would mean that `addressOf` is wrong, and that
+            // money was sent to an address where no purse can ever be.
             if (made != purse) revert CreationFailed();
             emit Created(purse, environment, kind, owner);
         }
@@ -192,7 +193,7 @@ contract Factory {
         return keccak256(abi.encode(environment, kind, owner));
     }
 
-    /// EIP-1167: code that returns a proxy, which hands every call to the implementation.
+    /// EIP-1167: code that returns a proxy, which passes every call to the implementation.
     function _proxyCode(Kind kind) private view returns (bytes memory) {
         return
             abi.encodePacked(

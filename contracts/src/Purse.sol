@@ -24,7 +24,7 @@ contract Purse {
         factory = msg.sender;
     }
 
-    /// Pay tokens. The factory decides who may have this done, and to whom.
+    /// Pay tokens. The factory decides who may request this, and who is paid.
     function pay(address token, address to, uint256 amount) external virtual {
         _onlyFactory();
         _pay(token, to, amount);
@@ -40,7 +40,7 @@ contract Purse {
         (bool done, bytes memory answer) = token.call(
             abi.encodeCall(IToken.transfer, (to, amount))
         );
-        // USDT answers nothing, which is fine. Any answer must be a whole word that says true:
+        // USDT answers nothing, which is accepted. Any answer must be a whole word that says true:
         // old tokens answer false instead of reverting.
         bool agreed = answer.length == 0 ||
             (answer.length >= 32 && abi.decode(answer, (uint256)) == 1);

@@ -4,7 +4,7 @@ pragma solidity 0.8.30;
 import {IToken} from "./Purse.sol";
 import {Factory, Kind} from "./Factory.sol";
 
-/// What a Safe and a Vault have for the modules that their owners enabled.
+/// What a Safe and a Vault offer to the modules that their owners enabled.
 interface IAvatar {
     function execTransactionFromModule(
         address to,
@@ -18,7 +18,7 @@ interface IAvatar {
 /// else.
 ///
 /// Everything is fixed when it is deployed, through the deterministic deployer, and so part of its
-/// address: whoever enables that address knows what it can ever do.
+/// address: an owner who enables that address knows what it can ever do.
 contract RoleModule {
     address public immutable avatar;
     address public immutable operator;

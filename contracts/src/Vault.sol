@@ -3,7 +3,7 @@ pragma solidity 0.8.30;
 
 import {Purse} from "./Purse.sol";
 
-/// ERC-1271: how a contract that owns a vault agrees to a digest.
+/// ERC-1271: how a contract that owns a vault approves a digest.
 interface IContractWallet {
     function isValidSignature(
         bytes32 digest,
@@ -11,9 +11,9 @@ interface IContractWallet {
     ) external view returns (bytes4);
 }
 
-/// A purse that may have an owner: whoever owns it can do anything with it, by signatures.
+/// A purse that may have an owner: the owner can do anything with it, by signatures.
 ///
-/// Three may move its tokens: the factory, until the owner takes that role away; the owner; and the
+/// Three may move its tokens: the factory, until the owner removes that role; the owner; and the
 /// modules that the owner enabled, by the functions that a Safe has for them.
 contract Vault is Purse {
     /// The only operation there is. A DELEGATECALL would run another's code as this vault: it could
@@ -37,7 +37,7 @@ contract Vault is Purse {
     address public owner;
     /// How many of the owner's signatures were used; the next one is over this number.
     uint256 public nonce;
-    /// Whether the owner took the factory's role away. (Said so that zero is the beginning.)
+    /// Whether the owner removed the factory's role. (Negated so that zero is the initial state.)
     bool public isFactoryRefused;
     mapping(address module => bool) public isModuleEnabled;
 
@@ -66,14 +66,14 @@ contract Vault is Purse {
 
     // --- The factory -----------------------------------------------------------------------------
 
-    /// Pay tokens, as the factory says, which lets them go to an escrow only.
+    /// Pay tokens, as the factory says, which allows only an escrow as the recipient.
     function pay(address token, address to, uint256 amount) external override {
         _onlyFactory();
         if (isFactoryRefused) revert FactoryRefused();
         _pay(token, to, amount);
     }
 
-    /// Name the owner, once: afterwards nobody can take the vault from them, the factory included.
+    /// Name the owner, once: afterwards nobody can take the vault from them, not even the factory.
     function setOwner(address wallet) external {
         _onlyFactory();
         if (owner != address(0)) revert OwnerIsSet();
@@ -84,7 +84,7 @@ contract Vault is Purse {
 
     // --- The owner -------------------------------------------------------------------------------
 
-    /// Do what the owner signed. Anybody may bring the signature; it works once, here.
+    /// Do what the owner signed. Anyone may submit the signature; it works once, only here.
     function execute(
         address to,
         uint256 value,
@@ -96,11 +96,11 @@ contract Vault is Purse {
         uint256 used = nonce;
         bytes32 digest = executeDigest(to, value, data, operation, used);
         if (!_isSignedByOwner(digest, signature)) revert WrongSignature();
-        nonce = used + 1; // before the call, which may come back here
+        nonce = used + 1; // before the call, which may reenter
         bool done;
         (done, answer) = to.call{value: value}(data);
         if (!done) {
-            // The owner's call failed for a reason of its own: hand it on as it is.
+            // The owner's call failed for its own reason: pass it on unchanged.
             assembly {
                 revert(add(answer, 32), mload(answer))
             }
@@ -116,7 +116,7 @@ contract Vault is Purse {
         uint8 operation,
         uint256 nonce_
     ) public view returns (bytes32) {
-        // Made anew each time: all vaults share this code, and a chain can fork.
+        // Computed each time: all vaults share this code, and a chain can fork.
         bytes32 domain = keccak256(
             abi.encode(DOMAIN_TYPE, NAME, VERSION, block.chainid, address(this))
         );
@@ -139,7 +139,7 @@ contract Vault is Purse {
         emit EnabledModule(module);
     }
 
-    /// A Safe keeps a list, and wants to know what stands before; here it is not looked at.
+    /// A Safe keeps a list, and needs the previous entry; here it is ignored.
     function disableModule(address, address module) external onlyItself {
         isModuleEnabled[module] = false;
         emit DisabledModule(module);
@@ -154,7 +154,7 @@ contract Vault is Purse {
     ) external returns (bool done) {
         if (!isModuleEnabled[msg.sender]) revert OnlyModules();
         if (operation != CALL) revert OnlyCalls();
-        // A call to itself could enable more modules: who may act here is for the owner alone.
+        // A call to itself could enable more modules: only the owner decides who may act here.
         if (to == address(this)) revert NotItself();
         (done, ) = to.call{value: value}(data);
         if (done) emit ExecutionFromModuleSuccess(msg.sender);
@@ -168,7 +168,7 @@ contract Vault is Purse {
         bytes calldata signature
     ) private view returns (bool) {
         address expected = owner;
-        // `ecrecover` answers zero for nonsense, which must never be taken for an absent owner.
+        // `ecrecover` answers zero for an invalid signature: this must never match an absent owner.
         if (expected == address(0)) return false;
         // First as a key's signature, since accounts with a key can have code too (EIP-7702).
         if (_recovered(digest, signature) == expected) return true;

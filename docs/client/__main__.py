@@ -1,7 +1,7 @@
 """Writes the generated modules of `payments_core_http/client`.
 
 python -m docs.client            write them
-python -m docs.client --check    fail, and name them, when they differ from the code
+python -m docs.client --check    fail, and name them, if they differ from the code
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def main(arguments: list[str]) -> int:
             if not (CLIENT / name).exists() or (CLIENT / name).read_text("utf-8") != source
         ]
         if stale:
-            print(f"Not what the code says: {', '.join(stale)}. Run make client.", file=sys.stderr)
+            print(f"Differs from the code: {', '.join(stale)}. Run `make client`.", file=sys.stderr)
         return 1 if stale else 0
     for name, source in modules.items():
         (CLIENT / name).write_text(source, encoding="utf-8")

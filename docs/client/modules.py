@@ -1,4 +1,4 @@
-"""The generated modules of the client, whole: their headings, imports and classes."""
+"""The complete generated modules of the client: their headings, imports and classes."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def build_modules() -> Mapping[str, str]:
     modules = {
         "operations.py": _operations(functions, answers, bodies),
         "answers.py": _structs("What the service answers.", answers, "Answer, Known, Page"),
-        "bodies.py": _structs("The parts of what is sent to the service.", bodies, "Body"),
+        "bodies.py": _structs("The parts of requests to the service.", bodies, "Body"),
         "resources.py": _resources(methods, asynchronous=False),
         "async_resources.py": _resources(methods, asynchronous=True),
         "codes.py": _codes(document),
@@ -120,7 +120,7 @@ def _resources(methods: list[Method], *, asynchronous: bool) -> str:
 _HOLDERS = {
     "Partner": "a partner's backend",
     "Account": "the holder of an access token",
-    "Public": "anybody, with a Payment's secret or link",
+    "Public": "anyone with a Payment's secret or link",
 }
 
 
@@ -131,7 +131,7 @@ def _paged(methods: list[Method]) -> Iterable[str]:
 
 
 def _codes(document: Schema) -> str:
-    """A class for each error code, below the class of its status."""
+    """A class for each error code, a subclass of its status's class."""
     statuses = {
         code: (status, schema)
         for item in document["paths"].values()
@@ -168,7 +168,7 @@ def _codes(document: Schema) -> str:
 
 
 def _fact(kind: str) -> str:
-    """An older or newer service may leave a detail out; times stay as they are written."""
+    """An older or newer service may omit a detail; times stay as they are written."""
     kind = kind.replace("datetime", "str")
     return kind if kind.endswith("None") else f"{kind} | None"
 

@@ -1,4 +1,4 @@
-"""What the client calls each operation of the OpenAPI document: one row each.
+"""The client's names for the operations of the OpenAPI document: one row each.
 
 A new operation without a row stops `make client`. A resource belongs to the client that holds its
 credential: `Partner` an app secret, `Account` an access token, `Public` none.
@@ -169,7 +169,7 @@ RESOURCES: Mapping[str, Mapping[str, Mapping[str, str]]] = {
 """The client, the resource, the operation, and the method's name."""
 
 ATTRIBUTE_PREFIXES = {"Partner": "", "Account": "own_", "Public": "public_"}
-"""What a resource's name has before the attribute of its client: `own_payments` is `payments`."""
+"""The prefixes of resources that their client's attribute omits: `own_payments` is `payments`."""
 
 VARIANTS: Mapping[str, Mapping[str, tuple[str, str, str]]] = {
     "createPayment": {
@@ -182,5 +182,5 @@ VARIANTS: Mapping[str, Mapping[str, tuple[str, str, str]]] = {
         "read_as_payer": ("paymentSecretHeader", "PayerPayment", "Read a Payment to be paid."),
     },
 }
-"""Operations that answer differently by what is sent: a method for each, with its body or the
+"""Operations whose answer depends on the request: a method for each variant, with its body or the
 credential that it adds, its answer, and its sentence."""

@@ -83,7 +83,7 @@ def list_methods(document: Schema) -> Iterator[Method]:
 
 @attrs.frozen
 class OperationWriter:
-    """Writes the function of a method, and asks for the structs that it needs."""
+    """Writes the function of a method, and requests the structs that it needs."""
 
     document: Schema
     answers: Types

@@ -28,7 +28,7 @@ _FREE_FORM = frozenset({"Metadata"})
 _BASES = {"answer": "Answer", "body": "Body"}
 _WIDTH = 96
 _MOST_VALUES = 20
-"""More values than these, such as the names of all events, are not written into each signature."""
+"""The maximum number of values in a signature; longer lists, such as all events, are left out."""
 
 
 @attrs.frozen
@@ -91,7 +91,7 @@ class Types:
         return self._as_page(name, schema) or name
 
     def _keep(self, name: str, schema: Schema) -> None:
-        """Write a struct behind those that it needs, since a base must be there before it."""
+        """Write a struct after those that it needs, since a base must be defined before it."""
         self.written[name] = ""  # a schema may contain itself
         source = self._write(name, schema)
         del self.written[name]

@@ -33,7 +33,7 @@ def main() -> None:
     django.setup()
     call_command("migrate", verbosity=0)
     print("an order of", Browser().post("/orders/1040", {"amount": "much"}).json()["amount"])
-    Browser().post("/orders/1041", {"amount": "3.00"})  # the service is not there yet
+    Browser().post("/orders/1041", {"amount": "3.00"})  # the service is not ready yet
     print("order 1041", read("1041")["status"])
     call_command("set_up_payments")
     with a_worker():
@@ -45,12 +45,12 @@ def main() -> None:
 
 
 def read(number: str) -> Any:
-    """What the shop says of an order."""
+    """The shop's answer about an order."""
     return Browser().get(f"/orders/{number}").json()
 
 
 def wait(number: str, is_done: Callable[[Any], bool]) -> Any:
-    """The order once it is so, by the work of the worker's process."""
+    """The order once it has this state, by the work of the worker's process."""
     deadline = time.monotonic() + WITHIN_S
     while not is_done(order := read(number)):
         if time.monotonic() > deadline:
@@ -61,7 +61,7 @@ def wait(number: str, is_done: Callable[[Any], bool]) -> Any:
 
 @contextmanager
 def a_worker() -> Iterator[None]:
-    """The command that a process manager runs, ended as that ends it."""
+    """The command that a process manager runs, and ends in the same way."""
     worker = subprocess.Popen([sys.executable, str(MANAGE), "run_payments_worker"])
     try:
         yield

@@ -195,7 +195,7 @@ class ReceiverChild:
     def expect(self, path: str, secret: str) -> None:
         """Send it the signing secret of a path. Raises ChildFailed."""
         self._child.send(path=path, secret=secret)
-        if not self._child.wait_for(lambda told: {"secretFor": path} in told):
+        if not self._child.wait_for(lambda sent: {"secretFor": path} in sent):
             raise ChildFailed("the webhook receiver did not take the signing secret")
 
     def read_deliveries(self) -> list[dict[str, Any]]:

@@ -335,7 +335,7 @@ class AsyncAccountResources:
 
 
 class AsyncPublicResources:
-    """What anybody, with a Payment's secret or link can do."""
+    """What anyone with a Payment's secret or link can do."""
 
     sessions: AsyncPublicSessions
     links: AsyncPublicLinks

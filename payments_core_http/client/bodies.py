@@ -1,5 +1,5 @@
 # Printed from the OpenAPI document by docs/client: run `make client`.
-"""The parts of what is sent to the service."""
+"""The parts of requests to the service."""
 
 from __future__ import annotations
 

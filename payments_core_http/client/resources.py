@@ -330,7 +330,7 @@ class AccountResources:
 
 
 class PublicResources:
-    """What anybody, with a Payment's secret or link can do."""
+    """What anyone with a Payment's secret or link can do."""
 
     sessions: PublicSessions
     links: PublicLinks

@@ -49,7 +49,7 @@ collected 4 {'succeeded'}
     mobile_backend.main: """\
 order-1 authorized
 order-1 succeeded
-the token is over: log in again
+the token has expired: log in again
 order-2 authorized
 the token may not: payments:write
 """,

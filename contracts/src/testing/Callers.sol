@@ -20,7 +20,7 @@ contract Batch {
     }
 }
 
-/// A wallet whose signature (ERC-1271) is the one it was told to accept, for one digest.
+/// A wallet that accepts one configured signature (ERC-1271), for one digest.
 contract ContractWallet {
     bytes32 public accepted;
     bytes public answer;
@@ -32,7 +32,7 @@ contract ContractWallet {
         answer = answer_;
     }
 
-    /// Have it revert with its answer, instead of answering.
+    /// Make it revert with its answer, instead of answering.
     function setReverting(bool reverting) external {
         isReverting = reverting;
     }

@@ -12,7 +12,7 @@ contract FeeToken is TestToken {
     }
 }
 
-/// Refuses whom it has blocked, on both sides. Anybody may block anybody.
+/// Refuses blocked addresses, on both sides. Anyone may block anyone.
 contract BlacklistToken is TestToken {
     mapping(address holder => bool) public isBlocked;
 
@@ -54,7 +54,7 @@ contract SpoofToken is TestToken {
     }
 }
 
-/// Moves the tokens, then calls whom it was told to, and answers what it was told to.
+/// Moves the tokens, then makes a configured call, and gives a configured answer.
 contract HostileToken is TestToken {
     address public target;
     bytes public data;

@@ -32,7 +32,7 @@ _log = logging.getLogger(__name__)
 
 
 def payments() -> PaymentsService:
-    """The service of this process; nothing opens before the first call, so a fork is no matter."""
+    """The service of this process; nothing opens before the first call, so a fork is safe."""
     with _opening:  # two requests may be the first
         return _open()
 
@@ -54,7 +54,7 @@ def authority() -> Authority:
 
 
 def set_up() -> None:
-    """Make what must be there once, in the deployment; again it changes nothing."""
+    """Create what a deployment needs once; a repeat changes nothing."""
     if not settings.PAYMENTS_KEY_RING.exists():  # keep it with your secrets
         settings.PAYMENTS_KEY_RING.touch(mode=0o600)
         settings.PAYMENTS_KEY_RING.write_text(KeyRing.generate())
@@ -68,7 +68,7 @@ def set_up() -> None:
 
 
 def pay_order(number: str, amount: str) -> None:
-    """Make the Payment of an order: one, however often this runs for it."""
+    """Create the Payment of an order: one, no matter how often this runs for it."""
     new = NewPayment(
         amount=amount, destination=ToAccount(external_user_id="shop"), reference=number
     )
@@ -77,7 +77,7 @@ def pay_order(number: str, amount: str) -> None:
 
 
 def pay_orders() -> None:
-    """Make the Payments that are missing, because a process died or the service was away."""
+    """Create missing Payments, because a process died or the service was unavailable."""
     for order in Order.objects.filter(payment_id=None):
         try:
             pay_order(order.number, order.amount)
@@ -89,7 +89,7 @@ def ship(event: ReceivedEvent) -> None:
     """Ship the order of a Payment that succeeded, once for any number of deliveries."""
     try:
         order = Order.objects.filter(payment_id=event.payload["paymentId"])
-        if not order.exists():  # its id is not stored yet: the event comes again
+        if not order.exists():  # its id is not stored yet: the event is retried
             raise LookupError("no such order yet")
         order.filter(shipped_at=None).update(shipped_at=timezone.now())
     finally:
@@ -103,7 +103,7 @@ def run_worker(stop: SimpleQueue[None]) -> None:
     try:
         while True:
             pay_orders()
-            connection.close()  # it would be idle, and perhaps broken, until the next look
+            connection.close()  # it would be idle, and perhaps broken, until the next use
             try:
                 return stop.get(timeout=SECONDS_BETWEEN_LOOKS)
             except Empty:

@@ -19,7 +19,7 @@ AMOUNT = DecimalField(min_value=Decimal("0.01"), max_digits=12, decimal_places=2
 def order(request: HttpRequest, number: str) -> JsonResponse:
     """POST creates the order, GET returns its state."""
     if request.method == "POST":
-        try:  # what the service refuses, it refuses each time: ask before the order is there
+        try:  # a refusal is permanent: ask the service before the order exists
             amount = f"{AMOUNT.clean(request.POST.get('amount')):.2f}"
         except ValidationError as error:
             return JsonResponse({"amount": error.messages}, status=400)

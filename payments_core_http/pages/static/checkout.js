@@ -1,5 +1,5 @@
 // The checkout page keeps itself up to date, counts down, and copies. Without it the page says the
-// same. It loads in the head, so that what only a script can do is there when the page is painted.
+// same. It loads in the head, so that its additions are there when the page is painted.
 "use strict";
 
 document.documentElement.classList.add("js");
@@ -14,8 +14,8 @@ const checkout = (() => {
 
   const main = () => document.querySelector("main");
 
-  // The page again, as a document: no text of it is ever parsed here as markup. Null while the page
-  // that is shown is the newest.
+  // The new page as a document: none of its text is ever parsed here as markup. Null while the
+  // shown page is the newest.
   const fetchPage = () => new Promise((resolve, reject) => {
     const request = new XMLHttpRequest();
     request.open("GET", location.href);
@@ -104,7 +104,7 @@ const checkout = (() => {
   });
 
   return {
-    // Has the newest page shown; asks for it often from then on where that page says so.
+    // Shows the newest page; polls often from then on if that page says so.
     update: poll,
     // Calls the function whenever another page is shown.
     onShown: (listener) => { listeners.push(listener); },

@@ -1,5 +1,5 @@
 // Pays from a wallet in this browser (EIP-6963, EIP-1193). Amounts are integers throughout. What
-// the wallet would sign is compared with the page and with the service before it is asked to.
+// the wallet would sign is compared with the page and with the service before it is asked to sign.
 "use strict";
 
 (() => {
@@ -13,7 +13,7 @@
   const HASH = /^0x[0-9a-f]{64}$/i;
   const NUMBER = /^0x[0-9a-f]{1,64}$/i;
 
-  // Why nothing was sent: the name of what is said.
+  // Why nothing was sent: the name of the message.
   class Stop extends Error {}
 
   const wallets = new Map();
@@ -35,7 +35,7 @@
     const place = document.getElementById("wallets");
     if (!place || wallets.size === 0) return;
     const seen = [...document.querySelectorAll(".transfers code")].map((code) => code.textContent);
-    // What is due still after it has arrived may be sent as well.
+    // An amount that still remains after it has arrived may be sent as well.
     if (sent !== null && seen.includes(sent)) sent = said = null;
     place.hidden = false;
     place.querySelector("ul").replaceChildren(...[...wallets.values()].map((wallet) => {
@@ -120,8 +120,8 @@
     if (balance < amount) throw new Stop("funds");
   };
 
-  // A direct option, selected: the service says once more what to send, and takes no other choice
-  // while the transfer is on its way.
+  // A direct option, selected: the service says again what to send, and accepts no other choice
+  // while the transfer is in transit.
   const choose = async (request, from) => {
     const { option } = await call(request, "", { providerCode: "direct", payerAddress: from.toLowerCase() });
     const { execution } = option;
@@ -134,7 +134,7 @@
     return option;
   };
 
-  // A hint where to look. The transfer is found without it too, only later.
+  // A hint where to look. The transfer is also found without it, only later.
   const submit = (request, option, transactionHash) => call(
     request, `/${option.id}/submissions`, { transactionHash, chainId: Number(request.chainId) },
   );
@@ -158,7 +158,7 @@
   const pad = (digits) => digits.toLowerCase().padStart(64, "0");
   const readNumber = (text) => (NUMBER.test(text) ? BigInt(text) : null);
 
-  // Wallets announce themselves, also those that load later. What they say is text and no more.
+  // Wallets announce themselves, also those that load later. What they say is only text.
   window.addEventListener("eip6963:announceProvider", ({ detail }) => {
     const { info, provider } = detail ?? {};
     if (!info?.uuid || !info.name || !provider?.request || wallets.size >= MAX_WALLETS) return;

@@ -1,6 +1,6 @@
 // Search, and trying routes out. The page says everything without it.
 //
-// Credentials live in the form's fields alone: they are never stored, and sent only to the origin
+// Credentials are only in the form's fields: they are never stored, and sent only to the origin
 // that served this page.
 "use strict";
 
@@ -39,7 +39,7 @@ function startSearch() {
     }
     found.textContent = words.length ? `${count} found` : "";
   });
-  // A link into what the search has hidden must lead there all the same.
+  // A link to a part that the search has hidden must still work.
   window.addEventListener("hashchange", () => {
     const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
     if (target && target.closest("[hidden]")) {
@@ -102,7 +102,7 @@ function credentialsFor(operation) {
   const ways = operation.security.map((way) => Object.keys(way));
   const complete = (way) =>
     way.every((name) => name !== "paymentSecretHeader" || value("paymentSecret"));
-  // The way with the most credentials that are given; else the first, and the answer says why not.
+  // The scheme with the most given credentials; else the first, and the answer says why it failed.
   const way = ways.filter(complete).sort((one, other) => other.length - one.length)[0] || ways[0];
   for (const name of way || []) {
     if (name === "appSecret") headers.Authorization = basic();
@@ -194,18 +194,18 @@ async function send(article, operation, inputs, body, answer) {
 }
 
 function show(answer, response, text) {
-  const told = ["x-request-id", "service-version", "idempotent-replayed", "retry-after", "etag"]
+  const headers = ["x-request-id", "service-version", "idempotent-replayed", "retry-after", "etag"]
     .filter((name) => response.headers.has(name))
     .map((name) => `${name}: ${response.headers.get(name)}`);
   let shown = text;
   try {
     shown = JSON.stringify(JSON.parse(text), null, 2);
   } catch {
-    // Not JSON, or nothing: shown as it came.
+    // Not JSON, or empty: shown as received.
   }
   const body = element("pre", { tabIndex: 0 }, element("code", {}, shown));
   answer.replaceChildren(
-    element("p", {}, element("strong", {}, String(response.status)), ` ${told.join(", ")}`),
+    element("p", {}, element("strong", {}, String(response.status)), ` ${headers.join(", ")}`),
     body,
   );
 }
