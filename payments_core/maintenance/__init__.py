@@ -1,7 +1,7 @@
-"""Upkeep: what an operator does with a whole deployment, past any one tenant.
+"""Maintenance: an operator's work on a whole deployment, across tenants.
 
-Copying to another storage, sealing anew under another master key, forgetting what is old, and
-putting parked jobs back to work. Copies of an SQLite file are in `storage/sqlite/backups.py`.
-Damage in one row does not stop it: what cannot be read is passed over with an alarm, except by a
-copy, which must be whole.
+Copying to another storage, resealing under another master key, deleting old records, and
+retrying parked jobs. Copies of an SQLite file are in `storage/sqlite/backups.py`.
+Damage in one row does not stop it: unreadable rows are skipped with an alarm, except by a
+copy, which must be complete.
 """

@@ -1,9 +1,9 @@
-"""After an older state was put back: what the chains know better, and senders that wait for that.
+"""After the restore of an older state: senders that the chains are ahead of.
 
-What was sent since is forgotten here and has happened there. The outbox compares before it signs
-(`chains/outbox/lost.py`), so that nothing of ours is paid twice. What is here shows an operator how
-far storage and chains are apart, stops all senders until somebody has looked, and fills the nonces
-of transactions that every pool has dropped.
+Later transactions are unknown here but have happened on chain. The outbox compares before it signs
+(`chains/outbox/lost.py`), so that nothing is paid twice. This module shows an operator how
+far storage and chains are apart, stops all senders until an operator has checked, and fills the
+nonces of transactions that every pool has dropped.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ from payments_core.tenants.record import Environment
 
 @attrs.frozen
 class SenderBehindChain:
-    """A sender that has used more nonces than are known here: so many transactions are forgotten.
+    """A sender that has used more nonces than are known here: its transactions are lost.
 
-    `seen_nonce` counts those that are not final too, and those that a pool had and has no more.
+    `seen_nonce` also counts those that are not final, and those that a pool had and dropped.
     Nothing of the sender is signed before all of them are final.
     """
 
@@ -49,7 +49,7 @@ class SenderBehindChain:
 
     @property
     def forgotten_count(self) -> int:
-        """How many transactions they are."""
+        """The number of lost transactions."""
         return self.seen_nonce - self.next_nonce
 
 
@@ -58,8 +58,8 @@ def find_senders_behind_chain(
 ) -> tuple[SenderBehindChain, ...]:
     """The senders of a mode that the chains are ahead of.
 
-    Only senders that the restored state knows are asked for. One that cannot be read, or whose
-    environment cannot, is missing, with an alarm. Raises ChainUnavailable, NoMaintenanceAccess,
+    Only senders of the restored state are checked. A sender that cannot be read, or whose
+    environment cannot, is skipped with an alarm. Raises ChainUnavailable, NoMaintenanceAccess,
     StorageUnavailable.
     """
     modes = {one.record.id: one.record.mode for one in scan_all(storage, Environment)}
@@ -89,11 +89,11 @@ def _count_known(storage: Storage, partition: str, sender: Sender) -> int:
 
 
 def stop_sending(storage: Storage, committer: Committer, mode: str) -> tuple[ParkedJob, ...]:
-    """Stop every sender, by a parked job in its lane: those that are there, or one of its own.
+    """Stop every sender by parked jobs in its lane: the existing jobs, or a new one.
 
-    Call it before any worker starts. What is asked for meanwhile queues up behind; `parked` lists
-    the jobs and `retry` lets one go, which goes first. A job of its own has the sender's
-    transactions looked for, and those sent again that the chain does not know. Raises
+    Call it before any worker starts. New transfers queue up behind; `parked` lists
+    the jobs and `retry` releases one, which runs first. A new job has the sender's
+    transactions checked, and those resent that the chain does not know. Raises
     NoMaintenanceAccess, StorageUnavailable, Unavailable.
     """
     stopped = []
@@ -143,7 +143,7 @@ def _park_job(committer: Committer, partition: str, job_id: str) -> bool:
 
 @attrs.frozen
 class FilledNonce:
-    """A nonce of a sender's address for which a transaction that moves nothing was sent."""
+    """A nonce of a sender's address that was filled by a transaction that moves nothing."""
 
     address: str
     nonce: int
@@ -155,10 +155,10 @@ def fill_nonces(
 ) -> tuple[FilledNonce, ...]:
     """Send a transaction that moves nothing for each nonce that lost transactions have left unused.
 
-    It is for senders that wait for transactions which every pool has dropped, and which somebody
-    may still have: once their nonces are used they can never be mined. A new key waits for those
-    of the keys before it too. Where a node has another transaction with the nonce it is left alone.
-    Raises ChainUnavailable, SignerRefused where the key of a nonce is not configured,
+    It is for senders that wait for transactions that every pool has dropped, and that somebody
+    may still have: when their nonces are used, they can never be mined. A new key waits for those
+    of earlier keys too. If a node has another transaction with the nonce, it is left alone.
+    Raises ChainUnavailable, SignerRefused if the key of a nonce is not configured,
     StorageUnavailable.
     """
     chain = chains[chain_id]

@@ -1,8 +1,8 @@
-"""Damaged rows: where they lie, and how one is repaired or removed under an operator's eyes.
+"""Damaged rows: how they are found, and repaired or removed by an operator.
 
-A row is damaged if its document cannot be read, or names another record. Lists pass over it with
-an alarm, and what decides about money refuses it. Nobody can say what it held but a backup, so
-nothing here is automatic: an operator gives the whole document, or gives the row up.
+A row is damaged if its document cannot be read, or names another record. Lists skip it with
+an alarm, and decisions about money refuse it. Only a backup shows its old content, so
+nothing here is automatic: an operator supplies the whole document, or deletes the row.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from payments_core.storage.records import Record
 
 @attrs.frozen
 class DamagedRow:
-    """Where a damaged row lies."""
+    """The place of a damaged row."""
 
     collection: str
     partition: str
@@ -42,7 +42,7 @@ class DamagedRow:
 
 @attrs.frozen
 class RowCheck:
-    """The damaged rows among those that were read; `is_complete` if these were all rows."""
+    """The damaged rows among the rows read; `is_complete` if all rows were read."""
 
     damaged: tuple[DamagedRow, ...]
     rows_read: int
@@ -58,7 +58,7 @@ def check_rows(
 ) -> RowCheck:
     """Read the rows of all kinds, a batch of each in turn, up to about `max_rows` in all.
 
-    So a large collection keeps no other from being looked at. Raises NoMaintenanceAccess,
+    So a large collection does not keep others from being read. Raises NoMaintenanceAccess,
     StorageUnavailable.
     """
     access = require_maintenance_access(storage)
@@ -81,7 +81,7 @@ def check_rows(
 
 
 class DamagedRows:
-    """Shows, repairs and removes one damaged row. Every change leaves a RowRepair beside it."""
+    """Shows, repairs and removes one damaged row. Every change stores a RowRepair beside it."""
 
     def __init__(self, ports: Ports, kinds: Sequence[type[Record]]) -> None:
         self._storage = ports.storage
@@ -104,10 +104,10 @@ class DamagedRows:
         return row
 
     def repair(self, place: DamagedRow, document: bytes) -> RowRepair:
-        """Store this document in the place of the damaged one. Its columns are set from it.
+        """Replace the damaged document with this one. Its columns are set from it.
 
-        Raises as `get`, and ValidationFailed for a document that is not one of the collection, or
-        not of this record.
+        Raises as `get`, and ValidationFailed for a document that does not fit the collection, or
+        is not of this record.
         """
         row = self.get(place)
         try:
@@ -120,7 +120,7 @@ class DamagedRows:
         return self._commit(place, row, "repaired", Decision(None, replaces=(repaired,)))
 
     def remove(self, place: DamagedRow) -> RowRepair:
-        """Delete the row. What other records say of it stays. Raises as `get`."""
+        """Delete the row. References in other records stay. Raises as `get`."""
         row = self.get(place)
         return self._commit(
             place, row, "removed", Decision(None, deletes=(_stand_in(self._kind(place), row),))
@@ -132,7 +132,7 @@ class DamagedRows:
         now = self._clock.now()
 
         def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[RowRepair]:
-            # The change names the version that was read: it does not touch what came since.
+            # The change names the version that was read: it does not affect later changes.
             note = RowRepair(
                 id=id_sequence.issue("repair"),
                 table=place.collection,
@@ -159,7 +159,7 @@ class DamagedRows:
         return None
 
     def _iterate_rows(self, kind: type[Record], after: PrimaryKey) -> Iterator[RecordRow]:
-        """The rows behind a place: few lie between an id and what it begins with."""
+        """The rows after a place: there are few between an id and its prefix."""
         access = require_maintenance_access(self._storage)
         while rows := access.read_rows(kind, after=after, limit=BATCH):
             yield from rows
@@ -177,6 +177,6 @@ def _is_damaged(kind: type[Record], row: RecordRow) -> bool:
 
 
 def _stand_in(kind: type[Record], row: RecordRow) -> Record:
-    """A record with the place and the version of a row that cannot be read, to delete it by."""
+    """A record with the place and the version of a row that cannot be read, for its deletion."""
     damaged: type[Record] = type(kind.__name__, (Record,), {"collection": kind.collection})
     return damaged(id=row.id, version=row.version)

@@ -1,8 +1,8 @@
-"""What lies at the off-ramp address, by the books and by the chain; nothing is written.
+"""The funds at the off-ramp address, by the books and by the chain; nothing is written.
 
 Each payout draws an amount from a vault. It stays at the off-ramp address until a refund takes it
-back, whatever the bank does: what has settled is the operator's, who may move it. What no decision
-has ended, and what the bank has, must stay, because a refund may need it.
+back, whatever the bank does: settled funds belong to the operator, who may move them. Funds without
+a final decision, and those at the bank, must stay, because a refund may need them.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ BATCH = 200
 class OfframpFunds:
     """The funds of the payouts of one asset at one address, in atomic units.
 
-    `held` is of payouts that the bank was not asked for yet, or that failed or came back; a
-    payout that went on although its transfer was undone by a reorg makes it smaller. `needed` is
-    what must stay, by Payment. `on_chain` is the balance at the newest final block; None where
-    the deployment does not serve the chain.
+    `held` is for payouts that were not yet submitted, or that failed or were returned; a
+    payout that continued although its transfer was undone by a reorg reduces it. `needed` is
+    the amount that must stay, by Payment. `on_chain` is the balance at the newest final block; None
+    if the deployment does not serve the chain.
     """
 
     asset: Asset
@@ -39,17 +39,17 @@ class OfframpFunds:
 
     @property
     def booked(self) -> int:
-        """What was drawn from vaults and has not gone back."""
+        """The amount drawn from vaults and not returned."""
         return self.held + self.at_bank + self.settled
 
     @property
     def difference(self) -> int | None:
-        """What the chain has more than the books; below zero what was moved away, or is missing."""
+        """The chain's excess over the books; below zero if funds are missing or were moved away."""
         return None if self.on_chain is None else self.on_chain - self.booked
 
     @property
     def free(self) -> int | None:
-        """What no decision can need now; below zero the address is short."""
+        """The amount that no decision can need now; below zero if the address is short."""
         return None if self.on_chain is None else self.on_chain - self.needed
 
     def add(self, payment: Payment) -> OfframpFunds:
@@ -70,7 +70,7 @@ def compare_offramp_funds(
     """The funds of an environment's payouts, one row for each chain, asset and address.
 
     It reads all Payments of the environment, in pages. The chain is read after the books, and a
-    transfer becomes final there before the books tell it: while some are under way, the two may
+    transfer becomes final there before the books show it: while some are in progress, the two may
     differ. Raises ChainUnavailable, StorageUnavailable, UnreadableDocument.
     """
     rows: dict[tuple[int, str, str], OfframpFunds] = {}

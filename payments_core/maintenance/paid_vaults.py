@@ -1,7 +1,7 @@
-"""Vaults that have paid and are stored as `counterfactual`: an earlier release did not note it.
+"""Vaults that have paid but are stored as `counterfactual`: an earlier release did not record it.
 
-A vault's first payment puts its code on the chain. This release notes that when the payment is
-final; what was paid before is found here, in the records of what vaults have paid.
+A vault's first payment deploys its code. This release records that when the payment is
+final; earlier payments are found here, in the records of vaults' payments.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from payments_core.storage.port import Storage, Transaction
 
 
 def mark_paid_vaults(ports: Ports, *, progress: Progress | None = None) -> int:
-    """Mark every vault that has paid as `deployed`; how many were not.
+    """Mark every vault that has paid as `deployed`; return how many were not.
 
-    It may be repeated, and the service may run. Raises NoMaintenanceAccess, StorageUnavailable.
+    It may be repeated, and run beside the service. Raises NoMaintenanceAccess, StorageUnavailable.
     """
     return sum(
         _mark(ports, partition, vault_id)
@@ -33,7 +33,7 @@ def mark_paid_vaults(ports: Ports, *, progress: Progress | None = None) -> int:
 
 
 def _find_paid(storage: Storage, progress: Progress | None) -> Iterator[tuple[str, str]]:
-    """The partition and id of each vault that a payment, a refund or a send has come from."""
+    """The partition and id of each vault that has made a payment, a refund or a send."""
     for operation in scan_all(storage, FundingOperation, progress=progress):
         if operation.record.status == "confirmed":
             yield operation.partition, operation.record.vault_id

@@ -1,7 +1,8 @@
-"""Jobs that were parked: which they are, and how one is put back to work.
+"""Parked jobs: listed, and retried.
 
-A job parks after many claims without an outcome, or when its handler gave it up: it has a lease or
-a due time that never comes (`jobs/parking.py`), and nobody looks at it again without being told.
+A job is parked after many claims without an outcome, or when its handler gives it up: it has a
+lease or a due time that never comes (`jobs/parking.py`), and no worker runs it again until an
+operator retries it.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from payments_core.storage.port import Storage, Transaction
 
 @attrs.frozen
 class ParkedJob:
-    """A parked job, and the partition that it lies in."""
+    """A parked job, and its partition."""
 
     partition: str
     job: Job
@@ -30,7 +31,7 @@ def list_parked_jobs(storage: Storage, mode: str) -> tuple[ParkedJob, ...]:
     """The parked jobs of a mode, in every partition. Raises NoMaintenanceAccess,
     StorageUnavailable.
 
-    One that cannot be read is missing, with an alarm.
+    A job that cannot be read is skipped with an alarm.
     """
     return tuple(
         ParkedJob(found.partition, found.record)
@@ -40,14 +41,14 @@ def list_parked_jobs(storage: Storage, mode: str) -> tuple[ParkedJob, ...]:
 
 
 def is_parked(job: Job) -> bool:
-    """Whether nothing will ever happen to the job by itself."""
+    """Whether the job will never run again without an operator."""
     return NEVER in (job.due_at, job.lease_until)
 
 
 def retry(committer: Committer, clock: Clock, partition: str, job_id: str) -> Job:
     """Make a parked job due at once, with all its claims before it.
 
-    What it did before it parked it may do again: every handler bears that. Raises NotFound,
+    It may repeat what it did before it was parked: every handler supports that. Raises NotFound,
     and Conflicting for a job that is not parked, which its worker would lose.
     """
     now = clock.now()

@@ -1,4 +1,4 @@
-"""What upkeep notes in a storage."""
+"""Records of maintenance in a storage."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from payments_core.storage.records import Collection, Record
 
 @attrs.frozen(kw_only=True)
 class CopyMark(Record):
-    """Of one move: the source has it, and of all copies of the source that to which it was moved.
+    """The mark of one move: the source has it, and the copy to which the records were moved.
 
-    Two copies may be equal while only one of them is at work.
+    Two copies may be equal while only one of them is in use.
     """
 
     collection: ClassVar[Collection] = Collection("copy_marks")
@@ -25,9 +25,9 @@ RowRepairAction = Literal["repaired", "removed"]
 
 @attrs.frozen(kw_only=True)
 class RowRepair(Record):
-    """That an operator repaired or removed a damaged row, in the partition of that row.
+    """An operator's repair or removal of a damaged row, in the partition of that row.
 
-    `document_sha256` is of the document before, which the command printed.
+    `document_sha256` is of the previous document, which the command printed.
     """
 
     collection: ClassVar[Collection] = Collection("row_repairs")

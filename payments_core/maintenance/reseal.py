@@ -1,11 +1,12 @@
-"""Sealing anew under the current master key what was sealed under older ones.
+"""Reseals records under the current master key that were sealed under older ones.
 
-After a new key was put in front of the ring, nothing has to change for the service to go on: every
-key of the ring opens. This walks through all that is sealed, so that an old key can be dropped, and
-says what rests on which. What has changed meanwhile it looks at again; killed, it is run again.
+After a new key was put in front of the ring, the service continues without changes: every
+key of the ring opens. This goes through all sealed records, so that an old key can be dropped, and
+reports which records need which key. Records changed meanwhile are read again; after a kill, run it
+again.
 
-What only others hold cannot be sealed anew: tokens, client secrets, and the secrets of server keys,
-of which only digests are here. Those are re-made one by one as they are used (`tenants/`).
+Values that only others hold cannot be resealed: tokens, client secrets, and secrets of server keys,
+of which only digests are stored. Digests are renewed one by one as they are used (`tenants/`).
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ MAX_BROKEN = 100
 
 @attrs.frozen
 class SealedField(Generic[R]):
-    """Where a kind of record keeps sealed texts, each sealed to the record's id."""
+    """The sealed fields of a kind of record, each sealed to the record's id."""
 
     kind: type[R]
     purpose: str
@@ -89,7 +90,7 @@ SEALED_FIELDS: tuple[SealedField[Any], ...] = (
         lambda answer, texts: attrs.evolve(answer, sealed_body=texts[0]),
     ),
 )
-"""All that is sealed in a record. A link's digest is made anew with its Payment."""
+"""All sealed fields of a record. A link's digest is renewed with its Payment."""
 
 
 @attrs.frozen
@@ -105,7 +106,7 @@ class BrokenSeal:
 class KeyOnOldDigest:
     """A live server key whose secret is known only by a digest under an older master key.
 
-    `master_key` is its name, None for digests that are older than such notes.
+    `master_key` is its name, None for digests older than this field.
     """
 
     environment_id: str
@@ -119,7 +120,7 @@ class KeyOnOldDigest:
 
 @attrs.frozen
 class MasterKeyUsage:
-    """What rests on which master key: the counts by the key's name, then by collection.
+    """The records that need each master key: counts by the key's name, then by collection.
 
     `broken` are the first of `broken_count`.
     """
@@ -136,20 +137,20 @@ class MasterKeyUsage:
         return frozenset(self.counts) - {self.current}
 
     def is_needed(self, name: str) -> bool:
-        """Whether anything needs that master key, or may, since nobody noted what it needs."""
+        """Whether anything needs that master key, or may need it, since its need is unrecorded."""
         return name in self.counts or any(key.master_key in (name, None) for key in self.keys)
 
 
 @attrs.frozen
 class ResealResult:
-    """How many records a run changed, by collection, and how everything stands after it."""
+    """How many records a run changed, by collection, and the state after it."""
 
     changed: Mapping[str, int]
     usage: MasterKeyUsage
 
 
 class Resealer:
-    """Walks through all that is sealed."""
+    """Goes through all sealed records."""
 
     def __init__(self, ports: Ports) -> None:
         self._storage = ports.storage
@@ -158,10 +159,10 @@ class Resealer:
         self._clock = ports.clock
 
     def run(self, *, progress: Progress | None = None) -> ResealResult:
-        """Seal anew whatever an older key sealed, a record in each transaction; then report.
+        """Reseal everything that an older key sealed, one record per transaction; then report.
 
-        Only where every process has the current key in its ring. What no key opens is left as it
-        is, and told. Raises NoMaintenanceAccess, StorageUnavailable, Unavailable.
+        Only if every process has the current key in its ring. Values that no key opens are left as
+        they are, and reported. Raises NoMaintenanceAccess, StorageUnavailable, Unavailable.
         """
         changed: Counter[str] = Counter()
         for sealed in SEALED_FIELDS:
@@ -172,7 +173,7 @@ class Resealer:
         return ResealResult(dict(changed), self.report())
 
     def report(self, *, progress: Progress | None = None) -> MasterKeyUsage:
-        """What rests on which key. Raises NoMaintenanceAccess, StorageUnavailable."""
+        """The records that need each key. Raises NoMaintenanceAccess, StorageUnavailable."""
         counts: dict[str, Counter[str]] = defaultdict(Counter)
         broken: list[BrokenSeal] = []
         for sealed in SEALED_FIELDS:
@@ -196,7 +197,7 @@ class Resealer:
         return any(_key_id(text) != current for text in sealed.texts(record))
 
     def _open_texts(self, sealed: SealedField[R], record: R) -> list[bytes] | None:
-        """What is in the sealed texts of a record; None where one does not open."""
+        """The content of the sealed texts of a record; None if one does not open."""
         try:
             return [
                 self._key_ring.open(sealed.purpose, record.id, base64.b64decode(text))
@@ -206,7 +207,7 @@ class Resealer:
             return None
 
     def _reseal(self, sealed: SealedField[R], found: LocatedRecord[R]) -> bool:
-        """Seal a record's texts anew, as they are by then; whether there was anything to do."""
+        """Reseal a record's texts, freshly read; return whether there was anything to do."""
         done = False
 
         def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[None]:
@@ -267,7 +268,7 @@ class Resealer:
 
 
 def _key_id(text: str) -> str:
-    """The name of the master key that sealed a text; it stands in front, in the clear."""
+    """The name of the master key that sealed a text; it is a plain-text prefix."""
     try:
         head = base64.b64decode(text[:32] + "=" * (-len(text[:32]) % 4))
     except ValueError:

@@ -1,10 +1,10 @@
-"""Forgetting what is over and says nothing about money.
+"""Deletes ended records that say nothing about money.
 
 Events with their deliveries, the trail of console actions, client sessions, wallet challenges,
-stored answers whose time is over, and Payments that expired with nothing received: what of those
-goes, `payments/purge.py` decides. Payments that received anything, what they rest on and what was
-sent for them (receipts, the journal, transfers and every replacement of theirs) are never touched:
-nothing in here names them.
+expired stored answers, and Payments that expired with nothing received: `payments/purge.py`
+decides which of those. Payments that received anything, the records that they depend on and those
+of their transfers (receipts, the journal, transfers and all replacements) are never touched:
+nothing here names them.
 """
 
 from __future__ import annotations
@@ -46,36 +46,36 @@ _log = logging.getLogger(__name__)
 
 BATCH = 200
 EVENTS_PER_BATCH = 50
-"""Each has a delivery for every endpoint that ever wanted it."""
+"""Each event has a delivery for every endpoint that ever subscribed to it."""
 
 PAYMENTS_PER_BATCH = 50
-"""Each has a link, and up to a hundred options."""
+"""Each Payment has a link, and up to a hundred options."""
 
 MIN_EVENTS_MS = (MAX_RECOVERY_DAYS + 1) * DAY
-"""So far back an endpoint may ask for what it has missed."""
+"""How far back an endpoint may recover missed events."""
 
 MIN_PAYMENTS_MS = MIN_EVENTS_MS
-"""So long an endpoint may be told of a Payment, and then read it."""
+"""How long an endpoint may receive events of a Payment, and then read it."""
 
 MIN_SESSIONS_MS = 2 * DAY
-"""A session lives for a day at most; after that nobody can come with its token."""
+"""A session lasts at most a day; after that nobody can use its token."""
 
 MIN_CHALLENGES_MS = 1 * DAY
-"""A challenge lives for minutes; who comes late is then told so."""
+"""A challenge lasts for minutes; late answers then get a specific error."""
 
 Progress = Callable[[str, int], None]
-"""Told from which collection how many records have gone."""
+"""Called with a collection and the number of deleted records."""
 
 
 @attrs.frozen
 class Retention:
-    """How long what is over is kept, in milliseconds.
+    """How long ended records are kept, in milliseconds.
 
     `events_ms` counts from the event, and from the last change of each of its deliveries;
     `sessions_ms` and `challenges_ms` from the end of a client session and of a wallet's challenge.
     `payments_ms` is for Payments that expired with nothing received, from the end of their
-    monitoring and from their last change. Stored answers have their own ends.
-    Raises ValueError for what is shorter than anything could still ask for.
+    monitoring and from their last change. Stored answers have their own expiry.
+    Raises ValueError for a period during which a record may still be needed.
     """
 
     events_ms: int = 90 * DAY
@@ -97,17 +97,17 @@ class Retention:
 
 @attrs.frozen
 class PurgeResult:
-    """How many records of which collection went, or would go."""
+    """How many records of each collection were deleted, or would be."""
 
     records: Mapping[str, int]
 
 
 IsExpired = Callable[[Any], bool]
-"""Whether a record is over. It is asked again, of the locked record, before that goes."""
+"""Whether a record has ended. It is checked again on the locked record before its deletion."""
 
 
 class RetentionPurge:
-    """Deletes in batches, each in a transaction of its own; stopped anywhere, it is run again."""
+    """Deletes in batches, each in a separate transaction; if stopped anywhere, run it again."""
 
     def __init__(self, ports: Ports) -> None:
         self._storage = ports.storage
@@ -118,10 +118,11 @@ class RetentionPurge:
     def run(
         self, retention: Retention, *, dry_run: bool = False, progress: Progress | None = None
     ) -> PurgeResult:
-        """Forget what is older than the retention, in every environment; with `dry_run`, count it.
+        """Delete records older than the retention, in every environment; with `dry_run`, count
+        them.
 
-        What cannot be read stays, with an alarm, and all that comes after it in its environment.
-        Raises NoMaintenanceAccess, StorageUnavailable, Unavailable.
+        An unreadable record stays, with an alarm, and so do all records after it in its
+        environment. Raises NoMaintenanceAccess, StorageUnavailable, Unavailable.
         """
         now = self._clock.now()
         run = _PurgeRun(self._storage, self._committer, dry_run=dry_run, progress=progress)
@@ -139,7 +140,7 @@ class RetentionPurge:
             ):
                 try:
                     forget(environment.record, before)
-                except UnreadableDocument:  # its text may quote what it holds
+                except UnreadableDocument:  # its text may quote the record's content
                     _log.critical(
                         "ALARM: a record of %s cannot be read; its %s are not purged",
                         environment.record.id,
@@ -149,7 +150,7 @@ class RetentionPurge:
 
 
 class _PurgeRun:
-    """One run, and what went in it."""
+    """One run, and its deletions."""
 
     def __init__(
         self, storage: Storage, committer: Committer, *, dry_run: bool, progress: Progress | None
@@ -161,7 +162,7 @@ class _PurgeRun:
         self.gone: Counter[str] = Counter()
 
     def purge_records(self, kind: type[R], over: IsExpired) -> None:
-        """Records that stand alone."""
+        """Records without dependent records."""
         for partition, records in self._iter_batches(kind, over):
             self._delete(partition, partial(_lock_expired, records=records, over=over))
 
@@ -188,7 +189,7 @@ class _PurgeRun:
     def _purge_payment_batch(
         self, partition: str, ids: Sequence[str], before: Instant, key_ring: KeyRing, now: Instant
     ) -> None:
-        """In one transaction; each by itself where something of theirs cannot be read."""
+        """Delete in one transaction, or separately if one of their records cannot be read."""
         try:
             candidates = self._storage.read(
                 partition, lambda snapshot: load_candidates(snapshot, ids, before, key_ring)
@@ -207,7 +208,7 @@ class _PurgeRun:
             )
 
     def purge_responses(self, environment: Environment, now: Instant) -> None:
-        """Stored answers whose time is over; the job of each environment does the same."""
+        """Expired stored answers; the job of each environment does the same."""
         partition = environment.id
         for answers in self._iter_pages(partition, StoredResponse, "by_expiry"):
             over = [answer for answer in answers if answer.expires_at <= now]
@@ -220,7 +221,7 @@ class _PurgeRun:
                 return
 
     def purge_events(self, environment: Environment, before: Instant) -> None:
-        """Events with all their deliveries, unless one is still open or was touched since.
+        """Events with all their deliveries, unless one is still open or was changed since.
 
         Together, since an event without its deliveries looks as if it had been missed, and a
         recovery would send it again.
@@ -250,11 +251,11 @@ class _PurgeRun:
                 return
 
     def _delete(self, partition: str, choose: Callable[[Transaction], Sequence[Record]]) -> None:
-        """Delete what is chosen under its locks, and count it."""
+        """Delete the chosen records under their locks, and count them."""
         self._commit(partition, lambda tx: Decision(None, deletes=tuple(choose(tx))))
 
     def _commit(self, partition: str, decide: Callable[[Transaction], Decision[None]]) -> None:
-        """Commit a decision, or only take it where the run is dry, and count what it deletes."""
+        """Commit a decision, or only make it in a dry run, and count its deletions."""
         decided: Decision[None] = Decision(None)
 
         def decide_unless_dry(tx: Transaction, id_sequence: IdSequence) -> Decision[None]:
@@ -273,7 +274,7 @@ class _PurgeRun:
     def _iter_batches(
         self, kind: type[R], over: IsExpired, *, size: int = BATCH
     ) -> Iterator[tuple[str, Sequence[R]]]:
-        """What is over of a kind, by partition and a batch at a time."""
+        """The ended records of a kind, by partition and a batch at a time."""
         found: dict[str, list[R]] = defaultdict(list)
         for one in scan_all(self._storage, kind):
             if over(one.record):
@@ -306,7 +307,7 @@ class _PurgeRun:
 
 
 def _lock_expired(tx: Transaction, records: Sequence[R], over: IsExpired) -> list[R]:
-    """Those of the records that are there, locked, and still over."""
+    """The records that still exist, locked, and have still ended."""
     if not records:
         return []
     kind = type(records[0])
@@ -315,7 +316,7 @@ def _lock_expired(tx: Transaction, records: Sequence[R], over: IsExpired) -> lis
 
 
 def _with_quotes(tx: Transaction, purged: Decision[None]) -> Decision[None]:
-    """The Payments that go, each with the quote that it was to carry out."""
+    """The Payments to purge, each with its quote."""
     gone = [one for one in purged.deletes if isinstance(one, Payment) and one.quote_id is not None]
     quotes = bulk.lock_many(tx, Quote, [str(payment.quote_id) for payment in gone])
     return purged.merge(Decision(None, deletes=tuple(quotes.values())))

@@ -1,8 +1,8 @@
 """Copying a whole storage into an empty one, and proving that nothing was lost on the way.
 
-Both sides are had alone from the first row to the last, and the copy is one transaction of the
-target, which commits only what was compared and found the same. So a kill leaves an empty target or
-a whole one, and whoever starts again finds either. A source that can be retired is, in the end.
+Both sides are locked exclusively from the first row to the last, and the copy is one transaction of
+the target, which commits only after an equal comparison. So a kill leaves an empty target or a
+complete one, and a new run handles both. A source that can be retired is retired at the end.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ MAX_EXAMPLES = 20
 UNREADABLE = "the record cannot be read"
 
 Progress = Callable[[str, str, int], None]
-"""Told what is done (`copy` or `verify`), with which collection, and how many rows it is at."""
+"""Called with the step (`copy` or `verify`), the collection, and the number of rows so far."""
 
 
 @attrs.frozen
@@ -50,7 +50,7 @@ class CollectionComparison:
 
 @attrs.frozen
 class Difference:
-    """One row that is not as it should be, and what is wrong with it; nothing of what it holds."""
+    """One row that differs, and why; without its content."""
 
     collection: str
     partition: str
@@ -60,7 +60,7 @@ class Difference:
 
 @attrs.frozen
 class Differences:
-    """What a comparison found; `examples` are the first of `count`."""
+    """The differences of a comparison; `examples` are the first of `count`."""
 
     collections: tuple[CollectionComparison, ...]
     count: int
@@ -69,9 +69,9 @@ class Differences:
 
 @attrs.frozen
 class CopyResult:
-    """What a copy did: the rows that it wrote by collection, none where the target had them.
+    """The result of a copy: the rows written by collection, none if the target had them.
 
-    `source_retired` says whether the source refuses writes from now on.
+    `source_retired` means that the source now refuses writes.
     """
 
     rows: Mapping[str, int]
@@ -80,7 +80,7 @@ class CopyResult:
 
 
 class TargetInUse(Exception):
-    """The target holds records, and they are not just those of the source."""
+    """The target contains records other than those of the source."""
 
     def __init__(self, differences: Differences) -> None:
         held = [one for one in differences.collections if one.target_rows]
@@ -92,14 +92,14 @@ class TargetInUse(Exception):
 
 
 class CannotRetire(Exception):
-    """The source cannot be retired, and would work on beside its copy."""
+    """The source cannot be retired, and would stay in use beside its copy."""
 
     def __init__(self, source: Storage) -> None:
         super().__init__(f"a {type(source).__name__} cannot be retired")
 
 
 class SourceRetired(Exception):
-    """The source was moved before: a second copy would be at work beside the first."""
+    """The source was moved before: a second copy would be in use beside the first."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -109,7 +109,7 @@ class SourceRetired(Exception):
 
 
 class CopyDiffers(Exception):
-    """The copy would not have been as the source is, or the source is damaged; it was undone."""
+    """The copy would have differed from the source, or the source is damaged; it was undone."""
 
     def __init__(self, differences: Differences) -> None:
         super().__init__(_summarize(differences))
@@ -117,7 +117,7 @@ class CopyDiffers(Exception):
 
 
 class CopyWrittenTo(Exception):
-    """The copy is not as the retired source is: it has been at work since."""
+    """The copy differs from the retired source: it has been in use since."""
 
     def __init__(self, differences: Differences) -> None:
         super().__init__(f"the copy differs from the source: {_summarize(differences)}")
@@ -144,9 +144,9 @@ def copy(
 ) -> CopyResult:
     """Copy every record of the kinds, compare both sides, and only then commit.
 
-    Both storages have been migrated. With `retire`, a text that names where the records are now,
+    Both storages have been migrated. With `retire`, a text that names the new place of the records,
     the source refuses writes afterwards; killed before that, call it again: a target that holds
-    just what the source does, but for CopyMarks, is compared once more and left as it is.
+    exactly the source's records, except for CopyMarks, is compared again and left as it is.
 
     Raises CannotRetire, SourceRetired, TargetInUse, CopyDiffers, NoMaintenanceAccess, and what
     `MaintenanceAccess.alone` raises: in all of them nothing has changed but for a CopyMark in the

@@ -1,6 +1,6 @@
-"""What `find` and `locate` answer, in plain Python: the meaning of the port, over column values.
+"""The meaning of `find` and `locate` in plain Python, over column values.
 
-Adapters without a query language of their own can use it as it is.
+Adapters without their own query language can use it as it is.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from payments_core.validation.faults import UnfitPosition
 T = TypeVar("T")
 Columns = Mapping[str, Value]
 PrimaryKey = tuple[str, str]
-"""Where a record lies: its partition and its id."""
+"""The place of a record: its partition and its id."""
 LookupKey = tuple[str | int, ...]
 
 _OPERATORS: Mapping[str, Callable[[Any, Any], bool]] = {
@@ -33,8 +33,8 @@ _OPERATORS: Mapping[str, Callable[[Any, Any], bool]] = {
 def validate_query(
     collection: Collection, index: str, key: Sequence[Value], after: Position | None, limit: int
 ) -> Index:
-    """The index that a question goes by. Raises ValueError where the question does not fit it, and
-    UnfitPosition, which is one, for an `after` that no page of it can have ended at."""
+    """The index of a query. Raises ValueError if the query does not fit it, and
+    UnfitPosition, which is a ValueError, for an `after` that no page of it can have returned."""
     chosen = collection.index(index)
     if len(key) != len(chosen.key):
         raise ValueError(f"the index {index} takes {len(chosen.key)} key values")
@@ -46,7 +46,7 @@ def validate_query(
 
 
 def validate_position(after: Position, *kinds: type[str | int]) -> None:
-    """Raise UnfitPosition for what is no tuple of values of these kinds."""
+    """Raise UnfitPosition for a value that is not a tuple of these types."""
     if type(after) is not tuple or len(after) != len(kinds):
         raise UnfitPosition(f"a position is a tuple of {len(kinds)} values here")
     for kind, value in zip(kinds, after, strict=True):
@@ -64,7 +64,7 @@ def matches(columns: Columns, where: Sequence[Where]) -> bool:
 
 
 def is_behind(position: Position, after: Position | None, index: Index) -> bool:
-    """Whether a row comes behind the end of another page, if there was one."""
+    """Whether a row comes after the end of another page, if there was one."""
     return not after or (position < after if index.descending else position > after)
 
 
@@ -117,7 +117,7 @@ def valid_lookup_keys(
 ) -> list[LookupKey]:
     """The keys that a stored record can have, each once.
 
-    Raises ValueError for a question that does not fit the lookup.
+    Raises ValueError for a query that does not fit the lookup.
     """
     if len(keys) > MAX_LOCATE_KEYS:
         raise ValueError(f"{lookup.name} takes up to {MAX_LOCATE_KEYS} keys at once")
@@ -129,7 +129,7 @@ def valid_lookup_keys(
         if len(key) != len(kinds):
             raise ValueError(f"a key of the lookup {lookup.name} has {len(kinds)} values")
         for kind, value in zip(kinds, key, strict=True):
-            # A database might take "1" for 1, and true for both.
+            # A database might treat "1" as 1, and true as both.
             if value is not None and (isinstance(value, bool) or not isinstance(value, kind)):
                 raise ValueError(f"a key of the lookup {lookup.name} needs a {kind.__name__}")
         present = [value for value in key if value is not None and fits_column(value)]
@@ -146,7 +146,7 @@ def find_primary_keys(
     after: PrimaryKey | None,
     limit: int,
 ) -> list[PrimaryKey]:
-    """Where the located records lie, in order, from rows by place and `valid_lookup_keys`."""
+    """The places of the located records, in order, from rows by place and `valid_lookup_keys`."""
     wanted = frozenset(keys)
     found = [
         place

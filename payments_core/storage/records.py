@@ -1,8 +1,8 @@
-"""What is stored: records, and the collection that each kind of record declares.
+"""Records, and the collection that each kind of record declares.
 
 A record is a frozen attrs class. Its class attribute `collection` names the table, the columns
 that indexes need, the indexes and the unique keys. Adapters learn all they need from it, so a
-new resource touches no adapter.
+new resource changes no adapter.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ class Index:
 
 @attrs.frozen
 class Unique:
-    """No two records of a partition share these columns; a null among them excuses a record.
+    """No two records of a partition share these columns; a record with a null among them is exempt.
 
-    `is_fixed` says that no record ever changes its columns. Where one may, a commit's records are
-    replaced in their order: a key goes from one to another, and an adapter that replaces both in
+    `is_fixed` says that no record ever changes its columns. If one may, a commit's records are
+    replaced in order: a key may move from one to another, and an adapter that replaces both in
     one statement would find it taken.
     """
 
@@ -70,13 +70,13 @@ class Collection:
 
     `columns` maps a column to `str` or `int`; its value is the record's attribute of that name.
 
-    `schema` is the form of the record here. `upgrades[n]` turns a document of schema n into one of
-    schema n + 1, and `downgrades[n]` takes that back, losing nothing of what this release makes.
-    New documents are stored in the schema `write_schema`, the present one unless it says less: a
-    form that the release before cannot read is read by one release, and written by the next. One
-    that is there in a later schema stays in that. `oldest_reader` is the lowest schema
-    whose releases read what is written here rightly, `write_schema` itself unless it says less:
-    they miss nothing but fields that they keep. docs/explanation/upgrades.md has the rules.
+    `schema` is the record's schema in this release. `upgrades[n]` turns a document of schema n into
+    one of schema n + 1, and `downgrades[n]` reverses that, losing nothing that this release writes.
+    New documents are stored in the schema `write_schema`, by default the present one: a form that
+    the previous release cannot read is read by one release, and written by the next. A document in
+    a later schema stays in it. `oldest_reader` is the lowest schema whose releases read this
+    release's documents correctly, by default `write_schema` itself: they miss only fields that they
+    keep. docs/explanation/upgrades.md has the rules.
     """
 
     name: str
@@ -142,20 +142,20 @@ class Collection:
     def values(self, record: Record) -> tuple[Value, ...]:
         """The record's column values, in the order of `columns`.
 
-        Raises ValueError for a value that some adapter could not keep exactly, so that all
-        refuse the same: the wrong type, a text that is long or holds U+0000, an integer beyond
-        64 bits, a null in an order column.
+        Raises ValueError for a value that some adapter could not store exactly, so that all
+        refuse the same: the wrong type, a text that is too long or contains U+0000, an integer
+        beyond 64 bits, a null in an order column.
         """
         require_indexable_text(f"{self.name}: the id", record.id)
         found: list[Value] = []
         for column, kind in self.columns.items():
             value = getattr(record, column)
-            is_plain = type(value) is kind and fits_column(value)  # as nearly all are
+            is_plain = type(value) is kind and fits_column(value)  # true for nearly all
             found.append(value if is_plain else self._check_value(column, kind, value))
         return tuple(found)
 
     def row(self, record: Record) -> dict[str, Value]:
-        """The same by the names of the columns."""
+        """The same by column names."""
         return dict(zip(self.columns, self.values(record), strict=True))
 
     def _check_value(self, column: str, kind: type[str | int], value: Value) -> Value:
@@ -175,7 +175,7 @@ class Collection:
 
 @attrs.frozen(kw_only=True)
 class Record:
-    """The fields that storage itself needs. A base of data, not of behaviour.
+    """The fields that storage itself needs. A base class of data, not of behaviour.
 
     `version` is 0 until stored, 1 after `insert`, and rises by one with each `replace`.
     `_unknown` carries fields that a newer release wrote, so that an older one keeps them.

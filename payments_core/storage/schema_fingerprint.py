@@ -1,4 +1,4 @@
-"""What a database's schema was made from, in one digest: a start compares it in a millisecond."""
+"""A digest of a database schema's source: a start compares it in a millisecond."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Keys whose bytes sort as column values do, for databases that order nothing else."""
+"""Keys whose bytes sort as column values do, for databases that order only bytes."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ _BEYOND = 2**64
 
 
 def make_sort_key(values: Sequence[Value], *, descending: bool = False) -> bytes:
-    """The key of some values: in the order of `find`, or of a descending index backwards.
+    """The key of some values: in the order of `find`, reversed for a descending index.
 
-    The key of the first values is how the key of all begins. Integers may be any, since a
-    question compares with what no column holds: those beyond 64 bits sort before or behind all
-    others. UTF-8 keeps the order of texts; a text with U+0000, which no column holds, may collide.
+    The key of the first values is a prefix of the key of all. Integers may have any size, since a
+    query may compare with values that no column holds: those beyond 64 bits sort before or after
+    all others. UTF-8 keeps the order of texts; a text with U+0000, which no column holds, may
+    collide.
     """
     key = b"".join(map(_encode, values))
     return key.translate(_BACKWARDS) if descending else key

@@ -11,7 +11,7 @@ _PRIMARY_KEY = ("partition", "id")
 
 @attrs.frozen
 class TableIndex:
-    """An index of a table, by the declared name of the first that asks for it."""
+    """An index of a table, by the declared name of the first that needs it."""
 
     name: str
     unique: bool
@@ -19,10 +19,10 @@ class TableIndex:
 
 
 def table_indexes_of(collection: Collection) -> list[TableIndex]:
-    """Its unique keys, its indexes and its lookups; those of the same columns are one.
+    """Its unique keys, its indexes and its lookups; those with the same columns are one.
 
-    An index is read from either end, so the order that a declaration asks for needs none of its
-    own. What has the columns of the primary key needs none at all.
+    An index is read from either end, so a declared order needs no separate
+    index. A declaration with the columns of the primary key needs none at all.
     """
     declared = [
         *(

@@ -40,14 +40,14 @@ _TIMEOUTS: Mapping[str, str] = {
     "statement_timeout": "the server continues a statement that its caller has given up",
     "idle_in_transaction_session_timeout": "a process that hangs may hold its locks without end",
 }
-"""What it does that a timeout is 0, as with settings=off in the URL and none set for the role."""
+"""The effect of a timeout of 0, as with settings=off in the URL and none set for the role."""
 
 
 def require_usable_schema(connection: Connection) -> None:
-    """Refuse to make tables where they would be of no use. Raises StorageError.
+    """Refuse to create tables where they would be useless. Raises StorageError.
 
-    A schema that came in front of the search path would get new, empty tables, and they would be
-    found before those that hold everything.
+    A schema in front of the search path would get new, empty tables, and they would be
+    found before the tables with the data.
     """
     faults = _find_misplaced(connection)
     if faults:
@@ -57,8 +57,8 @@ def require_usable_schema(connection: Connection) -> None:
 def require_own_session(connection: Connection) -> None:
     """Refuse to change settings of a session that others will use. Raises StorageError.
 
-    A pooler shows itself by the process that it names, which is not the one that answers. In
-    transaction mode the next statement may go to another server, and what was set stays behind.
+    A pooler is detected by the process that it names, which is not the one that answers. In
+    transaction mode the next statement may go to another server, and the settings stay behind.
     """
     row = connection.execute("SELECT pg_backend_pid()").fetchone()
     if row != (connection.info.backend_pid,):
@@ -69,12 +69,12 @@ def require_own_session(connection: Connection) -> None:
 
 
 def config_errors(connection: Connection) -> list[str]:
-    """What is wrong, each in a sentence."""
+    """The errors, each in a sentence."""
     return [*_find_misplaced(connection), *_find_disabled(connection, _REQUIRED_ON)]
 
 
 def config_warnings(connection: Connection) -> list[str]:
-    """What is wrong unless somebody knows better."""
+    """The warnings, which depend on the deployment."""
     return [*_find_disabled(connection, _RECOMMENDED_ON), *_find_endless(connection)]
 
 
@@ -98,7 +98,7 @@ def _find_disabled(connection: Connection, settings: Mapping[str, str]) -> list[
 
 
 def _read_setting(connection: Connection, name: str) -> list[tuple[str, str | None]]:
-    """A setting of the server, and of each machine that it asks for rows, with words for where."""
+    """A setting of the server, or of a machine that it asks for rows, and a text for the place."""
     row = connection.execute("SELECT current_setting(%s, true)", (name,)).fetchone()
     assert row is not None
     found: list[tuple[str, str | None]] = [("", row[0])]

@@ -1,9 +1,9 @@
-"""Tables that Citus distributes over machines: by partition, and all of them alike.
+"""Tables that Citus distributes over machines: by partition, all in the same way.
 
-What the first migration makes of a database it stays: where Citus is installed then, each table is
+The first migration decides for a database: if Citus is installed then, each table is
 distributed with `storage_hints`, so that all rows of a partition are on one machine and one
-transaction there writes them. Some tables distributed and some not would be the worst of both: a
-commit to both is not atomic. `storage_schema` alone stays on the coordinator, where migrations run.
+transaction there writes them. Distributing only some tables would be the worst of both: a
+commit to both is not atomic. Only `storage_schema` stays on the coordinator, where migrations run.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def has_citus(connection: Connection) -> bool:
 
 
 def is_distributed(connection: Connection) -> bool:
-    """Whether the tables are distributed; False where there are none yet."""
+    """Whether the tables are distributed; False if there are none yet."""
     return (
         has_citus(connection)
         and connection.execute(_IS_DISTRIBUTED, (HINTS,)).fetchone() is not None

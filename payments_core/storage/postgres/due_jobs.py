@@ -1,8 +1,8 @@
-"""Which due jobs of a partition of PostgreSQL a claim takes: of each lane with room one in turn.
+"""The due jobs that a claim takes in a partition of PostgreSQL: from each lane with room in turn.
 
-Usually the first due jobs are all there are, and their lanes are the due lanes. Of a longer
-backlog the ring is walked as well, a page of lanes at a time, so that a long lane starves no other.
-All of it is for a transaction that has the ring locked.
+Usually the first due jobs are all due jobs, and their lanes are the due lanes. With a longer
+backlog the ring is walked too, a page of lanes at a time, so that a long lane starves no other.
+All of it runs in a transaction that has the ring locked.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from payments_core.storage.postgres.pending_transaction import PendingTransactio
 from payments_core.storage.postgres.pipeline import Param, ResultRow
 
 MAX_DUE = 128
-"""So many due jobs are looked at together."""
+"""The number of due jobs that are read together."""
 MORE_LANES = 64
-"""So many lanes are looked at together in place of those whose jobs are locked."""
+"""The number of lanes read together in place of those whose jobs are locked."""
 MAX_OVERRIDES = 128
-"""Of more lanes with slots of their own, those that are due are found out first."""
+"""With more lanes with their own slots than this, the due ones are found first."""
 SPARE_LANES = 32
-"""So many more lanes than jobs of the ring are walked together where there are more due jobs."""
+"""How many more lanes than jobs are walked together if there are more due jobs."""
 MAX_WALK = 256
 
 _OF_QUEUE = "jobs.partition = $1 AND jobs.queue = $2"
@@ -65,7 +65,7 @@ _WALK = f"""
     ) FROM ring WHERE lane IS NOT NULL ORDER BY lane
 """
 
-# What was chosen is looked at again once it is locked; a job without a body is another's. `+ 0`
+# The chosen jobs are checked again after locking; a job without a body is another's. `+ 0`
 # keeps the planner from reading the whole partition's index for each of them.
 _SELECT = f"""
     WITH due AS MATERIALIZED (
@@ -105,7 +105,7 @@ _Statement = tuple[str, Sequence[Param]]
 
 @attrs.frozen
 class ClaimRequest:
-    """What a claim asks for."""
+    """The request of a claim."""
 
     queue: str
     now: Instant
@@ -122,10 +122,10 @@ class ClaimRequest:
 
 @attrs.frozen
 class Guess:
-    """What the last claim of a queue in a partition found. It costs a trip where it is wrong.
+    """The finds of the last claim of a queue in a partition. A wrong guess costs a round trip.
 
-    `backlog`: more jobs were due than are looked at together. `contended`: another claim had the
-    ring, so that what is sent along with the lock may be done for nothing.
+    `backlog`: more jobs were due than are read together. `contended`: another claim had the
+    ring, so that statements sent along with the lock may be useless.
     """
 
     backlog: bool = False
@@ -137,7 +137,7 @@ NO_GUESS = Guess()
 
 @attrs.define
 class ChosenJobs:
-    """The jobs to lease, in turn; `skipped` are lanes of which another transaction has the next."""
+    """The jobs to lease, in turn; `skipped` are lanes whose next job another transaction has."""
 
     jobs: list[Job] = attrs.field(factory=list)
     unreadable: dict[str, None] = attrs.field(factory=dict)
@@ -145,7 +145,7 @@ class ChosenJobs:
     skipped: set[str] = attrs.field(factory=set)
 
     def add(self, rows: Sequence[ResultRow]) -> None:
-        """Add what a statement found. Of a lane come those before the first that is another's."""
+        """Add a statement's finds: of each lane, the jobs before the first that is another's."""
         for lane, id, body in ((_text(lane), _text(id), body) for lane, id, body in rows):
             self.lanes.append(lane)
             if lane in self.skipped:
@@ -159,7 +159,7 @@ class ChosenJobs:
                 self.unreadable[id] = None
 
     def add_missing(self, first: ChosenJobs, limit: int) -> None:
-        """Add of others those that are not there, up to a limit."""
+        """Add the missing ones of others, up to a limit."""
         known = {job.id for job in self.jobs}
         self.jobs += [job for job in first.jobs if job.id not in known]
         del self.jobs[limit:]
@@ -168,10 +168,10 @@ class ChosenJobs:
 
 @attrs.frozen
 class PartitionState:
-    """What a claim saw in a partition.
+    """The view of a claim in a partition.
 
-    `hint` is what the hint says, `next_change` when the next job is due, or the next lease ends,
-    and `due` how many of the first due jobs each lane has, up to MAX_DUE in all.
+    `hint` is the stored hint, `next_change` when the next job is due, or the next lease ends,
+    and `due` how many of the first due jobs each lane has, up to MAX_DUE in total.
     """
 
     hint: Instant
@@ -186,9 +186,9 @@ class PartitionState:
 
 @attrs.frozen
 class DueJobs:
-    """What a claim takes, and the lane after which the next one goes on.
+    """The jobs that a claim takes, and the lane after which the next claim continues.
 
-    `walked` says that a page of the ring was gone through, and `at_end` that it was the last one.
+    `walked` means that a page of the ring was walked, and `at_end` that it was the last one.
     """
 
     state: PartitionState
@@ -199,7 +199,7 @@ class DueJobs:
 
     @property
     def left(self) -> bool:
-        """Whether there are due jobs beside these."""
+        """Whether there are other due jobs."""
         taken = len(self.chosen.jobs) + len(self.chosen.unreadable)
         return self.walked or self.state.due_count > taken
 
@@ -212,7 +212,7 @@ def choose_due_jobs(
     wait: bool,
     guess: Guess,
 ) -> DueJobs | None:
-    """Lock the ring, and choose and lock due jobs; None where another claim has the ring.
+    """Lock the ring, and choose and lock due jobs; None if another claim has the ring.
 
     With `wait`, the other claim is waited for.
     """
@@ -276,7 +276,7 @@ class _Choice:
         return _SELECT_OF_LANES, (*self._parameters(own, skip, limit), lanes)
 
     def choose_first(self, state: PartitionState, rows: Sequence[ResultRow] | None) -> ChosenJobs:
-        """Of the first due jobs, of which some may have been chosen already."""
+        """Choose from the first due jobs, of which some may already be chosen."""
         own = self._overrides_of(list(state.due))
         chosen = ChosenJobs()
         chosen.add(self.transaction.query(*self.among_due(own)) if rows is None else rows)
@@ -289,7 +289,7 @@ class _Choice:
         walked: Sequence[ResultRow],
         first: Sequence[ResultRow] | None,
     ) -> DueJobs:
-        """Of the lanes that were walked; where these give too few, of the first due jobs too."""
+        """Choose from the walked lanes; if these give too few, also from the first due jobs."""
         limit = self.request.limit
         lanes = [_text(lane) for lane, due in walked if due is not None]
         own = self._overrides_of(lanes)
@@ -305,7 +305,7 @@ class _Choice:
         return DueJobs(state, chosen, ring, walked=True, at_end=at_end)
 
     def _choose_others(self, chosen: ChosenJobs, among: Callable[..., _Statement]) -> None:
-        """In place of jobs that other transactions have locked, some of other lanes."""
+        """Choose jobs of other lanes in place of jobs that other transactions have locked."""
         limit = self.request.limit
         while chosen.skipped and len(chosen.jobs) < limit:
             seen = len(chosen.lanes)
@@ -316,7 +316,7 @@ class _Choice:
         del chosen.jobs[limit:]
 
     def _overrides_of(self, lanes: Sequence[str]) -> Mapping[str, int]:
-        """The slots that some lanes have of their own."""
+        """The lanes with their own number of slots."""
         overrides = self.request.lane_overrides
         return {lane: overrides[lane] for lane in lanes if lane in overrides}
 

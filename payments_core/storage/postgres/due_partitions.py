@@ -1,15 +1,15 @@
-"""Which partitions a claim in PostgreSQL goes to, and in which order.
+"""The partitions that a claim in PostgreSQL visits, and their order.
 
 A look over all partitions finds those that may have due work: by the hints, by this handle's own
-commits, and every two seconds by the jobs themselves. What it finds may be stale, and leases
-nothing. The claim then takes one partition after another, each in a transaction of its own.
+commits, and every two seconds by the jobs themselves. Its finds may be stale, and lease
+nothing. The claim then takes one partition after another, each in a separate transaction.
 
-What a handle knows saves claims in vain: a partition whose due jobs wait for room in their lanes
-is left alone for `WAIT_S`, unless the handle itself changes a job there, the next lease ends, or a
+A handle's knowledge saves useless claims: a partition whose due jobs wait for room in their lanes
+is skipped for `WAIT_S`, unless the handle itself changes a job there, the next lease ends, or a
 later claim allows its lanes more.
 
-Where the tables are distributed, a look asks all machines. While one is away, claims go in turn to
-the partitions that the handle knows, and pass over those of that machine.
+If the tables are distributed, a look asks all machines. While one is away, claims go in turn to
+the partitions that the handle knows, and skip those of that machine.
 """
 
 from __future__ import annotations
@@ -40,20 +40,20 @@ from payments_core.storage.postgres.hints import (
 from payments_core.storage.postgres.pending_transaction import PendingTransaction
 
 MAX_PARTITIONS = 64
-"""So many partitions are found together."""
+"""The number of partitions found together."""
 MAX_KNOWN = 32
-"""So many of the known partitions a claim goes to while a machine is away."""
+"""The number of known partitions that a claim visits while a machine is away."""
 WARN_S = 10.0
 WALKS = 2
-"""The ring of a partition is walked to its end, and once more from its beginning."""
+"""The ring of a partition is walked to its end, and again from its beginning."""
 WAIT_S = 0.5
-"""So long a partition is left alone whose due jobs wait for room."""
+"""How long a partition is skipped if its due jobs wait for room."""
 RECHECK_S = 0.25
-"""A hint that was moved later is checked again after so long: a commit may have crossed it."""
+"""A hint that was moved later is checked again after this time: a commit may have crossed it."""
 SWEEP_S = 2.0
-"""By the system's clock or by the caller's, whichever is ahead: a sandbox's clock is advanced."""
+"""By the later of the system's and the caller's clock: a sandbox's clock is advanced."""
 SWEEP_JOBS = 1_000
-"""So many due jobs are gone through in one sweep; the next one goes on behind them."""
+"""The number of due jobs of one sweep; the next sweep continues after them."""
 
 _FIND = f"""
     SELECT partition FROM (
@@ -81,7 +81,7 @@ _log = logging.getLogger(__name__)
 
 @attrs.frozen
 class _Waiting:
-    """A partition whose due jobs wait for room, and how much their lanes had."""
+    """A partition whose due jobs wait for room, and the room that their lanes had."""
 
     now: Instant
     rooms: Mapping[str, int]
@@ -97,7 +97,7 @@ class _Waiting:
 
 @attrs.define
 class _Queue:
-    """What a handle knows of a queue: `last` is where its ring of partitions stands."""
+    """A handle's state of a queue: `last` is the position in its ring of partitions."""
 
     last: str = ""
     changed: set[str] = attrs.field(factory=set)
@@ -110,7 +110,7 @@ class _Queue:
 
 @attrs.frozen
 class _Look:
-    """What a look asks for. `swept` is None, or where the sweep goes on."""
+    """The request of a look. `swept` is None, or where the sweep continues."""
 
     request: ClaimRequest
     last: str
@@ -123,7 +123,7 @@ class DuePartitions:
     """The claims of one handle."""
 
     def __init__(self, look_in: RunInTransaction, write_in: RunInTransaction) -> None:
-        """Looks need no snapshot: what they find may be stale."""
+        """Looks need no snapshot: their finds may be stale."""
         self._look_in = look_in
         self._write_in = write_in
         self._lock = threading.Lock()
@@ -134,14 +134,14 @@ class DuePartitions:
         self._warn_at_s = 0.0
 
     def note_changed(self, keys: Iterable[QueueKey]) -> None:
-        """This handle has changed jobs there, or may have."""
+        """Record that this handle has changed jobs there, or may have."""
         with self._lock:
             for partition, queue in keys:
                 self._queues[queue].changed.add(partition)
                 self._queues[queue].waiting.pop(partition, None)
 
     def note_hinted(self, due: Mapping[QueueKey, Instant]) -> None:
-        """The hints were moved to these instants, and that is committed."""
+        """Record that the hints were moved to these instants, and committed."""
         self.hinted.update(key for key, at in due.items() if at < FOREVER)
 
     def claim(self, request: ClaimRequest) -> Sequence[ClaimedJob]:
@@ -155,7 +155,7 @@ class DuePartitions:
     def _claim_in_turn(
         self, partitions: Sequence[str], request: ClaimRequest
     ) -> Sequence[ClaimedJob]:
-        """As much as there is room for of each; where others claim, only if nothing else is."""
+        """Claim what there is room for; from contended partitions only if no others have any."""
         claimed: list[ClaimedJob] = []
         busy = []
         for partition in partitions:
@@ -171,7 +171,7 @@ class DuePartitions:
     def _try_claim_in(
         self, partition: str, request: ClaimRequest, taken: int, *, wait: bool
     ) -> Sequence[ClaimedJob] | None:
-        """As `_claim_in`; a partition whose machine is away gives nothing, and is left alone."""
+        """Like `_claim_in`; a partition whose machine is away gives nothing, and is skipped."""
         try:
             return self._claim_in(partition, request, taken, wait=wait)
         except StorageUnavailable as error:
@@ -187,7 +187,7 @@ class DuePartitions:
     def _claim_in(
         self, partition: str, request: ClaimRequest, taken: int, *, wait: bool
     ) -> Sequence[ClaimedJob] | None:
-        """Lease jobs of a partition; None where another is at it."""
+        """Lease jobs of a partition; None if another claim holds it."""
         key = (partition, request.queue)
         if key not in self.hinted:
             self._write_in(partial(make_hint, key=key))
@@ -207,7 +207,7 @@ class DuePartitions:
             if result.walked or wait:
                 self._guesses[key] = Guess(backlog=result.walked, contended=wait)
             if not result.claimed and (result.unreadable or (result.walked and ends < WALKS)):
-                continue  # there may be others behind them
+                continue  # there may be others after them
             self._note_result(partition, request, result)
             return result.claimed
 
@@ -250,7 +250,7 @@ class DuePartitions:
         return sorted([*ring, *unhinted], key=lambda name: (name <= look.last, name))
 
     def _find_known(self, look: _Look) -> Sequence[str]:
-        """The next of the partitions that this handle knows, whether they have work or not."""
+        """The next of the partitions that this handle knows, with or without work."""
         queue = look.request.queue
         known = {name for name, of in self.hinted.copy() if of == queue} | {*look.own}
         known -= {*look.waiting}
@@ -301,7 +301,7 @@ def next_due(transaction: PendingTransaction, queue: str, after: Instant | None)
 def _look(
     transaction: PendingTransaction, look: _Look
 ) -> tuple[Sequence[str], set[str], tuple[Instant, str] | None]:
-    """The partitions in ring order, those of a sweep, and where the next sweep goes on."""
+    """The partitions in ring order, those of a sweep, and where the next sweep continues."""
     queue, now = look.request.queue, look.request.now
     find = (_FIND, (queue, now, look.own, look.waiting, look.last))
     if look.swept is None:

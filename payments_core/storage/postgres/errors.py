@@ -1,7 +1,7 @@
-"""What PostgreSQL's errors mean to a caller, by their SQLSTATE.
+"""The meaning of PostgreSQL's errors to a caller, by their SQLSTATE.
 
-No text made here holds what a row holds: of what the server says only the primary message is
-kept, for its DETAIL and CONTEXT quote values. Of why a connection could not be made only known
+No text made here contains row data: of the server's message only the primary part is
+kept, since DETAIL and CONTEXT quote values. Of a failed connection's reason only known
 words are kept: libpq quotes parameters of the URL, and one may be a part of a password.
 """
 
@@ -37,10 +37,10 @@ _UNAVAILABLE = (
 _ENDED = ("08000", "08001", "08003", "08004", "08006", "57P01", "57P02", "57P03", "57P05")
 _LOST = ("08", "57P01", "57P02", "57P03", "57P05", READ_ONLY)
 _STALE = ("26000", "42P05", "0A000")
-"""A prepared statement that is gone, taken, or planned for a table as it was before a migration."""
+"""A prepared statement is gone, taken, or planned for a table before a migration."""
 _RACES = ("40001", "40P01")
 _UNKNOWN = ("08", "40003", "57", "58", "XX")
-"""What an error of COMMIT itself leaves open. XX000 is also what Citus' coordinator answers where
+"""Errors of COMMIT with an unknown outcome. Citus' coordinator also answers XX000 if
 a node ended while it committed its part: the rows may be stored. And its statement_timeout may come
 when the node has committed and the coordinator has not."""
 _UNTRACKED = "behind a pooler that does not track prepared statements, add prepare=off to the URL"
@@ -52,7 +52,7 @@ _HINTS = {
     "42703": _NOT_MIGRATED,
     "3F000": _NOT_MIGRATED,
 }
-"""What to do where the server's own words do not say it."""
+"""The remedy, if the server's message does not name it."""
 
 _PLACE = r'connection to server (?:at|on socket) "[^"\s@]*"(?: \([0-9A-Fa-f.:]+\))?(?:, port \d+)?'
 _REASONS = (
@@ -98,21 +98,21 @@ _KNOWN = re.compile(rf"(?:{_PLACE} failed: )?(?:(?:FATAL|ERROR): +)?(?:{'|'.join
 
 
 class ServerTimeout(psycopg.OperationalError):
-    """The server lives, as far as the system knows, and says nothing."""
+    """The server is alive, as far as the system knows, but does not answer."""
 
 
 class NodeLost(psycopg.OperationalError):
-    """The server lives, and says that another went away, which it asks for the rows.
+    """The server is alive, but reports that a machine behind it went away.
 
-    Citus' coordinator does. Its other machines, and our connections to it, are well.
+    Citus' coordinator does this. Its other machines, and our connections to it, are healthy.
     """
 
 
 def storage_error(error: psycopg.Error) -> StorageError:
-    """What a driver's error means to a caller. Raise it `from` `redact_error(error)`.
+    """Our error for a driver's error. Raise it `from` `redact_error(error)`.
 
     A lock that did not come within `lock_timeout` is LockTimeout and not Conflict: nothing
-    says that the other transaction will commit, and a caller that ran again at once would only
+    shows that the other transaction will commit, and a caller that ran again at once would only
     stand in the same queue.
     """
     state = error.sqlstate
@@ -131,7 +131,7 @@ def storage_error(error: psycopg.Error) -> StorageError:
 
 
 def connect_error(error: psycopg.Error) -> psycopg.Error:
-    """Why a connection could not be made, as far as that can be told to anybody."""
+    """Why a connection could not be made, without secrets."""
     known = dict.fromkeys(found.group() for found in _KNOWN.finditer(str(error)))
     why = "; ".join(known) or "the reason may contain the URL and is not shown"
     if _STARTUP_REFUSED in why:
@@ -140,10 +140,10 @@ def connect_error(error: psycopg.Error) -> psycopg.Error:
 
 
 def commit_error(error: psycopg.Error, *, broken: bool) -> StorageError:
-    """What an error means that came while COMMIT was on its way.
+    """Our error for an error that came while COMMIT was on its way.
 
-    Only an answer of the server's on a connection that lives on, with a state that proves a
-    rollback, says that nothing happened. One that ends the connection may come after the commit:
+    Only a server's answer on a connection that stays open, with a state that proves a
+    rollback, proves that nothing happened. An error that ends the connection may follow the commit:
     a shutdown does not undo it.
     """
     state = error.sqlstate
@@ -153,9 +153,9 @@ def commit_error(error: psycopg.Error, *, broken: bool) -> StorageError:
 
 
 def is_connection_lost(error: BaseException | None) -> bool:
-    """Whether another connection may do better: this one ended, or leads to a standby.
+    """Whether another connection may succeed: this one ended, or leads to a standby.
 
-    Behind one that had no answer in all its time there is no time left for another.
+    After a connection without any answer there is no time left for another.
     """
     if not isinstance(error, psycopg.Error) or isinstance(error, ServerTimeout):
         return False
@@ -170,26 +170,26 @@ def is_node_lost(error: BaseException | None) -> bool:
 
 
 def is_race(error: BaseException | None) -> bool:
-    """Whether the server undid the transaction for another's sake, and it may run again."""
+    """Whether the server rolled the transaction back for another's sake, and it may run again."""
     return isinstance(error, psycopg.Error) and error.sqlstate in _RACES
 
 
 def redact_error(error: psycopg.Error) -> psycopg.Error:
-    """The same error with no more than its primary message, to be the cause of ours."""
+    """The same error with only its primary message, as the cause of ours."""
     bare = type(error)(_message(error))
     bare.sqlstate = error.sqlstate
     return bare.with_traceback(error.__traceback__)
 
 
 def from_result(result: psycopg.pq.abc.PGresult) -> psycopg.Error:
-    """The driver's error for a result that says that a statement failed."""
+    """The driver's error for a failed statement's result."""
     field = psycopg.pq.DiagnosticField
     state = (result.error_field(field.SQLSTATE) or b"").decode() or None
     message = (result.error_field(field.MESSAGE_PRIMARY) or b"").decode("utf-8", "replace")
     severity = result.error_field(field.SEVERITY_NONLOCALIZED)
     try:
         kind: type[psycopg.Error] = errors.lookup(state or "")
-        if state in _ENDED and severity == b"ERROR":  # who ends a connection says FATAL
+        if state in _ENDED and severity == b"ERROR":  # FATAL: the server disconnects
             kind = NodeLost
     except KeyError:
         kind = psycopg.OperationalError if state is None else psycopg.DatabaseError

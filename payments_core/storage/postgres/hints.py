@@ -1,9 +1,9 @@
 """Hints in PostgreSQL: when a queue may first have work in a partition.
 
-A row for each partition and queue has that instant, and where the ring of lanes stands. Whoever
-writes a job moves the hint to become earlier, and touches no row where it is early enough; a claim
+A row for each partition and queue has that instant, and the position in the ring of lanes. A
+writer of a job moves the hint earlier, and touches no row if it is early enough; a claim
 that leaves nothing due moves it later. A hint proves nothing: the two may cross, and rows that were
-loaded, or that the release before wrote, have none. `due_partitions` sees to what they miss.
+loaded, or that the previous release wrote, have none. `due_partitions` finds what they miss.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from payments_core.storage.postgres.pending_transaction import PendingTransactio
 
 HINTS = "storage_hints"
 READY = "GREATEST(due_at, lease_until)"
-"""When a job can be claimed, but for its lane."""
+"""When a job can be claimed, regardless of its lane."""
 QUEUE_OF_READY = "(queue || '')"
-"""The queue, where a statement goes by `READY`: its indexes begin with this, those of lanes with
+"""The queue, if a statement uses `READY`: its indexes begin with this, those of lanes with
 the columns. PostgreSQL has no INDEXED BY, and without statistics one index looks as good as the
 other: a plan from when the table was small would read all jobs of a queue for each lane."""
 LEASED = "lease_until > 0"
@@ -46,7 +46,7 @@ _MOVE_SEVERAL = f"""
 
 
 def make_hint(transaction: PendingTransaction, key: QueueKey) -> None:
-    """See to it that there is a row."""
+    """Ensure that there is a row."""
     transaction.enqueue(_MAKE, key)
 
 
@@ -56,11 +56,11 @@ def move_earlier(
     due: Mapping[str, Instant],
     known: Collection[QueueKey],
 ) -> None:
-    """Let queues of a partition be looked at by those instants, in the transaction that writes
+    """Have queues of a partition checked by these instants, in the transaction that writes
     their jobs.
 
-    A row that is not `known` to be there is made. The last thing before COMMIT: the rows may be
-    locked, and what waits for them must have all its other locks. They are locked by their names.
+    A row that is not `known` to exist is created. Call it last before COMMIT: the rows may be
+    locked, and a waiter must already have all its other locks. They are locked in name order.
     """
     queues = sorted(due)
     for queue in queues:

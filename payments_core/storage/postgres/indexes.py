@@ -1,8 +1,8 @@
-"""The indexes of PostgreSQL's tables: which ones a collection wants, and how they come to be.
+"""The indexes of PostgreSQL's tables: which ones a collection declares, and how they are built.
 
-On a table with rows an index is built CONCURRENTLY, so that nobody waits for it. What an
-interrupted build leaves behind is invalid; it is dropped and built again. An index's comment says
-what it was made of, since its own text comes back in other words.
+On a table with rows an index is built CONCURRENTLY, so that nobody waits for it. The remains of an
+interrupted build are invalid; they are dropped and built again. An index's comment has
+its definition, since PostgreSQL returns its own text in another form.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ CLAIM_INDEXES = {
     "jobs__ready": f"{QUEUE_OF_READY}, ({READY}), partition",
 }
 _NEXT = "__next"
-"""What an index is called while it is built that takes another's place."""
+"""The name of an index that replaces another, while it is built."""
 
 _PRESENT = """
     SELECT tables.relname, indexes.relname, indisvalid, obj_description(indexrelid, 'pg_class')
@@ -44,7 +44,7 @@ _PRESENT = """
 
 @attrs.frozen
 class IndexSpec:
-    """An index that there shall be; `columns` is SQL."""
+    """A declared index; `columns` is SQL."""
 
     table: str
     name: str
@@ -55,7 +55,7 @@ class IndexSpec:
 
     @property
     def definition(self) -> str:
-        """What its comment says."""
+        """Its comment."""
         return f"UNIQUE {self.columns}" if self.unique else self.columns + self._where
 
     @property
@@ -71,7 +71,7 @@ class IndexSpec:
         )
 
     def comment_statement(self, name: str) -> bytes:
-        """The statement that says what it was made of."""
+        """The statement that stores its definition as a comment."""
         return f"COMMENT ON INDEX \"{name}\" IS '{_quote(self.definition)}'".encode()
 
 
@@ -96,7 +96,7 @@ def indexes_of(collection: Collection) -> list[IndexSpec]:
 def create_indexes(connection: Connection, record_types: Sequence[type[Record]]) -> None:
     """Make the declared indexes. Those that are no longer declared stay: `drop_undeclared`.
 
-    Raises StorageError where rows break a unique key; what there was before is then there still.
+    Raises StorageError if rows break a unique key; the previous indexes then remain.
     """
     wanted = {item.name: item for kind in record_types for item in indexes_of(kind.collection)}
     present: dict[str, str | None] = {}
@@ -119,7 +119,7 @@ def create_indexes(connection: Connection, record_types: Sequence[type[Record]])
 def drop_undeclared(connection: Connection, record_types: Sequence[type[Record]]) -> None:
     """Drop the indexes and unique keys that no collection declares any more.
 
-    Not while another release may run, be it older or newer than this one: it may read by them, and
+    Not while another release may run, older or newer than this one: it may read by them, and
     rely on the keys.
     """
     declared = {item.name for kind in record_types for item in indexes_of(kind.collection)}
@@ -130,7 +130,7 @@ def drop_undeclared(connection: Connection, record_types: Sequence[type[Record]]
 
 
 def _require_unique_rows(connection: Connection, wanted: IndexSpec) -> None:
-    """Ask before an index is begun: even one that fails refuses rows while it is built."""
+    """Check before an index is begun: even a failing one refuses rows while it is built."""
     columns = wanted.columns.split(", ")
     filled = " AND ".join(f"{column} IS NOT NULL" for column in columns)
     sql = (
@@ -144,7 +144,7 @@ def _require_unique_rows(connection: Connection, wanted: IndexSpec) -> None:
 def _build_index(connection: Connection, wanted: IndexSpec, *, replaces: bool) -> None:
     name = f"{wanted.name}{_NEXT}" if replaces else wanted.name
     try:
-        connection.execute("SET lock_timeout = 0")  # it waits for others, and none for it
+        connection.execute("SET lock_timeout = 0")  # it waits for others, but nobody waits for it
         connection.execute(wanted.create_statement(name, concurrently=True))
     except errors.UniqueViolation as error:
         _drop_index(connection, name)

@@ -1,9 +1,9 @@
-"""Leases in PostgreSQL once they are given: their renewal, and the end of a dead holder's.
+"""Existing leases in PostgreSQL: their renewal, and the end of a dead holder's.
 
 A renewal waits neither for the disk nor for a lock. After a crash of the server the job is due a
-little earlier. A claim does wait for the disk: one that the crash took back would leave its worker
+little earlier. A claim does wait for the disk: a claim undone by the crash would leave its worker
 with a version that the job never had, or that another's claim has, and by that version a worker
-finds out whether its last COMMIT took place.
+finds out whether its last COMMIT succeeded.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _ASYNCHRONOUS = "SET LOCAL synchronous_commit = off"
 # The list keeps a plan from reading the whole partition, which it may while a table is small.
 _GIVEN = "jobs.partition = $1 AND jobs.id = ANY ($2::text[])"
 
-# A row that another transaction has locked is passed over. Most likely that is the commit of its
+# A row that another transaction has locked is skipped. Most likely that is the commit of its
 # own handler, which may wait for a tenant's locks: the leases of others must not wait behind it.
 _RENEW = f"""
     WITH free AS MATERIALIZED (
@@ -49,11 +49,11 @@ _FIND_HELD = f"""
     WHERE {_GIVEN} AND jobs.version = held.version
 """
 Transact = Callable[[str, Callable[[Transaction], int]], int]
-"""Runs a work in a partition, as `Storage.transact`."""
+"""Runs a work in a partition, like `Storage.transact`."""
 
 LONGEST_LEASE_MS = 10 * MINUTE
 
-# Behind the leases lie all jobs of the queue that are due later, perhaps millions.
+# After the leases come all jobs of the queue that are due later, perhaps millions.
 _FIND_LEASED = f"""
     SELECT partition, id, body FROM jobs
     WHERE {QUEUE_OF_READY} = $1 AND {READY} > $2::bigint
@@ -69,10 +69,10 @@ def renew(
     *,
     each_partition_apart: bool,
 ) -> Sequence[ClaimedJob]:
-    """Move the end of those of the leases that are still held; they are returned.
+    """Move the end of the leases that are still held, and return them.
 
-    In one transaction, or apart: then no commit is one of several machines, and one that is away
-    keeps no other's leases from living.
+    In one transaction, or separately: then no commit spans several machines, and one that is away
+    does not end the leases of others.
     """
     by_partition: dict[str, list[ClaimedJob]] = defaultdict(list)
     for item in claimed:
@@ -95,7 +95,7 @@ def renew(
 def _renew_in(
     transaction: PendingTransaction, groups: Sequence[Sequence[ClaimedJob]], until: Instant
 ) -> list[ClaimedJob]:
-    """Renew the jobs of some partitions, of which each group is of one."""
+    """Renew the jobs of some partitions, each group of one partition."""
     transaction.enqueue(_ASYNCHRONOUS, ())
     renewing = [(_RENEW, _renewal(items, until)) for items in groups]
     found = [*transaction.query_many(*renewing)]
@@ -128,7 +128,7 @@ def _renewal(items: Sequence[ClaimedJob], until: Instant) -> tuple[Param, ...]:
 def end_leases(
     look_in: RunInTransaction, transact: Transact, queue: str, holder: str, now: Instant
 ) -> int:
-    """Make due again what a holder has leased; how many jobs it was."""
+    """Make a holder's leased jobs due again; return how many."""
     require_holder(holder)
     rows = look_in(lambda transaction: transaction.query(_FIND_LEASED, (queue, now)))
     by_partition: dict[str, list[str]] = defaultdict(list)

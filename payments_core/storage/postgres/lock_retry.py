@@ -1,4 +1,4 @@
-"""How a migration gives way: what it cannot have soon it leaves, and tries again."""
+"""Lock retries of a migration: it gives up a lock that it cannot get soon, and tries again."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ import psycopg
 T = TypeVar("T")
 
 DDL_LOCK_MS = 500
-"""Whoever comes behind a change of a table that waits for its lock waits for both."""
+"""A query behind a table change that waits for its lock waits for both."""
 
 DISABLE_TIMEOUTS = b"""
     SELECT set_config(name, '0', true) FROM pg_settings WHERE name IN
     ('statement_timeout', 'idle_in_transaction_session_timeout', 'transaction_timeout')
 """
-"""For one transaction that may take long; the third name came with PostgreSQL 17."""
+"""For one transaction that may take long; the third setting exists since PostgreSQL 17."""
 
 MAX_TRIES = 120
 RETRY_PAUSE_S = 0.5
@@ -25,7 +25,7 @@ _RETRYABLE = ("55P03", "40001", "40P01")
 
 
 def retry_on_lock(change: Callable[[], T]) -> T:
-    """Try until no lock, deadlock or race stands in the way, or for a minute or two."""
+    """Try until no lock, deadlock or race interferes, or for a minute or two."""
     for _ in range(MAX_TRIES - 1):
         try:
             return change()

@@ -23,7 +23,7 @@ LOCK_TIMEOUT_MS = 60_000
 def scan_page(
     connection: Connection, kind: type[R], after: PrimaryKey | None, limit: int
 ) -> list[LocatedRecord[R]]:
-    """What `MaintenanceAccess.scan_page` promises, in the transaction of a connection."""
+    """See `MaintenanceAccess.scan_page`; in the transaction of a connection."""
     sql = f'SELECT partition, id, body FROM "{kind.collection.name}" '
 
     def fetch_after(after: PrimaryKey | None) -> list[tuple[Any, ...]]:
@@ -37,7 +37,7 @@ def scan_page(
 def read_rows(
     connection: Connection, kind: type[Record], after: PrimaryKey | None, limit: int
 ) -> list[RecordRow]:
-    """What `read_rows` promises, in the transaction of a connection."""
+    """See `read_rows`; in the transaction of a connection."""
     names = "".join(f'"{column}", ' for column in kind.collection.columns)
     sql = f'SELECT partition, id, version, {names}body FROM "{kind.collection.name}" '
     found = connection.execute(
@@ -74,7 +74,7 @@ class PostgresExclusiveAccess:
                 for row in rows:
                     copying.write_row((row.partition, row.id, row.version, *row.columns, row.body))
         except psycopg.Error as error:
-            # Citus hands on what a machine's COPY said, but under XX000.
+            # Citus passes on the error of a machine's COPY, but under XX000.
             if isinstance(error, errors.UniqueViolation) or names_unique_key(str(error)):
                 named = unique_key_of(collection, error.diag.constraint_name, str(error))
                 self._failure = UniqueConflict(collection.name, named)
@@ -87,10 +87,10 @@ class PostgresExclusiveAccess:
         self._loaded.add(collection.name)
 
     def raise_failure(self) -> None:
-        """Raise what ended the transaction, should it have been swallowed.
+        """Raise the error that ended the transaction, if it was swallowed.
 
         The server would answer COMMIT with ROLLBACK, and the driver takes that for a success.
-        The planner knows nothing of rows that came at once; until it does it guesses.
+        The planner has no statistics of rows loaded at once; until it has, it guesses.
         """
         if self._failure is not None:
             raise self._failure

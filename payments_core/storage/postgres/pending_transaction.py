@@ -1,15 +1,15 @@
-"""A transaction in PostgreSQL as it travels: what is sent when, and what is waited for.
+"""A transaction in PostgreSQL on the wire: what is sent when, and which answers are awaited.
 
-BEGIN goes with the first statement; what writes goes with the next question, or with COMMIT. So
-a transaction waits once for each of its questions and once for its end. Every statement that
-writes says by an error that it could not do what was wanted, and the server then runs nothing
-behind it: so COMMIT can be sent before the answers to the writes have come.
+BEGIN is sent with the first statement; writes are sent with the next query, or with COMMIT. So
+a transaction waits once for each of its queries and once for its end. Every statement that
+writes raises an error if it could not do its work, and the server then runs nothing
+after it: so COMMIT can be sent before the answers to the writes have come.
 
-A COMMIT whose answer is lost is unknown, whether or not the writes travelled with it: the server
-runs them in order, so a row that the transaction inserts is there exactly if it was committed,
-and by that the committer resolves it. What must not become unknown is that a connection had died in
-the pool: so COMMIT is never in the first packet of a transaction, and whatever goes wrong before
-the second has committed nothing.
+A COMMIT whose answer is lost is unknown, whether or not the writes were sent with it: the server
+runs them in order, so a row that the transaction inserts exists exactly if it was committed,
+and by that the committer resolves it. A connection that had died in
+the pool must not be unknown: so COMMIT is never in the first packet of a transaction, and any error
+before the second means that nothing was committed.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ ErrorTranslator = Callable[[psycopg.Error], StorageError]
 BEGIN_WRITE = "BEGIN ISOLATION LEVEL READ COMMITTED"
 BEGIN_SNAPSHOT = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 WITHOUT_BEGIN = ""
-"""What is sent together is a transaction of its own, and each statement sees a moment."""
+"""Statements sent together are a separate transaction, and each sees its own moment."""
 
 
 class PendingTransaction:
@@ -52,7 +52,7 @@ class PendingTransaction:
     def enqueue(
         self, sql: str, values: Sequence[Param], translate: ErrorTranslator = storage_error
     ) -> None:
-        """Run a statement before anything else is answered; `translate` makes ours of its error."""
+        """Queue a statement to run before the next answer; `translate` converts its error."""
         self.raise_failure()
         try:
             self._queue.append((sql, encode_params(values)))
@@ -61,28 +61,28 @@ class PendingTransaction:
         self._means.append(translate)
 
     def query(self, sql: str, values: Sequence[Param]) -> list[ResultRow]:
-        """Run what is queued and this, and return its rows."""
+        """Run the queued statements and this one, and return its rows."""
         self.enqueue(sql, values)
         return self._run()[-1]
 
     def query_many(self, *statements: tuple[str, Sequence[Param]]) -> list[list[ResultRow]]:
-        """Run what is queued and these, waiting once, and return the rows of each of these."""
+        """Run the queued statements and these, waiting once; return the rows of these."""
         for sql, values in statements:
             self.enqueue(sql, values)
         return self._run()[-len(statements) :]
 
     def fail(self, failure: StorageError) -> StorageError:
-        """Take note of why nothing of this transaction will be committed."""
+        """Record why nothing of this transaction will be committed."""
         self._failure = failure
         return failure
 
     def raise_failure(self) -> None:
-        """Raise what ended the transaction, should the work have swallowed it."""
+        """Raise the error that ended the transaction, if the work swallowed it."""
         if self._failure is not None:
             raise self._failure
 
     def commit(self) -> None:
-        """Run what is queued, and commit. Raises CommitUnknown where no answer came."""
+        """Run the queued statements, and commit. Raises CommitUnknown without an answer."""
         self.raise_failure()
         if not self._begun:
             if not self._queue:
@@ -98,7 +98,7 @@ class PendingTransaction:
             raise self.fail(translate[failed.place](error)) from redact_error(error)
 
     def close(self) -> None:
-        """Undo what was not committed, and let the connection go."""
+        """Roll back uncommitted work, and release the connection."""
         self._queue.clear()
         if self._pipeline.broken or not self._pipeline.in_transaction:
             return

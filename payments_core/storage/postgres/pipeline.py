@@ -1,8 +1,8 @@
-"""One connection to PostgreSQL, spoken to in pipelines of prepared statements.
+"""One connection to PostgreSQL, used with pipelines of prepared statements.
 
-psycopg connects and keeps the socket; the statements go through its wrapper of libpq. What a
-statement costs in its cursors is most of what a small transaction costs, and a cursor waits for
-each answer. Here `run` waits once for the answers to many statements, and what ends a snapshot is
+psycopg connects and keeps the socket; the statements go through its wrapper of libpq. The cost of a
+statement in its cursors is most of the cost of a small transaction, and a cursor waits for
+each answer. Here `run` waits once for the answers to many statements, and the end of a snapshot is
 not waited for at all.
 """
 
@@ -26,15 +26,15 @@ EncodedParams = Sequence[bytes | None]
 ResultRow = tuple[bytes | None, ...]
 
 PREPARE_AFTER_USES = 3
-"""A statement is prepared when it comes for this time on a connection."""
+"""A statement is prepared at its n-th use on a connection."""
 MAX_PREPARED = 500
-"""Each costs the server some tens of kilobytes for every connection."""
+"""Each prepared statement costs the server some tens of kilobytes per connection."""
 
 _SUCCESS = (ExecStatus.TUPLES_OK, ExecStatus.COMMAND_OK)
 
 
 class StatementFailed(Exception):
-    """A statement failed, and none behind it was run. `place` is its own, counted from 0."""
+    """A statement failed, and none after it was run. `place` is its index, from 0."""
 
     def __init__(self, error: psycopg.Error, place: int) -> None:
         super().__init__(place)
@@ -43,7 +43,7 @@ class StatementFailed(Exception):
 
 
 class PipelinedConnection:
-    """A connection, with what is on its way over it. It belongs to one thread at a time."""
+    """A connection, with its unanswered statements. It belongs to one thread at a time."""
 
     def __init__(
         self,
@@ -52,12 +52,12 @@ class PipelinedConnection:
         prepares: bool = True,
         response_timeout_ms: int | None = None,
     ) -> None:
-        """The server may say nothing for `response_timeout_ms` milliseconds, or for ever."""
+        """The server may be silent for `response_timeout_ms` milliseconds, or forever if None."""
         self.connection = connection
         self.permit: Any = None
-        """What the pool counts it by while it is taken."""
+        """The pool's count of it while it is taken."""
         self.is_unanswered: bool = False
-        """Whether it was closed because the server said nothing."""
+        """Whether it was closed because the server did not answer."""
         self._response_timeout_ms = response_timeout_ms
         self.made_at: float = time.monotonic()
         self.used_at: float = self.made_at
@@ -66,23 +66,23 @@ class PipelinedConnection:
         self._names: dict[str, bytes] = {}
         self._uses: dict[str, int] = {}
         self._spoilt: dict[str, int] = {}
-        """How often a text was sent to be prepared in vain."""
+        """How often the preparation of a text failed."""
         self._sent: list[str | None] = []
-        """For each answer awaited the text that it prepares, None for a statement's own."""
+        """For each awaited answer the text that it prepares, None for a statement's own."""
         self._unread = 0
-        """Answers to `send_unawaited` that nobody has read."""
+        """Unread answers to `send_unawaited`."""
         self._midway = False
         self._poll = select.poll()
         self._poll.register(self._pgconn.socket, select.POLLIN)
 
     @property
     def broken(self) -> bool:
-        """Whether the connection has ended, or nobody knows what it would say next."""
+        """Whether the connection has ended, or its state is unknown."""
         return self._midway or self._pgconn.status == ConnStatus.BAD
 
     @property
     def is_free(self) -> bool:
-        """Whether another may use it: it lives, and is in no transaction but one that it leaves."""
+        """Whether another caller may use it: it is open, and its transaction, if any, ends."""
         return not self.broken and (self._unread > 0 or not self.in_transaction)
 
     @property
@@ -93,7 +93,7 @@ class PipelinedConnection:
     def run(self, statements: Sequence[tuple[str, EncodedParams]]) -> list[list[ResultRow]]:
         """Send statements, with `$1`, `$2`, … for their values, and return the rows of each.
 
-        Raises Failed; where the connection ended, it is closed, and `place` says nothing.
+        Raises Failed; if the connection ended, it is closed, and `place` has no meaning.
         """
         self._midway = True
         try:
@@ -115,7 +115,7 @@ class PipelinedConnection:
         return rows
 
     def send_unawaited(self, sql: str) -> None:
-        """Send a statement whose answer nobody waits for; it is passed over later."""
+        """Send a statement without waiting for its answer, which is skipped later."""
         self._midway = True
         try:
             self._pgconn.send_query_params(sql.encode(), ())
@@ -127,7 +127,7 @@ class PipelinedConnection:
         self._midway = False
 
     def drain(self) -> None:
-        """Read what is unread, so that the driver's own cursors can use the connection."""
+        """Read unread answers, so that the driver's own cursors can use the connection."""
         self._midway = True
         try:
             while self._unread:
@@ -140,7 +140,7 @@ class PipelinedConnection:
         self._midway = False
 
     def is_alive(self) -> bool:
-        """Whether nothing tells that the server has ended the connection. Asks no server."""
+        """Whether the server is not known to have ended the connection. Makes no call."""
         try:
             while self._poll.poll(0):
                 self._pgconn.consume_input()
@@ -157,7 +157,7 @@ class PipelinedConnection:
         self._sent.append(None)
 
     def _prepare(self, sql: str) -> bytes:
-        """Send the statement to be prepared if it comes often, and return its name."""
+        """Prepare the statement if it is used often, and return its name."""
         if not self._prepares or len(self._names) >= MAX_PREPARED:
             return b""
         uses = self._uses[sql] = self._uses.get(sql, 0) + 1
@@ -193,9 +193,9 @@ class PipelinedConnection:
         return failure or rows
 
     def _forget(self, sql: str) -> None:
-        """Take note that a text was not prepared, since it failed or another before it did.
+        """Record that a text was not prepared, since it or a statement before it failed.
 
-        The server has no statement of that name, but a pooler that tracks names has taken note of
+        The server has no statement of that name, but a pooler that tracks names has recorded
         it, and refuses the same name from us again. So the next try gets another one.
         """
         del self._names[sql]
@@ -208,7 +208,7 @@ class PipelinedConnection:
         self._unread -= 1
 
     def _read_result(self) -> psycopg.pq.abc.PGresult:
-        """The next answer, whole."""
+        """The next complete answer."""
         result = self._read_next()
         while result is None:  # the mark between two statements
             if self._pgconn.status == ConnStatus.BAD:
@@ -223,7 +223,7 @@ class PipelinedConnection:
         return self._pgconn.get_result()
 
     def _flush(self) -> None:
-        """Hand everything to the system; what the server says meanwhile is taken in."""
+        """Hand everything to the system; answers of the server are read meanwhile."""
         while self._pgconn.flush():
             self._poll.modify(self._pgconn.socket, select.POLLIN | select.POLLOUT)
             events = self._wait()
@@ -232,8 +232,8 @@ class PipelinedConnection:
                 self._pgconn.consume_input()
 
     def _wait(self) -> int:
-        """What the socket is ready for. The server's own timeouts do not end a server that hangs,
-        and the system's do not end one whose system still acknowledges what is sent."""
+        """The readiness of the socket. The server's own timeouts do not end a hanging server,
+        and the system's do not end one whose system still acknowledges packets."""
         ready = self._poll.poll(self._response_timeout_ms)
         if not ready:
             self.is_unanswered = True
@@ -247,9 +247,9 @@ def encode_params(values: Sequence[Param]) -> list[bytes | None]:
 
 
 def _statement_name(sql: str, tries: int) -> bytes:
-    """The name of a prepared statement, after so many tries in vain on this connection.
+    """The name of a prepared statement, after some failed tries on this connection.
 
-    By what it says: behind a pooler that mixes up its servers' connections a name of another's
+    It depends on the text: behind a pooler that mixes up its servers' connections, another's name
     would be run in its place, and with such names that is the same statement.
     """
     digest = hashlib.blake2b(sql.encode(), digest_size=16).hexdigest()
@@ -265,7 +265,7 @@ def _encode_param(value: Param) -> bytes | None:
     if value is None or isinstance(value, bytes):
         return value
     if isinstance(value, str):
-        if "\0" in value:  # libpq would take the text to end there
+        if "\0" in value:  # libpq would end the text there
             raise psycopg.DataError("a text with U+0000 cannot be stored")
         return value.encode()
     if isinstance(value, int):

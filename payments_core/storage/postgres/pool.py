@@ -1,8 +1,8 @@
 """The connections to PostgreSQL that a process keeps.
 
-The last one given back is the first one taken, so what is not needed grows old and is closed.
-There are no threads: who needs a connection makes it, and learns at once why it cannot be made.
-psycopg's own pool closes a connection with an answer on its way, and so cannot take back one that
+The connection returned last is taken first, so unneeded ones grow old and are closed.
+There are no threads: a caller that needs a connection makes it, and sees at once why it fails.
+psycopg's own pool closes a connection with an answer on its way, and so cannot reuse one that
 has just left a snapshot.
 """
 
@@ -24,7 +24,7 @@ from payments_core.storage.postgres.pipeline import PipelinedConnection, Stateme
 from payments_core.storage.postgres.url import ConnectionTarget
 
 MAX_LIFETIME_S = 3_600
-"""A server's process grows by what it caches; a tenth of chance keeps them from ending at once."""
+"""A server's process grows by what it caches; a random tenth keeps them from ending at once."""
 MAX_IDLE_S = 600
 
 
@@ -33,14 +33,14 @@ class PoolPermit:
 
 
 class ConnectionPool:
-    """Connections to one address, at most so many; for many threads."""
+    """A limited number of connections to one address, for many threads."""
 
     def __init__(self, address: ConnectionTarget) -> None:
         self._address = address
         self._most = address.settings.pool
         self._idle: deque[PipelinedConnection] = deque()
         self._taken: weakref.WeakSet[PoolPermit] = weakref.WeakSet()
-        """Weakly: a connection that an interrupt lost on its way is not counted for ever."""
+        """Weakly: a connection lost to an interrupt is not counted forever."""
         self._changed = threading.Condition()
         self._random = random.Random()
         self._process = os.getpid()
@@ -61,7 +61,7 @@ class ConnectionPool:
         return pipeline
 
     def release(self, pipeline: PipelinedConnection) -> None:
-        """Keep it for the next one, unless it has ended."""
+        """Keep it for the next caller, unless it has ended."""
         pipeline.used_at = time.monotonic()
         permit, pipeline.permit = pipeline.permit, None
         with self._changed:
@@ -73,13 +73,13 @@ class ConnectionPool:
             self._changed.notify()
         if not keeps:
             old.append(pipeline)
-        if pipeline.is_unanswered:  # on the others nobody would answer either
+        if pipeline.is_unanswered:  # the others would not answer either
             self.drop_idle()
         for ended in old:
             ended.connection.close()
 
     def connect(self) -> PipelinedConnection:
-        """A connection beyond those that are counted. Raises StorageUnavailable."""
+        """A connection beyond the counted ones. Raises StorageUnavailable."""
         settings = self._address.settings
         try:
             connection = psycopg.connect(
@@ -93,21 +93,21 @@ class ConnectionPool:
         )
 
     def drop_idle(self) -> None:
-        """Forget the connections that nobody uses: their server may be the one that went."""
+        """Drop the idle connections: their server may be the one that went away."""
         with self._changed:
             idle, self._idle = self._idle, deque()
         for pipeline in idle:
             pipeline.connection.close()
 
     def close(self) -> None:
-        """Close what is idle now, and the others as they come back."""
+        """Close idle connections now, and the others when they are returned."""
         with self._changed:
             self._closed = True
             self._changed.notify_all()
         self.drop_idle()
 
     def _acquire_permit(self) -> tuple[PoolPermit, PipelinedConnection | None]:
-        """The right to one connection more, and one to use if there is one."""
+        """The right to another connection, and an idle one if there is one."""
         timeout_s = self._address.settings.pool_timeout_s
         with self._changed:
             self._changed.wait_for(lambda: self._closed or len(self._taken) < self._most, timeout_s)
@@ -135,7 +135,7 @@ class ConnectionPool:
             self._changed.notify()
 
     def _pop_outdated(self, now: float) -> list[PipelinedConnection]:
-        """Those, taken out, that nobody has needed for long."""
+        """Remove and return the connections that nobody has needed for long."""
         old = []
         while self._idle and now - self._idle[0].used_at > MAX_IDLE_S:
             old.append(self._idle.popleft())

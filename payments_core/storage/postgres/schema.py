@@ -1,9 +1,9 @@
-"""The tables of the collections in PostgreSQL, and how they come up to date while others work.
+"""The tables of the collections in PostgreSQL, and their migration while others work.
 
 Migrations only add: tables, columns filled from the stored bodies, indexes. One process at a time
 does it, under the lock of a row that another connection holds meanwhile. Each step is a
-transaction of its own, or none at all, and finds out itself whether it was done: who is killed in
-the middle is followed by another that goes on. Requests wait for none of them longer than
+separate transaction, or none at all, and checks itself whether it was done: a process killed in
+the middle is followed by another that continues. Requests wait for none of them longer than
 `DDL_LOCK_MS`.
 """
 
@@ -36,13 +36,13 @@ MIGRATION_TIMEOUT_S = 3_600
 MIGRATION_POLL_S = 0.1
 
 _TYPES = {str: 'text COLLATE "C"', int: "bigint"}
-"""Texts are ordered by code point, whatever the database's own order is."""
+"""Texts are ordered by code point, regardless of the database's own order."""
 
 _NOT_BACKFILLED = "not filled yet"
-"""The comment of a column from its making until its rows have their values."""
+"""The comment of a column from its creation until its rows have their values."""
 
 _RINGS_BEFORE = "storage_rings"
-"""Of the claims of releases that knew no hints."""
+"""The index of the claims of releases without hints."""
 
 _COLUMNS = """
     SELECT relname, attname, col_description(attrelid, attnum)
@@ -54,7 +54,7 @@ _COLUMNS = """
 
 
 def is_current(connection: Connection, record_types: Sequence[type[Record]]) -> bool:
-    """Whether the last migration was for just these kinds."""
+    """Whether the last migration was for exactly these kinds."""
     row = connection.execute("SELECT to_regclass(%s)", (SCHEMA_TABLE,)).fetchone()
     if row is None or row[0] is None:
         return False
@@ -63,7 +63,7 @@ def is_current(connection: Connection, record_types: Sequence[type[Record]]) -> 
 
 
 def create_lock_row(connection: Connection) -> None:
-    """Make the row that migrations lock; of several processes all but one may fail to."""
+    """Create the row that migrations lock; of several processes all except one may fail."""
     connection.execute(
         f"CREATE TABLE IF NOT EXISTS {SCHEMA_TABLE} "
         f"(id integer PRIMARY KEY, fingerprint {_TYPES[str]} NOT NULL)".encode()
@@ -72,9 +72,9 @@ def create_lock_row(connection: Connection) -> None:
 
 
 def try_lock(connection: Connection) -> bool:
-    """Be the one who migrates, until the transaction ends; False where another is.
+    """Lock out other migrations until the transaction ends; False if another one runs.
 
-    Nobody waits in a statement for the other to end: the building of an index waits for every
+    No statement waits for the other to end: the building of an index waits for every
     statement that began before it.
     """
     sql = f"SELECT 1 FROM {SCHEMA_TABLE} WHERE id = 1 FOR UPDATE SKIP LOCKED"
@@ -82,7 +82,7 @@ def try_lock(connection: Connection) -> bool:
 
 
 def record_fingerprint(connection: Connection, record_types: Sequence[type[Record]]) -> None:
-    """Take note of what the schema was made from, in the transaction that holds the lock."""
+    """Record the source of the schema, in the transaction that holds the lock."""
     connection.execute(
         f"UPDATE {SCHEMA_TABLE} SET fingerprint = %s WHERE id = 1".encode(),
         (compute_fingerprint(record_types, CLAIM_INDEXES),),
@@ -90,7 +90,7 @@ def record_fingerprint(connection: Connection, record_types: Sequence[type[Recor
 
 
 def migrate_schema(connection: Connection, record_types: Sequence[type[Record]]) -> None:
-    """Add what is missing, on a connection of its own in no transaction, while locked."""
+    """Add what is missing, on its own connection without a transaction, while locked."""
     _limit_lock_waits(connection)
     present = _read_columns(connection)
     is_first = not any(kind.collection.name in present for kind in record_types)
@@ -115,11 +115,11 @@ def migrate_schema(connection: Connection, record_types: Sequence[type[Record]])
 
 
 def backfill_all(connection: Connection, record_types: Sequence[type[Record]]) -> int:
-    """Correct all columns that differ from what the bodies say; how many rows did.
+    """Correct all columns that differ from the bodies; return how many rows did.
 
-    The release before writes no columns that came after it, and leaves those of its rows empty,
-    or as they were. So this is run once more when that release has ended. The indexes that only
-    that one read by then go.
+    The previous release does not write newer columns, and leaves those of its rows empty,
+    or unchanged. So this is run again when that release has ended. The indexes that only
+    that release used are then dropped.
     """
     _limit_lock_waits(connection)
     corrected = sum(

@@ -1,4 +1,4 @@
-"""What a snapshot or a transaction reads in PostgreSQL, and the statements for it."""
+"""The reads of a snapshot or a transaction in PostgreSQL, and their statements."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Query = tuple[str, tuple[Param, ...]]
 """A statement and its values."""
 
 TOGETHER = 12
-"""So many records are asked for by one statement."""
+"""The maximum number of records read by one statement."""
 
 _LOCKS: dict[Lock, str] = {"none": "", "shared": " FOR SHARE", "exclusive": " FOR UPDATE"}
 _CONSTRAINT = compile(r'unique constraint "([^"]*)"')
@@ -36,7 +36,7 @@ def index_name(collection: Collection, name: str) -> str:
 def unique_key_of(collection: Collection, constraint: str | None, message: str) -> str:
     """The collection's unique key that a database's error names; "id" for the primary key.
 
-    Citus may put the name in the message alone, and a shard's number behind it.
+    Citus may put the name only in the message, with a shard's number after it.
     """
     keys = {index_name(collection, item.name): item.name for item in collection.uniques}
     quoted = _CONSTRAINT.search(message)
@@ -45,18 +45,18 @@ def unique_key_of(collection: Collection, constraint: str | None, message: str) 
 
 
 def names_unique_key(message: str) -> bool:
-    """Whether an error's message says that a unique key would be broken."""
+    """Whether an error's message reports a broken unique key."""
     return _CONSTRAINT.search(message) is not None
 
 
 class PostgresSnapshot:
-    """What a snapshot may do."""
+    """The operations of a snapshot."""
 
     def __init__(self, transaction: PendingTransaction, partition: str) -> None:
         self._transaction = transaction
         self._partition = partition
         self._answers: dict[Query, list[ResultRow]] = {}
-        """What was read ahead."""
+        """The rows that were read ahead."""
 
     def get(self, kind: type[R], id: str, *, for_update: bool = False) -> R | None:
         if "\0" in id:  # PostgreSQL has no such text, so no such row
@@ -64,7 +64,7 @@ class PostgresSnapshot:
         query = self._get_query(kind.collection.name, id, "exclusive" if for_update else "none")
         rows = self._ask(query)
         if for_update and not rows:
-            # A row deleted and inserted again while this one waited is seen by the next look.
+            # A row deleted and inserted again during the wait is seen by the next read.
             rows = self._transaction.query(*query)
         return documents.decode(kind, rows[0][0] or b"") if rows else None
 
@@ -84,11 +84,11 @@ class PostgresSnapshot:
         self._answers.update(zip(pages, answers[len(together) :], strict=True))
 
     def _record_query(self, question: Get) -> Query:
-        """The one that `get` asks where the question foretells it."""
+        """The statement that `get` would run, if the announced query is one."""
         return self._get_query(question.kind.collection.name, question.id, "none")
 
     def _together_query(self, questions: Sequence[Get], *, locked: bool) -> Query:
-        """The one for several records, whose answer `split_together` takes apart."""
+        """The statement for several records, whose answer `split_together` splits."""
         asked = tuple(
             (question.kind.collection.name, question.lock if locked else "none")
             for question in questions
@@ -97,7 +97,7 @@ class PostgresSnapshot:
         return select_together_statement(asked), (self._partition, *ids)
 
     def _find_query(self, question: Find) -> Query:
-        """The one that `find` asks where the question foretells it."""
+        """The statement that `find` would run, if the announced query is one."""
         collection = question.kind.collection
         sql = page_statement(
             collection.name,
@@ -114,7 +114,7 @@ class PostgresSnapshot:
         return select_statement(table, lock), (self._partition, id)
 
     def _ask(self, query: Query) -> list[ResultRow]:
-        """What was read ahead, or what the server answers now."""
+        """The rows that were read ahead, or those that the server returns now."""
         known = self._answers.get(query)
         return self._transaction.query(*query) if known is None else known
 
@@ -183,7 +183,7 @@ class PostgresSnapshot:
             return Page(records, position_of(rows[most - 1]))
         if not where:
             return Page(records, None)
-        if len(rows) == most:  # full: does anything follow?
+        if len(rows) == most:  # full: does another row follow?
             last = position_of(rows[-1])
             return Page(records, last if fetch(last, (), (1, 0, 1)) else None)
         edge = fetch(after, (), (2, SCAN_LIMIT - 1, 2))  # the last row scanned, and the next
@@ -217,7 +217,7 @@ class PostgresSnapshot:
 
 
 def is_possible(question: Question) -> bool:
-    """Whether PostgreSQL can be asked: it has no text with U+0000, so no row of it."""
+    """Whether PostgreSQL can have such a row: it stores no text with U+0000."""
     texts = (question.id,) if isinstance(question, Get) else question.key
     return not any(isinstance(text, str) and "\0" in text for text in texts)
 
@@ -232,8 +232,8 @@ def select_statement(table: str, lock: Lock) -> str:
 def select_together_statement(asked: tuple[tuple[str, Lock], ...]) -> str:
     """SELECT the bodies of some rows into one row, by their tables and locks.
 
-    The server locks them in their order. A row that comes while it waits for another's lock is
-    absent, since a statement sees one moment; what it locks is as it is then.
+    The server locks them in their order. A row inserted while it waits for another's lock is
+    absent, since a statement sees one moment; locked rows are as they are then.
     """
     bodies = (
         f'(SELECT body FROM "{table}" WHERE partition = $1 AND id = ${place}{_LOCKS[lock]})'
@@ -243,7 +243,7 @@ def select_together_statement(asked: tuple[tuple[str, Lock], ...]) -> str:
 
 
 def split_questions(questions: Sequence[Get]) -> list[Sequence[Get]]:
-    """All for one statement, or each for its own: long lists, such as those of batches, would
+    """All in one statement, or each in its own: long lists, such as those of batches, would
     need a text for each, and a connection prepares only so many."""
     if len(questions) > TOGETHER:
         return [[question] for question in questions]
@@ -251,7 +251,7 @@ def split_questions(questions: Sequence[Get]) -> list[Sequence[Get]]:
 
 
 def split_together(rows: Sequence[ResultRow]) -> list[list[ResultRow]]:
-    """The rows that a SELECT for each of the questions would have."""
+    """The rows that a SELECT for each of the queries would return."""
     return [[] if body is None else [(body,)] for body in rows[0]]
 
 
@@ -296,7 +296,7 @@ def count_statement(
     comparisons: tuple[tuple[str, str], ...],
     after: bool,
 ) -> str:
-    """SELECT the number of rows of the index that fit: the inner LIMIT is the scan."""
+    """SELECT the number of matching rows of the index: the inner LIMIT is the scan."""
     inside, sort = _range_of(index, nulls, after)
     fits = " AND ".join(f'"{column}" {operator} %s' for column, operator in comparisons)
     return number_parameters(
@@ -307,7 +307,7 @@ def count_statement(
 
 
 def _range_of(index: Index, nulls: tuple[bool, ...], after: bool) -> tuple[str, str]:
-    """The conditions of an index's range behind the partition, and its order."""
+    """The conditions of an index's range after the partition, and its order."""
     order = [*index.order, "id"]
     inside = "".join(
         f' AND "{column}" ' + ("IS NULL" if null else "= %s")
@@ -331,7 +331,7 @@ def locate(
     limit: int,
     on_damaged: OnDamaged | None,
 ) -> list[LocatedRecord[R]]:
-    """What `Storage.locate` promises, in a transaction."""
+    """See `Storage.locate`; in a transaction."""
     collection = kind.collection
     chosen = collection.lookup(lookup)
     found = valid_lookup_keys(collection, chosen, keys, limit)
@@ -370,7 +370,7 @@ def locate_statement(
     """SELECT partition, id and body of the rows with a key of the arrays, one for each column.
 
     `|| ''` keeps the planner from the primary key: it guesses a range of (partition, id) from the
-    partition alone, and would rather pass over all of a large one. (OFFSET 0 in a subquery would
+    partition alone, and would rather scan all of a large one. (OFFSET 0 in a subquery would
     too, but Citus then brings all rows to the coordinator before it compares them.)
     """
     names = ", ".join(f"key_{place}" for place in range(len(arrays)))

@@ -1,7 +1,7 @@
 """The statements that write rows of a collection in PostgreSQL.
 
 Those for many rows name the partition once, as a constant: a distributed PostgreSQL runs them where
-the partition lies. `INSERT` takes a list of VALUES, as Citus would copy the rows of a SELECT.
+the partition is. `INSERT` takes a list of VALUES, since Citus would copy the rows of a SELECT.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import attrs
 from payments_core.storage.records import Collection, Record
 
 ROWS_AT_ONCE = (16, 8, 4, 3, 2, 1)
-"""So many rows an INSERT has: each number is a statement of its own that a server prepares."""
+"""The possible row counts of an INSERT: a server prepares a statement for each count."""
 ARRAYS: Mapping[type[str | int], str] = {str: "text[]", int: "bigint[]"}
 
 _ROW = "WHERE partition = $1 AND id = $2"
@@ -48,7 +48,7 @@ def statements_of(collection: Collection) -> Statements:
 
 
 def split_inserts(records: Sequence[Record]) -> Iterator[Sequence[Record]]:
-    """The records in parts for which there are statements."""
+    """The records split into sizes for which there are statements."""
     done = 0
     for rows in ROWS_AT_ONCE:
         while len(records) - done >= rows:

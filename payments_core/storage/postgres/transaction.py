@@ -1,10 +1,10 @@
-"""What a transaction writes in PostgreSQL.
+"""The writes of a transaction in PostgreSQL.
 
-Nothing here waits for an answer. A row that is not as the caller knows it must therefore be an
-error of the server's, or COMMIT, which may travel right behind, would keep half of the work:
-a guard divides by the number of rows that it found and locked at the expected version. (The
-server's log shows it as a division by zero.) Rows that the transaction has locked itself are known,
-and cost no guard.
+Nothing here waits for an answer. A row that differs from the caller's version must therefore cause
+an error of the server, or COMMIT, which may be sent right after it, would keep half of the work: a
+guard divides by the number of rows that it found and locked at the expected version. (The server's
+log shows it as a division by zero.) Rows that the transaction has locked itself are known, and need
+no guard.
 """
 
 from __future__ import annotations
@@ -40,31 +40,31 @@ RecordKey = tuple[str, str]
 
 @attrs.frozen
 class _Answer:
-    """What a question that was asked ahead found; None is no row."""
+    """The result of a query made ahead; None means no row."""
 
     question: Get
     body: bytes | None
 
     def answers(self, for_update: bool) -> bool:
-        """Whether it is what `get` would find: what is absent is certain at the second look."""
+        """Whether it equals the result of `get`: absence is certain at the second read."""
         if self.body is None:
             return not for_update or (self.question.lock != "none" and self.question.is_optional)
         return not for_update or self.question.lock == "exclusive"
 
 
 class PostgresTransaction(PostgresSnapshot):
-    """What the work of a `transact` may do."""
+    """The operations of the work of a `transact`."""
 
     def __init__(self, transaction: PendingTransaction, partition: str) -> None:
         super().__init__(transaction, partition)
         self._locked: dict[RecordKey, int | None] = {}
-        """Versions that cannot change any more but by this transaction; None is gone."""
+        """Versions that only this transaction can change; None means deleted."""
         self._held: dict[RecordKey, int] = {}
         self._read: dict[RecordKey, Record] = {}
         """Records that are locked, as long as this transaction has not written them."""
         self._ahead: dict[RecordKey, _Answer] = {}
         self._due: dict[str, Instant] = {}
-        """When each queue may first have a job of those that were written."""
+        """When each queue may first have one of the written jobs."""
 
     def get(self, kind: type[R], id: str, *, for_update: bool = False) -> R | None:
         known = self._read.get((kind.collection.name, id))
@@ -81,11 +81,11 @@ class PostgresTransaction(PostgresSnapshot):
         return record
 
     def read_ahead(self, questions: Sequence[Question]) -> None:
-        """As `ReadsAhead` in bulk.py says; pages are kept until the transaction writes.
+        """See `ReadsAhead` in bulk.py; pages are kept until the transaction writes.
 
-        What is absent where a lock was wanted is looked for twice, as in `get`. What is only read
-        must not be older than the locks: it comes with the second look, and is asked for once more
-        where that locked something.
+        A record that is absent, but was to be locked, is read twice, as in `get`. Unlocked reads
+        must not be older than the locks: they come with the second read, and are repeated
+        if that locked something.
         """
         wanted = [one for one in questions if isinstance(one, Get) and is_possible(one)]
         locked = [one for one in wanted if one.lock != "none"]
@@ -144,12 +144,12 @@ class PostgresTransaction(PostgresSnapshot):
     def write(
         self, inserts: Sequence[Record], replaces: Sequence[Record], deletes: Sequence[Record]
     ) -> None:
-        """As `WritesMany` in bulk.py says: a statement for the records of a kind, once all are
-        locked in the order in which they come."""
+        """See `WritesMany` in bulk.py: a statement for the records of a kind, after all are
+        locked in the given order."""
         seen: set[RecordKey] = set()
         for record in (*replaces, *deletes):
             self._lock(record)
-            if _record_key(record) in seen:  # by two that do not know of each other
+            if _record_key(record) in seen:  # by two callers that do not know of each other
                 raise self._transaction.fail(_version_conflict(record))
             seen.add(_record_key(record))
         for collection, records in group_by_collection(replaces):
@@ -161,16 +161,16 @@ class PostgresTransaction(PostgresSnapshot):
                 self._insert_rows(collection, together)
 
     def move_hints(self, known: Ids[QueueKey]) -> dict[QueueKey, Instant]:
-        """Let claims look for the jobs that were written; the last thing before COMMIT.
+        """Have claims look for the written jobs; the last step before COMMIT.
 
-        When each queue that changed may first have a job of those, FOREVER where it lost some.
+        Returns when each changed queue may first have one of these jobs, FOREVER if it lost some.
         """
         ready = {queue: at for queue, at in self._due.items() if at < FOREVER}
         move_earlier(self._transaction, self._partition, ready, known)
         return {(self._partition, queue): at for queue, at in self._due.items()}
 
     def _insert_rows(self, collection: Collection, records: Sequence[Record]) -> None:
-        """Insert as many as there is a statement for."""
+        """Insert a number of records for which there is a statement."""
         sql = statements_of(collection).inserts[len(records)]
         rows = [_row_of(documents.stamp(record, 1)) for record in records]
         values = (self._partition, *chain.from_iterable(rows))
@@ -234,7 +234,7 @@ class PostgresTransaction(PostgresSnapshot):
         self._answers.clear()
 
     def _lock(self, record: Record) -> None:
-        """See to it that the row is at the record's version, and this transaction's alone."""
+        """Ensure that the row is at the record's version, and locked by this transaction only."""
         place = _record_key(record)
         if place in self._locked:
             self._require_version(record, self._locked[place])
@@ -254,7 +254,7 @@ class PostgresTransaction(PostgresSnapshot):
 
 
 def _row_of(stored: Record) -> tuple[str | int | bytes | None, ...]:
-    """The row of a record, behind its partition."""
+    """The row of a record, after its partition."""
     columns = type(stored).collection.values(stored)
     return (stored.id, stored.version, *columns, documents.encode(stored))
 

@@ -1,4 +1,4 @@
-"""Where a PostgreSQL is and how it is spoken to: the URL, ours and libpq's parts of it apart."""
+"""The URL of a PostgreSQL, split into our parameters and libpq's."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ DEFAULTS: Mapping[str, str | int] = MappingProxyType({
     "tcp_user_timeout": 20_000,
     "target_session_attrs": "read-write",
 })  # fmt: skip
-"""What libpq is told unless the URL says otherwise: a host that has vanished is noticed within
-half a minute, and not after the two hours that systems wait of themselves; and a standby, whose
-answers are old, is no server."""
+"""libpq's parameters unless the URL has others: a host that has vanished is noticed within
+half a minute, not after the system's default of two hours; and a standby, whose
+answers are old, is not used."""
 
 _BOOLEANS = {"on": True, "off": False}
 
@@ -46,20 +46,20 @@ _PATTERNS = {
     "keepalives_count": _NUMBERS,
     "tcp_user_timeout": _NUMBERS,
 }
-"""What libpq's parameters look like whose values would come back in an error: they may be a part
+"""The form of libpq parameters whose values would appear in an error: they may be a part
 of a password that was not percent-encoded."""
 
 
 _MAX_POLL_MS = 1_000_000_000
-"""About what poll(2) takes."""
+"""About the maximum of poll(2)."""
 
 
 @attrs.frozen
 class ConnectionSettings:
-    """What a URL may say beside libpq's own parameters; each field is one, by its name."""
+    """The URL's parameters besides libpq's; each field is one, by its name."""
 
     pool: int = 10
-    """Connections that this process may have."""
+    """The maximum number of connections of this process."""
     pool_timeout_s: int = 5
     """How long a call waits for one of them."""
     failover_s: int = 5
@@ -68,16 +68,16 @@ class ConnectionSettings:
     statement_timeout_ms: int = 8_000
     idle_in_transaction_ms: int = 60_000
     answer_grace_s: int = 2
-    """How much longer than `statement_timeout_ms` this side waits for the server to say anything:
-    one that hangs does not keep its own timeouts. Where either is 0 there is no end."""
+    """How much longer than `statement_timeout_ms` this side waits for any answer of the server:
+    a hanging server does not keep its own timeouts. If either is 0, it waits forever."""
     settings: bool = True
-    """Whether a connection states these three as it begins; off for a pooler that refuses it."""
+    """Whether a connection sends these three at its start; off for a pooler that refuses them."""
     prepare: bool = True
-    """Whether statements are prepared; off for a pooler that cannot keep them apart."""
+    """Whether statements are prepared; off for a pooler that mixes them up."""
 
     @property
     def response_timeout_ms(self) -> int | None:
-        """For how long a server may say nothing; None: for ever."""
+        """How long a server may be silent; None means forever."""
         if not (self.answer_grace_s and self.statement_timeout_ms):
             return None
         return min(self.statement_timeout_ms + 1_000 * self.answer_grace_s, _MAX_POLL_MS)
@@ -85,10 +85,10 @@ class ConnectionSettings:
 
 @attrs.frozen
 class ConnectionTarget:
-    """What a URL says."""
+    """The parsed URL."""
 
     parameters: Mapping[str, Any] = attrs.field(repr=False)
-    """libpq's."""
+    """libpq's parameters."""
     settings: ConnectionSettings
 
 
@@ -113,10 +113,10 @@ def parse_url(url: str, defaults: ConnectionSettings) -> ConnectionTarget:
     for name, form in _PATTERNS.items():
         if not form.fullmatch(str(libpq_parameters.get(name) or "")):
             raise StorageError(f"PostgreSQL: {name} in the URL is not valid")
-    # Not to be chosen: what one process wrote in another encoding no other would find.
+    # Not configurable: no other process would find rows written in another encoding.
     parameters = {**DEFAULTS, **libpq_parameters, "client_encoding": "utf8"}
     if settings.settings:
-        # The URL's own come last, and so have the last word.
+        # The URL's own come last, and so take precedence.
         parameters["options"] = (
             f"{_session_options(settings)} {libpq_parameters.get('options', '')}".rstrip()
         )
@@ -124,7 +124,7 @@ def parse_url(url: str, defaults: ConnectionSettings) -> ConnectionTarget:
 
 
 def _require_single_at_sign(place: str) -> None:
-    """Refuse what libpq would take to be a host, or a database, and is the end of a password."""
+    """Refuse the end of a password that libpq would take for a host or a database."""
     authority, _, database = place.partition("://")[2].partition("/")
     if authority.count("@") > 1 or "@" in database:
         raise StorageError(
@@ -143,7 +143,7 @@ def _parse_option(name: str, text: str, like: int | bool) -> int | bool:
 
 
 def _session_options(settings: ConnectionSettings) -> str:
-    """Settings of the session, in the packet that opens it: they cost no round trip."""
+    """Settings of the session, in the packet that opens it: they need no round trip."""
     stated = {
         "lock_timeout": settings.lock_timeout_ms,
         "statement_timeout": settings.statement_timeout_ms,

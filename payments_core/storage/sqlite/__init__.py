@@ -1,1 +1,1 @@
-"""The storage in a SQLite file; `adapter.py` is its front."""
+"""The storage in a SQLite file; `adapter.py` is its entry."""

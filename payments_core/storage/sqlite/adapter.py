@@ -1,6 +1,6 @@
 """Storage in one SQLite file, for one machine: many threads, and several processes.
 
-WAL with `synchronous=FULL`, but for leases. One writer at a time; readers never wait for it.
+WAL with `synchronous=FULL`, except for leases. One writer at a time; readers never wait for it.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ BUSY_TIMEOUT_S = 5.0
 CHECKPOINT_PAGES = 4_000
 """SQLite's own 1,000 makes a commit in every few hundred wait for a checkpoint."""
 MIN_FREE_BYTES = 16 * 2**20
-"""What the log grows by until a checkpoint; with less room than that a commit may fail."""
+"""The growth of the log until a checkpoint; with less free space a commit may fail."""
 LOG_BYTES = 64 * 2**20
 """A checkpoint cuts a longer log back to this."""
 
@@ -68,7 +68,7 @@ class SqliteStorage:
         group_limit: int = GROUP_LIMIT,
         min_free_bytes: int = MIN_FREE_BYTES,
     ) -> None:
-        self._path = Path(path).resolve()  # beside a link there are no companions
+        self._path = Path(path).resolve()  # a link has no companion files beside it
         self._record_types = tuple(record_types) if Job in record_types else (*record_types, Job)
         self._busy_timeout_s = busy_timeout_s
         self._min_free_bytes = min_free_bytes
@@ -87,7 +87,7 @@ class SqliteStorage:
         self._process = os.getpid()
         self._closed = False
 
-    # The port.
+    # Methods of the port.
 
     def transact(self, partition: str, work: Callable[[Transaction], T]) -> T:
         def run(connection: sqlite3.Connection) -> T:
@@ -103,7 +103,7 @@ class SqliteStorage:
             return work(SqliteSnapshot(connection, partition))
 
     def fetch(self, partition: str, questions: Sequence[Get]) -> Sequence[Record | None]:
-        """As `FetchesRecords` in bulk.py says: one statement, which sees one moment by itself."""
+        """See `FetchesRecords` in bulk.py: a single statement sees one moment."""
         assert len(questions) <= MAX_READ_AHEAD
         with self._open_snapshot(begins=False) as connection:
             snapshot = SqliteSnapshot(connection, partition)
@@ -158,9 +158,9 @@ class SqliteStorage:
         self._write(self._migrate)
 
     def finish_migration(self) -> int:
-        """Give every row the columns that its record says, once the release before has ended.
+        """Give every row the columns of its record, when the previous release has ended.
 
-        How many rows were put right. It may be called again, and while the service runs.
+        Returns how many rows were corrected. It may be repeated, and run beside the service.
         """
         corrected = 0
         for kind in self._record_types:
@@ -209,7 +209,7 @@ class SqliteStorage:
         )
 
     def config_warnings(self) -> Sequence[str]:
-        """None: this adapter sets what there is to set."""
+        """Always empty: this adapter makes all settings itself."""
         return ()
 
     def scan_page(
@@ -231,7 +231,7 @@ class SqliteStorage:
         )
         return sqlite_wholesale.lock_exclusively(self._connect, file_lock, self._commit)
 
-    # Under the port.
+    # Internals.
 
     def _write(self, run: Callable[[sqlite3.Connection], T], *, durable: bool = True) -> T:
         """Run in a transaction, perhaps together with others, and commit."""
@@ -241,7 +241,7 @@ class SqliteStorage:
 
     @contextmanager
     def _open_write_transaction(self, durable: bool = True) -> Iterator[sqlite3.Connection]:
-        """A transaction that is alone with the file; what is not committed in it is undone."""
+        """An exclusive transaction on the file; it is rolled back unless it commits."""
         with self._write_lock:
             self._require_open()
             if self._writer is None:
@@ -271,7 +271,7 @@ class SqliteStorage:
     def _commit(self, connection: sqlite3.Connection) -> None:
         """Commit; raises StorageUnavailable if nothing was written, CommitUnknown if it may be.
 
-        After an I/O error the transaction can lie whole in the log: a crash would bring it back.
+        After an I/O error the log may contain the whole transaction: a crash would restore it.
         """
         try:
             connection.execute("COMMIT")
@@ -281,9 +281,9 @@ class SqliteStorage:
             raise storage_error(error) from error
 
     def _open_snapshot(self, *, begins: bool = True) -> _OpenSnapshot:
-        """A snapshot on a connection of its own, which another thread may use afterwards.
+        """A snapshot on its own connection, which another thread may use afterwards.
 
-        Where it does not begin, each statement sees a moment of its own.
+        Without one, each statement sees its own moment.
         """
         return _OpenSnapshot(self, begins)
 
@@ -319,7 +319,7 @@ class SqliteStorage:
                 cached_statements=512,
             )
             try:
-                # Setting the mode takes a lock, without waiting for it; asking takes none.
+                # Setting the mode takes a lock, without waiting for it; reading takes none.
                 if connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
                     connection.execute("PRAGMA journal_mode = WAL")
                 connection.execute("PRAGMA synchronous = FULL")
@@ -332,9 +332,9 @@ class SqliteStorage:
             return connection
 
     def _make_private(self) -> None:
-        """Make a new file that only its owner can read; its companions take after it.
+        """Make a new file that only its owner can read; its companion files get the same mode.
 
-        One that is there is not opened: closing it again would drop the locks that SQLite's
+        An existing file is not opened: closing it again would drop the locks that SQLite's
         other connections in this process hold on it.
         """
         try:
@@ -346,8 +346,7 @@ class SqliteStorage:
 
 
 class _OpenSnapshot(AbstractContextManager["sqlite3.Connection"]):
-    """What `_open_snapshot` returns. As a generator it took four calls more, several times in every
-    request."""
+    """The result of `_open_snapshot`; a generator would add four calls, often in each request."""
 
     __slots__ = ("_begins", "_connection", "_storage")
 

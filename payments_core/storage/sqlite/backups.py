@@ -1,7 +1,7 @@
-"""Backups of an SQLite file while the service runs, and putting one back.
+"""Backups of an SQLite file while the service runs, and their restore.
 
-A backup is one plain file: no log lies beside it, whoever copies it copies all. It is checked
-before it gets its name, and so is what is put back. Until then it has a name that nobody else has.
+A backup is one plain file: it has no log beside it, so a copy of it is complete. It is checked
+before it gets its name, and so is a restored file. Until then it has a unique temporary name.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from payments_core.storage.sqlite.maintenance import is_retired
 from payments_core.storage.sqlite.schema import SCHEMA_TABLE, is_current
 
 UNFINISHED = ".unfinished"
-"""What follows on the target's name until the file is checked; behind it comes chance."""
+"""The suffix of the target's name until the file is checked; a random part follows."""
 
 LOCK = f"{UNFINISHED}-lock"
-"""How the file is named, behind its target, that a backup or a restore holds while it runs."""
+"""The suffix of the lock file that a backup or a restore holds while it runs."""
 
 BUSY_TIMEOUT_S = 5.0
 SIDECAR_SUFFIXES = ("-wal", "-shm", "-journal")
-"""What SQLite keeps beside a file. It would take an old log for the new file's own."""
+"""SQLite's companion files. It would take an old log for the new file's own."""
 
 _SHARED_LOCKS = (0x40000002, 510)
 """The bytes of a file, and how many, of which every process that has it open locks one."""
@@ -39,7 +39,7 @@ _IN_USE = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
 @attrs.frozen
 class Backup:
-    """What was written, or put back. `current` is false where `migrate` has work to do."""
+    """The written or restored file. `current` is false if `migrate` has work to do."""
 
     path: Path
     bytes: int
@@ -48,7 +48,7 @@ class Backup:
 
 
 class BackupFailed(Exception):
-    """Why there is no backup, or it was not put back; what was there is there still."""
+    """The backup or restore failed; existing files are unchanged."""
 
 
 def backup(
@@ -58,12 +58,12 @@ def backup(
     *,
     overwrite: bool = False,
 ) -> Backup:
-    """Write all that is committed at one moment into a file of mode 0600, and check it.
+    """Write all data committed at one moment into a file of mode 0600, and check it.
 
-    The service may go on; its log grows meanwhile, since nothing of it can be given up. Raises
-    BackupFailed for a file that is not one of ours or is damaged, for one in the way unless
-    `overwrite`, and for a disk that is full; of those in the way, always for one that is in use,
-    is neither empty nor ours, or is retired while what would replace it is not.
+    The service may go on; its log grows meanwhile, since no part of it can be dropped. Raises
+    BackupFailed for a file that is not one of ours or is damaged, for an existing one unless
+    `overwrite`, and for a disk that is full; for an existing file, always if it is in use,
+    is neither empty nor ours, or is retired while its replacement is not.
     """
     source, target = Path(path).resolve(), Path(to).resolve()
     with _translate_errors(), _lock_target(source, target, overwrite):
@@ -82,13 +82,13 @@ def restore(
     overwrite: bool = False,
     retired_too: bool = False,
 ) -> Backup:
-    """Put a backup in the place of a storage's file, or where there is none; check it first.
+    """Restore a backup to a storage's file, which may be missing; check it first.
 
-    It belongs to whoever the file belonged to, or its folder. Stop all processes that use the file
-    before: one that has it open is noticed, and one that only is about to is not. Raises
-    BackupFailed for a backup that is damaged or is not one of ours, for a file in use, for one that
-    is there unless `overwrite`, and, unless `retired_too`, where either is retired, so that its
-    records are at work elsewhere.
+    It gets the owner of the old file, or of its folder. Stop all processes that use the file
+    before: one that has it open is noticed, but not one that is about to open it. Raises
+    BackupFailed for a backup that is damaged or is not one of ours, for a file in use, for an
+    existing one unless `overwrite`, and, unless `retired_too`, if either is retired, so that its
+    records are in use elsewhere.
     """
     source, target = Path(path).resolve(), Path(to).resolve()
     with (
@@ -107,7 +107,7 @@ def restore(
 
 
 def require_unused(path: str | os.PathLike[str]) -> None:
-    """Raise BackupFailed for a storage's file that a process has open, this one too."""
+    """Raise BackupFailed for a storage's file that any process has open, this one included."""
     file = Path(path).resolve()
     with _translate_errors():
         if file.exists():
@@ -142,13 +142,13 @@ def _lock_target(source: Path, target: Path, overwrite: bool) -> Iterator[None]:
         _remove_unfinished(target, but=source)
         yield
     finally:
-        with suppress(OSError):  # one that stays is free, and taken by the next
+        with suppress(OSError):  # a remaining file is unlocked, and the next run takes it
             lock.unlink()
         os.close(file)
 
 
 def _acquire_lock(lock: Path, target: Path) -> int:
-    """The lock's file, held; the system gives it back when a process dies."""
+    """The lock's file, held; the system releases it when a process dies."""
     while True:
         file = os.open(lock, os.O_CREAT | os.O_RDWR | os.O_NOFOLLOW, 0o600)
         try:
@@ -161,11 +161,11 @@ def _acquire_lock(lock: Path, target: Path) -> int:
         except BaseException:
             os.close(file)
             raise
-        os.close(file)  # of one that ended between these two steps, and took its name away
+        os.close(file)  # left by a run that ended between these two steps and removed its name
 
 
 def _is_same_file(path: Path, known: os.stat_result) -> bool:
-    """Whether a name is that of a certain file still."""
+    """Whether a name still refers to a certain file."""
     try:
         return os.path.samestat(path.lstat(), known)
     except FileNotFoundError:
@@ -173,7 +173,7 @@ def _is_same_file(path: Path, known: os.stat_result) -> bool:
 
 
 def _remove_unfinished(target: Path, *, but: Path) -> None:
-    """Remove what runs that were killed have left; nobody else is at this target."""
+    """Remove the remains of killed runs; nobody else uses this target."""
     ours = re.compile(
         f"{re.escape(target.name + UNFINISHED)}(-[0-9a-f]{{16}})?({'|'.join(SIDECAR_SUFFIXES)})?"
     )
@@ -184,7 +184,7 @@ def _remove_unfinished(target: Path, *, but: Path) -> None:
 
 @attrs.frozen
 class _UnfinishedFile:
-    """A file that is whole and checked, and has no name yet."""
+    """A complete, checked file without its final name."""
 
     path: Path
     stat: os.stat_result
@@ -196,13 +196,13 @@ class _UnfinishedFile:
 def _copy_and_check(
     source: Path, target: Path, record_types: Sequence[type[Record]]
 ) -> Iterator[_UnfinishedFile]:
-    """A checked copy beside the target, which is gone afterwards unless it was given its name."""
+    """A checked copy beside the target, removed afterwards unless it got its name."""
     path = target.with_name(f"{target.name}{UNFINISHED}-{system_entropy(8).hex()}")
     file = os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600)
     try:
         try:
             with closing(_open(source, "ro")) as old, closing(_open(path, "rw")) as new:
-                # In one step, so one read transaction: in several, it would begin again with each
+                # In one step, so one read transaction: in several, it would restart with each
                 # commit that comes in between, and never end beside a busy service.
                 old.backup(new, pages=-1)
                 new.execute("PRAGMA journal_mode = DELETE")
@@ -221,7 +221,7 @@ def _copy_and_check(
 def _install(
     unfinished: _UnfinishedFile, target: Path, *, overwrite: bool, retired_too: bool = False
 ) -> None:
-    """Give a checked file its name, in the place of one that nobody uses."""
+    """Give a checked file its name, replacing one that nobody uses."""
     if not target.exists():
         _remove_sidecars(target)
         _rename_into_place(unfinished, target)
@@ -250,7 +250,7 @@ def _open(path: Path, mode: str) -> sqlite3.Connection:
 def _check(
     connection: sqlite3.Connection, record_types: Sequence[type[Record]]
 ) -> tuple[int, bool]:
-    """How many rows there are, and whether its schema is ours as it is now."""
+    """The number of rows, and whether its schema is the present one."""
     found = connection.execute("PRAGMA integrity_check(1)").fetchone()[0]
     if found != "ok":
         raise BackupFailed(f"the file is damaged: {found}")
@@ -270,7 +270,7 @@ def _table_names(connection: sqlite3.Connection) -> set[str]:
 
 
 def _require_storage_file(path: Path) -> None:
-    """Raise BackupFailed for a file that no backup has written, unless nothing is in it."""
+    """Raise BackupFailed for a file that no backup has written, unless it is empty."""
     if path.is_file() and path.stat().st_size == 0:
         return
     try:
@@ -288,14 +288,14 @@ def _require_storage_file(path: Path) -> None:
 
 @contextmanager
 def _lock_unused(path: Path) -> Iterator[bool]:
-    """Keep others from the file; whether it is retired. Raises BackupFailed for one that is open.
+    """Lock the file; return whether it is retired. Raises BackupFailed if it is open.
 
-    What is committed and lies in its log comes into the file first, so that a kill loses nothing.
+    Committed data in its log is moved into the file first, so that a kill loses nothing.
     """
     with closing(_open(path, "rw")) as connection:
         try:
             connection.execute("PRAGMA busy_timeout = 0")
-            connection.execute("PRAGMA journal_mode = DELETE")  # only who is alone can leave WAL
+            connection.execute("PRAGMA journal_mode = DELETE")  # needs exclusive use
             connection.execute("BEGIN EXCLUSIVE")
             damaged = False
         except sqlite3.Error as error:
@@ -306,7 +306,7 @@ def _lock_unused(path: Path) -> Iterator[bool]:
         if not damaged:
             yield retired
             return
-    with path.open("r+b") as file:  # what is in its place is no database that SQLite could lock
+    with path.open("r+b") as file:  # the file there is not a database that SQLite could lock
         start, length = _SHARED_LOCKS
         try:
             fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, length, start)
@@ -316,9 +316,9 @@ def _lock_unused(path: Path) -> Iterator[bool]:
 
 
 def _was_retired(connection: sqlite3.Connection) -> bool:
-    """Whether a file is retired, as far as a damaged one can tell."""
+    """Whether a file is retired, as far as it is readable."""
     try:
-        connection.execute("PRAGMA writable_schema = ON")  # reads on behind what is malformed
+        connection.execute("PRAGMA writable_schema = ON")  # continues after malformed parts
         return is_retired(connection)
     except sqlite3.Error:
         return False
@@ -334,14 +334,14 @@ def _remove_sidecars(path: Path) -> None:
 
 
 def _restore_owner(unfinished: _UnfinishedFile, target: Path) -> None:
-    """Let root put back a file for somebody else: the service could not open root's own."""
+    """Let root restore a file for another user: the service could not open root's own."""
     if os.geteuid() == 0:
         owner = (target if target.exists() else target.parent).stat()
         os.chown(unfinished.path, owner.st_uid, owner.st_gid)
 
 
 def _rename_into_place(unfinished: _UnfinishedFile, target: Path) -> None:
-    """Give a file its name, for good; what is under its former one is what was checked."""
+    """Give a file its name durably, if its temporary name still refers to the checked file."""
     if not _is_same_file(unfinished.path, unfinished.stat):
         raise BackupFailed(f"{unfinished.path} was replaced after it was checked")
     os.replace(unfinished.path, target)

@@ -1,8 +1,8 @@
 """Claiming jobs in one partition of SQLite: which lanes have due work, and the leases.
 
-Lanes that may have work are found in a snapshot, without the lock; each is then looked at again
-by the writer. So a wrong guess costs a look and never a lease too many. Lanes are looked at, and
-jobs are leased, by dozens in one statement: each statement costs more than what it does.
+Lanes that may have work are found in a snapshot, without the lock; each is then checked again
+by the writer. So a wrong guess costs a check and never an extra lease. Lanes are checked, and
+jobs are leased, by dozens in one statement: a statement's overhead exceeds its work.
 """
 
 from __future__ import annotations
@@ -97,11 +97,11 @@ _SET_ASIDE = "UPDATE jobs SET lease_until = ? WHERE rowid = ?"
 
 MAX_LANES = 96
 SPARE_LANES = 32
-"""So many more lanes than jobs are looked at, since some will have no room."""
+"""How many more lanes than jobs are checked, since some will have no room."""
 
 
 class UnreadableJobs(Exception):
-    """Among the jobs to be leased there may be one that cannot be read; undo, and `set_aside`."""
+    """One of the jobs to be leased may be unreadable; undo, and `set_aside`."""
 
     def __init__(self, rows: str) -> None:
         super().__init__(rows)
@@ -110,7 +110,7 @@ class UnreadableJobs(Exception):
 
 @attrs.frozen
 class ClaimRequest:
-    """What a claim asks for."""
+    """The request of a claim."""
 
     queue: str
     now: Instant
@@ -120,11 +120,11 @@ class ClaimRequest:
     lane_overrides: Mapping[str, int]
     holder: str
     partition: str = ""
-    """Where a step of it looks; of a whole claim it says nothing."""
+    """The partition of a step; a whole claim does not use it."""
 
     @property
     def lane_batch(self) -> int:
-        """How many lanes are looked at together."""
+        """How many lanes are checked together."""
         return min(self.limit + SPARE_LANES, MAX_LANES)
 
 
@@ -142,7 +142,7 @@ def find_lanes_with_work(
 ) -> Sequence[str]:
     """Some dozens of lanes in ring order after `last`, of which the first has due jobs and room.
 
-    Whether the others have, only the writer asks, whose pages stay in its memory.
+    Only the writer, whose pages stay in memory, checks the others.
     """
     for lanes in _iter_ring(connection, request, last):
         for ready in _check_lanes(connection, request, lanes):
@@ -153,10 +153,8 @@ def find_lanes_with_work(
 def next_ring_position(
     request: ClaimRequest, claimed: Sequence[ClaimedJob], lanes: Sequence[str]
 ) -> str:
-    """The lane after which the next claim goes on round the ring."""
-    if (
-        len(lanes) < request.lane_batch
-    ):  # they may be all there are, and the turn goes on among them
+    """The lane after which the next claim continues in the ring."""
+    if len(lanes) < request.lane_batch:  # they may be all lanes, and the turn continues among them
         return claimed[-1].job.lane
     return list(dict.fromkeys(item.job.lane for item in claimed))[-1]
 
@@ -196,14 +194,14 @@ def _find_lanes_after(
         if row[0] > bucket_of(request.now):
             break
         lanes.update(lane for (lane,) in connection.execute(_LANES_OF_BUCKET, at))
-    # Beyond the first so many each of these may have kept lanes back.
+    # Beyond the limit, each of these may have left lanes out.
     return sorted(lanes)[: request.lane_batch]
 
 
 def _check_lanes(
     connection: sqlite3.Connection, request: ClaimRequest, lanes: Sequence[str]
 ) -> Iterator[_Lane]:
-    """Those of the lanes that have due jobs and room for them."""
+    """The lanes that have due jobs and room for them."""
     at = {
         "queue": request.queue,
         "partition": request.partition,
@@ -250,7 +248,7 @@ def lease_jobs(
 def renew(
     connection: sqlite3.Connection, claimed: Sequence[ClaimedJob], until: Instant
 ) -> list[ClaimedJob]:
-    """Move the end of those of the leases that are still held; they are returned."""
+    """Move the end of the leases that are still held, and return them."""
     held = []
     for item in claimed:
         at = (until, until, item.partition, item.job.id, item.job.version)
@@ -260,13 +258,13 @@ def renew(
 
 
 def end_leases(connection: sqlite3.Connection, queue: str, holder: str, now: Instant) -> int:
-    """Make due again what a holder has leased; how many jobs it was."""
+    """Make a holder's leased jobs due again; return how many."""
     at = {"queue": queue, "holder": holder, "now": now, "never": NEVER}
     return connection.execute(_END_LEASES, at).rowcount
 
 
 def set_aside(connection: sqlite3.Connection, rows: str) -> list[tuple[str, str]]:
-    """Lease for ever those of the jobs that cannot be read; their partitions and ids."""
+    """Lease unreadable jobs permanently; return their partitions and ids."""
     found = connection.execute(_BODIES, {"rows": rows}).fetchall()
     unreadable = [item for item in found if try_decode(Job, item[3]) is None]
     connection.executemany(_SET_ASIDE, [(NEVER, row) for row, *_ in unreadable])
@@ -276,7 +274,7 @@ def set_aside(connection: sqlite3.Connection, rows: str) -> list[tuple[str, str]
 def _select_due_jobs(
     connection: sqlite3.Connection, request: ClaimRequest, lanes: Sequence[_Lane]
 ) -> list[int]:
-    """The due jobs of a few lanes in turn, as far as the limit goes."""
+    """The due jobs of a few lanes in turn, up to the limit."""
     if not lanes:
         return []
     at: dict[str, str | int] = {

@@ -1,8 +1,8 @@
-"""Which partitions a claim in SQLite goes to, and in which order.
+"""The partitions that a claim in SQLite visits, and their order.
 
-A look finds those with due jobs, in a snapshot: one file has one index of them, which is never
-stale, so there are no hints. The claim then takes one partition after another, each in a
-transaction of its own. The rings stand in the memory of a handle.
+A look finds the partitions with due jobs, in a snapshot: the file has one index of them, which is
+never stale, so there are no hints. The claim then takes one partition after another, each in a
+separate transaction. A handle keeps the rings in memory.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from payments_core.storage.sqlite.claims import (
 from payments_core.storage.sqlite.schema import BUCKET, FREE, LEASED, bucket_of
 
 MAX_DUE = 256
-"""Among so many due jobs the partitions are looked for; of a longer backlog in the index of all."""
+"""Partitions are searched among this many due jobs; for a longer backlog, in the index of all."""
 
 _FIRST_DUE = f"""
     SELECT partition FROM jobs INDEXED BY jobs__free_due
@@ -51,7 +51,7 @@ _ALL_DUE = f"""
     SELECT name FROM found WHERE name IS NOT NULL
     AND (SELECT {BUCKET} {_FREE} AND partition = name ORDER BY {BUCKET} LIMIT 1) <= :bucket
 """
-"""In the last bucket there may be partitions whose jobs are due a little later."""
+"""The last bucket may contain partitions whose jobs are due a little later."""
 
 _NEXT_DUE = f"""
     SELECT min(at) FROM (
@@ -101,9 +101,9 @@ class Claims:
         self._open_snapshot = open_snapshot
         self._write = write
         self._partitions: dict[str, str] = {}
-        """Where the ring of partitions of each queue stands."""
+        """The position in the ring of partitions of each queue."""
         self._lanes: dict[tuple[str, str], str] = {}
-        """Where the ring of lanes of each queue and partition stands."""
+        """The position in the ring of lanes of each queue and partition."""
 
     def claim(self, request: ClaimRequest) -> Sequence[ClaimedJob]:
         """Lease jobs of the next partitions in the ring that have due work and room."""
@@ -122,7 +122,7 @@ class Claims:
         return claimed
 
     def _claim_in(self, request: ClaimRequest) -> Sequence[ClaimedJob]:
-        """Lease jobs of the next lanes of a partition; none where no lane has due work and room."""
+        """Lease jobs of the next lanes of a partition; none if no lane has due work and room."""
         key = (request.queue, request.partition)
         while True:
             with self._open_snapshot() as connection:
@@ -130,7 +130,7 @@ class Claims:
             if not lanes:
                 return []
             try:
-                # A power cut ends whoever holds the lease: it need not outlast one.
+                # A power cut also ends the holder of the lease, which need not outlast it.
                 claimed = self._write(
                     partial(lease_jobs, request=request, lanes=lanes), durable=False
                 )

@@ -1,9 +1,9 @@
 """One writer for many threads: works commit in groups, and share the wait for the disk.
 
-There is no writer thread. Who comes while nobody leads is the leader: it runs the works that
-wait, its own among them, in one transaction, each in a savepoint; who comes meanwhile waits, and
-the first of these leads the next group. No outcome leaves before the COMMIT, refusals included:
-they may rest on a neighbour's rows.
+There is no writer thread. A caller that comes while nobody leads is the leader: it runs the works
+that wait, its own included, in one transaction, each in a savepoint; later callers wait, and the
+first of these leads the next group. No outcome is returned before the COMMIT, refusals included:
+they may depend on a neighbour's rows.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ T = TypeVar("T")
 WorkFunction = Callable[[sqlite3.Connection], T]
 
 GROUP_LIMIT = 64
-"""So many works at most hold each other up, should one of them be slow."""
+"""The maximum number of works that delay each other if one of them is slow."""
 
 
 class _PendingWork(Generic[T]):
-    """A work, and what became of it."""
+    """A work, and its outcome."""
 
     def __init__(self, run: WorkFunction[T], durable: bool) -> None:
         self.run = run
@@ -51,7 +51,7 @@ class _PendingWork(Generic[T]):
             self.error = error
 
     def fail(self, error: StorageError, cause: BaseException) -> None:
-        """Keep an error of its own: a raised one takes the traceback of its thread."""
+        """Keep a separate error: a raised one gets the traceback of its thread."""
         self.result, self.error = None, type(error)(str(error))
         self.error.__cause__ = cause
 
@@ -71,7 +71,7 @@ class GroupCommit:
         *,
         limit: int = GROUP_LIMIT,
     ) -> None:
-        """`writing` begins a transaction, told whether its commit waits for the disk."""
+        """`writing` begins a transaction; its argument: whether the commit waits for the disk."""
         self._writing = writing
         self._commit = commit
         self._limit = limit
@@ -82,8 +82,8 @@ class GroupCommit:
     def run(self, run: WorkFunction[T], *, durable: bool = True) -> T:
         """Run and commit, perhaps with others; return or raise as the work did.
 
-        What is not `durable` may be undone by a power cut, though not by the end of a process.
-        Raises StorageUnavailable or CommitUnknown where the commit of the group failed.
+        Work that is not `durable` may be undone by a power cut, but not by the end of a process.
+        Raises StorageUnavailable or CommitUnknown if the commit of the group failed.
         """
         mine = _PendingWork(run, durable)
         try:
@@ -95,12 +95,12 @@ class GroupCommit:
                 mine.turn.acquire()
             if not mine.answered:
                 self._lead_group(mine)
-        finally:  # also where Ctrl-C came: nobody else would lead for those who wait
+        finally:  # also after Ctrl-C: nobody else would lead for the waiting callers
             self._step_down(mine)
         return mine.result_or_raise()
 
     def _lead_group(self, mine: _PendingWork[T]) -> None:
-        """Commit a group that holds `mine`, answer the others, and pass the lead on."""
+        """Commit a group that contains `mine`, answer the others, and pass the lead on."""
         with self._mutex:
             group = [self._queue.popleft() for _ in range(min(self._limit, len(self._queue)))]
         others = [waiting for waiting in group if waiting is not mine]
@@ -120,7 +120,7 @@ class GroupCommit:
     def _requeue_uncommitted(
         self, others: Sequence[_PendingWork[Any]], error: BaseException
     ) -> list[_PendingWork[Any]]:
-        """Give works back that a stopped leader has not begun to commit; return the rest."""
+        """Put back works that a stopped leader has not begun to commit; return the rest."""
         back = [w for w in others if not (w.settled or w.committing)]
         with self._mutex:
             self._queue.extendleft(reversed(back))
@@ -130,7 +130,7 @@ class GroupCommit:
         return [waiting for waiting in others if waiting not in back]
 
     def _step_down(self, mine: _PendingWork[Any]) -> None:
-        """Wait for nothing any more; if it leads, let the first that waits lead, or nobody."""
+        """Stop waiting; if it leads, pass the lead to the first waiting work, if any."""
         with self._mutex:
             if mine in self._queue:
                 self._queue.remove(mine)
@@ -144,9 +144,9 @@ class GroupCommit:
                 self._led = False
 
     def _commit_together(self, group: Sequence[_PendingWork[Any]]) -> bool:
-        """Run a group in one transaction; False where nothing was done and each must go alone.
+        """Run a group in one transaction; False if nothing was done and each must run alone.
 
-        A full disk or an interrupt makes SQLite undo everything, and not one savepoint.
+        A full disk or an interrupt makes SQLite undo everything, not just one savepoint.
         """
         try:
             with self._writing(any(waiting.durable for waiting in group)) as connection:

@@ -1,7 +1,7 @@
 """All partitions at once, in an SQLite file (`storage/maintenance.py`).
 
-A file that was retired refuses writes by triggers, so that also a process of an older release, and
-one that runs on it already, cannot write to what nobody reads any more.
+A retired file refuses writes by triggers, so that a process of an older release, and
+one that already runs on it, cannot write to records that nobody reads any more.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from payments_core.storage.sqlite.transaction import storage_error, unique_confl
 from payments_core.storage.sqlite.writer_lock import WriterLock
 
 RETIRE_TRIGGER_PREFIX = "retired__"
-"""How the triggers that refuse writes are named, before their tables' names."""
+"""The prefix of the names of the triggers that refuse writes."""
 
 
 def scan_page(
     connection: sqlite3.Connection, kind: type[R], after: PrimaryKey | None, limit: int
 ) -> list[LocatedRecord[R]]:
-    """What `MaintenanceAccess.scan_page` promises, on a connection whose transaction the caller
+    """See `MaintenanceAccess.scan_page`; on a connection whose transaction the caller
     began."""
 
     def fetch_after(after: PrimaryKey | None) -> list[tuple[str, str, bytes]]:
@@ -47,7 +47,7 @@ def scan_page(
 def read_rows(
     connection: sqlite3.Connection, kind: type[Record], after: PrimaryKey | None, limit: int
 ) -> list[RecordRow]:
-    """What `read_rows` promises, on a connection whose transaction the caller began."""
+    """See `read_rows`; on a connection whose transaction the caller began."""
     collection = kind.collection
     names = "".join(f'"{column}", ' for column in collection.columns)
     found = connection.execute(
@@ -67,11 +67,11 @@ def lock_exclusively(
     file_lock: WriterLock,
     commit: Callable[[sqlite3.Connection], None],
 ) -> Iterator[ExclusiveAccess]:
-    """What `MaintenanceAccess.lock_exclusively` promises, on a connection of its own."""
+    """See `MaintenanceAccess.lock_exclusively`; on its own connection."""
     connection = connect()
     try:
-        # The gate is for getting the lock in turn. Who comes later waits for SQLite's own lock,
-        # and gives up in time: at the gate each would leave a thread behind.
+        # The gate orders the writers. Later callers wait for SQLite's own lock,
+        # and give up in time: at the gate each would leave a thread behind.
         with file_lock.acquire():
             connection.execute("BEGIN IMMEDIATE")
         access = SqliteExclusiveAccess(connection)
@@ -81,7 +81,7 @@ def lock_exclusively(
     except sqlite3.Error as error:
         raise storage_error(error) from error
     finally:
-        connection.close()  # what was not committed is undone
+        connection.close()  # uncommitted work is undone
         file_lock.close()
 
 
@@ -119,7 +119,7 @@ class SqliteExclusiveAccess:
 
     def retire(self, note: str) -> None:
         self.reinstate()
-        # So that `migrate` has something to write, and a process does not start on the file.
+        # So `migrate` has something to write, and no process starts on the file.
         self._connection.execute(f"UPDATE {SCHEMA_TABLE} SET fingerprint = ''")
         message = note.replace("'", "''")
         for table in self._table_names():
@@ -137,7 +137,7 @@ class SqliteExclusiveAccess:
         return bool(found)
 
     def raise_failure(self) -> None:
-        """Raise what ended a load, should it have been swallowed: a part of it may be there."""
+        """Raise the error that ended a load, if it was swallowed: part of it may be stored."""
         if self._failure is not None:
             raise self._failure
 

@@ -1,4 +1,4 @@
-"""The statements of a table: for one row, and those that look for records."""
+"""The statements of a table: for one row, and for queries."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from payments_core.storage.records import Collection, Index, Lookup
 
 BODY_BYTES = "CAST(body AS BLOB)"
 BODY_STORED = "CAST(stored.body AS BLOB)"
-"""A damaged body may be no text, and the driver would refuse the whole batch for it."""
+"""A damaged body need not be text, and the driver would refuse the whole batch for it."""
 
 MAX_ROWS = 8
-"""So many rows one INSERT takes; a statement for each number is prepared."""
+"""The maximum number of rows of one INSERT; a statement for each number is prepared."""
 
 
 @attrs.frozen
@@ -41,7 +41,7 @@ def build_statements(table: str, columns: tuple[str, ...]) -> Statements:
 
 @lru_cache(maxsize=512 * MAX_ROWS)
 def insert_statement(table: str, columns: tuple[str, ...], rows: int) -> str:
-    """INSERT so many rows: partition, id, version, columns, body."""
+    """INSERT a number of rows: partition, id, version, columns, body."""
     names = ", ".join(
         ("partition", "id", "version", *(f'"{column}"' for column in columns), "body")
     )
@@ -70,10 +70,10 @@ def page_statement(
     comparisons: tuple[tuple[str, str], ...],
     after: bool,
 ) -> str:
-    """SELECT the index's rows in order: the order columns, the id, and the body where it fits.
+    """SELECT the index's rows in order: the order columns, the id, and the body if it matches.
 
-    The comparisons stand in the result and not in WHERE, so that the caller sees how many rows
-    were passed over and can stop at the scan limit.
+    The comparisons are in the result and not in WHERE, so that the caller sees how many rows
+    were skipped and can stop at the scan limit.
     """
     order = [*index.order, "id"]
     names = ", ".join(f'"{column}"' for column in order)
@@ -92,7 +92,7 @@ def count_statement(
     comparisons: tuple[tuple[str, str], ...],
     after: bool,
 ) -> str:
-    """SELECT the number of the index's rows that fit: the inner LIMIT is the scan."""
+    """SELECT the number of the index's matching rows: the inner LIMIT is the scan."""
     inside, sort = _range_of(index, after)
     fits = " AND ".join(f'"{column}" {operator} ?' for column, operator in comparisons)
     return (
@@ -102,7 +102,7 @@ def count_statement(
 
 
 def _range_of(index: Index, after: bool) -> tuple[str, str]:
-    """The conditions of an index's range behind the partition, and its order."""
+    """The conditions of an index's range after the partition, and its order."""
     order = [*index.order, "id"]
     names = ", ".join(f'"{column}"' for column in order)
     inside = "".join(f' AND "{column}" IS ?' for column in index.key)
@@ -119,8 +119,8 @@ def locate_statement(
 ) -> str:
     """SELECT partition, id and body of the rows with a key of the JSON array that comes first.
 
-    CROSS JOIN tells SQLite to take key after key, and so to search the index by all its columns;
-    with `IN` it searches by the first and passes over the rest.
+    CROSS JOIN makes SQLite take key after key, and so search the index by all its columns;
+    with `IN` it searches by the first column and scans the rest.
     """
     key = " AND ".join(
         f"stored.\"{column}\" = json_extract(keys.value, '$[{place}]')"

@@ -1,7 +1,7 @@
-"""The tables and indexes of the collections in an SQLite file, and how they come up to date.
+"""The tables and indexes of the collections in an SQLite file, and their migration.
 
-Migrations only add: tables, columns filled from the stored bodies, indexes. So the release
-before can go on writing while the next one starts. What is no longer declared goes at the end.
+Migrations only add: tables, columns filled from the stored bodies, indexes. So the previous release
+can continue writing while the next one starts. Undeclared ones are dropped at the end.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ LEASED = "lease_until > 0"
 
 BUCKET_BITS = 20
 BUCKET = f"due_at >> {BUCKET_BITS}"
-"""When a job is due, in steps of 17 minutes: a claim finds the due lanes by these, and so passes
-over neither the rows of a long queue one by one, nor the many lanes whose jobs come later."""
+"""When a job is due, in steps of 17 minutes: a claim finds the due lanes by these, and so scans
+neither the rows of a long queue one by one, nor the many lanes whose jobs come later."""
 
 _CLAIM_INDEXES = {
     "jobs__free_lanes": f"(queue, partition, {BUCKET}, lane) WHERE {FREE}",
     "jobs__free_due": f"(queue, due_at, partition) WHERE {FREE}",
     "jobs__lane_leases": f"(queue, partition, lane, lease_until, due_at) WHERE {LEASED}",
 }
-"""Beside the collection's own `by_queue_lane`, which has the jobs of a lane in their order. What a
-lease costs is what it changes here: it takes the job out of two and into the third, which is small,
-so that it may be walked through for leases that have ended."""
+"""In addition to the collection's `by_queue_lane`, which has the jobs of a lane in order. The cost
+of a lease is its change here: it moves the job out of two and into the third, which is small, so
+that it can be scanned for leases that have ended."""
 
 
 def bucket_of(due_at: Instant) -> int:
@@ -54,7 +54,7 @@ def indexes_of(collection: Collection) -> dict[str, tuple[bool, tuple[str, ...]]
 
 
 def is_current(connection: sqlite3.Connection, record_types: Sequence[type[Record]]) -> bool:
-    """Whether the file's last migration was for just these kinds."""
+    """Whether the file's last migration was for exactly these kinds."""
     known = "SELECT count(*) FROM sqlite_master WHERE name = ?"
     if connection.execute(known, (SCHEMA_TABLE,)).fetchone()[0] == 0:
         return False
@@ -108,7 +108,7 @@ def _migrate_table(database: sqlite_utils.Database, kind: type[Record]) -> None:
 def drop_undeclared(connection: sqlite3.Connection, record_types: Sequence[type[Record]]) -> None:
     """Drop the indexes and unique keys that no collection declares any more.
 
-    Not while another release may run, be it older or newer than this one: it may read by them, and
+    Not while another release may run, older or newer than this one: it may read by them, and
     rely on the keys.
     """
     for kind in record_types:
@@ -121,7 +121,7 @@ def drop_undeclared(connection: sqlite3.Connection, record_types: Sequence[type[
 
 
 def _backfill_table(connection: sqlite3.Connection, kind: type[Record]) -> None:
-    """Give every row the column values that its body says."""
+    """Set the columns of every row from its body."""
     last: int | None = 0
     while last is not None:
         last, _ = backfill_batch(connection, kind, last)
@@ -130,10 +130,10 @@ def _backfill_table(connection: sqlite3.Connection, kind: type[Record]) -> None:
 def backfill_batch(
     connection: sqlite3.Connection, kind: type[Record], after: int
 ) -> tuple[int | None, int]:
-    """Correct the columns that differ from the bodies, in a batch of the rows behind one.
+    """Correct the columns that differ from the bodies, in a batch of the rows after one.
 
-    Where to go on, None at the end, and how many rows were wrong. The release before writes no
-    columns that came after it. What cannot be read is left as it is.
+    Returns where to continue, None at the end, and how many rows were wrong. The previous release
+    does not write newer columns. Unreadable rows are left as they are.
     """
     collection = kind.collection
     names = "".join(f', "{column}"' for column in collection.columns)

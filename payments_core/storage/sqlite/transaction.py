@@ -50,7 +50,7 @@ RecordKey = tuple[str, str]
 """Collection and id."""
 
 MAX_READ_AHEAD = 16
-"""So many records one SELECT reads; a statement for each list of tables is prepared."""
+"""The maximum number of records of one SELECT; each list of tables has a prepared statement."""
 
 _TRANSIENT = {
     sqlite3.SQLITE_BUSY,
@@ -63,13 +63,13 @@ _TRANSIENT = {
     sqlite3.SQLITE_CANTOPEN,
     sqlite3.SQLITE_PROTOCOL,
 }
-"""What the machine or another process may mend; all else is a fault of the file or of ours."""
+"""Errors that the machine or another process may fix; others are faults of the file or ours."""
 
 
 def storage_error(error: sqlite3.Error) -> StorageError:
-    """What a driver's error means to a caller. Raise it `from` the driver's."""
+    """Our error for a driver's error. Raise it `from` the driver's."""
     code = getattr(error, "sqlite_errorcode", 0)
-    # The only triggers are those of a file whose records were moved: elsewhere they are served.
+    # The only triggers are those of a retired file, whose records are in use elsewhere.
     if code & 0xFF in _TRANSIENT or code == sqlite3.SQLITE_CONSTRAINT_TRIGGER:
         return StorageUnavailable(f"SQLite: {error}")
     if "no such table" in str(error) or "no such column" in str(error):
@@ -87,7 +87,7 @@ def locate(
     limit: int,
     on_damaged: OnDamaged | None,
 ) -> list[LocatedRecord[R]]:
-    """What `Storage.locate` promises, on a connection whose transaction the caller began."""
+    """See `Storage.locate`; on a connection whose transaction the caller began."""
     collection = kind.collection
     chosen = collection.lookup(lookup)
     sql = locate_statement(
@@ -111,17 +111,17 @@ def locate(
 
 
 class SqliteSnapshot:
-    """What a snapshot may do, on a connection whose transaction the caller began."""
+    """The operations of a snapshot, on a connection whose transaction the caller began."""
 
     def __init__(self, connection: sqlite3.Connection, partition: str) -> None:
         self._connection = connection
         self._partition = partition
         self._failure: StorageError | None = None
         self._ahead: dict[RecordKey, bytes | None] = {}
-        """Bodies that were read ahead; None is no row."""
+        """Bodies that were read ahead; None means no row."""
 
     def get(self, kind: type[R], id: str, *, for_update: bool = False) -> R | None:
-        # `for_update` asks for nothing: a writer is alone from its BEGIN IMMEDIATE on.
+        # `for_update` needs nothing: a writer is alone from its BEGIN IMMEDIATE on.
         place = (kind.collection.name, id)
         if place in self._ahead:
             self.raise_failure()
@@ -131,8 +131,8 @@ class SqliteSnapshot:
         return None if row is None else documents.decode(kind, row[0])
 
     def read_ahead(self, questions: Sequence[Question]) -> None:
-        """As `ReadsAhead` in bulk.py says, for the first records that are not known; pages and more
-        records are asked for one by one, since there is no network."""
+        """See `ReadsAhead` in bulk.py; for the first unknown records. Pages and further
+        records are read one by one, since there is no network."""
         places: list[RecordKey] = []
         for question in questions:
             if isinstance(question, Get) and fits_column(question.id):
@@ -150,7 +150,7 @@ class SqliteSnapshot:
             self._ahead[place] = found.get(number)
 
     def raise_failure(self) -> None:
-        """Raise what a statement raised before, should the work have swallowed it."""
+        """Raise the error of an earlier statement, if the work swallowed it."""
         if self._failure is not None:
             raise self._failure
 
@@ -248,7 +248,7 @@ class SqliteSnapshot:
         return Page(tuple(chosen), None)
 
     def _fetch_one(self, sql: str, values: Sequence[Value]) -> tuple[Any, ...] | None:
-        # As `_run_guarded`, without a function to call: most statements are these.
+        # Like `_run_guarded`, without a function to call: most statements are these.
         if self._failure is not None:
             raise self._failure
         try:
@@ -259,10 +259,10 @@ class SqliteSnapshot:
         return row
 
     def _run_guarded(self, run: Callable[[], T]) -> T:
-        """Run statements, unless one failed before; translate and keep what they raise.
+        """Run statements, unless one failed before; translate and keep their errors.
 
-        SQLite may have undone the whole transaction on an error, and what came after it would
-        then commit by itself.
+        SQLite may have undone the whole transaction on an error, and later statements would
+        then commit separately.
         """
         self.raise_failure()
         try:
@@ -273,12 +273,12 @@ class SqliteSnapshot:
 
 
 class SqliteTransaction(SqliteSnapshot):
-    """What the work of a `transact` may do, alone with the file."""
+    """The operations of the work of a `transact`, alone with the file."""
 
     def __init__(self, connection: sqlite3.Connection, partition: str) -> None:
         super().__init__(connection, partition)
         self._versions: dict[RecordKey, int] = {}
-        """Of what was read; nobody else can change it."""
+        """The versions of read records; nobody else can change them."""
 
     def get(self, kind: type[R], id: str, *, for_update: bool = False) -> R | None:
         record = super().get(kind, id, for_update=for_update)
@@ -354,7 +354,7 @@ class SqliteTransaction(SqliteSnapshot):
         self._write(collection, sql, rows)
 
     def _forget(self, record: Record) -> None:
-        """What was read of a record that is written now."""
+        """The earlier read of a record that is written now."""
         place = (type(record).collection.name, record.id)
         self._ahead.pop(place, None)
         self._versions.pop(place, None)
@@ -383,7 +383,7 @@ class SqliteTransaction(SqliteSnapshot):
 
 
 def unique_conflict(collection: Kept, error: sqlite3.IntegrityError) -> Conflict:
-    """Which key an `UNIQUE constraint failed: table.a, table.b` is about."""
+    """The key of a `UNIQUE constraint failed: table.a, table.b`."""
     if error.sqlite_errorcode not in (
         sqlite3.SQLITE_CONSTRAINT_UNIQUE,
         sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY,

@@ -1,8 +1,8 @@
 """A queue for the processes that write to one SQLite file.
 
-SQLite lets a second writer try again after ever longer pauses, up to a tenth of a second, in
-which a busy first one comes and goes a hundred times. So writers take turns at a lock of their
-own first. It makes no promise: SQLite's lock keeps them apart, also from those who know no gate.
+SQLite lets a second writer retry after longer and longer pauses, up to a tenth of a second, in
+which a busy first one commits a hundred times. So writers first take turns at a lock of their
+own. It guarantees nothing: SQLite's lock separates them, also from programs that ignore the gate.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from payments_core.storage.port import StorageUnavailable
 
 
 class WriterLock:
-    """An `flock` on a file beside the database; the system gives it back when a process dies."""
+    """An `flock` on a file beside the database; the system releases it when a process dies."""
 
     def __init__(self, path: Path, timeout_s: float) -> None:
         self._path = path
@@ -27,9 +27,9 @@ class WriterLock:
 
     @contextmanager
     def acquire(self) -> Iterator[None]:
-        """Alone at the gate, of all processes.
+        """Hold the gate, exclusively among all processes.
 
-        Raises StorageUnavailable after the timeout, and where the machine has no room for it.
+        Raises StorageUnavailable after the timeout, and if the machine lacks files or threads.
         """
         try:
             file = self._lock_file()
@@ -53,16 +53,16 @@ class WriterLock:
         return file
 
     def close(self) -> None:
-        """Give the file back."""
+        """Release the file."""
         if self._file is not None:
             os.close(self._file)
             self._file = None
 
     def _wait_for_lock(self, file: int) -> None:
-        """Wait in the system's queue, which is fair as trying again and again is not.
+        """Wait in the system's queue, which is fair; repeated tries are not.
 
-        That wait has no timeout, and a process that was stopped can hold the gate for ever; so a
-        thread waits there, and is left with the file when it takes too long.
+        That wait has no timeout, and a stopped process can hold the gate forever; so a
+        thread waits there, and is abandoned with the file if it takes too long.
         """
         granted = threading.Event()
         mutex = threading.Lock()
