@@ -1,4 +1,4 @@
-"""What suites of adapters to remote services have in common: services that lose answers or fail."""
+"""Shared by the suites of remote services: services that lose answers or fail."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ class RemoteHarness:
     """`fail` and `restore` work."""
 
     def lose_next_answer(self) -> None:
-        """Let the service do what it is asked next, and its answer be lost."""
+        """Let the service carry out the next request, and its answer be lost."""
         raise NotImplementedError  # the adapter's own test class says how
 
     def fail(self) -> None:
-        """Let the service answer nothing more, and do nothing."""
+        """Let the service stop answering, and do nothing."""
         raise NotImplementedError  # the adapter's own test class says how
 
     def restore(self) -> None:
         """Undo `fail`."""
         raise NotImplementedError  # the adapter's own test class says how
 
-    # What a test runner calls around each check.
+    # Called by a test runner around each check.
 
     def setup_method(self) -> None:
         """Before each check."""

@@ -331,7 +331,7 @@ class Committer:
         self, authority: CommitAuthority, written: Sequence[RowChanges], id_sequence: IdSequence
     ) -> RowChanges:
         """The jobs that make the deliveries of all events of a commit."""
-        events = [event for one in written for event in one.told]
+        events = [event for one in written for event in one.events]
         fan_outs = new_fan_outs(authority.partition, events, self._clock.now())
         jobs = [build_job(authority, job, id_sequence.issue("job")) for job in fan_outs]
         return RowChanges(jobs)

@@ -23,7 +23,7 @@ class RowChanges:
     inserts: Sequence[Record] = ()
     replaces: Sequence[Record] = ()
     deletes: Sequence[Record] = ()
-    told: Sequence[Event] = ()
+    events: Sequence[Event] = ()
     """The inserted events for endpoints. An event that a decision inserts itself, such as
     a test of one endpoint, is not included."""
 

@@ -1,1 +1,1 @@
-"""HTTP/1.1 as a client, over sockets of our own: one deadline for all, and bounded answers."""
+"""An HTTP/1.1 client over our own sockets: one deadline per request, and bounded answers."""

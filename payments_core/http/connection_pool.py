@@ -1,8 +1,8 @@
-"""Connections that wait for their next request: bounded in number, and closed after some seconds.
+"""Connections that wait for their next request: limited in number, and closed after some seconds.
 
-Each waits under a key that says all that was verified of it, and is only ever given out for that
-key. Servers close theirs after five seconds or more; ours go before, so that few requests are
-sent into a connection that is being closed.
+Each waits under a key with everything that was verified of it, and is only used again for that
+key. Servers close theirs after five seconds or more; ours are closed earlier, so that few requests
+are sent into a connection that is being closed.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ MAX_IDLE_TOTAL = 256
 
 @attrs.frozen
 class ConnectionKey:
-    """For whom a connection was made and verified, and by which process."""
+    """The target for which a connection was made and verified, and the process."""
 
     scheme: str
     host: str
     port: int
     address: str
     process: int = attrs.field(factory=os.getpid)
-    """A child that is forked has its parent's connections, and may not speak on them."""
+    """A forked child has its parent's connections, and must not use them."""
 
 
 class PooledConnection(Protocol):
-    """A socket, or what has one."""
+    """A socket, or an object with one."""
 
     def fileno(self) -> int:
         """Its descriptor."""
@@ -49,7 +49,7 @@ C = TypeVar("C", bound=PooledConnection)
 
 
 class ConnectionPool(Generic[C]):
-    """May be used from many threads at once. A thread sweeps it while there is something in it."""
+    """May be used from many threads at once. A thread sweeps it while it is not empty."""
 
     def __init__(
         self,
@@ -64,13 +64,13 @@ class ConnectionPool(Generic[C]):
         self._since: dict[C, tuple[ConnectionKey, float]] = {}  # the oldest first
         self._by_key: dict[ConnectionKey, list[C]] = {}  # the oldest first
         self._closed = threading.Event()
-        self._sweeps: int | None = None  # the process that does; a forked child has no thread
-        weakref.finalize(self, _close_all, self._since)  # for whom nobody closed
+        self._sweeps: int | None = None  # the sweeping process; a forked child has no thread
+        weakref.finalize(self, _close_all, self._since)  # the callers who forgot to close it
 
     def take(self, keys: Iterable[ConnectionKey]) -> tuple[ConnectionKey, C] | None:
-        """One that waits under the first of these keys that has any, and that has heard nothing.
+        """A waiting connection of the first of these keys that has any, without unread data.
 
-        The youngest: it is the least likely to be closed by the other side by now.
+        The youngest: it is the least likely to have been closed by the other side.
         """
         for key in keys:
             while (connection := self._pop(key)) is not None:
@@ -80,7 +80,7 @@ class ConnectionPool(Generic[C]):
         return None
 
     def put(self, key: ConnectionKey, connection: C) -> None:
-        """Keep one, in the place of older ones if there are too many."""
+        """Keep one, replacing older ones if there are too many."""
         with self._lock:
             if self._closed.is_set():
                 connection.close()
@@ -128,7 +128,7 @@ class ConnectionPool(Generic[C]):
         return connection
 
     def _close_expired(self) -> bool:
-        """Close what has waited too long; whether anything is left."""
+        """Close connections that have waited too long; return whether any are left."""
         since = time.monotonic() - self._idle_s
         with self._lock:
             while self._since:
@@ -141,9 +141,9 @@ class ConnectionPool(Generic[C]):
 
 
 def _sweep(pool: weakref.ref[ConnectionPool[Any]], closed: threading.Event, pause_s: float) -> None:
-    """Close what has waited too long, until nothing is left.
+    """Close connections that have waited too long, until none are left.
 
-    Holds the pool only while it looks: a pool that its owner dropped is not kept open by this.
+    It holds the pool only while it checks, so it does not keep a dropped pool open.
     """
     while True:
         closed.wait(pause_s)
@@ -159,7 +159,7 @@ def _close_all(since: dict[Any, Any]) -> None:
 
 
 def _is_silent(connection: PooledConnection) -> bool:
-    """Whether nothing has come: neither an end, nor what nobody asked for."""
+    """Whether nothing has arrived: neither an end, nor unrequested data."""
     poll = select.poll()
     poll.register(connection, select.POLLIN)
     return not poll.poll(0)

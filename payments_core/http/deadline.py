@@ -1,4 +1,4 @@
-"""One end for all that a request does: connecting, the handshake, sending, reading."""
+"""One deadline for a whole request: connecting, the handshake, sending, reading."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import attrs
 
 @attrs.frozen
 class Deadline:
-    """An end, in seconds of the monotonic clock."""
+    """A deadline, in seconds of the monotonic clock."""
 
     at: float
 
     @classmethod
     def after(cls, seconds: float) -> Deadline:
-        """The end so many seconds from now."""
+        """The deadline that many seconds from now."""
         return cls(time.monotonic() + seconds)
 
     def remaining_s(self) -> float:

@@ -1,10 +1,10 @@
 """Reads a response of HTTP/1.1: its status, a bounded body, and whether the connection is clean.
 
-Of our own and not `http.client`, which does not say whether anything was odd or is left over, and
-reads headers with the parser of e-mail (37 µs an answer, against 12 here, of some 60 that a
-delivery of a webhook costs). It takes a sloppy head for its status, since the server did answer;
-but it calls clean only what is plainly right to the byte. Whatever else is there, the connection
-ends with the answer, and nothing of it can be taken for the answer to the next request.
+Our own, since `http.client` does not report whether anything was odd or is left over, and
+reads headers with the parser of e-mail (37 µs per answer, against 12 here, of some 60 that a
+webhook delivery costs). It accepts a malformed head for its status, since the server did answer;
+but only an exactly valid response is clean. After any other, the connection
+ends with the answer, and no part of it can be taken for the answer to the next request.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from payments_core.http.deadline import Deadline
 from payments_core.http.sockets import call_when_ready, pending_tls_bytes
 
 MAX_HEAD_BYTES = 64 * 1024
-"""A response that has not got to its body by then, interim ones included, never will."""
+"""The maximum length before a response's body, interim responses included."""
 
 MAX_HEAD_LINES = 101
 MAX_INTERIM_RESPONSES = 8
@@ -29,20 +29,20 @@ READ_BYTES = 8 * 1024
 MAX_CHUNK_LINE_BYTES = 256
 
 Framing = Literal["none", "length", "chunked", "end", "unclear"]
-"""Where a body ends: there is none, after `length` bytes, after its last chunk, where the
-connection ends, or it cannot be told."""
+"""The end of a body: no body, after `length` bytes, after its last chunk, at the end of the
+connection, or unknown."""
 
 BodyEnd = Literal["clean", "complete", "partial"]
 """`complete`: the body was read to its end; `clean`: and the connection may be used again."""
 
 
 class NoResponse(Exception):
-    """No response came. The text is ours, and has nothing in it of what did come."""
+    """No response came. The text is ours, and contains nothing that was received."""
 
 
 @attrs.frozen
 class ResponseHead:
-    """What a head says that matters here. `plain`: all of it was as it should be."""
+    """The relevant parts of a head. `plain`: all of it was valid."""
 
     status: int
     framing: Framing
@@ -54,7 +54,7 @@ class ResponseHead:
 
 @attrs.frozen
 class HttpResponse:
-    """What was read of a response. `complete`: the body ended, and nothing of it is left out."""
+    """The parts read of a response. `complete`: the body ended, and no part is left out."""
 
     status: int
     body: bytes
@@ -63,7 +63,7 @@ class HttpResponse:
 
 
 class ResponseReader:
-    """What comes over a connection that does not block, under the one deadline."""
+    """Reads from a non-blocking connection, under one deadline."""
 
     def __init__(self, connection: socket.socket, deadline: Deadline) -> None:
         self._connection = connection
@@ -72,7 +72,7 @@ class ResponseReader:
         self.begun: bool = False
 
     def receive(self) -> bool:
-        """Wait for bytes; False where the connection ends. Raises OSError, TimeoutError too."""
+        """Wait for bytes; False if the connection ends. Raises OSError, TimeoutError too."""
         data = call_when_ready(
             self._connection,
             select.POLLIN,
@@ -86,11 +86,11 @@ class ResponseReader:
         return True
 
     def has_unread_bytes(self) -> bool:
-        """Whether bytes are left over, also of those that TLS has decrypted already."""
+        """Whether bytes are left over, including those that TLS has already decrypted."""
         return bool(self.buffer) or pending_tls_bytes(self._connection) > 0
 
     def move_into(self, into: bytearray, limit: int) -> int:
-        """Move what has come, at most so many bytes of it; the number moved."""
+        """Move received bytes, up to a maximum; return the number moved."""
         moved = self.buffer[:limit]
         del self.buffer[:limit]
         into += moved
@@ -112,7 +112,7 @@ def read_response(incoming: ResponseReader, limit_bytes: int) -> tuple[HttpRespo
     """The response, and whether the connection is clean: fit for another request.
 
     At most `limit_bytes` of the body are read. Raises NoResponse or OSError if no status comes.
-    Once it has come it stands.
+    A status that has come counts.
     """
     return read_body(read_head(incoming), incoming, limit_bytes)
 
@@ -120,7 +120,7 @@ def read_response(incoming: ResponseReader, limit_bytes: int) -> tuple[HttpRespo
 def read_body(
     head: ResponseHead, incoming: ResponseReader, limit_bytes: int
 ) -> tuple[HttpResponse, bool]:
-    """As `read_response`, after the head was read."""
+    """Like `read_response`, after the head was read."""
     body = bytearray()
     try:
         end = _BODY_READERS[head.framing](head, incoming, body, limit_bytes)
@@ -133,7 +133,7 @@ def read_body(
 
 
 def read_head(incoming: ResponseReader) -> ResponseHead:
-    """The head after those of interim responses: 103 may come before it, and any number of 100s.
+    """The head after those of interim responses: a 103 may precede it, and any number of 100s.
 
     Raises NoResponse or OSError if none comes.
     """
@@ -178,7 +178,7 @@ _PARSED_HEADERS = frozenset(
 
 
 def parse_head(raw: bytes) -> ResponseHead:
-    """What a head says, given with the empty line that ends it. Raises NoResponse."""
+    """The parsed head, given with the empty line that ends it. Raises NoResponse."""
     plain = raw.endswith(b"\r\n\r\n") and raw.count(b"\n") == raw.count(b"\r\n") == raw.count(b"\r")
     if plain:
         lines = raw[:-4].split(b"\r\n")
@@ -194,7 +194,7 @@ def parse_head(raw: bytes) -> ResponseHead:
     clear = True
     for line in lines[1:]:
         header = _HEADER.fullmatch(line)
-        if header is None:  # a folded line, for instance, and nobody knows whose value it goes on
+        if header is None:  # for example a folded line, which may continue any value
             clear = False
             continue
         name = header[1].lower()
@@ -216,7 +216,7 @@ _CONTENT_LENGTH = re.compile(rb"[0-9]{1,15}")
 
 
 def _parse_framing(status: int, found: Mapping[bytes, list[bytes]]) -> tuple[Framing, int, bool]:
-    """Where the body ends (RFC 9112, 6.3), its length, and whether that was said once and well."""
+    """Where the body ends (RFC 9112, 6.3), its length, and whether that is unambiguous."""
     codings = found.get(b"transfer-encoding", [])
     lengths = found.get(b"content-length", [])
     known = len(set(lengths)) == 1 and _CONTENT_LENGTH.fullmatch(lengths[0]) is not None
@@ -262,9 +262,9 @@ def _read_chunked(
 ) -> BodyEnd:
     plain = True
     while (size := _CHUNK_SIZE.fullmatch(incoming.read_line())) is not None:
-        plain = plain and size[2] is None  # extensions: allowed, and seldom meant well
+        plain = plain and size[2] is None  # extensions: allowed, and seldom well meant
         missing = int(size[1], 16)
-        if missing == 0:  # complete, and not clean where trailers come
+        if missing == 0:  # complete, but not clean if trailers come
             return "clean" if incoming.read_line() == b"" and plain else "complete"
         while missing:
             missing -= incoming.move_into(body, min(missing, limit - len(body)))

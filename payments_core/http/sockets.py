@@ -1,6 +1,6 @@
 """Sockets under one deadline: connecting, TLS, sending, and waiting until there is something to do.
 
-A connection that was opened here does not block. Whoever uses it waits with `call_when_ready`.
+A connection that was opened here does not block. Its user waits with `call_when_ready`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 def connect(family: int, place: Any, within_s: float) -> socket.socket:
-    """A TCP connection to a socket address of that family. Raises OSError, TimeoutError too."""
+    """A TCP connection to a socket address of that family. Raises OSError, also TimeoutError."""
     connection = socket.socket(family, socket.SOCK_STREAM)
     try:
         connection.settimeout(within_s)
@@ -34,7 +34,7 @@ def prepare(
 ) -> socket.socket:
     """The connection, under TLS to that host if a context is given, ready for `call_when_ready`.
 
-    It is closed if that fails. Raises OSError, which TimeoutError and SSLError are.
+    It is closed if that fails. Raises OSError, including TimeoutError and SSLError.
     """
     try:
         if tls is not None:
@@ -48,7 +48,7 @@ def prepare(
 
 
 def send_all(connection: socket.socket, data: bytes, deadline: Deadline) -> None:
-    """Send it all. Raises OSError, TimeoutError too."""
+    """Send all bytes. Raises OSError, also TimeoutError."""
     view = memoryview(data)
     while view:
         sent = call_when_ready(connection, select.POLLOUT, deadline, lambda: connection.send(view))  # noqa: B023
@@ -60,9 +60,9 @@ def call_when_ready(
 ) -> T:
     """Do something with a socket that does not block, as soon as it can be done.
 
-    A socket's own timeout would count from each call, and one that drips would never meet it; and
-    setting it costs two calls of the system, around which a thread gives up the interpreter.
-    Raises OSError, TimeoutError too.
+    A socket's own timeout would count from each call, and a slow sender would never meet it; and
+    setting it costs two system calls, around which a thread releases the interpreter.
+    Raises OSError, also TimeoutError.
     """
     waits = event == select.POLLIN and not pending_tls_bytes(connection)
     while True:

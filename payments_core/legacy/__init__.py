@@ -1,1 +1,1 @@
-"""What the legacy interface alone needs of the core."""
+"""The parts of the core that only the legacy interface needs."""

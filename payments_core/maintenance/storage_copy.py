@@ -148,9 +148,9 @@ def copy(
     the source refuses writes afterwards; killed before that, call it again: a target that holds
     exactly the source's records, except for CopyMarks, is compared again and left as it is.
 
-    Raises CannotRetire, SourceRetired, TargetInUse, CopyDiffers, NoMaintenanceAccess, and what
-    `MaintenanceAccess.alone` raises: in all of them nothing has changed but for a CopyMark in the
-    source, and but for CommitUnknown, after which it is called again.
+    Raises CannotRetire, SourceRetired, TargetInUse, CopyDiffers, NoMaintenanceAccess, and the
+    errors of `MaintenanceAccess.lock_exclusively`: none of them changes anything except a CopyMark
+    in the source, and except CommitUnknown, after which call it again.
     """
     report_progress = progress or _ignore_progress
     if retire is not None:
@@ -183,7 +183,7 @@ def copy(
 
 
 def _write_copy_mark(source: Storage) -> None:
-    """Make the source one that no copy but the one to come is equal to."""
+    """Mark the source so that only the coming copy equals it."""
     with require_maintenance_access(source).lock_exclusively() as old:
         if not isinstance(old, Retirable):
             raise CannotRetire(source)
@@ -201,7 +201,7 @@ def verify(
 ) -> Differences:
     """Compare every record of the kinds, both ways, while nobody writes to either side.
 
-    Raises NoMaintenanceAccess, and what `MaintenanceAccess.alone` raises.
+    Raises NoMaintenanceAccess, and the errors of `MaintenanceAccess.lock_exclusively`.
     """
     with (
         require_maintenance_access(source).lock_exclusively() as old,
@@ -217,12 +217,13 @@ def reinstate(
     *,
     progress: Progress | None = None,
 ) -> bool:
-    """Let a retired source take writes again, after its `migrate`; whether it was retired.
+    """Let a retired source accept writes again, after its `migrate`; return whether it was retired.
 
-    Nothing has changed, and CopyWrittenTo is raised, unless the copy is row for row what the source
-    is: what was written to it is not in here, and what is open would be done on both. (A copy to
-    which it was not moved lacks its CopyMark.) None is for a copy that is gone for good: then
-    nothing is compared. Raises NoMaintenanceAccess, and what `MaintenanceAccess.alone` raises.
+    If the copy differs from the source in any row, nothing changes, and CopyWrittenTo is
+    raised: its new writes are not in the source, and open work would be done on both. (A copy to
+    which it was not moved lacks its CopyMark.) None is for a copy that is lost: then
+    nothing is compared. Raises NoMaintenanceAccess, and the errors of
+    `MaintenanceAccess.lock_exclusively`.
     """
     with require_maintenance_access(storage).lock_exclusively() as alone:
         if copy is not None:
@@ -238,10 +239,10 @@ def reinstate(
 def _copy_collection(
     source: ExclusiveAccess, target: ExclusiveAccess, kind: type[Record], report_progress: Progress
 ) -> int:
-    """Copy one collection; how many rows it has.
+    """Copy one collection; return how many rows it has.
 
-    The columns are made from the records, so that those of the target agree with its bodies. What
-    cannot be read is left out, and found by the comparison.
+    The columns are made from the records, so that those of the target agree with its bodies. Rows
+    that cannot be read are left out, and the comparison finds them.
     """
     count = 0
     for rows in _iter_batches(source, kind):
@@ -278,7 +279,7 @@ def _compare_collections(
 
 
 class _Comparison:
-    """One collection, walked through on both sides at once, in the order of (partition, id)."""
+    """One collection, scanned on both sides at once, in the order of (partition, id)."""
 
     def __init__(self, kind: type[Record], report_progress: Progress) -> None:
         self._kind = kind
@@ -334,7 +335,7 @@ class _Comparison:
         try:
             made = to_record_row(there.partition, record)
             again = record if made.body == there.body else made.read(self._kind)
-        except Exception:  # whatever is wrong with it
+        except Exception:  # for any error
             return UNREADABLE
         if again != record:
             return "the record changes when it is encoded again"
@@ -361,9 +362,9 @@ class _Comparison:
 
 
 def _digest_input(row: RecordRow) -> bytes:
-    """A row as the digests take it."""
+    """A row in the form for the digests."""
     text = f"{row.partition}\0{row.id}\0{row.version}\0{row.body}\n"
-    return text.encode(errors="surrogateescape")  # as damage is read, of bytes that are no text
+    return text.encode(errors="surrogateescape")  # damaged rows may hold bytes that are not text
 
 
 def _read_schema(body: str) -> int:
@@ -385,4 +386,4 @@ def _iter_batches(alone: ExclusiveAccess, kind: type[Record]) -> Iterator[Sequen
 
 
 def _ignore_progress(step: str, collection: str, rows: int) -> None:
-    """Nobody wants to know."""
+    """Ignore the progress."""

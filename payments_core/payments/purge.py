@@ -95,7 +95,7 @@ def decide_purge(
         offered = [options[id] for id in payment.option_ids]
         allowed = [operations[option.funding_operation_id] for option in offered]
         tracked = [evidence[item.id] for item in one.evidence]
-        if any(map(_was_authorized, allowed)) or not all(map(_came_to_nothing, tracked)):
+        if any(map(_was_authorized, allowed)) or not all(map(_failed, tracked)):
             continue
         direct = [direct_options[id] for id in payment.direct_option_ids]
         found = [links[id] for id in one.link_ids if id in links]
@@ -108,7 +108,7 @@ def _is_same(loaded: Payment, locked: Payment | None) -> bool:
     return locked is not None and locked.version == loaded.version
 
 
-def _came_to_nothing(tracked: TrackedTransaction) -> bool:
+def _failed(tracked: TrackedTransaction) -> bool:
     """Whether it is only a submission that no chain knew, and no job follows it any more."""
     return not tracked.watched and tracked.block_number is None and not tracked.receipt_ids
 

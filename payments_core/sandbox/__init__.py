@@ -1,1 +1,1 @@
-"""The sandbox's own doors: its clock, its chains, its faucet (contract §11)."""
+"""The sandbox's own controls: its clock, its chains, its faucet (contract §11)."""

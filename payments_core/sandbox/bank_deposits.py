@@ -1,4 +1,4 @@
-"""The sandbox's bank door: transfers that somebody makes to an on-ramp bank account."""
+"""The sandbox's bank control: simulated transfers to an on-ramp bank account."""
 
 from __future__ import annotations
 
@@ -39,8 +39,9 @@ class BankDeposits:
         require_new_key: Callable[[Authority, IdempotencyKey], None],
         operation_id: Callable[[str, IdempotencyKey], str],
     ) -> None:
-        """`wake` is called when something has happened at the bank. `require_new_key` lets only
-        the sandbox's app pass, `operation_id` names what happens once for an idempotency key."""
+        """`wake` is called when something has happened at the bank. `require_new_key` admits only
+        the sandbox's app, `operation_id` names an operation that happens once per idempotency
+        key."""
         self._storage = ports.storage
         self._committer = ports.committer
         self._bank = bank
@@ -61,8 +62,8 @@ class BankDeposits:
     ) -> IncomingTransfer:
         """A transfer that is sent now, and arrives by its rail's calendar.
 
-        `amount` is in dollars, with two decimals at the most. Raises NotFound, ValidationFailed,
-        InvalidState until the bank has made the number, CapabilityNotActive where the sandbox has
+        `amount` is in dollars, with at most two decimals. Raises NotFound, ValidationFailed,
+        InvalidState until the bank has made the number, CapabilityNotActive if the sandbox has
         another bank, and DependencyFailed.
         """
         self._require_new_key(authority, idempotency_key)
@@ -106,5 +107,5 @@ def _parse_dollars(amount: str) -> int:
     found = _DOLLARS.fullmatch(amount)
     cents = 0 if found is None else int(found[1]) * 100 + int((found[2] or "").ljust(2, "0"))
     if not cents:
-        raise ValidationFailed.at("amount", "must be dollars, such as 100.00, and more than zero")
+        raise ValidationFailed.at("amount", "must be dollars greater than zero, such as 100.00")
     return cents

@@ -1,4 +1,4 @@
-"""Who takes transfers for accounts: the bank that a service was given, or a simulated one."""
+"""The bank that receives transfers for accounts: the given bank, or a simulated one."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from payments_core.engine.ports import Ports
 from payments_core.sandbox.chains import SandboxChain
 
 _POLLED_CALLS = ("list_notices", "list_incoming_notices", "acknowledge")
-"""The reader of notices makes these all the time, so they fail only by their own name."""
+"""The reader of notices makes these calls constantly, so they fail only by their own name."""
 
 
 @attrs.frozen(kw_only=True)
 class FundingBanks:
-    """Who takes transfers for accounts, by mode; and the simulated one, if there is one."""
+    """The banks that receive transfers for accounts, by mode; and the simulated one, if any."""
 
     by_mode: Mapping[str, FundingBank]
     simulated: SimulatedFundingBank | None = None
@@ -30,9 +30,9 @@ class FundingBanks:
 def choose_funding_banks(
     bank: Bank | None, ports: Ports, sandbox_chains: Mapping[int, SandboxChain]
 ) -> FundingBanks:
-    """The given bank for both modes, if it takes transfers; or a simulated one in the sandbox.
+    """The given bank for both modes, if it receives transfers; or a simulated one in the sandbox.
 
-    The simulated one delivers new tokens of the sandbox's chains, so without those there is none.
+    The simulated one delivers new tokens of the sandbox's chains, so it needs those.
     """
     if bank is not None:
         given: dict[str, FundingBank] = {}

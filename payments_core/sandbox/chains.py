@@ -1,4 +1,4 @@
-"""What a sandbox may do to its chains: the port, and doors that no real chain has."""
+"""The sandbox's chains: the port, and controls that no real chain has."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from payments_core.errors import FieldError, ValidationFailed
 
 
 class SandboxChain(Chain, Protocol):
-    """A chain of a sandbox. Its doors raise as storage does (Unavailable, StorageError), or
-    ChainUnavailable where a node stands behind them."""
+    """A chain of a sandbox. Its controls raise the storage's errors (Unavailable, StorageError), or
+    ChainUnavailable if they use a node."""
 
     @property
     def faucet(self) -> str:
-        """Where new tokens come from, as a transfer's sender."""
+        """The source of new tokens, as a transfer's sender."""
 
     @property
     def supports_fault_injection(self) -> bool:
@@ -28,13 +28,13 @@ class SandboxChain(Chain, Protocol):
         """The newest and the newest final block."""
 
     def peek_transaction(self, hash: str) -> TransactionView | None:
-        """The transaction, or None where it is not in the chain."""
+        """The transaction, or None if it is not in the chain."""
 
     def mine(self, count: int) -> Heads:
         """Add blocks at once."""
 
     def advance_time(self, seconds: float) -> None:
-        """The sandbox's clock went forward by so much, and a real chain would have grown."""
+        """Add the blocks that a real chain would have made while the clock was advanced."""
 
     def transfer(
         self,
@@ -48,12 +48,12 @@ class SandboxChain(Chain, Protocol):
     ) -> str:
         """A stranger's transfer, once for each `name`, in a block when it returns: not final.
 
-        Without a `source` the tokens are new. Where the source lacks them, or with `reverts`, it
-        fails on the chain. Answers the hash.
+        Without a `source` the tokens are new. If the source lacks them, or with `reverts`, it
+        fails on the chain. Returns the hash.
         """
 
     def mint(self, token_address: str, recipient: str, amount_atomic: int, name: str) -> str:
-        """Credit new tokens, once for each `name`; final when it returns. Answers the hash."""
+        """Credit new tokens, once for each `name`; final when it returns. Returns the hash."""
 
     def reorg(self, depth: int, reinclude: bool = False, name: str | None = None) -> Heads:
         """Replace the last `depth` blocks (1 to 50) by empty ones, once for each `name`.
@@ -66,7 +66,7 @@ class SandboxChain(Chain, Protocol):
 def validate_addresses(
     chain: SandboxChain, recipient: str, source: str | None
 ) -> tuple[str, str | None]:
-    """Both addresses in canonical form; the source must be nobody's contract.
+    """Both addresses in canonical form; the source must not be a contract.
 
     Raises ValidationFailed.
     """

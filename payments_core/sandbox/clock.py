@@ -1,4 +1,4 @@
-"""The sandbox's clock: real time plus an offset that only grows and is stored with all the rest."""
+"""The sandbox's clock: real time plus an offset that only grows and is in the same storage."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class SandboxClock:
         return self._system.real_now()
 
     def refresh(self) -> None:
-        """Take over an offset that another process may have moved."""
+        """Read an offset that another process may have moved."""
         [row] = bulk.fetch(self._storage, SIMULATED, bulk.Get(SimulatedTime, _ID))
         if row is not None:
             self._ahead_ms = max(self._ahead_ms, row.ahead_ms)

@@ -1,6 +1,6 @@
-"""Events on order: any of the catalogue, with a payload such as the real one would have.
+"""Triggered events: any of the catalogue, with a realistic payload.
 
-A receiver is tried out with them. They are delivered like any other, and nothing else changes.
+They are for testing a receiver. They are delivered like any other, and nothing else changes.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ AMOUNT_ATOMIC = 25_000_000
 
 @attrs.frozen
 class TriggeredEvent:
-    """An event that was ordered."""
+    """A triggered event."""
 
     event_id: str
     name: str
@@ -42,7 +42,7 @@ class TriggeredEvent:
 
 @attrs.frozen(kw_only=True)
 class _PaymentState:
-    """A Payment as an event finds it; the shares are of its amount, in percent."""
+    """The state of a Payment at an event; the shares are of its amount, in percent."""
 
     status: str
     received: int = 0
@@ -83,7 +83,7 @@ _STATUSES: Mapping[str, str] = {
     "bank_account.created": "pending",
     "bank_account.updated": "active",
 }
-"""Where the status is not the last word of the event's name."""
+"""The status, if it is not the last word of the event's name."""
 
 _VERSIONS: Mapping[str, int] = {
     "refund.created": 1,
@@ -105,7 +105,7 @@ _VERSIONS: Mapping[str, int] = {
     "bank_funding.refunded": 3,
     "bank_funding.failed": 2,
 }
-"""The status version of what has a life of its own beside the Payment."""
+"""The status versions of resources that have their own lifecycle beside the Payment."""
 
 _IMPOSSIBLE_INTENTS: Mapping[str, tuple[str, ...]] = {
     "dispute.flagged": ("send", "collect"),
@@ -126,13 +126,13 @@ _IMPOSSIBLE_INTENTS: Mapping[str, tuple[str, ...]] = {
     "payment.expired": ("send",),
     "payment.refunded": ("send",),
 }
-"""The intents of the Payments that no such event tells of: a send has no receipts, only what is
-received has a session."""
+"""The intents of Payments without such an event: a send has no receipts, only a receive
+Payment has a session."""
 
 
 @attrs.frozen(kw_only=True)
 class _EventContext:
-    """What an event is about: what there is of it, and made-up ids for what there is not."""
+    """The subject of an event: existing resources, and made-up ids for missing ones."""
 
     name: str
     id_sequence: IdSequence
@@ -212,7 +212,7 @@ _SAMPLES: Mapping[str, Callable[[_EventContext], Any]] = {
 
 
 class EventTrigger:
-    """Makes events on order, in the environment of the authority that asks."""
+    """Triggers events in the caller's environment."""
 
     def __init__(self, ports: Ports) -> None:
         self._storage = ports.storage
@@ -230,8 +230,8 @@ class EventTrigger:
     ) -> TriggeredEvent:
         """The event, committed. It is about the account and Payment given, or else the newest.
 
-        Where it tells of a Payment, the account is the Payment's unless another is given; a
-        Payment of an intent that knows no such event is passed over, and refused if it is named.
+        If it is about a Payment, the account is by default the Payment's; a
+        Payment of an intent without such an event is skipped, or refused if it is named.
 
         Raises NotFound, ValidationFailed.
         """
@@ -282,7 +282,7 @@ def _load_context(
     elif payment.account_id is not None:
         account = snapshot.get(Account, payment.account_id)
     endpoints: Sequence[Endpoint] = ()
-    if name == TEST:  # news of an endpoint is of one made up, or that one would not get it
+    if name == TEST:  # the endpoint of a health event is made up, or it would not receive the event
         endpoints = snapshot.find(Endpoint, "by_status", ("active",), limit=100).records
     return _EventContext(
         name=name,
@@ -297,7 +297,7 @@ def _load_context(
 def _find_payment(
     snapshot: Snapshot, name: str, account_id: str | None, payment_id: str | None
 ) -> Payment | None:
-    """The one that is named, or the account's newest, or the newest of all."""
+    """The named Payment, or the account's newest, or the newest of all."""
     never = _IMPOSSIBLE_INTENTS.get(name, ())
     if payment_id is None:
         where = tuple(Where("intent", "!=", intent) for intent in never)
@@ -315,7 +315,7 @@ def _find_payment(
 
 
 def _find_account(snapshot: Snapshot, account_id: str | None) -> Account | None:
-    """The one that is named, or the newest."""
+    """The named account, or the newest."""
     if account_id is None:
         return _find_newest(snapshot, Account, "by_created")
     account = snapshot.get(Account, account_id)
@@ -331,7 +331,7 @@ def _find_newest(
     key: tuple[str, ...] = (),
     where: tuple[Where, ...] = (),
 ) -> R | None:
-    """The first in the order of an index, which is the newest."""
+    """The first record of an index, which is the newest."""
     page = snapshot.find(kind, index, key, where=where, limit=1)
     while not page.records and page.next is not None:
         page = snapshot.find(kind, index, key, where=where, after=page.next, limit=1)

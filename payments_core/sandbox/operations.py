@@ -1,4 +1,4 @@
-"""What an integrator may do to a sandbox: move funds, blocks and time; order failures, events."""
+"""An integrator's controls of a sandbox: funds, blocks, time, failures and events."""
 
 from __future__ import annotations
 
@@ -61,9 +61,9 @@ class FaucetCredit:
 
 @attrs.frozen
 class OutsideTransfer:
-    """A stranger's transfer as the chain had it when it answered: in a block and not final.
+    """A stranger's transfer as the chain reported it: in a block and not final.
 
-    `transaction` is None where a reorg has dropped it meanwhile.
+    `transaction` is None if a reorg has dropped it meanwhile.
     """
 
     chain_id: int
@@ -77,7 +77,7 @@ class OutsideTransfer:
 
 
 class Sandbox:
-    """The doors of one sandbox deployment."""
+    """The controls of one sandbox deployment."""
 
     def __init__(
         self,
@@ -91,8 +91,8 @@ class Sandbox:
         wake_notices: Callable[[], None] = lambda: None,
     ) -> None:
         """`wake` is called with a chain's id when something has happened on that chain, and
-        `wake_notices` when something has at the simulated `funding_bank`. The banks are None where
-        others than the simulated ones do their work."""
+        `wake_notices` when something has happened at the simulated `funding_bank`. The banks are
+        None if real ones are used."""
         self._storage = ports.storage
         self._committer = ports.committer
         self._chains = chains
@@ -121,7 +121,7 @@ class Sandbox:
         *,
         idempotency_key: IdempotencyKey = None,
     ) -> FaucetCredit:
-        """Credit an account's vault; final when it answers.
+        """Credit an account's vault; final when it returns.
 
         The transaction is named after the idempotency key: a retry after a crash in between finds
         it on the chain.
@@ -158,13 +158,13 @@ class Sandbox:
         reverts: bool = False,
         idempotency_key: IdempotencyKey = None,
     ) -> OutsideTransfer:
-        """A transfer by somebody outside, to any address; zero is an amount too.
+        """A transfer by an outside wallet, to any address; zero is allowed.
 
         Without a `source` the tokens are new. A source that lacks them makes a transaction that
         fails, as `reverts` does. As with `fund`, a retry finds the transaction on the chain.
 
         Raises UnsupportedChain, UnsupportedAsset, ValidationFailed, and AmountOutOfRange, also
-        where the faucet has given out so much that no token could carry more.
+        if the faucet has issued the maximum that a token can carry.
         """
         self._require_new_key(authority, idempotency_key)
         asset = asset_of(chain_id, symbol)
@@ -207,7 +207,7 @@ class Sandbox:
         """Drop a chain's last `depth` blocks with their transactions; others take their place.
 
         With `reinclude` the transactions come back at once, at other places. With an idempotency
-        key it happens once, also where the answer to the first request was lost.
+        key it happens once, even if the answer to the first request was lost.
 
         Raises UnsupportedChain, ValidationFailed.
         """
@@ -245,7 +245,7 @@ class Sandbox:
         return self._store_result(authority, armed, idempotency_key)
 
     def list_failures(self) -> tuple[ArmedFailure, ...]:
-        """What is to fail next."""
+        """The ordered failures."""
         self.require_single_app()
         return self._failures.list_armed()
 
@@ -259,7 +259,7 @@ class Sandbox:
         payment_id: str | None = None,
         idempotency_key: IdempotencyKey = None,
     ) -> TriggeredEvent:
-        """Send an event of the catalogue though nothing happened; no resource changes.
+        """Send an event of the catalogue without its cause; no resource changes.
 
         Raises NotFound, ValidationFailed.
         """
@@ -331,10 +331,10 @@ class Sandbox:
     def advance(
         self, authority: Authority, seconds: int, *, idempotency_key: IdempotencyKey = None
     ) -> tuple[Instant, int]:
-        """Move the clock, and do what falls due on the way, in order, before answering.
+        """Move the clock, and run the jobs that fall due on the way, in order, before returning.
 
         Returns the new instant and how many jobs ran. Raises ValidationFailed,
-        CapabilityNotActive where the clock is not the sandbox's.
+        CapabilityNotActive if the clock is not the sandbox's.
         """
         self._require_new_key(authority, idempotency_key)
         with _translate_chain_errors():
@@ -342,8 +342,7 @@ class Sandbox:
         return self._store_result(authority, done, idempotency_key)
 
     def require_single_app(self) -> None:
-        """Raise NotFound unless one app has the deployment to itself: clock and chains are
-        everybody's."""
+        """Raise NotFound unless the deployment has only one app: clock and chains are shared."""
         apps = self._storage.read(
             DIRECTORY, lambda snapshot: snapshot.find(App, "by_created", limit=2)
         )
@@ -351,7 +350,7 @@ class Sandbox:
             raise NotFound("sandbox")
 
     def _operation_id(self, what: str, idempotency_key: IdempotencyKey) -> str:
-        """What a chain shall do once and no more, also if the answer to the caller is lost."""
+        """The name of a chain operation to be done once, even if the answer is lost."""
         request = require_request(idempotency_key)
         if request is None:
             return self._committer.id_sequence().issue(what)
@@ -360,14 +359,14 @@ class Sandbox:
         return f"{request.id}/{request.fingerprint}/{period}"
 
     def _require_new_key(self, authority: Authority, idempotency_key: IdempotencyKey) -> None:
-        """Let no key that was used before touch chain or clock: no refusal would undo that."""
+        """Refuse a used key before it changes chain or clock, which cannot be undone."""
         self.require_single_app()
         self._committer.replay(authority, idempotency_key)
 
     def _store_result(self, authority: Authority, result: T, idempotency_key: IdempotencyKey) -> T:
-        """Store the answer of what has been done to chain or clock, which no transaction spans.
+        """Store the answer of an operation on chain or clock, which no transaction spans.
 
-        A crash before that lets a retry do it again, except for funding.
+        After a crash before that, a retry does it again, except for funding.
         """
         if idempotency_key is None:
             return result
@@ -378,7 +377,7 @@ class Sandbox:
 
 @contextmanager
 def _translate_chain_errors() -> Iterator[None]:
-    """Around what asks a chain: the node behind it may be gone. Raises DependencyFailed."""
+    """Wraps calls to a chain, whose node may be gone. Raises DependencyFailed."""
     try:
         yield
     except ChainUnavailable as error:

@@ -1,7 +1,7 @@
-"""Plays the payer of one Payment, for the panel of a sandbox's checkout page.
+"""Simulates the payer of one Payment, for the panel of a sandbox's checkout page.
 
-What an action does is decided from what the page shows (`plan_moves`, pure), and done by the
-sandbox's own doors.
+The effect of an action is decided from the page's data (`plan_moves`, pure), and carried out by the
+sandbox's own controls.
 """
 
 from __future__ import annotations
@@ -26,26 +26,26 @@ Action = Literal["pay", "pay_short", "pay_over", "pay_twice", "pay_late", "mine"
 ACTIONS: tuple[Action, ...] = get_args(Action)
 
 MINED_S = 20
-"""A simulated chain adds a block for every second: enough for all that was sent to be final."""
+"""A simulated chain adds a block for every second: enough to make all transfers final."""
 
 
 @attrs.frozen
 class Send:
-    """A stranger sends so much to the escrow, in atomic units."""
+    """A stranger sends an amount to the escrow, in atomic units."""
 
     amount: int
 
 
 @attrs.frozen
 class Pass:
-    """So many seconds pass, with their blocks and all that falls due."""
+    """Some seconds pass, with their blocks and all jobs that fall due."""
 
     seconds: int
 
 
 @attrs.frozen
 class Drop:
-    """The chain drops this block and all that came after it."""
+    """The chain drops this block and all later ones."""
 
     first_block: int
 
@@ -54,9 +54,9 @@ Move = Send | Pass | Drop
 
 
 def plan_moves(page: CheckoutPage) -> Mapping[Action, tuple[Move, ...]]:
-    """What each action does to the Payment as it stands; one that can do nothing is absent.
+    """The moves of each action on the present Payment; an action without effect is absent.
 
-    Where nothing is due, the whole amount is sent once more.
+    If nothing is due, the whole amount is sent again.
     """
     payment = page.payment
     if payment.escrow_address is None:
@@ -86,7 +86,7 @@ def _plan_reorg(page: CheckoutPage) -> tuple[Move, ...]:
 
 
 class SandboxPayer:
-    """Does what a payer, the chain or the clock could do to the Payment of a link."""
+    """Simulates the payer, the chain and the clock for the Payment of a link."""
 
     def __init__(self, sandbox: Sandbox, checkout: Checkout, tenants: Tenants) -> None:
         self._sandbox = sandbox
@@ -94,14 +94,14 @@ class SandboxPayer:
         self._tenants = tenants
 
     def list_actions(self, page: CheckoutPage) -> tuple[Action, ...]:
-        """What can be done now. Raises NotFound where the sandbox is not one app's alone."""
+        """The actions possible now. Raises NotFound unless the sandbox has only one app."""
         self._sandbox.require_single_app()
         return tuple(plan_moves(page))
 
     def play(self, code: str, action: Action, *, mode: str) -> None:
-        """Do it, and all work that is due then; the transfers are on the chain and not final.
+        """Carry out an action, and all work then due; the transfers are on chain but not final.
 
-        Raises NotFound, EntitlementRequired, InvalidState where the action can do nothing now, and
+        Raises NotFound, EntitlementRequired, InvalidState if the action has no effect now, and
         DependencyFailed.
         """
         page = self._checkout.get_page(code, mode=mode)

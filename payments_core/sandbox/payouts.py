@@ -1,4 +1,4 @@
-"""Payouts at the simulated bank: settled or returned ahead of their time, as an integrator asks."""
+"""Payouts at the simulated bank: settled or returned early at an integrator's request."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from payments_core.payments.record import Payment
 PayoutOutcome = Literal["settle", "return"]
 
 DEFAULT_RETURN_CODE = "R03"
-"""No account, or unable to locate the account: what most returned payouts have."""
+"""No account, or unable to locate the account: the most frequent reason of returned payouts."""
 
 
 class SandboxPayouts:
-    """The payouts of one sandbox. There is nothing to decide where the bank is another one."""
+    """The payouts of one sandbox. Unavailable with another bank."""
 
     def __init__(self, ports: Ports, bank: SimulatedBank | None) -> None:
         self._storage = ports.storage
@@ -36,11 +36,11 @@ class SandboxPayouts:
     def decide(
         self, partition: str, payment_id: str, outcome: PayoutOutcome, code: str | None
     ) -> Payment:
-        """Let the bank settle or return the Payment's payout now, and look at it.
+        """Let the bank settle or return the Payment's payout now, and check it.
 
-        A return has the `code` R03 unless given. Raises NotFound, InvalidState where the bank has
-        no payout of this Payment, ValidationFailed, ResourceConflict for what the rails do not
-        allow, CapabilityNotActive without the simulated bank, DependencyFailed.
+        A return has by default the `code` R03. Raises NotFound, InvalidState if the bank has
+        no payout of this Payment, ValidationFailed, ResourceConflict if the rails do not
+        allow it, CapabilityNotActive without the simulated bank, DependencyFailed.
         """
         if self._bank is None:
             raise CapabilityNotActive("the simulated bank")

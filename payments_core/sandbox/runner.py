@@ -1,4 +1,4 @@
-"""A sandbox's work and time, moved at once rather than awaited."""
+"""Runs a sandbox's work and advances its time at once, without waiting."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ MAX_ADVANCE_S = 366 * 86_400
 
 
 class SandboxRunner:
-    """Runs what is due, and moves the clock, for all apps of the deployment.
+    """Runs due jobs, and moves the clock, for all apps of the deployment.
 
-    It asks for no authority: `Sandbox` does, and a program's own tests have the whole deployment.
+    It checks no authority: `Sandbox` does, and a program's own tests have the whole deployment.
     """
 
     def __init__(self, clock: Clock, chains: Mapping[int, SandboxChain], worker: Worker) -> None:
@@ -28,10 +28,10 @@ class SandboxRunner:
             return self._worker.run_until_idle()
 
     def advance(self, seconds: int) -> tuple[Instant, int]:
-        """Move the clock, and do what falls due on the way, in order.
+        """Move the clock, and run the jobs that fall due on the way, in order.
 
         Returns the new instant and how many jobs ran. Raises ValidationFailed, Unavailable,
-        ChainUnavailable, and CapabilityNotActive where the clock is not the sandbox's.
+        ChainUnavailable, and CapabilityNotActive if the clock is not the sandbox's.
         """
         clock = self._clock
         if not isinstance(clock, SandboxClock):
@@ -39,7 +39,7 @@ class SandboxRunner:
         if not 1 <= seconds <= MAX_ADVANCE_S:
             raise ValidationFailed.at("advanceSeconds", f"must be 1 to {MAX_ADVANCE_S}")
 
-        def move(instant: Instant) -> None:  # and let the chains know how much time has passed
+        def move(instant: Instant) -> None:  # and tell the chains how much time has passed
             before = clock.now()
             clock.advance_to(instant)
             for chain in self._chains.values():

@@ -13,7 +13,7 @@ from payments_core.storage.records import Record
 
 def compute_fingerprint(record_types: Iterable[type[Record]], own: Mapping[str, str]) -> str:
     """A digest of the collections, and of the adapter's `own` indexes by name."""
-    told = {
+    declared = {
         kind.collection.name: [
             {column: type_.__name__ for column, type_ in kind.collection.columns.items()},
             [attrs.astuple(index) for index in kind.collection.indexes],
@@ -22,5 +22,5 @@ def compute_fingerprint(record_types: Iterable[type[Record]], own: Mapping[str, 
         ]
         for kind in record_types
     }
-    text = json.dumps([told, dict(own)], sort_keys=True)
+    text = json.dumps([declared, dict(own)], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()

@@ -21,7 +21,7 @@ MIN_FAILED_ATTEMPTS = 2
 """The failed attempts of a delivery before a failure is reported: the first may be due to a restart
 of the receiver. A delivery that is given up is reported at once."""
 
-TOLD_AGAIN_MS = HOUR
+REPORT_INTERVAL_MS = HOUR
 _OWN_FAMILY = "webhook."
 
 
@@ -50,15 +50,15 @@ def find_news(
         return None
     by_outcome = {find_outcome(delivery): delivery for delivery in attempted}
     if (failed := by_outcome.get("fails")) is not None:
-        told_at = endpoint.failing_told_at
-        is_due = told_at is None or told_at <= now - TOLD_AGAIN_MS
+        reported_at = endpoint.failing_told_at
+        is_due = reported_at is None or reported_at <= now - REPORT_INTERVAL_MS
         return (FAILING, failed) if is_due else None
     if (worked := by_outcome.get("works")) is not None and endpoint.failing_since is not None:
         return RECOVERED, worked
     return None
 
 
-def decide_to_tell(
+def decide_report(
     endpoint: Endpoint, news: tuple[str, Delivery], api_version: str, *, now: Instant
 ) -> Decision[None]:
     """The event, and the endpoint with the time of the report."""
@@ -76,7 +76,7 @@ def decide_to_tell(
     return Decision(None, replaces=(changed,), events=(NewEvent(name, payload, api_version),))
 
 
-def tells_of(event: Event, endpoint: Endpoint) -> bool:
+def reports_on(event: Event, endpoint: Endpoint) -> bool:
     """Whether the event reports that endpoint's own health, which is for the others."""
     is_news = event.name in (FAILING, RECOVERED)
     return is_news and event.payload["webhookId"] == endpoint.id
@@ -85,4 +85,4 @@ def tells_of(event: Event, endpoint: Endpoint) -> bool:
 def may_hear(event: Event, endpoint: Endpoint) -> bool:
     """Whether the endpoint gets the event, if it has subscribed to it."""
     is_news = event.name in (FAILING, RECOVERED)
-    return not (is_news and endpoint.failing_since is not None) and not tells_of(event, endpoint)
+    return not (is_news and endpoint.failing_since is not None) and not reports_on(event, endpoint)

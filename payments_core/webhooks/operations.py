@@ -391,10 +391,10 @@ def _with_console_action(
     """The decision with the row that records it, unless it changes nothing."""
     if not decision.replaces:
         return decision
-    told = ConsoleAction(
+    action_row = ConsoleAction(
         id=id_sequence.issue("webhook_action"), subject=subject.id, action=action, created_at=now
     )
-    return attrs.evolve(decision, inserts=(told, *decision.inserts))
+    return attrs.evolve(decision, inserts=(action_row, *decision.inserts))
 
 
 def _with_secret(decision: Decision[Endpoint], secret: str) -> Decision[tuple[Endpoint, str]]:

@@ -26,7 +26,7 @@ from payments_core.tenants.idempotency import once_per_key
 from payments_core.validation.fields import Id, PageLimit
 from payments_core.validation.inputs import validate_operations
 from payments_core.webhooks.dispatch.job_handlers import encode_envelope
-from payments_core.webhooks.health import tells_of
+from payments_core.webhooks.health import reports_on
 from payments_core.webhooks.lifecycle import (
     RECOVER,
     TASK_QUEUE_NAME,
@@ -212,11 +212,11 @@ class WebhookEvents:
                     f"No active webhook endpoint can get {event.name}: none is subscribed, or "
                     "its delivery is in progress."
                 )
-            told = Decision(
+            recorded = Decision(
                 tuple(item.result for item in sent),
                 inserts=(_console_action(id_sequence, event.id, "resend", now),),
             )
-            return told.merge(*sent)
+            return recorded.merge(*sent)
 
         return self._committer.commit(authority, decide, idempotent=idempotency_key)
 
@@ -313,7 +313,7 @@ def require_recipient(event: Event, endpoint: Endpoint) -> None:
     health of an endpoint is reported to the others.
     """
     require_active_subscriber(endpoint, event.name)
-    if tells_of(event, endpoint):
+    if reports_on(event, endpoint):
         raise ResourceConflict("The event reports on this webhook endpoint: it is for the others.")
     if event.name != TEST or event.payload["webhookId"] == endpoint.id:
         return

@@ -83,7 +83,7 @@ BITES: tuple[tuple[type[broken.Plain], str], ...] = (
     (notices.ListsANoticeOnce, LISTED),
     (notices.ListsForEver, LISTED),
     (notices.AcknowledgesAll, "acknowledging_one_notice_ends_no_other"),
-    (notices.AcknowledgesOnce, "acknowledging_again_or_the_unknown_is_no_error"),
+    (notices.AcknowledgesOnce, "acknowledging_again_or_the_unknown_is_not_an_error"),
     (notices.ListsWithoutALimit, LIMIT),
     (notices.DropsWhatIsBeyondTheLimit, LIMIT),
     (reviews.ForgetsReviews, REVIEW_FOUND),

@@ -21,7 +21,7 @@ BITES: tuple[tuple[type[broken.Plain], str], ...] = (
     (broken.ForgetsTheKey, "a_transfer_is_found_with_its_key_and_amount"),
     (broken.NeverReceives, "a_transfer_that_settles_is_received"),
     (broken.DeliversAtEachCall, "a_delivery_is_made_once_for_its_key"),
-    (broken.DeliversForEachKey, "a_transfer_is_delivered_once_whatever_the_key"),
+    (broken.DeliversForEachKey, "a_transfer_is_delivered_once_under_any_key"),
     (broken.DeliversOnCredit, "nothing_is_delivered_before_it_is_received"),
     (broken.SaysReceivedAfterAReturn, "what_is_sent_back_is_returned_and_stays_so"),
     (broken.SendsBackWhatItDelivered, "the_money_of_a_transfer_leaves_once"),

@@ -218,12 +218,14 @@ class EvmChain(EvmReader):
             return max(answers.parse_number(count) for count in session.call_all(asked))
 
         enough = self._endpoints.enough
-        told = self._endpoints.query_until_decided(
+        replies = self._endpoints.query_until_decided(
             ask,
-            lambda told, is_last: QuorumResult(tuple(told)) if len(told) >= enough else None,
+            lambda replies, is_last: (
+                QuorumResult(tuple(replies)) if len(replies) >= enough else None
+            ),
             patience_s=HEADS_GRACE_S,
         )
-        return sorted(told, reverse=True)[enough - 1]
+        return sorted(replies, reverse=True)[enough - 1]
 
     def find_payer(self, intent: TransferIntent) -> str:
         """See Chain: a vault pays through the transfer's own escrow."""
@@ -322,12 +324,15 @@ class EvmChain(EvmReader):
             return _FeeEstimate(answers.parse_next_base_fee(history), answers.parse_wei(tip))
 
         enough = self._endpoints.enough
-        told = self._endpoints.query_until_decided(
-            ask, lambda told, is_last: QuorumResult(tuple(told)) if len(told) >= enough else None
+        replies = self._endpoints.query_until_decided(
+            ask,
+            lambda replies, is_last: (
+                QuorumResult(tuple(replies)) if len(replies) >= enough else None
+            ),
         )
         return _FeeEstimate(
-            _median([market.base_fee for market in told]),
-            _median([market.priority for market in told]),
+            _median([market.base_fee for market in replies]),
+            _median([market.priority for market in replies]),
         )
 
 

@@ -149,10 +149,10 @@ class NodeQuorum:
     def query_agreed(self, ask: NodeQuery[T]) -> T:
         """The answer on which enough nodes agree. Raises ChainUnavailable, ChainMismatch."""
 
-        def decide(told: Sequence[tuple[str, T]], is_last: bool) -> QuorumResult[T] | None:
-            settled = find_agreed_value((QuorumResult(value) for _, value in told), self.enough)
+        def decide(replies: Sequence[tuple[str, T]], is_last: bool) -> QuorumResult[T] | None:
+            settled = find_agreed_value((QuorumResult(value) for _, value in replies), self.enough)
             if settled is not None:
-                for name, value in told:
+                for name, value in replies:
                     if value != settled.value:
                         _log.warning(
                             "chain %d: %s differs from the other nodes", self.chain_id, name
@@ -164,8 +164,8 @@ class NodeQuorum:
     def query_all(self, ask: NodeQuery[T]) -> tuple[T, ...]:
         """The answers of all nodes that answer. Raises ChainUnavailable, ChainMismatch."""
 
-        def decide(told: Sequence[T], is_last: bool) -> QuorumResult[tuple[T, ...]] | None:
-            return QuorumResult(tuple(told)) if is_last and told else None
+        def decide(replies: Sequence[T], is_last: bool) -> QuorumResult[tuple[T, ...]] | None:
+            return QuorumResult(tuple(replies)) if is_last and replies else None
 
         return self.query_until_decided(ask, decide, enough=1)
 
@@ -179,7 +179,7 @@ class NodeQuorum:
     ) -> R:
         """The decision of `decide` on the answers; it is called whenever one has come.
 
-        It is told when no more will come. `patience_s`: how long more answers are awaited
+        Its flag says that no more will come. `patience_s`: how long more answers are awaited
         after a decision is possible. No node is asked if fewer than `enough` can be asked.
         Raises ChainUnavailable, ChainMismatch.
         """
@@ -194,7 +194,7 @@ class NodeQuorum:
                 f"chain {self.chain_id}: {len(asked)} of {len(self._endpoints)} nodes are "
                 f"available now, but {enough} must agree"
             )
-        told: list[T] = []
+        replies: list[T] = []
         settled: QuorumResult[R] | None = None
         why: ChainUnavailable | None = None
         outcomes = _query_nodes(asked, ask, until)
@@ -208,20 +208,20 @@ class NodeQuorum:
                 continue
             if outcome.error is not None:
                 raise outcome.error
-            told += outcome.answer
+            replies += outcome.answer
             is_first = settled is None
-            settled = decide(told, count == len(asked)) or settled
+            settled = decide(replies, count == len(asked)) or settled
             if settled is not None and not patience_s:
                 return settled.value
             if settled is not None and is_first:
                 waits_until = min(until, time.monotonic() + patience_s)
-        if settled is None and told:
-            settled = decide(told, True)
-        if settled is None and isinstance(why, ChainMismatch) and not told:
+        if settled is None and replies:
+            settled = decide(replies, True)
+        if settled is None and isinstance(why, ChainMismatch) and not replies:
             raise why
         if settled is None:
             raise ChainUnavailable(
-                f"chain {self.chain_id}: of {len(asked)} nodes {len(told)} answered, and too few "
+                f"chain {self.chain_id}: of {len(asked)} nodes {len(replies)} answered, and too few "
                 f"agree{f' ({why})' if why else ''}"
             ) from why
         return settled.value

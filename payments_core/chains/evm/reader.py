@@ -88,8 +88,8 @@ class EvmReader:
         """The highest block that enough nodes have, and the highest that is final for enough."""
         enough = self._endpoints.enough
 
-        def decide(told: Sequence[_Tip], is_last: bool) -> QuorumResult[tuple[_Tip, ...]] | None:
-            return QuorumResult(tuple(told)) if len(told) >= enough else None
+        def decide(replies: Sequence[_Tip], is_last: bool) -> QuorumResult[tuple[_Tip, ...]] | None:
+            return QuorumResult(tuple(replies)) if len(replies) >= enough else None
 
         tips = self._endpoints.query_until_decided(self._read_tip, decide, patience_s=HEADS_GRACE_S)
         newest = _agreed_height((tip.latest for tip in tips), enough)
@@ -123,9 +123,9 @@ class EvmReader:
             return {}
         enough = self._endpoints.enough
 
-        def decide(told: Sequence[_Votes], is_last: bool) -> QuorumResult[_Views] | None:
+        def decide(replies: Sequence[_Votes], is_last: bool) -> QuorumResult[_Views] | None:
             views: _Views = {}
-            for hash, votes in zip(wanted, zip(*told, strict=True), strict=True):
+            for hash, votes in zip(wanted, zip(*replies, strict=True), strict=True):
                 settled = sightings.agree_on_transaction(hash, votes, enough)
                 if settled is not None:
                     views[hash] = settled.value
@@ -148,7 +148,7 @@ class EvmReader:
             return ()
         found = self._endpoints.query_until_decided(
             lambda session: scans.scan_node(session, scan),
-            lambda told, is_last: scans.agree_on_scan(told, is_last, self._endpoints.enough),
+            lambda replies, is_last: scans.agree_on_scan(replies, is_last, self._endpoints.enough),
         )
         logs = answers.sort_logs(found.agreed + self._prove_logs(found.disputed))
         return tuple(map(answers.to_scanned_transfer, logs))
@@ -229,10 +229,10 @@ class EvmReader:
         enough = self._endpoints.enough
 
         def decide(
-            told: Sequence[tuple[Block | None, ...]], is_last: bool
+            replies: Sequence[tuple[Block | None, ...]], is_last: bool
         ) -> QuorumResult[Heads] | None:
             last, *firsts = (
-                find_agreed_value(blocks, enough) for blocks in zip(*told, strict=True)
+                find_agreed_value(blocks, enough) for blocks in zip(*replies, strict=True)
             )
             first = next((block for block in firsts if block is not None), None)
             return None if first is None or last is None else QuorumResult(Heads(first, last))

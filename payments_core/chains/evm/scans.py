@@ -131,7 +131,7 @@ def scan_node(session: NodeSession, scan: Scan) -> NodeScan:
 
 
 def agree_on_scan(
-    told: Sequence[NodeScan], is_last: bool, enough: int
+    replies: Sequence[NodeScan], is_last: bool, enough: int
 ) -> QuorumResult[ScanResult] | None:
     """The finds of enough nodes on one chain.
 
@@ -139,13 +139,13 @@ def agree_on_scan(
     counts if enough report it, and the others must be proven by their transactions. That is
     postponed until all nodes have answered.
     """
-    same = find_agreed_value(told, enough)
+    same = find_agreed_value(replies, enough)
     if same is not None:
         return QuorumResult(ScanResult(same.logs))
-    last_hash = find_agreed_value((one.last_hash for one in told), enough)
+    last_hash = find_agreed_value((one.last_hash for one in replies), enough)
     if last_hash is None or not is_last:
         return None
-    counts = Counter(log for one in told if one.last_hash == last_hash for log in one.logs)
+    counts = Counter(log for one in replies if one.last_hash == last_hash for log in one.logs)
     agreed = tuple(log for log, count in counts.items() if count >= enough)
     disputed = tuple(log for log, count in counts.items() if count < enough)
     if len(disputed) > MAX_DISPUTED_LOGS:

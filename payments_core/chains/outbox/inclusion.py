@@ -130,8 +130,8 @@ def look_up_many(chain: Chain, transfers: Sequence[Sequence[SignedVersion]]) -> 
 
     Raises ChainUnavailable.
     """
-    told = chain.transactions([it.signed.hash for versions in transfers for it in versions])
-    return [_view_of(versions, told) for versions in transfers]
+    known_views = chain.transactions([it.signed.hash for versions in transfers for it in versions])
+    return [_view_of(versions, known_views) for versions in transfers]
 
 
 def look_up_each(
@@ -141,23 +141,23 @@ def look_up_each(
 
     Raises ChainUnavailable if they do not answer.
     """
-    told = chain.transactions([it.signed.hash for versions in transfers for it in versions])
+    known_views = chain.transactions([it.signed.hash for versions in transfers for it in versions])
     found: list[NonceView | ChainUnavailable] = []
     for versions in transfers:
         try:
-            found.append(_view_of(versions, told))
+            found.append(_view_of(versions, known_views))
         except ChainUnavailable as error:
             found.append(error)
     return found
 
 
 def _view_of(
-    versions: Sequence[SignedVersion], told: Mapping[str, TransactionView | None]
+    versions: Sequence[SignedVersion], known_views: Mapping[str, TransactionView | None]
 ) -> NonceView:
     hashes = [version.signed.hash for version in versions]
-    known = {hash: found for hash in hashes if (found := told.get(hash)) is not None}
+    known = {hash: found for hash in hashes if (found := known_views.get(hash)) is not None}
     view = NonceView(versions, known)
-    if view.included is None and not told.keys() >= set(hashes):
+    if view.included is None and not known_views.keys() >= set(hashes):
         raise ChainUnavailable("the nodes do not agree on all versions of a transfer")
     return view
 

@@ -1,4 +1,4 @@
-"""The bank suite: what an adapter must pass before money is sent through it.
+"""The bank suite: the checks for an adapter before money is sent through it.
 
 With pytest, a few lines make it run::
 
@@ -27,7 +27,7 @@ With pytest, a few lines make it run::
         def count_payouts(self, keys):
             return self.sandbox.count(keys)
 
-A bank that takes transfers for accounts passes `FundingConformance` too (`funding.py`).
+A bank that receives transfers for accounts passes `FundingConformance` too (`funding.py`).
 
 Any other runner calls `setup_method`, a `test_...` method and `teardown_method` on an instance;
 a check of what the adapter does not declare raises `unittest.SkipTest`.

@@ -1,4 +1,4 @@
-"""Many at once: one key, one payout."""
+"""Concurrent calls: one key, one payout."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class ConcurrencyChecks(Harness):
             self.require_one_payout(order.key)
 
     def _submit_from_threads(self, banks: list[Bank], order: PayoutOrder) -> set[str]:
-        """The references that the threads were answered."""
+        """The references that the threads received."""
         barrier = threading.Barrier(len(banks))
         references: set[str] = set()
         faults: list[BaseException] = []

@@ -1,4 +1,4 @@
-"""What a bank that takes transfers for accounts must pass: numbers, arrivals, where money goes.
+"""The checks of a bank that receives transfers for accounts: numbers, arrivals, deliveries.
 
 With pytest, a few lines make it run::
 
@@ -54,7 +54,7 @@ class FundingHarness(RemoteHarness):
         raise NotImplementedError  # the adapter's own test class says how
 
     def send_transfer(self, account_key: str, amount_cents: int) -> str:
-        """Let somebody send an ACH transfer to a virtual account; the bank's id of it.
+        """Let somebody send an ACH transfer to a virtual account; return the bank's id of it.
 
         It is `scheduled`, and its first notice has come.
         """
@@ -68,7 +68,7 @@ class FundingHarness(RemoteHarness):
         """How many deliveries the bank has made with these transfers, by its own books."""
         raise NotImplementedError  # the adapter's own test class says how
 
-    # What the checks share.
+    # Shared by the checks.
 
     def new_request(self) -> VirtualAccountRequest:
         """A request under a key that was never used."""
@@ -137,7 +137,7 @@ class FundingHarness(RemoteHarness):
 
 
 class FundingConformance(FundingHarness):
-    """Every check of the port of a bank that takes transfers."""
+    """Every check of the port of a bank that receives transfers."""
 
     def test_a_number_can_be_paid_to(self) -> None:
         made = self.open().open_virtual_account(self.new_request())
@@ -181,7 +181,7 @@ class FundingConformance(FundingHarness):
     def test_a_transfer_that_settles_is_received(self) -> None:
         bank = self.open()
         found = self.require_incoming(bank, self.new_received(bank))
-        assert found.status == "received", f"it has settled, and is said {found.status}"
+        assert found.status == "received", f"it has settled, but its status is {found.status}"
         assert found.received_at is not None, "a received transfer must say since when"
         assert found.amount_cents == AMOUNT_CENTS, f"its amount became {found.amount_cents}"
 
@@ -194,7 +194,7 @@ class FundingConformance(FundingHarness):
         made = self.count_deliveries([id])
         assert made == 1, f"one order made {made} deliveries"
 
-    def test_a_transfer_is_delivered_once_whatever_the_key(self) -> None:
+    def test_a_transfer_is_delivered_once_under_any_key(self) -> None:
         bank = self.open()
         id = self.new_received(bank)
         bank.deliver(self.new_order(id))
@@ -220,7 +220,7 @@ class FundingConformance(FundingHarness):
         id = self.new_received(bank)
         first = bank.return_incoming(id, "unmatched")
         assert (first.status, first.reason) == ("returned", "unmatched"), (
-            f"it was sent back, and is said {first.status} for {first.reason}"
+            f"it was sent back, but is shown as {first.status} for {first.reason}"
         )
         again = self.open().return_incoming(id, "unmatched")
         assert again.status == "returned", "to send it back again must change nothing"

@@ -1,4 +1,4 @@
-"""What an adapter's suite class overrides, and what the checks share."""
+"""The hooks of an adapter's suite class, and the shared parts of the checks."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ class Harness(RemoteHarness):
     """`return_payout` works."""
 
     routing_number: str = "021000021"
-    """Of a bank that the adapter pays."""
+    """The routing number of a bank that the adapter pays."""
 
     hang_timeout_s: float = 60.0
-    """How long threads may take before they are said to hang."""
+    """How long threads may take before they count as hanging."""
 
     def open(self) -> Bank:
         """A handle to the bank, as another process would have it."""
@@ -55,14 +55,14 @@ class Harness(RemoteHarness):
         raise NotImplementedError  # the adapter's own test class says how
 
     def return_payout(self, key: str, code: str) -> None:
-        """Let a payout come back, and its first notice come."""
+        """Let a payout be returned, and its first notice come."""
         raise NotImplementedError  # the adapter's own test class says how
 
     def count_payouts(self, keys: Sequence[str]) -> int:
         """How many payouts the bank has made under these keys, by its own books."""
         raise NotImplementedError  # the adapter's own test class says how
 
-    # What the checks share.
+    # Shared by the checks.
 
     def new_capability_request(self) -> CapabilityRequest:
         """A request for payouts under a key that was never used."""
@@ -135,7 +135,7 @@ class Harness(RemoteHarness):
         raise AssertionError(f"the call must raise BankUnavailable, and answered {answer!r}")
 
     def find_notices(self, bank: Bank, key: str) -> list[BankNotice]:
-        """The notices of a payout. Those of others are acknowledged where they fill the list."""
+        """The notices of a payout. Those of others are acknowledged if they fill the list."""
         for _ in range(MAX_PAGES):
             notices = bank.list_notices()
             ours = [notice for notice in notices if notice.payout_key == key]

@@ -10,7 +10,7 @@ _PROGRESS = ("submitted", "settled", "returned")
 
 
 class NoticeChecks(Harness):
-    """What a caller learns without asking for a payout by its key."""
+    """The facts that a caller learns without asking for a payout by its key."""
 
     def test_a_payout_that_was_only_submitted_has_no_notice(self) -> None:
         bank, order = self.open(), self.new_order()
@@ -54,7 +54,7 @@ class NoticeChecks(Harness):
         bank.acknowledge([notices[orders[0].key].id])
         self._require_notice(bank, orders[1].key, "settled")
 
-    def test_acknowledging_again_or_the_unknown_is_no_error(self) -> None:
+    def test_acknowledging_again_or_the_unknown_is_not_an_error(self) -> None:
         bank, order = self.open(), self.new_order()
         bank.submit(order)
         self.settle(order.key)
@@ -92,7 +92,7 @@ class NoticeChecks(Harness):
             self._require_none_is_early(bank, order.key)
 
     def _require_none_is_early(self, bank: Bank, key: str) -> None:
-        """The notices are read first: what they say must be there already."""
+        """The notices are read first: their content must already be visible."""
         notices = bank.list_notices()
         shown = self.require_payout(bank, key).status
         for notice in notices:
@@ -110,7 +110,7 @@ class NoticeChecks(Harness):
         bank.acknowledge([notice.id for notice in self.find_notices(bank, key)])
 
     def _drain_to(self, bank: Bank, key: str) -> list[BankNotice]:
-        """A list that has a notice of this payout."""
+        """A list with a notice of this payout."""
         self.find_notices(bank, key)
         notices = list(bank.list_notices())
         assert any(notice.payout_key == key for notice in notices), (

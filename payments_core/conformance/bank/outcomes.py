@@ -1,4 +1,4 @@
-"""Outcomes: payouts settle and come back, and never go backwards."""
+"""Outcomes: payouts settle and are returned, and never go backwards."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from payments_core.conformance.bank.harness import Harness
 
 
 class OutcomeChecks(Harness):
-    """What a payout shows after it was submitted."""
+    """The states of a payout after its submission."""
 
     def test_a_payout_is_submitted_until_it_settles(self) -> None:
         bank, order = self.open(), self.new_order()
@@ -29,7 +29,7 @@ class OutcomeChecks(Harness):
     def test_a_payout_settles_on_a_banking_day(self) -> None:
         for _ in range(3):
             made = self.open().submit(self.new_order())
-            assert is_banking_day(made.settles_on), f"{made.settles_on} is no banking day"
+            assert is_banking_day(made.settles_on), f"{made.settles_on} is not a banking day"
 
     def test_a_return_before_settlement_has_its_code(self) -> None:
         self.require_capability("can_return")

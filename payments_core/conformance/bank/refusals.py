@@ -1,4 +1,4 @@
-"""Refusing: what the bank will not do leaves nothing behind, and gives nothing away."""
+"""Refusals: a refused order leaves nothing behind, and reveals nothing."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ PLANTED_NUMBER = "73910264851"
 
 
 class RefusalChecks(Harness):
-    """Orders that are no good, and keys that are taken."""
+    """Invalid orders, and keys that are taken."""
 
     def test_a_key_with_another_order_is_refused(self) -> None:
         bank, order = self.open(), self.new_order()
@@ -26,7 +26,7 @@ class RefusalChecks(Harness):
             raise AssertionError(f"a used key with another {name} must be refused")
         self.require_one_payout(order.key)
         found = self.require_payout(bank, order.key)
-        assert found.amount_cents == order.amount_cents, "the first order must stand"
+        assert found.amount_cents == order.amount_cents, "the first order must stay valid"
 
     def test_an_order_that_the_rails_cannot_carry_is_refused(self) -> None:
         bank, order = self.open(), self.new_order()
@@ -70,7 +70,7 @@ class RefusalChecks(Harness):
         assert reason, "a refusal must have a reason"
 
     def _other_orders(self, order: PayoutOrder) -> dict[str, PayoutOrder]:
-        """The order with one thing changed, by the name of that."""
+        """The order with one field changed, by the field's name."""
         recipient = order.recipient
         recipients = {
             "account number": attrs.evolve(recipient, account_number="000987654321"),
@@ -85,7 +85,7 @@ class RefusalChecks(Harness):
         }
 
     def _bad_orders(self, order: PayoutOrder) -> dict[str, PayoutOrder]:
-        """Orders under a new key that no rail carries, by what is wrong with them."""
+        """Orders under a new key that no rail carries, by their error."""
         order = attrs.evolve(order, key=self.new_order().key)
         last = int(self.routing_number[-1])
         wrong_check_digit = f"{self.routing_number[:-1]}{(last + 1) % 10}"

@@ -1,4 +1,4 @@
-"""Reviews: capabilities and recipients' accounts, which the bank looks at before it agrees."""
+"""Reviews: capabilities and recipients' accounts, which the bank reviews before it agrees."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Reviewed:
 
 
 class ReviewChecks(Harness):
-    """A request is made once for its key, and decided once."""
+    """A request is made once per key, and decided once."""
 
     def test_a_review_is_found_by_its_key_from_every_handle(self) -> None:
         for reviewed in self._each_kind():
@@ -63,8 +63,8 @@ class ReviewChecks(Harness):
         bank = self.open()
         capability.ask(bank)
         account.ask(bank)
-        assert account.find(bank, capability.key) is None, "a capability is no account"
-        assert capability.find(bank, account.key) is None, "an account is no capability"
+        assert account.find(bank, capability.key) is None, "a capability is not an account"
+        assert capability.find(bank, account.key) is None, "an account is not a capability"
 
     def test_an_approved_request_is_active_and_stays_so(self) -> None:
         for reviewed in self._each_kind():

@@ -1,4 +1,4 @@
-"""Submitting: a key makes one payout, whatever becomes of the answer."""
+"""Submitting: a key makes one payout, even if the answer is lost."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from payments_core.conformance.bank.harness import Harness
 
 
 class SubmittingChecks(Harness):
-    """A payout is made once for its key, and found under it."""
+    """A payout is made once per key, and found under it."""
 
     def test_a_payout_says_what_was_ordered(self) -> None:
         order = self.new_order(amount_cents=1_234_567)
@@ -44,7 +44,7 @@ class SubmittingChecks(Harness):
         bank.submit(order)
         self.settle(order.key)
         again = bank.submit(order)
-        assert again.status == "settled", f"the payout has settled, and is said {again.status}"
+        assert again.status == "settled", f"it has settled, but its status is {again.status}"
         self.require_one_payout(order.key)
 
     def test_the_same_order_under_other_keys_makes_a_payout_for_each(self) -> None:

@@ -1,4 +1,4 @@
-"""The chain suite: what an adapter must pass before money is believed by it.
+"""The chain suite: the checks for an adapter before money depends on it.
 
 With pytest, a few lines make it run::
 

@@ -1,4 +1,4 @@
-"""Addresses: one for each purpose, for ever."""
+"""Addresses: one for each purpose, permanently."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ NAMES = ("a", "b", "ab", "a/b", "", "A", "a ", "vault", "acct_-P23J5k", "x" * 20
 
 
 class AddressChecks(Harness):
-    """Two purposes that share an address would pay for one another."""
+    """Two purposes with one address would pay for one another."""
 
     def test_no_two_purposes_share_an_address(self) -> None:
         self.require_capability("can_send")

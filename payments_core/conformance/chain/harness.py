@@ -1,4 +1,4 @@
-"""What an adapter's suite class overrides, and what the checks share."""
+"""The hooks of an adapter's suite class, and the shared parts of the checks."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ class Harness:
     """A token's address, in its canonical text."""
 
     other_token: str | None = None
-    """Another one, where there is one; both are given out by `send_external_transfer`."""
+    """Another token, if there is one; `send_external_transfer` can send both."""
 
     finality_blocks: int = 3
-    """After so many more blocks a transaction is final."""
+    """The number of further blocks after which a transaction is final."""
 
     can_send: bool = True
     """`derive` and the write side work."""
@@ -46,7 +46,7 @@ class Harness:
     """`fail` and `restore` work."""
 
     recovers_within_s: float = 5.0
-    """How soon after `restore` a call must be answered again, by itself."""
+    """How soon after `restore` a call must succeed again, without help."""
 
     def open(self) -> Chain:
         """A handle to the chain, as another process would have it."""
@@ -73,7 +73,7 @@ class Harness:
         raise NotImplementedError  # the adapter's own test class says how
 
     def fail(self) -> None:
-        """Let what is behind the chain answer nothing more."""
+        """Let the chain's nodes stop answering."""
         raise NotImplementedError  # the adapter's own test class says how
 
     def restore(self) -> None:
@@ -88,7 +88,7 @@ class Harness:
     def teardown_method(self) -> None:
         """After each check."""
 
-    # What the checks share.
+    # Shared by the checks.
 
     def new_environment_id(self) -> str:
         """An environment that has sent nothing yet."""
@@ -107,7 +107,7 @@ class Harness:
         return view, view.block
 
     def make_final(self) -> None:
-        """Make all that is in a block final."""
+        """Make all included transactions final."""
         self.mine_blocks(self.finality_blocks)
 
     def vault_contract(
@@ -120,7 +120,7 @@ class Harness:
     def funding_intent(
         self, chain: Chain, environment_id: str, amount_atomic: int, payment_id: str = "payment_a"
     ) -> TransferIntent:
-        """What moves tokens from that vault to a Payment's escrow."""
+        """A transfer of tokens from that vault to a Payment's escrow."""
         escrow = chain.derive(AddressSpec(environment_id, "escrow", payment_id))
         return TransferIntent(
             f"out_{payment_id}",
@@ -133,7 +133,7 @@ class Harness:
         )
 
     def read_final_balance(self, chain: Chain, holder: str) -> int:
-        """What an address has, once all is final."""
+        """The balance of an address when all is final."""
         self.make_final()
         return chain.balances(self.token, [holder]).amounts[holder]
 
@@ -144,7 +144,7 @@ class Harness:
 
 
 def require_available(call: Callable[[], object], within_s: float) -> None:
-    """The call must be answered before long."""
+    """The call must soon succeed."""
     until = time.monotonic() + within_s
     while True:
         try:
@@ -158,7 +158,7 @@ def require_available(call: Callable[[], object], within_s: float) -> None:
 
 
 def require_unavailable(call: Callable[[], object]) -> None:
-    """The call must say that there is no answer."""
+    """The call must report that there is no answer."""
     try:
         call()
     except ChainUnavailable:

@@ -1,4 +1,4 @@
-"""Blocks, transactions and balances as the chain has them."""
+"""Blocks, transactions and balances as the chain reports them."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from payments_core.conformance.chain.harness import (
 )
 
 SHARED_FOR_S = 5.0
-"""`token_balances` may be of a final block that is older by less than this."""
+"""The maximum age of the final block of `token_balances`."""
 
 NO_HASH = "0x" + "5a" * 32
 
 
 class ReadingChecks(Harness):
-    """What is read is of one chain, and says no more than that chain knows."""
+    """All reads are of one chain, and contain only what that chain knows."""
 
     def test_the_final_block_is_not_above_the_newest(self) -> None:
         chain = self.open()

@@ -1,4 +1,4 @@
-"""Reorganisations: what was in blocks that are no more."""
+"""Reorganisations: the contents of removed blocks."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from payments_core.conformance.chain.harness import AMOUNT, Harness
 
 
 class ReorgChecks(Harness):
-    """What a chain has undone, it must not tell of."""
+    """A chain must not report what it has undone."""
 
     def test_a_reorged_transaction_is_in_no_block(self) -> None:
         self.require_capability("can_reorg")

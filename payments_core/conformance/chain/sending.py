@@ -1,4 +1,4 @@
-"""Transactions of ours: signed before they are sent, and sent as often as need be."""
+"""Our transactions: signed before they are sent, and sent as often as necessary."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from payments_core.conformance.chain.harness import AMOUNT, Harness
 
 
 class SendingChecks(Harness):
-    """Whatever is done again, money moves once."""
+    """Money moves once, whatever is repeated."""
 
     def test_signing_sends_nothing(self) -> None:
         self.require_capability("can_send")
@@ -127,7 +127,7 @@ class SendingChecks(Harness):
         assert chain.final_nonce(sender) == 1, "a final transaction must be counted"
 
     def test_pending_nonce_counts_what_is_not_final(self) -> None:
-        """It tells that a storage is older than the chain, so that nothing is paid twice."""
+        """It shows that a storage is older than the chain, so that nothing is paid twice."""
         self.require_capability("can_send")
         chain, environment = self.open(), self.new_environment_id()
         sender = chain.derive(AddressSpec(environment, "operator", "operator"))
@@ -138,7 +138,7 @@ class SendingChecks(Harness):
         assert chain.pending_nonce(sender) == 1
 
     def test_the_payer_is_the_sender_that_the_logs_show(self) -> None:
-        """By it a transfer is found again whose bytes were lost."""
+        """It finds a transfer again whose bytes were lost."""
         self.require_capability("can_send")
         chain, environment = self.open(), self.new_environment_id()
         vault = self.vault_contract(chain, environment)
@@ -172,7 +172,7 @@ class SendingChecks(Harness):
             )
 
     def _send_if_accepted(self, call: Callable[[], object]) -> None:
-        """What a chain says to bytes proves nothing; only that it did not break is asked."""
+        """A chain's answer to bytes proves nothing; the call must only not fail."""
         try:
             call()
         except ChainUnavailable:

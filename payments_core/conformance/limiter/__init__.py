@@ -1,4 +1,4 @@
-"""The limiter suite: what an adapter must pass before requests are counted by it.
+"""The limiter suite: the checks for an adapter before it counts requests.
 
 With pytest, a few lines make it run::
 

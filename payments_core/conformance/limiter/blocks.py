@@ -19,7 +19,7 @@ BLOCK_ENDS_AT = EXCEEDED_AT + HOUR
 
 
 class BlockChecks(Harness):
-    """A block lasts from the request that passed the limit, for as long as was asked."""
+    """A block lasts from the request that passed the limit, for the requested time."""
 
     def test_a_block_begins_with_the_request_that_passes_the_limit(self) -> None:
         limiter = self.open_handle()
@@ -74,7 +74,7 @@ class BlockChecks(Harness):
         )
         require_state(peek(limiter, ABUSE, BLOCK_ENDS_AT - 1), admitted=False)
 
-    def test_the_window_goes_on_where_its_block_is_shorter(self) -> None:
+    def test_the_window_continues_if_its_block_is_shorter(self) -> None:
         limiter, policy_check = self.open_handle(), new_check(limit=1, block_ms=SECOND)
         exhaust(limiter, policy_check)
         for now in (START, START + SECOND, START + MINUTE - 2 * SECOND):

@@ -14,7 +14,7 @@ from payments_core.limiters.port import Limiter, PolicyCheck
 
 
 def main(opener: str, url: str, key: str, limit: str, now: str) -> None:
-    """Say `ready`, wait for a line, count, and say how many were admitted."""
+    """Print `ready`, wait for a line, count, and print how many were admitted."""
     module, _, name = opener.partition(":")
     open_url: Callable[[str], Limiter] = getattr(import_module(module), name)
     limiter = open_url(url)

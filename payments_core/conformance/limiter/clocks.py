@@ -1,4 +1,4 @@
-"""Windows and clocks: where a window ends, and clocks that step back, leap and disagree."""
+"""Windows and clocks: the end of a window, and clocks that step back, jump and disagree."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from payments_core.conformance.limiter.harness import (
 
 
 class ClockChecks(Harness):
-    """A window is a multiple of its length, by the name that the caller's `now` gives it."""
+    """A window is a multiple of its length, numbered by the caller's `now`."""
 
     def test_a_window_ends_where_its_multiple_does(self) -> None:
         limiter, policy_check = self.open_handle(), new_check(limit=2)

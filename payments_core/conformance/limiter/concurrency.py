@@ -1,4 +1,4 @@
-"""Many at once: threads, handles and processes that count the same keys."""
+"""Concurrency: threads, handles and processes that count the same keys."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ROUNDS = 40
 
 
 class ConcurrencyChecks(Harness):
-    """However many ask at once, no window admits one too many, and none is lost."""
+    """With any number of concurrent calls, no window admits too many, and no count is lost."""
 
     def test_sixteen_threads_never_get_one_too_many(self) -> None:
         limiter = self.open_handle()
@@ -103,7 +103,7 @@ class ConcurrencyChecks(Harness):
             ]
         finally:
             for child in children:
-                child.kill()  # does nothing to those that have ended
+                child.kill()  # has no effect on those that have ended
                 child.communicate()
         inside = sum(map(int, outputs))
         assert inside == limit, f"{inside} requests were admitted, but the limit is {limit}"
@@ -116,7 +116,7 @@ class ConcurrencyChecks(Harness):
         each: int,
         turned: bool = False,
     ) -> list[int]:
-        """How many of its requests each thread had admitted by the first ask."""
+        """How many requests of each thread the first ask admitted."""
         start = threading.Barrier(THREADS)
         inside: list[int] = [0] * THREADS
         errors: list[BaseException] = []
@@ -148,7 +148,7 @@ class ConcurrencyChecks(Harness):
 
 
 def _start_counting(children: Sequence[subprocess.Popen[str]]) -> Sequence[subprocess.Popen[str]]:
-    """All are told to begin before any is waited for."""
+    """All are started before any is awaited."""
     for child in children:
         assert child.stdin is not None
         child.stdin.write("go\n")
@@ -158,7 +158,7 @@ def _start_counting(children: Sequence[subprocess.Popen[str]]) -> Sequence[subpr
 
 @contextmanager
 def _frequent_thread_switches() -> Iterator[None]:
-    """Let threads change places far more often than they do by themselves."""
+    """Switch threads far more often than by default."""
     before = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
     try:

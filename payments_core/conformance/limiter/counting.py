@@ -1,4 +1,4 @@
-"""Counting within one window: how much is admitted, and what counts."""
+"""Counting within one window: how much is admitted, and which requests count."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ODD_KEYS = (
     "{a}b", "á", "a\u0301", "😀", "block:a", "60000:a", f"{START // MINUTE}:a", "a" * 500,
     "a" * 501, "", " ", "ip:::1", "ip:2001:db8::1", "%61", "*",
 )  # fmt: skip
-"""Distinct, and such that careless joining, folding or cutting would let some of them meet."""
+"""Distinct keys, of which careless joining, folding or truncation would merge some."""
 
 
 class CountingChecks(Harness):
@@ -95,7 +95,7 @@ class CountingChecks(Harness):
         check_once(limiter, new_check())
         require_state(peek(limiter, new_check()), admitted=False, remaining=0)
 
-    def test_each_check_is_counted_whatever_becomes_of_its_neighbours(self) -> None:
+    def test_each_check_is_counted_independently(self) -> None:
         limiter = self.open_handle()
         full, open_, empty = (
             new_check("full", limit=0),

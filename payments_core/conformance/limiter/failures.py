@@ -1,4 +1,4 @@
-"""No answer: what a limiter does when it cannot say."""
+"""No answer: the behaviour of a limiter that cannot decide."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from payments_core.limiters.port import Limiter, LimiterUnavailable
 
 
 class FailureChecks(Harness):
-    """It says so soon, in one way only, and comes back by itself."""
+    """It reports this soon, in only one way, and recovers by itself."""
 
     def test_a_closed_limiter_is_unavailable(self) -> None:
         limiter = self.open_handle()

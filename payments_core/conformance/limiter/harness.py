@@ -1,4 +1,4 @@
-"""What an adapter's suite class overrides, and what the checks share."""
+"""The hooks of an adapter's suite class, and the shared parts of the checks."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from payments_core.clock import HOUR, MINUTE, Instant
 from payments_core.limiters.port import Limiter, PolicyCheck, PolicyState
 
 START: Instant = 500_000 * HOUR
-"""Where the checks begin: every window that they use begins here as well."""
+"""The instant at which the checks begin: every window that they use begins here too."""
 
 
 @attrs.frozen
@@ -36,16 +36,16 @@ class Harness:
     """`fail` and `restore` work."""
 
     unavailable_within_s: float = 0.15
-    """How soon a check must say that there is no answer."""
+    """How soon a check must report that there is no answer."""
 
     recovers_within_s: float = 5.0
-    """How soon after `restore` a check must be answered again, by itself."""
+    """How soon after `restore` a check must succeed again, without help."""
 
     hang_timeout_s: float = 60.0
-    """How long threads and processes may take before they are said to hang."""
+    """How long threads and processes may take before they count as hanging."""
 
     def open(self) -> Limiter:
-        """A handle to this test's counters: none at the first call, later what was left there."""
+        """A handle to this test's counters: none at the first call, later the existing ones."""
         raise NotImplementedError  # the adapter's own test class says how
 
     def location(self) -> AdapterLocation:
@@ -53,7 +53,7 @@ class Harness:
         raise NotImplementedError  # the adapter's own test class says how
 
     def fail(self) -> None:
-        """Let what is behind the limiter answer nothing more, in the worst way: by silence."""
+        """Let the limiter's server stop answering, in the worst way: by silence."""
         raise NotImplementedError  # the adapter's own test class says how
 
     def restore(self) -> None:
@@ -71,7 +71,7 @@ class Harness:
         for limiter in self._opened:
             limiter.close()
 
-    # What the checks share.
+    # Shared by the checks.
 
     def open_handle(self) -> Limiter:
         """A handle, closed after the check."""
@@ -93,37 +93,37 @@ def new_check(
     cost: int = 1,
     block_ms: int = 0,
 ) -> PolicyCheck:
-    """Three a minute, unless told otherwise."""
+    """An ask, by default of three per minute."""
     return PolicyCheck(key, limit, window_ms, cost, block_ms)
 
 
 def check_once(limiter: Limiter, policy_check: PolicyCheck, now: Instant = START) -> PolicyState:
-    """How the ask stands after it was counted alone."""
+    """The state of the ask after it was counted alone."""
     (policy_state,) = limiter.check([policy_check], now)
     return policy_state
 
 
 def peek(limiter: Limiter, policy_check: PolicyCheck, now: Instant = START) -> PolicyState:
-    """How the ask stands, uncounted."""
+    """The state of the ask, without counting."""
     return check_once(limiter, replace(policy_check, cost=0), now)
 
 
 def check_repeatedly(
     limiter: Limiter, policy_check: PolicyCheck, times: int, now: Instant = START
 ) -> list[bool]:
-    """What became of each of that many requests in turn."""
+    """The results of that many requests in turn."""
     return [check_once(limiter, policy_check, now).admitted for _ in range(times)]
 
 
 def exhaust(limiter: Limiter, policy_check: PolicyCheck, now: Instant = START) -> None:
-    """Use up the limit, to the last."""
+    """Use up the whole limit."""
     if policy_check.limit:
         policy_state = check_once(limiter, replace(policy_check, cost=policy_check.limit), now)
         require_state(policy_state, admitted=True, remaining=0)
 
 
 def require_state(policy_state: PolicyState, **expected: object) -> None:
-    """The standing must have these fields."""
+    """The state must have these fields."""
     for name, value in expected.items():
         found = getattr(policy_state, name)
         assert found == value, f"{name} is {found}, not {value}: {policy_state}"

@@ -1,4 +1,4 @@
-"""The pricing suite: what a source of prices must pass before quotes rest on it.
+"""The pricing suite: the checks for a source of prices before quotes depend on it.
 
 With pytest, a few lines make it run::
 

@@ -1,4 +1,4 @@
-"""What every source of prices keeps."""
+"""The promises of every source of prices."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from payments_core.pricing.port import Estimate, NotPriced, Pricing, PricingUnav
 
 
 class PricingChecks(Harness):
-    """Prices are decimals, estimates are complete, and what is unknown is said to be."""
+    """Prices are decimals, estimates are complete, and unknown ones are reported as such."""
 
     def test_a_price_is_a_decimal_above_zero(self) -> None:
         assets = sorted({asset for pair in self.pairs for asset in pair}, key=lambda one: one.id)
@@ -22,10 +22,10 @@ class PricingChecks(Harness):
     def test_an_asset_without_a_price_is_left_out(self) -> None:
         known = self.pairs[0][0]
         prices = self.open().usd_prices((known, self.unknown))
-        assert set(prices) == {known.id}, f"only {known.id} has a price, and got {set(prices)}"
+        assert set(prices) == {known.id}, f"only {known.id} has a price, not {set(prices)}"
 
     def test_no_assets_have_no_prices(self) -> None:
-        assert dict(self.open().usd_prices(())) == {}, "nothing was asked for"
+        assert dict(self.open().usd_prices(())) == {}, "no asset was requested"
 
     def test_an_estimate_is_complete(self) -> None:
         for source, destination in self.pairs:
@@ -35,13 +35,13 @@ class PricingChecks(Harness):
         source = self.pairs[0][0]
         found = self.open().estimate(source, source, self.amount_atomic)
         _require_complete(found)
-        told = (found.rate, found.fee_atomic, found.slippage_bps)
-        assert told == (Decimal(1), 0, 0), f"nothing is exchanged, and this was told: {told}"
+        estimate = (found.rate, found.fee_atomic, found.slippage_bps)
+        assert estimate == (Decimal(1), 0, 0), f"nothing is exchanged, but it was: {estimate}"
 
     def test_an_amount_of_thirty_digits_loses_none(self) -> None:
         source = self.pairs[0][0]
         found = self.open().estimate(source, source, 10**30 - 1)
-        assert found.rate == 1, f"the rate does not depend on the amount, and was {found.rate}"
+        assert found.rate == 1, f"the rate must not depend on the amount, but was {found.rate}"
 
     def test_a_pair_without_a_price_is_refused(self) -> None:
         known = self.pairs[0][0]
@@ -51,7 +51,7 @@ class PricingChecks(Harness):
             except NotPriced as refusal:
                 named = refusal.asset
             else:
-                raise AssertionError(f"a pair without a price must be refused, and got {answer}")
+                raise AssertionError(f"a pair without a price must be refused, but got {answer}")
             assert named == self.unknown, f"the refusal must name the asset, not {named.id}"
 
     def test_a_source_that_is_down_is_unavailable(self) -> None:
@@ -73,15 +73,15 @@ def _require_complete(found: Estimate) -> None:
     _require_rate(found.rate, "the rate")
     for name in ("fee_atomic", "slippage_bps", "time_s"):
         value = getattr(found, name)
-        assert type(value) is int, f"{name} must be an integer, and is {value!r}"
-        assert value >= 0, f"{name} must not be below zero, and is {value!r}"
-    assert found.slippage_bps <= 10_000, "nothing slips by more than all of it"
+        assert type(value) is int, f"{name} must be an integer, but is {value!r}"
+        assert value >= 0, f"{name} must not be below zero, but is {value!r}"
+    assert found.slippage_bps <= 10_000, "slippage must be at most 100%"
 
 
 def _require_rate(rate: object, what: str) -> None:
-    assert type(rate) is Decimal, f"{what} must be a Decimal, and is a {type(rate).__name__}"
-    assert rate.is_finite(), f"{what} must be a number, and is {rate}"
-    assert rate > 0, f"{what} must be more than zero, and is {rate}"
+    assert type(rate) is Decimal, f"{what} must be a Decimal, but is a {type(rate).__name__}"
+    assert rate.is_finite(), f"{what} must be a number, but is {rate}"
+    assert rate > 0, f"{what} must be greater than zero, but is {rate}"
 
 
 def _require_unavailable(call: Callable[[], object]) -> None:
@@ -93,4 +93,4 @@ def _require_unavailable(call: Callable[[], object]) -> None:
         raise AssertionError(
             f"the call must raise PricingUnavailable, not {type(error).__name__}"
         ) from error
-    raise AssertionError(f"the call must raise PricingUnavailable, and answered {answer!r}")
+    raise AssertionError(f"the call must raise PricingUnavailable, but returned {answer!r}")

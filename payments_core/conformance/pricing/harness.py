@@ -1,4 +1,4 @@
-"""What an adapter's suite class overrides, and what the checks share."""
+"""The hooks of an adapter's suite class, and the shared parts of the checks."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Harness:
         raise NotImplementedError  # the adapter's own test class says how
 
     def fail(self) -> None:
-        """Let the source answer nothing more."""
+        """Let the source stop answering."""
         raise NotImplementedError  # the adapter's own test class says how
 
     def restore(self) -> None:

@@ -1,4 +1,4 @@
-"""The router suite: what an adapter must pass before money is sent through it.
+"""The router suite: the checks for an adapter before money is sent through it.
 
 With pytest, a few lines make it run::
 

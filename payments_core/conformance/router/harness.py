@@ -1,4 +1,4 @@
-"""What an adapter's suite class overrides, and what the checks share."""
+"""The hooks of an adapter's suite class, and the shared parts of the checks."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ class Harness(RemoteHarness):
     """
 
     source: Asset = asset_of(8453, "USDC")
-    """What the router is paid in."""
+    """The asset that the router receives."""
 
     destination: Asset = asset_of(137, "USDC")
-    """What it pays."""
+    """The asset that it pays."""
 
     can_return: bool = False
     """`return_next` works."""
@@ -35,26 +35,26 @@ class Harness(RemoteHarness):
         raise NotImplementedError  # the adapter's own test class says how
 
     def pay(self, address: str, amount_atomic: int) -> str:
-        """Pay so much of the source asset to an address, finally; answers the hash."""
+        """Pay an amount of the source asset to an address, with finality; return the hash."""
         raise NotImplementedError  # the adapter's own test class says how
 
     def wait(self) -> None:
-        """Let so much time pass that the router has done what it was asked for."""
+        """Let enough time pass for the router to complete its orders."""
         raise NotImplementedError  # the adapter's own test class says how
 
     def read_transfers(self, chain_id: int, hash: str) -> Sequence[TransferLog]:
-        """The transfers of a transaction, as the chain has them; none where it has it not."""
+        """The transfers of a transaction, as the chain reports them; none if it is unknown."""
         raise NotImplementedError  # the adapter's own test class says how
 
     def count_received(self, order: RouteOrder) -> int:
-        """How much an order's recipient has of the destination asset, by the chain."""
+        """The recipient's balance of the destination asset, by the chain."""
         raise NotImplementedError  # the adapter's own test class says how
 
     def return_next(self) -> None:
-        """Let the router return what it is paid next."""
+        """Let the router return the next payment."""
         raise NotImplementedError  # the adapter's own test class says how
 
-    # What the checks share.
+    # Shared by the checks.
 
     def new_order(self, **changes: object) -> RouteOrder:
         """An order under a key that was never used."""
@@ -71,25 +71,25 @@ class Harness(RemoteHarness):
         return RouteOrder(**{**terms, **changes})  # type: ignore[arg-type]
 
     def finish(self, router: Router, order: RouteOrder, hash: str) -> RouteProgress:
-        """What becomes of a payment, once there was time for it."""
+        """The result of a payment, after enough time."""
         router.deliver(order.key, hash)
         self.wait()
         return router.deliver(order.key, hash)
 
     def require_delivery(self, order: RouteOrder, progress: RouteProgress) -> TransferLog:
-        """The one transfer that the chain has of a delivery."""
-        assert progress.state == "delivered", f"it must be delivered, and is {progress.state}"
+        """The one transfer of a delivery on the chain."""
+        assert progress.state == "delivered", f"it must be delivered, but is {progress.state}"
         return self.require_transfer(self.destination, order.recipient, progress)
 
     def require_transfer(self, asset: Asset, to: str, progress: RouteProgress) -> TransferLog:
         """The one transfer of an asset to an address in a transaction that the router names."""
-        assert progress.transaction_hash is not None, "what is final must name its transaction"
+        assert progress.transaction_hash is not None, "a final state must name its transaction"
         logs = [
             log
             for log in self.read_transfers(asset.chain_id, progress.transaction_hash)
             if (log.recipient, log.token_address) == (to, asset.address)
         ]
-        assert len(logs) == 1, f"the transaction must have one transfer to {to}, and has {logs}"
+        assert len(logs) == 1, f"the transaction must have one transfer to {to}, but has {logs}"
         return logs[0]
 
     def require_capability(self, capability: str) -> None:
@@ -107,4 +107,4 @@ class Harness(RemoteHarness):
             raise AssertionError(
                 f"the call must raise RouterUnavailable, not {type(error).__name__}"
             ) from error
-        raise AssertionError(f"the call must raise RouterUnavailable, and answered {answer!r}")
+        raise AssertionError(f"the call must raise RouterUnavailable, but returned {answer!r}")

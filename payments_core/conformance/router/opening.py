@@ -1,4 +1,4 @@
-"""Opening: an order has one address, and each order has another."""
+"""Opening: an order has one address, and each order has its own."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from payments_core.routers.port import RouteKeyReused, RouteRefused
 
 
 class OpeningChecks(Harness):
-    """An address is one order's alone, whoever asks for it and however often."""
+    """An address belongs to one order only, for every caller and every time."""
 
     def test_the_same_order_has_the_same_address(self) -> None:
         router, order = self.open_router(), self.new_order()
         first = router.open(order)
         for handle in (router, self.open_router()):
             again = handle.open(order)
-            assert again == first, f"the address must stay {first}, and became {again}"
+            assert again == first, f"the address must stay {first}, but became {again}"
 
     def test_each_order_has_an_address_of_its_own(self) -> None:
         router = self.open_router()
@@ -29,14 +29,14 @@ class OpeningChecks(Harness):
                 address = router.open(self.new_order(key=order.key, **changes))
             except RouteKeyReused:
                 continue
-            raise AssertionError(f"a key with another order must be refused, and got {address}")
+            raise AssertionError(f"a key with another order must be refused, but got {address}")
 
     def test_a_key_without_an_order_is_refused(self) -> None:
         try:
             answer = self.open_router().deliver(self.new_order().key, "0x" + "ab" * 32)
         except RouteRefused:
             return
-        raise AssertionError(f"no order was opened, and this was told: {answer}")
+        raise AssertionError(f"no order was opened, but the answer was: {answer}")
 
     def test_a_router_that_is_down_is_unavailable(self) -> None:
         self.require_capability("can_fail")

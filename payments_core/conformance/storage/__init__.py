@@ -1,4 +1,4 @@
-"""The storage suite: what an adapter must pass to be trusted with money.
+"""The storage suite: the checks for an adapter before it is trusted with money.
 
 With pytest, a few lines make it run::
 
@@ -19,8 +19,8 @@ With pytest, a few lines make it run::
 Any other runner calls `setup_method`, a `test_...` method and `teardown_method` on an instance;
 a check of what the adapter does not declare raises `unittest.SkipTest`.
 
-What `AdapterLocation` names is imported by other processes, which get this one's `sys.path`. What a
-failing check most often means stands in docs/how-to/write-a-storage-adapter.md.
+Other processes import `AdapterLocation`'s module, with this one's `sys.path`. The usual cause of a
+failing check is in docs/how-to/write-a-storage-adapter.md.
 """
 
 from payments_core.conformance.storage.bulk import BulkChecks

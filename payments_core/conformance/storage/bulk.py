@@ -28,11 +28,11 @@ TEXTS = ('"quoted" \\ and {braced}', "naïve ☃ \N{GRINNING FACE}", "", "line\n
 
 
 class BulkChecks(Harness):
-    """What `payments_core.storage.bulk` reads and writes through the adapter.
+    """The reads and writes of `payments_core.storage.bulk` through the adapter.
 
     An adapter without `get_many`, `count`, `write`, `read_ahead`, `fetch` and `read_apart`
     passes too: each
-    record then goes by itself.
+    record is then handled separately.
     """
 
     def test_what_is_read_ahead_changes_no_answer(self) -> None:
@@ -51,7 +51,7 @@ class BulkChecks(Harness):
             return found, snapshot.find(Note, "newest", ("one",), limit=2)
 
         def look_ahead(snapshot: Snapshot) -> Any:
-            for _ in range(2):  # what is known is not asked again
+            for _ in range(2):  # known records are not read again
                 bulk.read_ahead(snapshot, *questions)
             bulk.read_ahead(snapshot, questions[-1], questions[-1])
             return look(snapshot)

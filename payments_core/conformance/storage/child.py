@@ -1,4 +1,4 @@
-"""What another process does to the same data; started by the suite, and often killed by it.
+"""Another process on the same data; started by the suite, and often killed by it.
 
 `python -m payments_core.conformance.storage.child OPENER URL MODE [ARGUMENT ...]`
 """
@@ -29,7 +29,7 @@ from payments_core.storage.records import Record
 
 
 def write_until_killed(storage: Storage, threads: str) -> None:
-    """Transact for ever in threads; a name is printed once its transaction was answered."""
+    """Transact forever in threads; print a name after its transaction was answered."""
 
     def run(thread: int) -> None:
         for number in itertools.count(1):
@@ -61,7 +61,7 @@ def crash_before_commit(storage: Storage) -> None:
 
 
 def increment(storage: Storage, times: str) -> None:
-    """Raise the counter, so many times."""
+    """Raise the counter, a number of times."""
 
     def work(tx: Transaction) -> None:
         counter = lock_existing(tx, Counter, "c")
@@ -72,7 +72,7 @@ def increment(storage: Storage, times: str) -> None:
 
 
 def claim(storage: Storage, queue: str, now: str, lease_ms: str) -> None:
-    """Claim until there is nothing left, and print what was got."""
+    """Claim until there is nothing left, and print the claimed jobs."""
     while batch := storage.claim(
         queue, int(now), lease_ms=int(lease_ms), limit=2, lane_concurrency=1
     ):
@@ -81,7 +81,7 @@ def claim(storage: Storage, queue: str, now: str, lease_ms: str) -> None:
 
 
 def migrate(storage: Storage, id: str) -> None:
-    """Migrate when told to, then write a row of the new kind."""
+    """Migrate on command, then write a row of the new kind."""
     _print_line("ready")
     sys.stdin.readline()
     storage.migrate()
@@ -98,12 +98,12 @@ MODES: dict[str, tuple[Callable[..., None], Sequence[type[Record]]]] = {
 
 
 def main(opener: str, url: str, mode: str, *arguments: str) -> None:
-    """Open the storage, say so or why not, and do as the mode says."""
+    """Open the storage, report success or the error, and run the mode."""
     module, _, function = opener.partition(":")
     run, record_types = MODES[mode]
     try:
         storage: Storage = getattr(importlib.import_module(module), function)(url, record_types)
-        if record_types is RECORD_TYPES:  # else the tables may still have to be made
+        if record_types is RECORD_TYPES:  # otherwise the tables may still have to be created
             storage.read(PARTITION, lambda snapshot: snapshot.get(Mark, "none"))
     except Exception as error:
         _print_line(" ".join(f"{type(error).__name__}: {error}".split()))

@@ -33,7 +33,7 @@ THREADS = 3
 
 
 class CrashChecks(Harness):
-    """What is left after an end that nobody announced."""
+    """The data after an unannounced end."""
 
     def test_what_was_committed_is_there_after_closing(self) -> None:
         self.require_capability("persistent")
@@ -58,7 +58,7 @@ class CrashChecks(Harness):
         self.insert(storage, Note(id="m", code="the code"))
 
     def test_a_killed_process_loses_nothing_that_was_answered(self) -> None:
-        """kill -9 amid transactions: what was answered is there, and each work is whole."""
+        """kill -9 amid transactions: answered transactions are stored, and each is complete."""
         self.require_capability("persistent")
         storage = self.open_handle()
         self.insert(storage, Counter(id="c"))
@@ -68,7 +68,7 @@ class CrashChecks(Harness):
             child.kill()
             answered += child.stdout.readlines()
             child.wait(HANG_TIMEOUT_S)
-        assert all(answered), "the other process ended by itself; its error stands above"
+        assert all(answered), "the other process ended by itself; its error is above"
         for handle in (storage, self.open_handle()):
             self._require_consistent(handle, {line.strip() for line in answered})
         self.insert(storage, Mark(id="a write after the crash must succeed"))
@@ -99,7 +99,7 @@ class CrashChecks(Harness):
 
 
 class MigrationChecks(Harness):
-    """`migrate` brings any schema up to date, whoever else is doing it."""
+    """`migrate` brings any schema up to date, also concurrently."""
 
     def test_migrating_again_changes_nothing(self) -> None:
         storage = self.open_handle()

@@ -1,4 +1,4 @@
-"""Bodies: kept to the letter, whatever is in them, and whichever release wrote them."""
+"""Bodies: stored exactly, with any content, of any release."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ AWKWARD = (
 
 
 class DocumentChecks(Harness):
-    """What comes back is what went in."""
+    """A record is read back as it was written."""
 
     def test_texts_survive(self) -> None:
         storage = self.open_handle()

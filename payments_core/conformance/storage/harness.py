@@ -1,4 +1,4 @@
-"""What an adapter's suite class overrides, and what the checks share."""
+"""The hooks of an adapter's suite class, and the shared parts of the checks."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ OTHER_PARTITION = "env_there"
 HANG_TIMEOUT_S = 30.0
 
 OPENED = "opened"
-"""What another process says once it has read the data."""
+"""The output of another process when it has read the data."""
 
 ONE_PROCESS = (
     "{who} could not open the data: {why}. A database that only one process or one handle can open"
@@ -51,7 +51,7 @@ class AdapterLocation:
 class Harness:
     """Override `open`, declare what the adapter can do, and override the hooks that it needs.
 
-    One check opens several handles on the same data where `multi_process` is declared, and with
+    One check opens several handles on the same data if `multi_process` is declared, and with
     `persistent` opens it again, with other kinds too.
     A check of something undeclared is skipped, and the skip is reported.
     """
@@ -66,7 +66,7 @@ class Harness:
     """`lose_next_commit` works."""
 
     def open(self, record_types: Sequence[type[Record]]) -> Storage:
-        """A handle to this test's data: nothing at the first call, later what was left there."""
+        """A handle to this test's data: nothing at the first call, later the existing data."""
         raise NotImplementedError  # the adapter's own test class says how
 
     def location(self) -> AdapterLocation:
@@ -76,7 +76,7 @@ class Harness:
     def lose_next_commit(self, storage: Storage, *, applied: bool) -> None:
         """Let the next COMMIT of this handle go unanswered, after it happened or before.
 
-        To the adapter it must look as its driver's own error would; `transact` then raises
+        To the adapter it must look like an error of its driver; `transact` then raises
         CommitUnknown. Commits after that one succeed.
         """
         raise NotImplementedError  # the adapter's own test class says how
@@ -93,7 +93,7 @@ class Harness:
         for storage in self._opened:
             storage.close()
 
-    # What the checks share.
+    # Shared by the checks.
 
     def open_handle(self, record_types: Sequence[type[Record]] = RECORD_TYPES) -> Storage:
         """A handle with its schema up to date, closed after the check."""
@@ -150,7 +150,7 @@ class Harness:
         work: Callable[[Transaction], object],
         partition: str = PARTITION,
     ) -> E:
-        """The error that the work must end with."""
+        """The error with which the work must end."""
         try:
             storage.transact(partition, work)
         except error as raised:
@@ -168,16 +168,16 @@ class Harness:
             text=True,
             env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
         )
-        told = _read_first_line(child)
-        if told != OPENED:
+        line = _read_first_line(child)
+        if line != OPENED:
             child.communicate(timeout=HANG_TIMEOUT_S)
-            why = told or f"it ended with {child.returncode}, and its error stands above"
+            why = line or f"it ended with {child.returncode}, and its error is above"
             raise AssertionError(ONE_PROCESS.format(who="another process", why=why))
         return child
 
 
 def _read_first_line(child: subprocess.Popen[str]) -> str:
-    """A byte at a time: what comes after it is for the check, which may read by other means."""
+    """A line, a byte at a time: later bytes are for the check, which may read by other means."""
     assert child.stdout is not None
     line = b""
     while not line.endswith(b"\n") and (byte := os.read(child.stdout.fileno(), 1)):
@@ -186,21 +186,21 @@ def _read_first_line(child: subprocess.Popen[str]) -> str:
 
 
 def fetch(storage: Storage, kind: type[R], id: str, partition: str = PARTITION) -> R | None:
-    """The record in a snapshot of its own."""
+    """The record in a separate snapshot."""
     return storage.read(partition, lambda snapshot: snapshot.get(kind, id))
 
 
 def fetch_existing(storage: Storage, kind: type[R], id: str, partition: str = PARTITION) -> R:
-    """The record, which must be there."""
+    """The record, which must exist."""
     record = fetch(storage, kind, id, partition)
-    assert record is not None, f"{id} is gone"
+    assert record is not None, f"{id} is missing"
     return record
 
 
 def lock_existing(tx: Transaction, kind: type[R], id: str) -> R:
-    """The record, locked, which must be there."""
+    """The record, locked, which must exist."""
     record = tx.get(kind, id, for_update=True)
-    assert record is not None, f"{id} is gone"
+    assert record is not None, f"{id} is missing"
     return record
 
 
@@ -214,7 +214,7 @@ def fetch_all_pages(
     limit: int = 50,
     partition: str = PARTITION,
 ) -> list[R]:
-    """The records of every page in turn, each read in a snapshot of its own."""
+    """The records of every page in turn, each read in a separate snapshot."""
     found: list[R] = []
     after: Position | None = None
     while True:
@@ -232,10 +232,10 @@ def fetch_all_pages(
 
 
 class Rendezvous:
-    """Where threads wait for each other inside their works, but not for long.
+    """A barrier where threads wait for each other inside their works, but not for long.
 
-    An adapter that keeps them apart lets one wait in vain; one that does not lets all go on at
-    the same moment, and so shows its fault each time and not by luck.
+    An adapter that serializes them lets one wait without result; one that does not lets all
+    continue at the same moment, and so shows its error every time, not by chance.
     """
 
     def __init__(self, threads: int = 2, timeout_s: float = 0.2) -> None:
@@ -243,7 +243,7 @@ class Rendezvous:
         self._timeout_s = timeout_s
 
     def wait(self) -> bool:
-        """Whether all came."""
+        """Whether all threads came."""
         try:
             self._barrier.wait(self._timeout_s)
         except threading.BrokenBarrierError:
@@ -252,7 +252,7 @@ class Rendezvous:
 
 
 def run_concurrently(*calls: Callable[[], T]) -> list[T | Exception]:
-    """What each call returned or raised, all begun at once in threads of their own."""
+    """The result or error of each call, all started at once in separate threads."""
     outcomes: list[T | Exception] = [TimeoutError("the call did not return")] * len(calls)
     start = threading.Barrier(len(calls))
 

@@ -1,4 +1,4 @@
-"""Claims among partitions: lanes of their own, turns, and work that is found."""
+"""Claims among partitions: separate lanes, turns, and work that is found."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from payments_core.storage.maintenance import require_maintenance_access, to_rec
 from payments_core.storage.port import Storage
 
 FOUND_WITHIN_S = 10.0
-"""As long as the suite waits for what must be found within a few seconds."""
+"""How long the suite waits for jobs that must be found within a few seconds."""
 MANY_LANES = 700
 
 
 class JobPartitionChecks(Harness):
-    """What `claim` promises about partitions, and about what it finds."""
+    """The promises of `claim` about partitions, and about the jobs that it finds."""
 
     def test_a_lane_belongs_to_its_partition(self) -> None:
         storage = self.open_handle()
@@ -91,7 +91,7 @@ class JobPartitionChecks(Harness):
         assert sorted(ids(found)) == ["between", "z"]
 
     def test_a_lane_among_long_ones_has_its_turn(self) -> None:
-        """Of a backlog that no claim goes through, each lane comes round."""
+        """In a backlog larger than one claim, each lane gets its turn."""
         storage = self.open_handle()
         for lane in "ac":
             old = [job(f"{lane}{n:04d}", lane=lane, due_at=NOW - 2_000 + n) for n in range(500)]
@@ -123,7 +123,7 @@ class JobPartitionChecks(Harness):
         storage.transact(partition, lambda tx: bulk.write(tx, jobs))
 
     def _await(self, storage: Storage) -> list[str]:
-        """What a claim finds within a few seconds."""
+        """The jobs that a claim finds within a few seconds."""
         until = time.monotonic() + FOUND_WITHIN_S
         while time.monotonic() < until:
             if claimed := claim(storage):

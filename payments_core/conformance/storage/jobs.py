@@ -1,4 +1,4 @@
-"""Claims: lanes in a ring, slots, the order in a lane, and leases that are fenced."""
+"""Claims: lanes in a ring, slots, the order in a lane, and fenced leases."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ LEASE_MS = 30_000
 
 
 class JobChecks(Harness):
-    """What `claim` and `next_due` promise."""
+    """The promises of `claim` and `next_due`."""
 
     def test_a_due_job_is_leased(self) -> None:
         storage = self.open_handle()
@@ -222,7 +222,7 @@ class JobChecks(Harness):
         self._require_disjoint_claims(first, first, second, second)
 
     def _require_disjoint_claims(self, *storages: Storage) -> None:
-        """Each lane is claimed by all at once, and gives no more than its slots."""
+        """All claim each lane concurrently, and it gives no more than its slots."""
         lanes = [f"lane {n}" for n in range(6)]
         for lane in lanes:
             self.insert(storages[0], *(job(f"{lane} {n}", lane=lane) for n in range(6)))
@@ -334,5 +334,5 @@ def ids(claimed: Sequence[ClaimedJob]) -> list[str]:
 
 
 def places(claimed: Sequence[ClaimedJob]) -> list[tuple[str, str]]:
-    """Where the claimed jobs lie."""
+    """The places of the claimed jobs."""
     return [(item.partition, item.job.id) for item in claimed]

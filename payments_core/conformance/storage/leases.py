@@ -1,4 +1,4 @@
-"""Leases: how they end, are renewed, taken back from the dead, and fenced."""
+"""Leases: how they end, are renewed, revoked from dead holders, and fenced."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from payments_core.storage.port import Transaction, VersionConflict
 
 
 class LeaseChecks(Harness):
-    """What `claim`, `renew` and `end_leases` promise about leases."""
+    """The promises of `claim`, `renew` and `end_leases` about leases."""
 
     def test_an_expired_lease_comes_back_with_a_higher_counter(self) -> None:
         storage = self.open_handle()
@@ -39,7 +39,7 @@ class LeaseChecks(Harness):
         assert first.job.claims == 1
 
     def test_an_expired_lease_is_fenced(self) -> None:
-        """Whoever lost the lease cannot finish the job that another has claimed."""
+        """A holder that lost the lease cannot finish the job that another has claimed."""
         storage = self.open_handle()
         self.insert(storage, job("j"))
         (first,) = claim(storage)
@@ -111,7 +111,7 @@ class LeaseChecks(Harness):
         assert ids(claim(storage, queue="other", now=NOW + 1)) == []
 
     def test_a_holder_whose_leases_were_ended_is_fenced(self) -> None:
-        """It was taken for dead and lives: what it had can be claimed, and not finished by it."""
+        """A holder that seemed dead lives: its jobs can be claimed, and it cannot finish them."""
         storage = self.open_handle()
         self.insert(storage, job("j"))
         (claimed,) = claim(storage, holder="me")
@@ -133,4 +133,4 @@ class LeaseChecks(Harness):
             storage.end_leases(QUEUE, "", NOW)
         except ValueError:
             return
-        raise AssertionError("the leases of nobody must not be ended")
+        raise AssertionError("an empty holder name must be refused")

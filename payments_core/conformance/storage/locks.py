@@ -1,4 +1,4 @@
-"""Locks: what `hold` and `get(for_update)` promise to those who rely on a record."""
+"""Locks: the promises of `hold` and `get(for_update)` to callers that rely on a record."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class LockChecks(Harness):
         def rely() -> None:
             def work(tx: Transaction) -> None:
                 tx.hold(right)
-                meeting.wait()  # the other may now try to change what is held
+                meeting.wait()  # the other may now try to change the held record
                 meeting.wait()
                 tx.replace(attrs.evolve(lock_existing(tx, Counter, "c"), total=1))
 
@@ -93,7 +93,7 @@ class LockChecks(Harness):
                 tx.replace(attrs.evolve(lock_existing(tx, Counter, "right"), total=1))
                 return lock_existing(tx, Counter, "c").total == 1
 
-            # Whoever changed the right after it was relied on must see what rested on it.
+            # A change of the right after it was relied on must see the records that depend on it.
             if not self.write(storage, work):
                 order.append("revoked first")
 
@@ -155,7 +155,7 @@ class LockChecks(Harness):
         assert fetch_existing(storage, Counter, "c").total == 32
 
     def _add_during_another(self, storage: Storage) -> None:
-        """One adds while another is between its plain look and its lock, if it may."""
+        """One adds while another is between its plain read and its lock, if it may."""
         looked, written = threading.Event(), threading.Event()
 
         def add(before: Callable[[Transaction], object]) -> None:
@@ -169,7 +169,7 @@ class LockChecks(Harness):
         def read_first(tx: Transaction) -> None:
             tx.get(Counter, "c")
             looked.set()
-            written.wait(0.2)  # in vain where works are kept apart
+            written.wait(0.2)  # without result if works are serialized
 
         def add_between() -> None:
             looked.wait(5)

@@ -1,4 +1,4 @@
-"""Locating: what is found in every partition, its order, and how fresh it is."""
+"""Locating: finds in every partition, their order, and their freshness."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ SIMILAR_TEXTS = (
     "'\"\\",
     "[1]",
 )
-"""Texts that a database may take for one another."""
+"""Texts that a database may confuse."""
 
 
 class LookupChecks(Harness):
-    """What `locate` promises."""
+    """The promises of `locate`."""
 
     def test_records_of_every_partition_are_located_and_say_which(self) -> None:
         storage = self.open_handle()
@@ -130,7 +130,7 @@ class LookupChecks(Harness):
         later = storage.locate(Note, "named", [("k",)], where=where, after=expected[0])
         assert places(later) == expected[1:]
 
-    def test_locating_goes_on_behind_the_last_one(self) -> None:
+    def test_locating_continues_after_the_last_row(self) -> None:
         storage = self.open_handle()
         for partition in (OTHER_PARTITION, PARTITION):
             notes = [Note(id=f"n{n}", name=f"key {n % 3}") for n in range(10)]
@@ -186,8 +186,8 @@ class LookupChecks(Harness):
         self._require_commits_located(self.open_handle(), self.open_handle())
 
     def _require_commits_located(self, writer: Storage, reader: Storage) -> None:
-        """What was told is located: by whoever wrote it, and by others who look all the time."""
-        told: list[str] = []
+        """Committed records are located: by their writer, and by other, constant readers."""
+        committed: list[str] = []
         done = threading.Event()
 
         def locate_ids() -> set[str]:
@@ -197,8 +197,8 @@ class LookupChecks(Harness):
         def insert_and_locate(number: int) -> None:
             id = f"n{number:02d}"
             self.insert(writer, Note(id=id, name="known", rank=7), partition=f"env {id}")
-            told.append(id)
-            assert locate_ids() == set(told), "locate must return every committed record"
+            committed.append(id)
+            assert locate_ids() == set(committed), "locate must return every committed record"
 
         def write() -> None:
             try:
@@ -209,12 +209,12 @@ class LookupChecks(Harness):
 
         def read() -> None:
             while not done.is_set():
-                known = set(told)
+                known = set(committed)
                 assert known <= locate_ids(), (
                     "locate must not return a version older than a committed one"
                 )
 
-        for number in range(10):  # alone, or others' looks might freshen what this one sees
+        for number in range(10):  # alone, or others' reads might refresh this one's view
             insert_and_locate(number)
         require_no_errors(run_concurrently(write, read, read))
 
@@ -230,7 +230,7 @@ class LookupChecks(Harness):
                 tx.insert(Note(id="m", name="after"))
                 tx.replace(attrs.evolve(lock_existing(tx, Note, "n"), name="after"))
                 inside.set()
-                looked.wait(0.1)  # in vain where readers wait for writers
+                looked.wait(0.1)  # without result if readers wait for writers
                 raise ArithmeticError
 
             self.require_error(storage, ArithmeticError, work)
@@ -262,8 +262,8 @@ class LookupChecks(Harness):
                 continue
             raise AssertionError(f"an invalid query must be refused: {keys[:2]}")
 
-    def test_a_damaged_row_is_told_of_where_that_is_asked_for(self) -> None:
-        """Then what else is located comes, page after page; otherwise it raises."""
+    def test_a_damaged_row_is_reported_if_that_is_requested(self) -> None:
+        """Then the other located records come, page after page; otherwise it raises."""
         storage = self.open_handle()
         for partition in (PARTITION, OTHER_PARTITION):
             notes = [Note(id=f"n{rank}", name="shared", rank=rank) for rank in (1, 3)]
@@ -294,12 +294,12 @@ class LookupChecks(Harness):
             storage.locate(Note, "named", keys)
         except UnreadableDocument:
             return
-        raise AssertionError("a damaged row must raise unless somebody is told of it")
+        raise AssertionError("a damaged row must raise without `on_damaged`")
 
     def _locate_all(
         self, storage: Storage, limit: int, after: tuple[str, str] | None = None
     ) -> list[tuple[str, str]]:
-        """The places of all that two keys locate, so many at a time."""
+        """The places of all records that two keys locate, in pages of a size."""
         found: list[tuple[str, str]] = []
         while True:
             some = storage.locate(Note, "named", [("key 1",), ("key 0",)], after=after, limit=limit)
@@ -312,5 +312,5 @@ class LookupChecks(Harness):
 
 
 def places(found: Sequence[LocatedRecord[Note]]) -> list[tuple[str, str]]:
-    """The partition and id of what was located."""
+    """The partitions and ids of located records."""
     return [(item.partition, item.record.id) for item in found]

@@ -1,4 +1,4 @@
-"""All partitions at once, for tools that copy, seal anew and purge (`storage/maintenance.py`)."""
+"""All partitions at once, for tools that copy, reseal and purge (`storage/maintenance.py`)."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class MaintenanceChecks(Harness):
     """An adapter that offers `MaintenanceAccess` declares it by `maintenance_access = True`."""
 
     maintenance_access: bool = False
-    """`scan_page`, `read_rows` and `lock_exclusively` are there."""
+    """`scan_page`, `read_rows` and `lock_exclusively` are available."""
 
     def test_a_scan_visits_every_partition_in_order_a_batch_at_a_time(self) -> None:
         storage = self._open_for_maintenance()
@@ -93,7 +93,7 @@ class MaintenanceChecks(Harness):
         assert list(access.read_rows(Letter)) == []
 
     def test_what_is_loaded_is_as_it_was_and_can_be_found(self) -> None:
-        """Its version and schema too, and what this release does not know."""
+        """Its version and schema too, and fields that this release does not know."""
         storage = self._open_for_maintenance()
         letter = documents.stamp(NewerLetter(id="l", seal="unbroken"), 41)
         note = documents.stamp(Note(id="n", name="sought", code="taken"), 7)
@@ -124,7 +124,7 @@ class MaintenanceChecks(Harness):
             assert [one.record.id for one in scan_all(storage, Note)] == ["there"]
         self._load_two(
             storage, _new_row(Note(id="there"), OTHER_PARTITION)
-        )  # keys are of a partition
+        )  # keys are unique per partition
 
     def test_a_swallowed_refusal_of_a_load_comes_out_at_the_end(self) -> None:
         storage = self._open_for_maintenance()
@@ -155,7 +155,7 @@ class MaintenanceChecks(Harness):
         assert [one.record.id for one in scan_all(storage, Note)] == ["n"]
 
     def test_nobody_else_writes_during_exclusive_access(self) -> None:
-        """They wait, or are told StorageUnavailable; nothing of theirs lies in between."""
+        """They wait, or get StorageUnavailable; none of their rows is in between."""
         storage = self._open_for_maintenance()
         outcome: list[Exception | None] = []
 
@@ -180,7 +180,7 @@ class MaintenanceChecks(Harness):
             assert fetch(storage, Mark, "mine") is not None
 
     def test_a_scan_skips_what_cannot_be_read(self) -> None:
-        self.require_capability("persistent")  # what is in memory is not damaged
+        self.require_capability("persistent")  # a storage in memory is not damaged
         storage = self._open_for_maintenance()
         self.insert(storage, Counter(id="b"), Counter(id="f"))
         another = documents.encode(documents.stamp(Counter(id="a"), 1)).decode()
@@ -209,14 +209,14 @@ class MaintenanceChecks(Harness):
             alone.load(kind, rows)
 
     def _load_two(self, storage: Storage, note: RecordRow) -> None:
-        """Another row first, which must share the fate of this one."""
+        """Another row first, which must be kept or undone with this one."""
         with require_maintenance_access(storage).lock_exclusively() as alone:
             _load_fresh(alone)
             alone.load(Note, [note])
 
 
 class _WorkError(Exception):
-    """Of the work's own, which no adapter knows."""
+    """An error of the work, which no adapter knows."""
 
 
 def _load_fresh(alone: ExclusiveAccess) -> None:
@@ -228,7 +228,7 @@ def _new_row(record: Record, partition: str = PARTITION) -> RecordRow:
 
 
 def _require_error(kind: type[E], call: Callable[[], object]) -> E:
-    """The error that the call must end with."""
+    """The error with which the call must end."""
     try:
         call()
     except kind as error:

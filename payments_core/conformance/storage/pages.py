@@ -29,7 +29,7 @@ OPERATORS: tuple[Operator, ...] = ("=", "!=", "<", "<=", ">", ">=")
 
 
 class PageChecks(Harness):
-    """What `find` promises in a snapshot."""
+    """The promises of `find` in a snapshot."""
 
     def test_records_come_in_the_order_of_the_index_then_by_id(self) -> None:
         storage = self.open_handle()
@@ -193,8 +193,8 @@ class PageChecks(Harness):
         assert [note.rank for note in found] == [rows - 1]
         assert len(fetch_all_pages(storage, Note, "newest", ("one",), limit=4_000)) == rows
 
-    def test_a_damaged_row_is_skipped_where_that_is_asked_for(self) -> None:
-        """Then pages go on behind it, whichever row it is; otherwise it raises."""
+    def test_a_damaged_row_is_skipped_if_that_is_requested(self) -> None:
+        """Then pages continue after it, for any row; otherwise it raises."""
         storage = self.open_handle()
         torn = (0, 2, 3, 6)
         self.insert(

@@ -1,4 +1,4 @@
-"""The kinds of records that the storage suite stores: small, and one for each promise."""
+"""The kinds of records of the storage suite: small, one for each promise."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from payments_core.storage.records import Collection, Document, Index, Lookup, R
 
 @attrs.frozen(kw_only=True)
 class Mark(Record):
-    """A row that shows that a transaction took place."""
+    """A row that shows that a transaction was committed."""
 
     collection: ClassVar[Collection] = Collection("suite_marks")
 

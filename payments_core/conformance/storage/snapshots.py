@@ -1,4 +1,4 @@
-"""Snapshots: whole, never older than an answered commit, and never going back."""
+"""Snapshots: complete, never older than an answered commit, and never going back."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from payments_core.storage.port import Snapshot, Storage, Transaction
 
 
 class SnapshotChecks(Harness):
-    """What `read` promises."""
+    """The promises of `read`."""
 
     def test_a_reader_never_sees_half_a_transaction(self) -> None:
-        """A writer moves 1 from one counter to the other between the reader's two looks."""
+        """A writer moves 1 from one counter to the other between the reader's two reads."""
         storage = self.open_handle()
         self._insert_counters(storage)
         written = threading.Event()
@@ -31,7 +31,7 @@ class SnapshotChecks(Harness):
         def read_sum(snapshot: Snapshot) -> int:
             first = snapshot.get(Counter, "a")
             looked.set()
-            written.wait(0.2)  # in vain where the writer waits for the reader
+            written.wait(0.2)  # without result if the writer waits for the reader
             second = snapshot.get(Counter, "b")
             assert first is not None
             assert second is not None
@@ -107,17 +107,17 @@ class SnapshotChecks(Harness):
         self._require_fresh_reads(self.open_handle(), self.open_handle())
 
     def _require_fresh_reads(self, writer: Storage, reader: Storage) -> None:
-        """Threads write, and tell; others read, and must find what was told."""
+        """Threads write and report; others read, and must find what was reported."""
         self._insert_counters(writer)
-        told = [0, 0]
+        committed = [0, 0]
         done = threading.Event()
 
         def write() -> None:
             try:
                 for _ in range(40):
                     self._move_one(writer)
-                    told[0] += 1
-                    assert reader.read(PARTITION, _read_totals)[1] == told[0], (
+                    committed[0] += 1
+                    assert reader.read(PARTITION, _read_totals)[1] == committed[0], (
                         "a snapshot must return the same answer twice"
                     )
             finally:
@@ -125,7 +125,7 @@ class SnapshotChecks(Harness):
 
         def read() -> None:
             while not done.is_set():
-                known = told[0]
+                known = committed[0]
                 _, second = reader.read(PARTITION, _read_totals)
                 assert second >= known, "a snapshot must not be older than a committed write"
 
@@ -143,7 +143,7 @@ class SnapshotChecks(Harness):
             def work(tx: Transaction) -> None:
                 tx.replace(attrs.evolve(lock_existing(tx, Counter, "a"), total=-1))
                 inside.set()
-                looked.wait(0.1)  # in vain where readers wait for writers
+                looked.wait(0.1)  # without result if readers wait for writers
                 raise ArithmeticError
 
             self.require_error(storage, ArithmeticError, work)

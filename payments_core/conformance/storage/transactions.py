@@ -1,4 +1,4 @@
-"""What a transaction promises: versions, isolation, and all or nothing."""
+"""The promises of a transaction: versions, isolation, and atomicity."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ class TransactionChecks(Harness):
         self.require_error(storage, VersionConflict, lambda tx: tx.hold(stale))
         assert fetch_existing(storage, Counter, "c").total == 5
 
-    def test_what_is_gone_or_never_was_is_refused(self) -> None:
+    def test_a_missing_record_is_refused(self) -> None:
         storage = self.open_handle()
         self.insert(storage, Counter(id="c"))
         gone = fetch_existing(storage, Counter, "c")

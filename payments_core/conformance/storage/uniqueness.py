@@ -24,7 +24,7 @@ NoteFactory = Callable[[int], Note]
 
 
 class UniquenessChecks(Harness):
-    """What two records of a partition may not share."""
+    """The keys that two records of a partition must not share."""
 
     def test_an_id_is_taken_once(self) -> None:
         storage = self.open_handle()
@@ -173,7 +173,7 @@ class UniquenessChecks(Harness):
         self.insert(storage, Note(id="b", code="c"))
 
     def test_keys_change_hands_under_threads(self) -> None:
-        """One key, taken and given back by many: never held twice."""
+        """One key, taken and released by many: never held twice."""
         storage = self.open_handle()
 
         def call(thread: int) -> int:

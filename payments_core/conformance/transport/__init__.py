@@ -1,4 +1,4 @@
-"""The transport suite: what must hold before signed webhooks are sent to strangers' servers.
+"""The transport suite: the checks before signed webhooks are sent to strangers' servers.
 
 With pytest, a few lines make it run::
 
@@ -8,7 +8,7 @@ With pytest, a few lines make it run::
 
 Any other runner calls `setup_method`, a `test_...` method and `teardown_method` on an instance.
 The servers are real ones on loopback; their certificates are made by the command `openssl`, and
-a check that needs what the machine has not got raises `unittest.SkipTest`.
+a check that needs something missing on the machine raises `unittest.SkipTest`.
 """
 
 from payments_core.conformance.transport.addresses import AddressChecks

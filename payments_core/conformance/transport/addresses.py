@@ -1,4 +1,4 @@
-"""Where a transport connects: to the vetted addresses, and to nothing else."""
+"""The addresses of a transport: it connects only to the vetted ones."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from payments_core.conformance.transport.servers import LOOPBACK_ADDRESS, OTHER_
 
 
 class AddressChecks(Harness):
-    """A name's addresses were judged before; the transport has them and asks nobody again."""
+    """A name's addresses were vetted before; the transport uses them and resolves nothing."""
 
     def test_the_name_is_not_resolved_again(self) -> None:
         vetted = self.start_server(address=OTHER_LOOPBACK_ADDRESS)

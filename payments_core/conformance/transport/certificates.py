@@ -1,6 +1,6 @@
 """Certificates for the servers of the suite, made by the `openssl` command.
 
-None of them is in the package: they would expire there, and their keys would be everybody's.
+None of them is in the package: they would expire there, and their keys would be public.
 """
 
 from __future__ import annotations
@@ -56,21 +56,21 @@ class Certificates:
     """An authority, and servers' certificates with their keys, each in one file."""
 
     ca_file: Path
-    """What a transport is to trust."""
+    """The authority that a transport must trust."""
 
     good: Path
     """For NAME."""
 
     expired: Path
-    """For NAME, and of the same authority, until yesterday."""
+    """For NAME, by the same authority, expired yesterday."""
 
     self_signed: Path
-    """For NAME, by nobody but itself."""
+    """For NAME, self-signed."""
 
 
 @cache
 def certificates() -> Certificates:
-    """Made once for a process. Raises unittest.SkipTest where there is no `openssl`."""
+    """Made once per process. Raises unittest.SkipTest without `openssl`."""
     openssl = shutil.which("openssl")
     if openssl is None:
         raise unittest.SkipTest("the suite needs the command `openssl` to make certificates")
@@ -89,7 +89,7 @@ def certificates() -> Certificates:
 
 
 def server_context(certificate: Path) -> ssl.SSLContext:
-    """What a server needs to show a certificate."""
+    """The TLS context of a server with a certificate."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate)
     return context

@@ -1,4 +1,4 @@
-"""What a transport's suite class overrides, and what the checks share."""
+"""The hooks of a transport's suite class, and the shared parts of the checks."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ HEADERS = {"Content-Type": "application/json", "x-service-event": "e"}
 
 
 class Harness:
-    """Override `open`, and the times where the machine is slow."""
+    """Override `open`, and the times if the machine is slow."""
 
     deadline_slack_s: float = 1.5
     """How much later than its deadline an attempt may end."""
 
     endless_timeout_s: float = 8.0
-    """The deadline of attempts that must not need it: half of it has to do."""
+    """The deadline of attempts that must not need it: half of it must be enough."""
 
     def open(self, ca_file: Path | None) -> Transport:
         """A transport that trusts this authority's certificates, or the system's authorities."""
@@ -58,7 +58,7 @@ class Harness:
         for server in self._servers:
             server.close()
 
-    # What the checks share.
+    # Shared by the checks.
 
     def open_transport(self, ca_file: Path | None = None) -> Transport:
         """A transport, closed after the check."""
@@ -113,6 +113,6 @@ def require_response(outcome: TransportResult, status: int = 200) -> None:
 
 
 def require_failure(outcome: TransportResult) -> None:
-    """The outcome must be no answer, and say why."""
+    """The outcome must have no answer, and a reason."""
     assert outcome.status is None, f"{outcome} is an answer"
     assert outcome.failure, "an attempt without a response must give a reason"

@@ -1,4 +1,4 @@
-"""Servers that never end: one deadline bounds them, and a limit what is read of them."""
+"""Servers that never end: one deadline bounds them, and the bytes read are limited."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ BLOCK = b"x" * 65_536
 
 
 class LimitChecks(Harness):
-    """However slowly or endlessly the other side talks."""
+    """Bounds for a slow or endless other side."""
 
     def test_a_head_that_drips_meets_the_deadline(self) -> None:
         transport = self.open_transport()

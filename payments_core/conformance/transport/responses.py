@@ -1,4 +1,4 @@
-"""What is sent, and what of a response becomes the outcome."""
+"""The request that is sent, and the outcome of a response."""
 
 from __future__ import annotations
 

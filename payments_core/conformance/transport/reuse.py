@@ -1,4 +1,4 @@
-"""Connections that serve more than one request: whoever keeps none passes, slowly."""
+"""Connections for more than one request: a transport that keeps none passes, slowly."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ REQUESTS_PER_THREAD = 20
 
 
 class ReuseChecks(Harness):
-    """A connection is never used for whom it was not verified, nor an answer for another."""
+    """A connection is never used for an unverified target, nor an answer for another request."""
 
     def test_a_connection_for_one_name_is_not_used_for_another(self) -> None:
         server = self.start_server(respond_with(OK, keep=True), certificate=certificates().good)
@@ -112,7 +112,7 @@ class ReuseChecks(Harness):
             assert len(server.requests) == 4
 
     def test_a_connection_that_breaks_at_the_next_request_is_no_failure(self) -> None:
-        """The other side closes it as the request arrives; with its id it may come twice."""
+        """The other side closes it as the request arrives; because of its id it may come twice."""
         served: set[socket.socket] = set()
 
         def serve(connection: socket.socket, request: bytes) -> bool:
@@ -147,7 +147,7 @@ class ReuseChecks(Harness):
                 assert outcome.status != 299, f"{left_over!r} answered the next request"
 
     def test_what_was_not_read_to_its_end_answers_no_other_request(self) -> None:
-        """Its rest comes with the next request, if that goes over the same connection."""
+        """Its rest arrives with the next request, if that uses the same connection."""
         transport = self.open_transport()
         length = b"Content-Length: %d\r\n\r\n" % (MAX_RESPONSE_BODY_BYTES + len(FORGED))
         chunk = b"Transfer-Encoding: chunked\r\n\r\n%x\r\n" % (
@@ -176,14 +176,14 @@ class ReuseChecks(Harness):
                 require_response(self.post(transport, server))
 
     def test_what_comes_between_two_requests_answers_neither(self) -> None:
-        """Servers say 408 to a connection that they tire of, before they close it."""
+        """Servers send 408 on an idle connection before they close it."""
         answered, sent = threading.Event(), threading.Event()
 
         def serve(connection: socket.socket, request: bytes) -> bool:
             connection.sendall(OK)
-            if not answered.wait(SOCKET_TIMEOUT_S):  # the other side has failed, and says so itself
+            if not answered.wait(SOCKET_TIMEOUT_S):  # the other side has failed, and reports it
                 return False
-            with suppress(OSError):  # it may be closed by now, which is just as well
+            with suppress(OSError):  # it may already be closed, which is also fine
                 connection.sendall(FORGED)
             sent.set()
             return True
@@ -226,13 +226,13 @@ class ReuseChecks(Harness):
 
 def _respond_then_reset(connection: socket.socket, request: bytes) -> bool:
     connection.sendall(OK)
-    threading.Event().wait(0.05)  # else the answer may be lost with what comes after it
+    threading.Event().wait(0.05)  # otherwise the answer may be lost with the data after it
     reset_connection(connection)
     return False
 
 
 def _respond_then_half_close(connection: socket.socket, request: bytes) -> bool:
-    """No more is said, but the connection is not closed until the other side does it."""
+    """Send nothing more, but leave the close to the other side."""
     connection.sendall(OK)
     connection.shutdown(socket.SHUT_WR)
     while connection.recv(65536):

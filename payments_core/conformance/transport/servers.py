@@ -1,4 +1,4 @@
-"""Servers of the suite: real sockets on loopback that do what they are told, good or bad."""
+"""Servers of the suite: real sockets on loopback with scripted behaviour, good or bad."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from contextlib import suppress
 import attrs
 
 RequestHandler = Callable[[socket.socket, bytes], bool]
-"""What is done with a request that was read whole; whether another may come over the connection."""
+"""Handles a complete request; returns whether another may come over the connection."""
 
 _ERRORS = (OSError, ValueError)
-"""What goes wrong for the servers is the business of the transport's side alone."""
+"""Errors of the servers are ignored: only the transport's side matters."""
 
 SOCKET_TIMEOUT_S = 20.0
 LOOPBACK_ADDRESS = "127.0.0.1"
 OTHER_LOOPBACK_ADDRESS = "127.0.0.2"
-"""Another address of this machine, where a system gives loopback more than one."""
+"""Another address of this machine, if the system gives loopback more than one."""
 
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
@@ -38,7 +38,7 @@ def respond_with(response: bytes, *, keep: bool = False) -> RequestHandler:
 
 
 def respond_ok(connection: socket.socket, request: bytes) -> bool:
-    """OK, and then the end."""
+    """OK, and then the end of the connection."""
     connection.sendall(OK)
     return False
 
@@ -74,7 +74,7 @@ class LocalServer:
         threading.Thread(target=self._accept, daemon=True).start()
 
     def close(self) -> None:
-        """Accept no more, and end what is open."""
+        """Stop accepting, and end open connections."""
         self.closing.set()
         with suppress(*_ERRORS):  # wakes `accept`
             self._listener.shutdown(socket.SHUT_RDWR)
@@ -114,7 +114,7 @@ class LocalServer:
 
 
 def read_request(connection: socket.socket) -> bytes:
-    """A whole request; nothing where the connection ends before."""
+    """A complete request; nothing if the connection ends before."""
     data = b""
     while b"\r\n\r\n" not in data:
         more = connection.recv(65536)
@@ -155,7 +155,7 @@ def respond_slowly(at_once: bytes, response: bytes, pause_s: float = 0.02) -> Re
 
 
 def respond_endlessly(at_once: bytes, block: bytes) -> RequestHandler:
-    """Some of a response, and then the same for ever."""
+    """Some of a response, and then the same bytes forever."""
 
     def serve(connection: socket.socket, request: bytes) -> bool:
         connection.sendall(at_once)
@@ -166,6 +166,6 @@ def respond_endlessly(at_once: bytes, block: bytes) -> RequestHandler:
 
 
 def reset_connection(connection: socket.socket) -> None:
-    """End a connection with RST, whatever is still on its way."""
+    """End a connection with RST, with data still on its way."""
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     connection.close()

@@ -1,4 +1,4 @@
-"""TLS: verified against the name of the target, on whatever address it is."""
+"""TLS: verified against the name of the target, at any address."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SHORT_TIMEOUT_S = 0.5
 
 
 class TlsChecks(Harness):
-    """No byte of a request goes to whom the certificate does not name."""
+    """No byte of a request goes to a server that the certificate does not name."""
 
     def test_a_certificate_for_the_name_is_accepted(self) -> None:
         server = self.start_server(certificate=certificates().good)

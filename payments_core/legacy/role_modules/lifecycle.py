@@ -27,7 +27,7 @@ ROLE_MODULE = StateMachine(
         Transition("deploying", "deployed", "enabling", why="The module's code is on the chain."),
         Transition("enabling", "enabled", "active", why="The vault obeys the module."),
         *transitions_from(
-            IN_PROGRESS, "fail", "failed", why="A transaction failed for good, to no effect."
+            IN_PROGRESS, "fail", "failed", why="A transaction failed permanently, without effect."
         ),
         *transitions_from(
             ("enabling", "active"), "undo", "failed",

@@ -58,7 +58,7 @@ class _Home:
 
 @attrs.frozen
 class _SignedRequest:
-    """What an owner was found to have signed, as the vault takes it."""
+    """The owner's verified signature, in the vault's form."""
 
     call: AvatarCall
     state: ModuleState
@@ -94,10 +94,10 @@ class RoleModules:
 
         `tx_data` is `enableModule` of the vault's own module, from the vault to itself, and
         `signature` the owner's in hex over it (EIP-712, or ERC-1271). The same request again
-        answers with the same installation as it is then; one that failed begins anew.
+        returns the same installation in its present state; a failed one starts again.
 
         Raises NotFound, AccountSuspended, ValidationFailed, InvalidState for a vault without an
-        owner and for another request than the one that is carried out, CapabilityNotActive where
+        owner and for a request other than the one in progress, CapabilityNotActive if
         the chain has no role modules, DependencyFailed.
         """
         self._committer.replay(authority, idempotency_key)
@@ -167,7 +167,7 @@ class RoleModules:
     def _check(
         self, authority: Authority, home: _Home, tx_data: TxData, signature: str
     ) -> _SignedRequest:
-        """The request as it may be carried out. It asks the chain."""
+        """The checked request. It asks the chain."""
         vault, tokens = home.vault, _tokens_of(home.vault)
         chain = self._require_chain(vault.chain_id)
         module = chain.find_module(authority.partition, vault.address, tokens)
@@ -215,12 +215,13 @@ def _load_home(snapshot: Snapshot, account_id: str) -> _Home:
 
 
 def _tokens_of(vault: Vault) -> tuple[str, ...]:
-    """What a module may move: every token of the registry on the vault's chain."""
+    """The tokens that a module may move: every token of the registry on the vault's chain."""
     return tuple(asset.address for asset in chain_entry(vault.chain_id).assets)
 
 
 def _find_owner(home: _Home, state: ModuleState, call: AvatarCall, signature: str) -> str:
-    """Who must have signed. Raises InvalidState for a vault without an owner.
+    """The addresses of which one must have signed. Raises InvalidState for a vault without an
+    owner.
 
     A simulated vault belongs to the account's verified wallets: the one that signed, if any.
     """
@@ -236,6 +237,6 @@ def _find_owner(home: _Home, state: ModuleState, call: AvatarCall, signature: st
 
 
 def _digest_of(tx_data: TxData, signature: str) -> str:
-    """What tells requests apart."""
+    """The digest that distinguishes requests."""
     named = (tx_data.to, tx_data.value, tx_data.data.hex(), tx_data.operation, signature.lower())
     return hashlib.sha256(repr(named).encode()).hexdigest()

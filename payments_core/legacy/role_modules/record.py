@@ -16,9 +16,9 @@ class RoleModuleInstallation(Record):
     """A role module of a vault, from the owner's signature until the vault obeys it.
 
     The id is `<vault id>/<module address>`. `signature` is the owner's over the vault's `nonce`, in
-    hex as the vault takes it, and `request` the digest of what was asked. `outgoing_id` is the
+    hex in the vault's form, and `request` the digest of the request. `outgoing_id` is the
     transaction of the present step, `enable_id` that of the second; `transaction_hash` is that of
-    the newest one that was sent.
+    the newest one sent.
     """
 
     collection: ClassVar[Collection] = Collection("role_modules")

@@ -1,8 +1,8 @@
-"""The two transactions of a role module: sent, followed, and what their outcomes mean.
+"""The two transactions of a role module: sent, followed, and concluded.
 
-`chains.outbox.jobs` sends and follows them as it does transfers: each is stored before it is
+`chains.outbox.jobs` sends and follows them like transfers: each is stored before it is
 sent, so that a crash sends the same bytes again. Their success proves little, since a call to an
-address without code succeeds: the contracts are asked what stands.
+address without code succeeds: the contracts are asked for the result.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ PURPOSE: Mapping[StepStatus, TransferPurpose] = {
 
 @attrs.frozen
 class StepFacts:
-    """How it stands with the module, and what the next step needs to know outside of it."""
+    """The state of the module, and the facts that the next step needs."""
 
     state: ModuleState
     partition: str
@@ -76,7 +76,7 @@ def start_step(
 
 
 class ModuleStepOwner:
-    """An installation, as far as one of its two transactions goes."""
+    """An installation as the owner of one of its two transactions."""
 
     record_type = RoleModuleInstallation
     on_unsent = None
@@ -89,7 +89,7 @@ class ModuleStepOwner:
         self.watch_kind: str = WATCH[status]
 
     def find_to_send(self, record: RoleModuleInstallation) -> TransferToSend | None:
-        """While the installation is at this step. Nothing withdraws one."""
+        """While the installation is at this step. It is never withdrawn."""
         if record.status != self._status:
             return None
         return TransferToSend(record.chain_id, record.outgoing_id)
@@ -106,7 +106,7 @@ class ModuleStepOwner:
         *,
         now: Instant,
     ) -> Decision[None]:
-        """Its hash is known, and a job watches it."""
+        """Its hash is recorded, and a job watches it."""
         current = _lock(tx, record.id)
         if current.outgoing_id != record.outgoing_id:
             return Decision(None)
@@ -116,14 +116,14 @@ class ModuleStepOwner:
         return Decision(None, replaces=(sent,), jobs=(watch,))
 
     def find_to_watch(self, record: RoleModuleInstallation, job: Job) -> TransferToWatch | None:
-        """The installation may have begun anew, so the job says which transaction."""
+        """The installation may have started again, so the job names its transaction."""
         outgoing_id = job.arguments["outgoingId"]
         return TransferToWatch(outgoing_id) if record.outgoing_id == outgoing_id else None
 
     def read_chain(
         self, partition: str, record: RoleModuleInstallation, outcome: TransferOutcome
     ) -> StepFacts:
-        """What the contracts say after the transaction is final."""
+        """The contracts' answers after the transaction is final."""
         chain = self._chains[record.chain_id]
         assert isinstance(chain, ModuleChain)
         state = chain.read_module(partition, record.vault_address, record.tokens)
@@ -149,7 +149,7 @@ class ModuleStepOwner:
         now: Instant,
     ) -> Decision[None]:
         """The next step, the end, or a failure. Anybody may deploy a module, or bring a signature:
-        what failed because it was done already is done."""
+        a step that failed because it was already done is done."""
         if not self._is_done(facts.state):
             reason = outcome.reason or "transaction_failed"
             return lifecycle.apply_trigger(locked, "fail", now=now, failure=reason).as_decision()
@@ -164,7 +164,7 @@ class ModuleStepOwner:
     def on_reversed(
         self, tx: Transaction, outgoing: OutboundTransfer, reason: str, *, now: Instant
     ) -> Decision[None]:
-        """What was in place is not: the owner has to sign again."""
+        """The module is no longer in place: the owner has to sign again."""
         current = _lock(tx, outgoing.owner_id)
         if not lifecycle.ROLE_MODULE.allows(current.status, "undo"):
             return Decision(None)

@@ -1,1 +1,1 @@
-"""Settlements: a payer's wallet signs that a quote is paid from the payer's vault."""
+"""Settlements: a payer's wallet signs a quote's payment from the payer's vault."""

@@ -1,6 +1,6 @@
 """Settle a quote from its payer's vault (interface "settle", contract §10).
 
-The payer's wallet signs quote, nonce and deadline. The signature takes the place of a client token
+The payer's wallet signs quote, nonce and deadline. The signature replaces a client token
 and an action: it offers the vault for the quote's Payment, and authorizes the transfer, by the same
 steps as v2. One transaction stores it all, with a record that the quote and the nonce are used.
 """
@@ -62,7 +62,7 @@ NOT_THE_PAYERS = "is not a signature of this settlement by a verified wallet of 
 
 @attrs.frozen
 class _Desk:
-    """A quote of an account's, with the vault that pays it and the wallets that may sign."""
+    """A quote of an account, with the vault that pays it and the wallets that may sign."""
 
     quote: Quote
     payment: Payment
@@ -76,7 +76,7 @@ class _Desk:
 
 @validate_operations
 class Settlements:
-    """Pays quotes from the vaults of their payers, who sign for it."""
+    """Pays quotes from the vaults of their payers, who sign them."""
 
     def __init__(
         self, ports: Ports, chains: Mapping[int, Chain], calls: RemoteCalls, vaults: Vaults
@@ -115,7 +115,7 @@ class Settlements:
                     authority.partition, desk.vault, desk.payment.asset
                 )
             except PaymentsError:
-                # a retry finds its own quote used: it is answered
+                # a retry finds its own quote used: it still gets the answer
                 self._committer.replay(authority, idempotency_key)
                 raise
             return self._committer.commit(
@@ -129,7 +129,7 @@ class Settlements:
         return retry_on_stale_balance(attempt)
 
     def _load(self, authority: Authority, request: SettlementRequest) -> _Desk:
-        """What a signature is judged by. What is cheap to refuse is refused here."""
+        """The data to judge a signature. Cheap checks are made here."""
         now = self._clock.now()
 
         def load(snapshot: Snapshot) -> _Desk:
@@ -156,7 +156,7 @@ class Settlements:
         return self._storage.read(authority.partition, load)
 
     def _find_signer(self, partition: str, desk: _Desk, request: SettlementRequest) -> Wallet:
-        """The payer's wallet that signed. It asks the chain only where no key of them did."""
+        """The payer's wallet that signed. It asks the chain only if no key matches."""
         digest = build_digest(request, desk.quote.source_chain_id, desk.vault.address)
         try:
             signer = recover_signer(digest, request.signature)
@@ -232,7 +232,7 @@ class Settlements:
         return Decision(
             authorized.result.operation,
             inserts=(settlement,),
-            # The Payment's lock keeps a second settlement of the quote out. A taken id is another
+            # The Payment's lock excludes a second settlement of the quote. A taken id is another
             # record's, such as a vault's first balance: the decision runs again.
             refusals={"nonce": ActionAlreadyUsed("nonce")},
         ).merge(offer.superseded, authorized)

@@ -12,10 +12,10 @@ from payments_core.storage.records import Collection, Record, Unique
 
 @attrs.frozen(kw_only=True)
 class QuoteSettlement(Record):
-    """What a payer signed, once for a quote; each nonce of an account works once.
+    """A payer's signature, once per quote; each nonce of an account works once.
 
     The id is that of the quote. `nonce` and `deadline` are decimal text, of up to 256 bits; the
-    deadline is in Unix seconds. `wallet_id` and `signer` are of the wallet that signed, and
+    deadline is in Unix seconds. `wallet_id` and `signer` are of the signing wallet, and
     `operation_id` of the funding operation that the signature authorized.
     """
 

@@ -1,7 +1,7 @@
-"""What `settle` is asked for, and what the payer must have signed for it. Pure.
+"""The request of `settle`, and the text that the payer must have signed. Pure.
 
-Domain and types are made here from the quote and the payer's vault. Those that a client sends are
-compared with them, so that it learns which one is wrong, and are not used.
+Domain and types are made here from the quote and the payer's vault. Those of a client are
+compared with them, so that the client learns which one is wrong, but are not used.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class SettlementPayload:
 
 @attrs.frozen(kw_only=True)
 class SettlementDomain:
-    """The domain that the payer's wallet was given."""
+    """The domain given to the payer's wallet."""
 
     name: TypedName
     version: TypedName
@@ -63,7 +63,7 @@ TypedFields = Annotated[tuple[TypedField, ...], Meta(max_length=MAX_TYPED_FIELDS
 
 @attrs.frozen(kw_only=True)
 class SettlementTypes:
-    """The types that the payer's wallet was given; libraries add `EIP712Domain` themselves."""
+    """The types given to the payer's wallet; libraries add `EIP712Domain` themselves."""
 
     settlement: TypedFields
     domain: TypedFields | None = None
@@ -71,7 +71,7 @@ class SettlementTypes:
 
 @attrs.frozen(kw_only=True)
 class SettlementRequest:
-    """What a payer has signed (EIP-712, or ERC-1271), and the signature in hex."""
+    """The payer's signed data (EIP-712, or ERC-1271), and the signature in hex."""
 
     payload: SettlementPayload
     signature: Signature = attrs.field(repr=False)
@@ -87,8 +87,8 @@ def require_before_deadline(payload: SettlementPayload, *, now: Instant) -> None
 
 
 def find_form_faults(request: SettlementRequest) -> list[FieldError]:
-    """What is wrong whatever the quote is: in the domain's name and version, in the types, and
-    numbers that are no uint256."""
+    """The errors that do not depend on the quote: in the domain's name and version, the types, and
+    numbers that are not uint256."""
     domain, payload, types = request.domain, request.payload, request.types
     constants = (
         ("name", domain.name, SETTLEMENT_NAME),
@@ -119,9 +119,10 @@ def find_form_faults(request: SettlementRequest) -> list[FieldError]:
 
 
 def build_digest(request: SettlementRequest, chain_id: int, vault_address: str) -> bytes:
-    """The 32 bytes that the payer of a quote on that chain signs, for a request of no other faults.
+    """The 32 bytes that the payer of a quote on that chain signs, for a request without other
+    errors.
 
-    Raises ValidationFailed where the domain has another chain or vault.
+    Raises ValidationFailed if the domain has another chain or vault.
     """
     domain, payload = request.domain, request.payload
     expected = (
@@ -147,7 +148,7 @@ def build_digest(request: SettlementRequest, chain_id: int, vault_address: str) 
 
 
 def _normalized(address: str) -> str:
-    """The address in its canonical form; as it is where it has none."""
+    """The address in its canonical form; unchanged if it is not valid."""
     try:
         return normalize_address("evm", address)
     except AddressError:

@@ -40,17 +40,17 @@ from payments_core.validation.fields import PageLimit, PageNumber
 from payments_core.validation.inputs import validate_operations
 
 MAX_REACH = 1_000
-"""So many transactions can be reached by the number of a page, and are counted; `before` goes on
-behind them."""
+"""The number of transactions that page numbers reach, and that are counted; `before` continues
+after them."""
 
 MAX_VAULTS = 100
 
 
 @attrs.frozen
 class TransactionPage:
-    """One page of an account's transactions, newest first, and how many it has in all.
+    """One page of an account's transactions, newest first, and their total number.
 
-    `total` counts those behind `before`, MAX_REACH at most.
+    `total` counts those after `before`, at most MAX_REACH.
     """
 
     transactions: tuple[LegacyTransaction, ...]
@@ -87,12 +87,12 @@ class LegacyTransactions:
     ) -> TransactionPage:
         """A page of an account's transactions, newest first; the first page has the number 1.
 
-        `before` is the id of a transaction: the list begins behind it. Raises NotFound for the
+        `before` is the id of a transaction: the list begins after it. Raises NotFound for the
         account, and ValidationFailed for a page out of reach and for an unknown `before`.
         """
         start = (page - 1) * limit
         if start >= MAX_REACH:
-            reach = f"reaches no further than {MAX_REACH} transactions; go on with before"
+            reach = f"reaches no further than {MAX_REACH} transactions; continue with before"
             raise ValidationFailed.at("page", reach)
         stop = min(start + limit, MAX_REACH)
 
@@ -119,7 +119,7 @@ def _load_place(snapshot: Snapshot, before: str | None) -> Place | None:
 
 
 def _load_origin(snapshot: Snapshot, transaction_id: str) -> Origin | None:
-    """The record that is the transaction with that id."""
+    """The record behind the transaction with that id."""
     if not is_identifier(transaction_id, "tx"):
         return None
     for prefix, kind in PREFIXES.items():
@@ -133,7 +133,7 @@ def _load_origin(snapshot: Snapshot, transaction_id: str) -> Origin | None:
 
 
 def _translate_all(snapshot: Snapshot, records: Sequence[Origin]) -> tuple[LegacyTransaction, ...]:
-    """The transactions that records are, in three reads for all that they refer to."""
+    """The transactions of records, in three reads for all that they refer to."""
     payments = {record.id: record for record in records if isinstance(record, Payment)}
     of_payments = {
         record.payment_id for record in records if not isinstance(record, (Payment, Deposit))

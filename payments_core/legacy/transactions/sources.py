@@ -1,7 +1,7 @@
-"""Where the transactions of an account are stored, and how they become one list.
+"""The sources of an account's transactions, and their merge into one list.
 
-Each source is an index of a collection, newest first. A list merges them lazily: it reads so many
-rows of each as it takes, however many there are.
+Each source is an index of a collection, newest first. A list merges them lazily: it reads only as
+many rows of each as necessary.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from payments_core.storage.port import Position, Snapshot, Where
 from payments_core.storage.records import Value
 
 CHUNK = 20
-"""So many rows of a source are read at once."""
+"""The number of rows of a source that are read at once."""
 
 AUTHORIZED = Where("authorized_at", ">", 0)
 """An operation is a transaction once the payer has authorized it."""
@@ -40,14 +40,14 @@ _SETTLEMENT: Mapping[TransactionType | None, tuple[Where, ...]] = {
     "settlement": (Where("settlement", "=", 1),),
     "payment": (Where("settlement", "=", 0),),
 }
-"""Whether an operation settled a quote by its payer's signature, where that is asked for."""
+"""Whether an operation settled a quote by its payer's signature, if that is requested."""
 
 _PREFIX_OF = {kind: prefix for prefix, kind in PREFIXES.items()}
 
 
 @attrs.frozen(kw_only=True)
 class Filters:
-    """Which transactions of an account are asked for; None asks for all."""
+    """The filters on an account's transactions; None means all."""
 
     type: TransactionType | None = None
     status: TransactionStatus | None = None
@@ -72,7 +72,7 @@ class Source:
     where: tuple[Where, ...] = ()
 
     def position(self, before: Place | None) -> Position | None:
-        """Where the index goes on behind a place in the list."""
+        """The position in the index after a place in the list."""
         if before is None:
             return None
         return before.created_at, f"{_PREFIX_OF[self.kind]}_{before.letters}"
@@ -106,7 +106,7 @@ def find_sources(account_id: str, vaults: Sequence[Vault], filters: Filters) -> 
 
 
 def merge(snapshot: Snapshot, sources: Sequence[Source], before: Place | None) -> Iterator[Origin]:
-    """The rows of all sources, newest first, from behind a place on."""
+    """The rows of all sources, newest first, after a place."""
     walks = [_walk(snapshot, source, before) for source in sources]
     return heapq.merge(*walks, key=_order, reverse=True)
 
@@ -114,7 +114,7 @@ def merge(snapshot: Snapshot, sources: Sequence[Source], before: Place | None) -
 def count_rows(
     snapshot: Snapshot, sources: Sequence[Source], before: Place | None, *, limit: int
 ) -> int:
-    """How many rows all sources have behind a place, `limit` at most."""
+    """How many rows all sources have after a place, at most `limit`."""
     total = 0
     for source in sources:
         if total >= limit:
@@ -132,12 +132,12 @@ def count_rows(
 
 
 def place_of(record: Origin) -> Place:
-    """Where a record stands in the list."""
+    """The place of a record in the list."""
     return Place(record.created_at, record.id[-LENGTH:])
 
 
 def _narrow(source: Source, status: TransactionStatus | None) -> tuple[Source, ...]:
-    """A source for each status of the record that is such a status of the transaction."""
+    """A source for each status of the record that matches the transaction's status."""
     if status is None:
         return (source,)
     return tuple(
@@ -160,7 +160,7 @@ def _walk(snapshot: Snapshot, source: Source, before: Place | None) -> Iterator[
             skip_damaged=True,
         )
         yield from page.records
-        # A page without a row has passed over as many as one may: it looks no further.
+        # A page without a row has scanned the maximum: the search ends.
         if page.next is None or not page.records:
             return
         after = page.next

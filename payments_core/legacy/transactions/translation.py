@@ -1,7 +1,7 @@
-"""What a stored record is as a transaction of the legacy interface (interface "Transaction").
+"""A stored record as a transaction of the legacy interface (interface "Transaction").
 
 Nothing is stored for it. The id of a transaction is the id of the record with another prefix, so
-the record is found by it again. Pure: what belongs to the record is loaded before.
+the record is found by it again. Pure: related records are loaded before.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ TYPES: Mapping[type[Origin], tuple[TransactionType, ...]] = {
     FundingOperation: ("payment", "settlement"),
     Refund: ("payment",),
 }
-"""What types a record of each kind may be."""
+"""The transaction types of each kind of record."""
 
 STATUSES: Mapping[type[Origin], Mapping[str, TransactionStatus]] = {
     Payment: {
@@ -78,9 +78,9 @@ STATUSES: Mapping[type[Origin], Mapping[str, TransactionStatus]] = {
         "failed": "failed",
     },
 }
-"""The status of a transaction, by the kind of its record and the status of that.
+"""The status of a transaction, by the kind and status of its record.
 
-An operation that was never authorized is no transaction: it has no row.
+An operation that was never authorized is not a transaction: it has no row.
 """
 
 
@@ -94,7 +94,7 @@ class Party:
 
     @property
     def name(self) -> str | None:
-        """What a list calls it: its payment address, or else its wallet address."""
+        """Its name in a list: its payment address, or else its wallet address."""
         return self.payment_address or self.wallet_address
 
 
@@ -102,7 +102,7 @@ class Party:
 class LegacyTransaction:
     """A movement of funds of an account. Amounts are atomic, of `asset`; the payee pays `fee`.
 
-    `transaction_hash` is that of the transfer to the payee, once it was sent.
+    `transaction_hash` is that of the transfer to the payee, after it was sent.
     """
 
     id: str
@@ -120,14 +120,14 @@ class LegacyTransaction:
 
 @attrs.frozen(kw_only=True)
 class Related:
-    """What records refer to, by id: Payments, their selected Vault options, and accounts."""
+    """The records that others refer to, by id: Payments, selected Vault options, accounts."""
 
     payments: Mapping[str, Payment]
     options: Mapping[str, Option]
     accounts: Mapping[str, Account]
 
     def party(self, account_id: str | None, address: str | None) -> Party:
-        """The side of an account, or of an address alone."""
+        """The side of an account, or of only an address."""
         account = self.accounts.get(account_id or "")
         return Party(
             account_id=account_id,
@@ -137,12 +137,12 @@ class Related:
 
 
 def transaction_id(record: Origin) -> str:
-    """The id of the transaction that a record is."""
+    """The transaction id of a record."""
     return f"tx_{record.id[-LENGTH:]}"
 
 
 def find_option_ids(payments: Iterable[Payment]) -> set[str]:
-    """The Vault options that say whose vault paid."""
+    """The Vault options that identify the paying vault."""
     return {
         payment.selected_option_id
         for payment in payments
@@ -164,7 +164,7 @@ def find_account_ids(
 
 
 def translate(record: Origin, related: Related) -> LegacyTransaction:
-    """The transaction that a record is. An operation must be authorized."""
+    """The transaction of a record. An operation must be authorized."""
     if isinstance(record, Deposit):
         return _translate_deposit(record, related)
     if isinstance(record, Payment):
@@ -248,7 +248,7 @@ def _translate_refund(refund: Refund, related: Related) -> LegacyTransaction:
 
 
 def _payer_of(payment: Payment, related: Related) -> Party:
-    """The vault that a send or a collect draws on, or else whoever paid last."""
+    """The vault that a send or a collect draws on, or else the last payer."""
     if payment.source is not None:
         return related.party(payment.source.account_id, payment.source.address)
     if not payment.paid_by:

@@ -59,7 +59,7 @@ _STAGES_BY_LABEL: tuple[tuple[str, Stage], ...] = (
 )
 """Why a partner must decide; labels accumulate, and the first of these that is set decides."""
 
-_TOLD_REFUNDED: tuple[Stage, ...] = ("partially_refunded", "refunded")
+_SHOWN_REFUNDED: tuple[Stage, ...] = ("partially_refunded", "refunded")
 
 
 def find_stage(payment: Payment, *, now: Instant) -> Stage:
@@ -87,7 +87,7 @@ def list_notices(payment: Payment, *, is_submitted: bool = False) -> tuple[Notic
         "duplicate": payment.excess > 0 and "duplicate" in payment.labels,
         "overpaid": payment.excess > 0 and "duplicate" not in payment.labels,
         "refunding": bool(payment.refunding),
-        "refunded": payment.refunded > 0 and stage not in _TOLD_REFUNDED,
+        "refunded": payment.refunded > 0 and stage not in _SHOWN_REFUNDED,
         "reorged": "reorged" in payment.labels and payment.status in OPEN,
     }
     return tuple(notice for notice, holds in found.items() if holds)

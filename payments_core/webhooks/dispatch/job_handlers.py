@@ -30,7 +30,7 @@ from payments_core.storage.records import R
 from payments_core.tenants.record import Environment
 from payments_core.webhooks.dispatch.attempt import AttemptRunner, PreparedDelivery
 from payments_core.webhooks.dispatch.fan_out_limits import MAX_DELIVERIES_PER_COMMIT
-from payments_core.webhooks.health import decide_to_tell, find_news, may_hear
+from payments_core.webhooks.health import decide_report, find_news, may_hear
 from payments_core.webhooks.lifecycle import (
     ABANDON,
     DELIVER,
@@ -213,15 +213,15 @@ class WebhookJobHandlers:
                 if delivery is not None and prepared.abandon_reason is None:
                     attempted.setdefault(prepared.endpoint.id, {})[item.job.id] = delivery
             for id, by_job_id in attempted.items():
-                told = self._tell_health(tx, partition, after.get(id), by_job_id.values())
-                if told is not None:
+                report = self._report_health(tx, partition, after.get(id), by_job_id.values())
+                if report is not None:
                     first = next(iter(by_job_id))
-                    decisions[first] = decisions[first].merge(told)
+                    decisions[first] = decisions[first].merge(report)
             return decisions
 
         self._committer.finish_all(WorkerAuthority.of(claimed[0]), claimed, decide)
 
-    def _tell_health(
+    def _report_health(
         self,
         tx: Transaction,
         partition: str,
@@ -237,7 +237,7 @@ class WebhookJobHandlers:
         if endpoint is None or environment is None:
             return None
         news = find_news(endpoint, attempted, now)
-        return news and decide_to_tell(endpoint, news, environment.api_version, now=now)
+        return news and decide_report(endpoint, news, environment.api_version, now=now)
 
     # Deliveries that an endpoint no longer needs.
 
