@@ -221,8 +221,8 @@ class NodeQuorum:
             raise why
         if settled is None:
             raise ChainUnavailable(
-                f"chain {self.chain_id}: of {len(asked)} nodes {len(replies)} answered, and too few "
-                f"agree{f' ({why})' if why else ''}"
+                f"chain {self.chain_id}: of {len(asked)} nodes {len(replies)} answered, and "
+                f"too few agree{f' ({why})' if why else ''}"
             ) from why
         return settled.value
 
