@@ -55,7 +55,7 @@ def identify_chain_type(text: str) -> ChainType:
 
 
 def encode_checksum_address(raw: bytes) -> str:
-    """The EIP-55 text of 20 bytes: a letter is upper case where the hash has 8 or more."""
+    """The EIP-55 text of 20 bytes: a letter is upper case if the hash has 8 or more."""
     # A Keccak takes a tenth of a second to import: only those who need it wait for it. The
     # `to_checksum_address` of eth-utils takes twice as long, since it checks what is known here.
     from eth_hash.auto import keccak

@@ -45,7 +45,7 @@ class SystemClock:
 
 @runtime_checkable
 class HasServerTime(Protocol):
-    """An adapter whose server has a clock of its own, so that skew can be measured.
+    """An adapter whose server has its own clock, so that skew can be measured.
 
     Nothing is decided by that clock.
     """

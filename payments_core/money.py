@@ -84,7 +84,7 @@ def parse_amount(text: str, decimals: int) -> int:
 
 
 def format_amount(amount_atomic: int, decimals: int) -> str:
-    """The decimal text of an atomic amount, with at least two places where the asset has them."""
+    """The decimal text of an atomic amount, with at least two places if the asset has them."""
     digits = str(amount_atomic).rjust(decimals + 1, "0")
     if decimals == 0:
         return digits

@@ -114,7 +114,7 @@ class Committer:
         """Run `decide` in a transaction and write its decision; return its result.
 
         `decide` does no other I/O and may run several times. Under `claimed`, the job ends
-        (or is put off) in the same transaction, and LeaseLost is raised if it is no longer
+        (or is postponed) in the same transaction, and LeaseLost is raised if it is no longer
         ours. With `idempotent`, the rendered answer is stored last, and AlreadyResponded is raised
         if the request was answered before. Raises the errors of `decide`, and Unavailable.
         `id_sequence` is for callers that need an id before the transaction. `reads` are the queries

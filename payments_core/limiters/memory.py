@@ -75,7 +75,7 @@ class MemoryLimiter:
                     window_ms = 0  # it may have opened a window, or begun a block
                     continue
                 count = before + policy_check.cost
-                if count < 0:  # more was given back than counted
+                if count < 0:  # more was returned than counted
                     count = 0
                 plain[policy_check.key] = count
                 left = policy_check.limit - count

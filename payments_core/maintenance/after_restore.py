@@ -81,7 +81,7 @@ def find_senders_behind_chain(
 
 
 def _count_known(storage: Storage, partition: str, sender: Sender) -> int:
-    """How many nonces of a sender have bytes that are known here: all, or all but the last."""
+    """How many nonces of a sender have bytes that are known here: all, or all except the last."""
     if sender.last_outgoing_id is None:
         return sender.next_slot
     last = load_transfer(storage, partition, sender.last_outgoing_id)

@@ -170,7 +170,7 @@ class UnmatchedTransfers:
     def _hand_over(self, mode: str, incoming: IncomingTransfer) -> Decision[None] | None:
         """Have the transfer followed for the on-ramp that the bank shows for it after all: the
         notice did not say. The result of this job, or None if there is no such on-ramp; one of
-        the other mode is left to that.
+        the other mode is left to that mode's job.
 
         For an on-ramp that cannot be read it waits: the transfer must not go back as if for nobody.
         """

@@ -115,7 +115,7 @@ def load_option_details(
 ) -> OptionDetails:
     """An option of a Payment, with its own receipts among `receipts`.
 
-    Raises UnreadableDocument, also where an operator removed a row of it.
+    Raises UnreadableDocument, also if an operator removed a row of it.
     """
     option = require_row(Option, option_id, snapshot.get(Option, option_id))
     operation_id = option.funding_operation_id

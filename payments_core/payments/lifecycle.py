@@ -56,7 +56,7 @@ def apply_trigger(
     `resolution` is the partner's decision that the step carries out, with the partner's `note`; it
     settles the reconciliation unless excess is still held, or another decision is still needed.
     A settled reconciliation stays settled until there is something new to decide. Raises
-    InvalidState where the table has no row.
+    InvalidState if the table has no row.
     """
     row = PAYMENT.step(payment.status, trigger)
     labels = payment.labels
@@ -294,7 +294,7 @@ def settle(payment: Payment, *, now: Instant) -> Step[Payment]:
 
 
 def fail_release(payment: Payment, reason: str, *, now: Instant) -> Step[Payment]:
-    """The transfer to the recipient failed for good; the partner may request another."""
+    """The transfer to the recipient failed permanently; the partner may request another."""
     return apply_trigger(
         payment, "release_failed", now=now, reason=reason, failure=reason, **CLEARED_RELEASE
     )
@@ -328,7 +328,7 @@ def write_off(payment: Payment, *, now: Instant, note: str | None = None) -> Ste
 
 
 def drop_refund(payment: Payment, refund_id: str, *, now: Instant) -> Step[Payment]:
-    """A refund failed for good: the amount set aside for it can be refunded again."""
+    """A refund failed permanently: the amount set aside for it can be refunded again."""
     left = tuple(id for id in payment.refunding if id != refund_id)
     return Step(attrs.evolve(payment, refunding=left, updated_at=now))
 

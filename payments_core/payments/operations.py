@@ -309,7 +309,7 @@ class Payments:
 
 
 def choose_asset(chain_id: int | None, symbol: str | None, recipient: Account | None) -> Asset:
-    """The asset asked for, else the recipient's preference, else the default.
+    """The requested asset, else the recipient's preference, else the default.
 
     Raises UnsupportedChain, UnsupportedAsset.
     """

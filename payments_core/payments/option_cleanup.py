@@ -37,7 +37,7 @@ def close_open_options(
     result has them.
 
     An authorization that has not been handed to the chain is withdrawn and its reservation given
-    back. Raises InvalidState where one can no longer be stopped.
+    back. Raises InvalidState if one can no longer be stopped.
     """
     details: list[OptionDetails] = []
     decision: Decision[None] = Decision(None)

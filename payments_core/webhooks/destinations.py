@@ -133,7 +133,7 @@ class Resolver(Protocol):
         """Every address of a name, as texts, in the order to try.
 
         Raises ResolutionFailed, also when the answer takes longer than `timeout_s`, and
-        ResolverOverloaded where the environment, or everybody, has too many look-ups in progress.
+        ResolverOverloaded if the environment, or everybody, has too many look-ups in progress.
         """
 
 

@@ -76,7 +76,7 @@ class Endpoint(Record):
         return tuple(older for older in self.older_secrets if now < older.until)
 
     def subscribes(self, event_name: str) -> bool:
-        """Whether it asked for events of that name."""
+        """Whether it is subscribed to events of that name."""
         return not self.subscribed_events or event_name in self.subscribed_events
 
 

@@ -282,7 +282,7 @@ class Verifications:
 def _review_capabilities(
     authority: Authority, verification: Verification, now: Instant
 ) -> Decision[None]:
-    """A job continues whatever waits for the account's approval."""
+    """A job continues the work that waits for the account's approval."""
     if verification.status != "approved":
         return Decision(None)
     return Decision(None, jobs=(review_job(authority.partition, verification.account_id, now),))
@@ -296,7 +296,7 @@ def _lock_account(tx: Transaction, account_id: str) -> Account:
 
 
 def _lock_startable_account(tx: Transaction, account_id: str) -> Account:
-    """The account, locked. Raises where no verification of it can start now."""
+    """The account, locked. Raises if no verification of it can start now."""
     account = _lock_account(tx, account_id)
     if account.status != "active":
         raise AccountSuspended(account.id, account.status)

@@ -180,7 +180,7 @@ def bump_fees(before: Fees, base_fee: int, priority: int, policy: FeePolicy) -> 
 def gas_limit(action: Action, estimate: int) -> int:
     """The gas limit of a transaction with this estimate of a node.
 
-    The estimate is always asked for: on Arbitrum it contains the cost of the data on Ethereum, in
+    The estimate is always requested: on Arbitrum it contains the cost of the data on Ethereum, in
     units of gas, which no table knows. Raises ChainUnavailable for an impossible estimate.
     """
     wanted = max(GAS_MARGIN * MEASURED_GAS[action], -(-estimate * 13 // 10))

@@ -161,7 +161,7 @@ class HttpClient:
         return answer
 
     def _read_body(self, incoming: ResponseReader) -> tuple[HttpResponse, bool]:
-        """The answer. No compression is asked for; an answer that has one is not understood."""
+        """The answer. No compression is requested; a compressed answer is not understood."""
         most = self._limits.max_response_bytes
         head = read_head(incoming)
         if head.length <= most:

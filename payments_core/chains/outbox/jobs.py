@@ -314,7 +314,7 @@ class TransferJobs:
     def _broadcast(
         self, authority: WorkerAuthority, transfer: TransferToSend
     ) -> SignedTransaction | _Unsent | None:
-        """The bytes that the chain has now, or why it has none; None if it was withdrawn."""
+        """The bytes that the chain has now, or why there are none; None if it was withdrawn."""
         try:
             outgoing = self._outbox.sign(authority, transfer.chain_id, transfer.id)
             if outgoing is None:

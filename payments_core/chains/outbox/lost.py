@@ -253,7 +253,7 @@ class LostTransactions:
 
     def _find_block_before(self, authority: WorkerAuthority, last_id: str | None) -> int:
         """A block before all lost transactions: the newest block when the last bytes that
-        are known were signed; 0 where no bytes are known.
+        are known were signed; 0 if no bytes are known.
         """
         if last_id is None:
             return 0

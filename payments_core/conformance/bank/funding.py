@@ -133,7 +133,7 @@ class FundingHarness(RemoteHarness):
             after = page.next
             if after is None:
                 return notices
-        raise AssertionError("the pages of notices must come to an end")
+        raise AssertionError("the pages of notices must end")
 
 
 class FundingConformance(FundingHarness):

@@ -11,7 +11,7 @@ from payments_core.conformance.chain.harness import AMOUNT, Harness
 
 
 class SendingChecks(Harness):
-    """Money moves once, whatever is repeated."""
+    """Money moves once, even if calls are repeated."""
 
     def test_signing_sends_nothing(self) -> None:
         self.require_capability("can_send")

@@ -127,7 +127,7 @@ class ReuseChecks(Harness):
             require_response(self.post(transport, server))
 
     def test_what_is_left_over_answers_no_other_request(self) -> None:
-        """A response that nobody asked for must not be taken for the next one's answer."""
+        """An unrequested response must not be taken for the next request's answer."""
         transport = self.open_transport()
         begin = b"HTTP/1.1 200 OK\r\n"
         chunks = b"Transfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n"

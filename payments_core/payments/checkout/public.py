@@ -212,7 +212,7 @@ def _parse_amount_and_destination(
 
 
 def _choose_allowed_asset(new: NewPublicPayment, terms: PaymentTerms) -> Asset:
-    """The asset asked for, else the service's own default, else the first that is allowed."""
+    """The requested asset, else the service's own default, else the first that is allowed."""
     chain_id, symbol = new.chain_id, new.asset_symbol
     if chain_id is None:
         chains = terms.chains or (DEFAULT_CHAIN_ID,)

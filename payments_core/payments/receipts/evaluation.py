@@ -135,10 +135,10 @@ def _update_location(
     block: Block,
     log: TransferLog,
 ) -> Receipt:
-    """The receipt where its log is now.
+    """The receipt at its log's present place.
 
     A log that came back in another block is compared again: a log that differs, that is
-    not final there, or that was rejected before, is judged anew.
+    not final there, or that was rejected before, is judged again.
     """
     moved = receipt.block_hash != block.hash
     again = receipt.status == "rejected" or (receipt.status == "verified" and not observed.is_final)

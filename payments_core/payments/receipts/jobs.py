@@ -199,7 +199,7 @@ class ReceiptJobs:
     ) -> Observation:
         """The transaction as the chain knows it, and the vault's balance after it.
 
-        The heads are read before the transaction, and the balance after it: whatever is judged
+        The heads are read before the transaction, and the balance after it: a state judged
         final is then contained in the balance. The Payment's terms may delay the finality of a
         stranger's transfer, but not of a vault's, whose balance decreases at the chain's own
         finality: its reservation would count the same money twice. Our own transaction, if it is in

@@ -27,7 +27,7 @@ RECEIPT = StateMachine(
             "reorged",
             why="The chain undid the block, and the log is no longer in its place.",
         ),
-        Transition("reorged", "observe", "observed", why="The transaction was included once more."),
+        Transition("reorged", "observe", "observed", why="The transaction was included again."),
     ),
     terminal=(),
 )

@@ -6,7 +6,7 @@ moves so much at once, so this docstring walks through one look, in the order of
 `apply_observation`.
 
 Before. A job (`jobs.py`) has asked the chain, outside any transaction: the heads first, then
-the transaction, then, if the answer ends a reservation, the vault's balance. Whatever is judged
+the transaction, then, if the answer ends a reservation, the vault's balance. A state judged
 final is therefore contained in that balance. The answers are an Observation. Its `view` is None
 if the node does not know the transaction; the view's block is None if it is in no block. When
 `apply_observation` runs, an Observation is already old, and the rows that it reads may be newer.

@@ -162,7 +162,7 @@ def plan_refunds(
 ) -> tuple[RefundLeg, ...]:
     """The requested refunds: one, or one for each sender.
 
-    There are several where no destination is named and the newest sender has not sent that much.
+    There are several if no destination is named and the newest sender has not sent that much.
     Then each sender is refunded in proportion. Raises as `plan_refund`.
     """
     claims = _find_claims(payment, refundable) if destination is None else []

@@ -21,7 +21,7 @@ PENDING = ("created", "submitted")
 class Refund(Record):
     """One transfer back. The accounts of the Payment's books that it uses are fixed at creation.
 
-    `vault_id` is set where the recipient's vault pays. `claimed` says of a succeeded refund that
+    `vault_id` is set if the recipient's vault pays. `claimed` says of a succeeded refund that
     its destination was a sender, whose claim it reduced.
     """
 

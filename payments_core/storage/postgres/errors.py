@@ -113,7 +113,7 @@ def storage_error(error: psycopg.Error) -> StorageError:
 
     A lock that did not come within `lock_timeout` is LockTimeout and not Conflict: nothing
     shows that the other transaction will commit, and a caller that ran again at once would only
-    stand in the same queue.
+    wait in the same queue.
     """
     state = error.sqlstate
     text = f"PostgreSQL: {_message(error)}"

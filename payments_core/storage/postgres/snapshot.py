@@ -244,7 +244,7 @@ def select_together_statement(asked: tuple[tuple[str, Lock], ...]) -> str:
 
 def split_questions(questions: Sequence[Get]) -> list[Sequence[Get]]:
     """All in one statement, or each in its own: long lists, such as those of batches, would
-    need a text for each, and a connection prepares only so many."""
+    need a text for each, and a connection prepares a limited number."""
     if len(questions) > TOGETHER:
         return [[question] for question in questions]
     return [questions] if questions else []

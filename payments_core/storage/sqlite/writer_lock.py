@@ -33,7 +33,7 @@ class WriterLock:
         """
         try:
             file = self._lock_file()
-        except (OSError, RuntimeError) as error:  # no more files, or no more threads
+        except (OSError, RuntimeError) as error:  # no free files or threads
             raise StorageUnavailable(
                 f"the write lock of the file cannot be opened: {error}"
             ) from error
