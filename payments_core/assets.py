@@ -125,7 +125,7 @@ READABLE_USDC: Mapping[ChainType, Asset] = {
         0, "USDC", "0xbae207659db88bea0cbead6da0ed00aac12edcdda169e591cd41c94180b46f3b", 6
     ),
 }
-"""The chain whose USDC balance a wallet shows, by chain type; 0 for a number of our own."""
+"""The USDC whose balance a wallet shows, by chain type; 0 if the chain's number is our own."""
 
 
 def chain_entry(chain_id: int) -> ChainEntry:

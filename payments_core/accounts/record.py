@@ -34,9 +34,9 @@ class Settlement:
 class Account(Record):
     """One user of a partner. `username_key` is the username in lower case, for uniqueness.
 
-    `wallet_count` is the number of wallets, and `onramp_count` the number of on-ramps added:
-    rows cannot be counted under a lock.
-    `verification_id` is the newest verification, even if the provider has not begun it.
+    `wallet_count` is the number of wallets, and `onramp_count` the number of on-ramps added: rows
+    cannot be counted under a lock. `verification_id` is the newest verification, even if the
+    provider has not begun it.
     """
 
     collection: ClassVar[Collection] = Collection(

@@ -126,5 +126,5 @@ class Deposit(Record):
 
 
 def find_returned_transfer(address: AnyDepositAddress) -> str | None:
-    """The vault transfer that was paid from an address, if any."""
+    """The transfer out of a vault that came from an address, if any."""
     return address.outgoing_id if isinstance(address, ReturnAddress) else None

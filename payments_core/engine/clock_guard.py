@@ -48,8 +48,8 @@ class ClockGuard:
         *,
         judges_alone: bool = False,
     ) -> None:
-        """It does nothing if `clock` is None, a clock of another kind, nor, unless it
-        `judges_alone`, if the storage has no clock."""
+        """It does nothing if `clock` is None, a clock of another kind; nor if the storage has no
+        clock, unless it `judges_alone`."""
         self._server = storage if isinstance(storage, HasServerTime) else None
         self._clock = clock
         self._max_skew_ms = max_skew_ms

@@ -1,8 +1,8 @@
 """Identifiers: a prefix that names the kind, then 24 URL-safe characters (contract §1).
 
-The first 8 characters are the time in milliseconds and the other 16 are 96 random bits,
-in an alphabet in byte order: ids sort roughly by the time they were made.
-An id is a name and never a credential.
+The first 8 characters are the time in milliseconds and the other 16 are 96 random bits, in an
+alphabet in byte order: ids sort roughly by the time they were made. An id is a name and never a
+credential.
 """
 
 from __future__ import annotations

@@ -31,8 +31,8 @@ class Transition:
 class StateMachine:
     """The transitions of one kind of record.
 
-    `actions` has the caller's action for a trigger, if that is another
-    word. Raises ValueError when two rows share a source and a trigger: an outcome must be certain.
+    `actions` has the caller's action for a trigger, if that is another word. Raises ValueError when
+    two rows share a source and a trigger: an outcome must be certain.
     """
 
     def __init__(

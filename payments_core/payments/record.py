@@ -139,20 +139,18 @@ class Payment(Record):
     `entry_count` journal entries. `paid_by` lists the senders, the newest last. Possible further
     funds: `authorized` holds the ids of live operations, `sighted` those of the evidence of
     strangers' transactions that are not final. `option_ids` are of Vault options,
-    `direct_option_ids` of direct ones; the selected one is of either kind.
-    `release_id` is the transfer to the recipient, `release_hash` its transaction once it was sent,
-    and `released` the amount it takes out of escrow; one
-    that failed permanently is removed, so there is never a second beside it, and the Payment
-    `can_retry`. `payout` is a send's payment by a bank; its `release_id` is the transfer to the
-    off-ramp address. `refunding` holds the
-    ids of refunds that are not final. `tolerance_bps`, `fee_bps` and `confirmations` are frozen at
-    creation; a block is final for this Payment only with `confirmations` blocks on top of it,
-    and if it is final for the chain. `reconciliation_note` is the partner's note on the
-    decision in `reconciliation`; `notes` are those of the newest decisions. `link_code`
-    is sealed to the Payment's id; a send has none. `created_by` says who wrote `reference` and
-    `description`; it is None for Payments older than the field. A Payment with a
-    `route` is released to a router, which pays the `destination` in another asset. `quote_id` is
-    that of the quote that it carries out.
+    `direct_option_ids` of direct ones; the selected one is of either kind. `release_id` is the
+    transfer to the recipient, `release_hash` its transaction once it was sent, and `released` the
+    amount it takes out of escrow; one that failed permanently is removed, so there is never a
+    second beside it, and the Payment `can_retry`. `payout` is a send's payment by a bank; its
+    `release_id` is the transfer to the off-ramp address. `refunding` holds the ids of refunds that
+    are not final. `tolerance_bps`, `fee_bps` and `confirmations` are frozen at creation; a block is
+    final for this Payment only with `confirmations` blocks on top of it, and if it is final for the
+    chain. `reconciliation_note` is the partner's note on the decision in `reconciliation`; `notes`
+    are those of the newest decisions. `link_code` is sealed to the Payment's id; a send has none.
+    `created_by` says who wrote `reference` and `description`; it is None for Payments older than
+    the field. A Payment with a `route` is released to a router, which pays the `destination` in
+    another asset. `quote_id` is that of the quote that it carries out.
     """
 
     collection: ClassVar[Collection] = Collection(

@@ -100,10 +100,9 @@ class MaintenanceAccess(Protocol):
     def lock_exclusively(self) -> AbstractContextManager[ExclusiveAccess]:
         """Lock out all other writers. The loaded rows are committed at the end, durably.
 
-        An exception undoes it, and is raised unchanged; a swallowed error of `load` is raised
-        at the end. Other writers get
-        StorageUnavailable after their time-out. Raises StorageUnavailable if others do not
-        stop writing, and CommitUnknown.
+        An exception undoes it, and is raised unchanged; a swallowed error of `load` is raised at
+        the end. Other writers get StorageUnavailable after their time-out. Raises
+        StorageUnavailable if others do not stop writing, and CommitUnknown.
         """
 
 

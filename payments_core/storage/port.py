@@ -268,32 +268,31 @@ class Storage(Protocol):
         each partition may be a separate transaction.
 
         Jobs that this handle committed are found at once, however many lanes have nothing due. All
-        others, committed by another handle, loaded, or written by the previous release, are
-        found within a few seconds, and usually at once too.
-        The jobs are `payments_core.storage.jobs.Job`.
-        Raises as `transact` does; jobs leased by a claim whose answer was lost become due again in
-        time.
+        others, committed by another handle, loaded, or written by the previous release, are found
+        within a few seconds, and usually at once too. The jobs are
+        `payments_core.storage.jobs.Job`. Raises as `transact` does; jobs leased by a claim whose
+        answer was lost become due again in time.
         """
 
     def renew(self, claimed: Sequence[ClaimedJob], until: Instant) -> Sequence[ClaimedJob]:
         """Move the end of leases to `until`; return those that were still held, as given.
 
-        A lease is held while the stored job has the version that the claim gave it, whether or
-        not its end has passed. Nothing but `lease_until` changes: the version stays, so that
-        the claimed job can still be finished. A lost lease is left as it is. So is one
-        whose job another transaction has locked, which no claim can take meanwhile: it is held, and
-        nothing waits for it. The jobs may be of several partitions.
-        A renewal need not survive a crash of the database. Raises as `transact` does.
+        A lease is held while the stored job has the version that the claim gave it, whether or not
+        its end has passed. Nothing but `lease_until` changes: the version stays, so that the
+        claimed job can still be finished. A lost lease is left as it is. So is one whose job
+        another transaction has locked, which no claim can take meanwhile: it is held, and nothing
+        waits for it. The jobs may be of several partitions. A renewal need not survive a crash of
+        the database. Raises as `transact` does.
         """
 
     def end_leases(self, queue: str, holder: str, now: Instant) -> int:
         """Make the jobs that `holder` has leased in a queue due again at once; return how many.
 
         For a process that knows that the holder is dead. The version of each rises, so that a
-        holder that still lives cannot finish it; `claims` stays. Leases that ended by `now`
-        and those of other holders are left as they are, and so are jobs that are parked. One that
-        ends more than 10 minutes from now may be left too.
-        Raises ValueError without a name, and as `transact` does.
+        holder that still lives cannot finish it; `claims` stays. Leases that ended by `now` and
+        those of other holders are left as they are, and so are jobs that are parked. One that ends
+        more than 10 minutes from now may be left too. Raises ValueError without a name, and as
+        `transact` does.
         """
 
     def next_due(self, queue: str, after: Instant | None = None) -> Instant | None:

@@ -38,9 +38,9 @@ class Requirement:
     """The requirement of a route.
 
     `scopes` apply to server keys and `permissions` to client tokens; all of them are needed. An
-    operator has every scope, whose products must be enabled.
-    `products` must be enabled for every caller. `standard_only` refuses restricted keys. A `public`
-    call has no credential at all: it names its app, and the settings decide on its origin.
+    operator has every scope, whose products must be enabled. `products` must be enabled for every
+    caller. `standard_only` refuses restricted keys. A `public` call has no credential at all: it
+    names its app, and the settings decide on its origin.
     """
 
     caller: Caller
@@ -128,9 +128,9 @@ class Authority:
     """A call's proven identity, and its rights.
 
     `key` is the server key, `session` the client session, `operator` the log-in of the
-    environment's operator; a trusted authority, for embedding programs, has none of them,
-    and a public one has the `origin` that the browser sent.
-    `api_version` is the version that the call is bound to.
+    environment's operator; a trusted authority, for embedding programs, has none of them, and a
+    public one has the `origin` that the browser sent. `api_version` is the version that the call is
+    bound to.
     """
 
     requirement: Requirement

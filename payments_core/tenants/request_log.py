@@ -1,5 +1,5 @@
-"""An environment's recent requests to the API, for the dashboard and
-`GET /v2/console/requests` to show.
+"""An environment's recent requests to the API, for the dashboard and `GET /v2/console/requests` to
+show.
 
 It is bounded, redacted before it comes here, and not exact: requests are added in batches, outside
 their own path, so that a killed process loses those of its last seconds. No decision depends

@@ -29,8 +29,7 @@ The life of one transfer, and the result of a crash at each point:
    and the lease of the sender's next one. A crash before leaves the send job, which sends the same
    bytes again; a crash after leaves a lease that ends.
 6. The wait. Each look only reads, and rebroadcasts what is in no block. While the chain does not
-answer, the
-   pauses double; while the transfer is not final it is polled. Neither ever gives up.
+   answer, the pauses double; while the transfer is not final it is polled. Neither ever gives up.
 7. The outcome. It is final, success or failure. Further facts for the owner, such as a
    balance at that height or above, are read outside the transaction. Then one commit locks the
    owner, notes the outcome on the `OutboundTransfer` and takes the owner's step, with the end of

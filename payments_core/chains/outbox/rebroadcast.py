@@ -1,11 +1,9 @@
 """Gets signed transactions into a block: rebroadcasts them in order, later with higher fees.
 
 1. The newest version is offered until the chain knows it. A refusal ends nothing: missing
-transactions
-   before it in the order of nonces are offered first, then its older versions.
+   transactions before it in the order of nonces are offered first, then its older versions.
 2. Only the fees of the first in line are raised: the chain includes a sender's transactions in the
-order of
-   their nonces, so a transaction behind another one waits for that, not for higher fees.
+   order of their nonces, so a transaction behind another one waits for that, not for higher fees.
 3. They are raised only after blocks have passed over it for `bump_after_ms`. While a chain makes no
    blocks, a higher tip buys nothing, and it is paid in full later.
 4. A refusal does not prevent higher fees: the base fee may have exceeded the offer.

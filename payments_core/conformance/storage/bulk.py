@@ -30,9 +30,8 @@ TEXTS = ('"quoted" \\ and {braced}', "naïve ☃ \N{GRINNING FACE}", "", "line\n
 class BulkChecks(Harness):
     """The reads and writes of `payments_core.storage.bulk` through the adapter.
 
-    An adapter without `get_many`, `count`, `write`, `read_ahead`, `fetch` and `read_apart`
-    passes too: each
-    record is then handled separately.
+    An adapter without `get_many`, `count`, `write`, `read_ahead`, `fetch` and `read_apart` passes
+    too: each record is then handled separately.
     """
 
     def test_what_is_read_ahead_changes_no_answer(self) -> None:

@@ -52,8 +52,8 @@ class Harness:
     """Override `open`, declare what the adapter can do, and override the hooks that it needs.
 
     One check opens several handles on the same data if `multi_process` is declared, and with
-    `persistent` opens it again, with other kinds too.
-    A check of something undeclared is skipped, and the skip is reported.
+    `persistent` opens it again, with other kinds too. A check of something undeclared is skipped,
+    and the skip is reported.
     """
 
     persistent: bool = False

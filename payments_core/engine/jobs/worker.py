@@ -75,9 +75,9 @@ class Worker:
         telemetry: Telemetry = NOOP_TELEMETRY,
     ) -> None:
         """`handlers` by the kind of job; `batch_handlers` are for kinds that are done together.
-        `poll_s` is the maximum time that work committed by another
-        process, which cannot `wake` this one, waits to be seen. `refresh` is called before the
-        clock is read for a claim: another process may have moved a sandbox's clock."""
+        `poll_s` is the maximum time that work committed by another process, which cannot `wake`
+        this one, waits to be seen. `refresh` is called before the clock is read for a claim:
+        another process may have moved a sandbox's clock."""
         self._storage = storage
         self._clock = clock
         self._mode = mode

@@ -73,10 +73,9 @@ class CheckoutState:
 class CheckoutPage:
     """The data of a checkout link's page, from one snapshot.
 
-    `due` is the atomic amount to send now; zero while a transfer that the payer has named may
-    come. `scanned_height` is the newest block that was scanned;
-    -1 without one. `looked_at` is the time of the snapshot. `client_secret` is set while the
-    link can be exchanged for it.
+    `due` is the atomic amount to send now; zero while a transfer that the payer has named may come.
+    `scanned_height` is the newest block that was scanned; -1 without one. `looked_at` is the time
+    of the snapshot. `client_secret` is set while the link can be exchanged for it.
     """
 
     payment: Payment

@@ -16,11 +16,11 @@ from payments_core.storage.records import Collection, Index, Lookup, Record, Uni
 class Receipt(Record):
     """One transfer log, counted exactly once.
 
-    The key is the log's position within its transaction, which survives a reorg; `log_index` is
-    the block's, as the chain reported it. The Payment is in the key, since after a reorg the log
-    at that position may pay another one; no two Payments share an escrow, so it is a key for
-    the deployment. `counted` is the part of `amount` that the
-    release may take; `option_id` is None for a receipt by no option.
+    The key is the log's position within its transaction, which survives a reorg; `log_index` is the
+    block's, as the chain reported it. The Payment is in the key, since after a reorg the log at
+    that position may pay another one; no two Payments share an escrow, so it is a key for the
+    deployment. `counted` is the part of `amount` that the release may take; `option_id` is None for
+    a receipt by no option.
     """
 
     collection: ClassVar[Collection] = Collection(
