@@ -23,7 +23,7 @@ from payments_core.tenants.client_sessions.operations import EXCHANGE_WITHIN_MS,
 from payments_core.tenants.operations import MAX_KEYS, REVOKED_KEY_RETENTION_MS
 from payments_core.tenants.request_log import MAX_PAGES, PAGE_REQUESTS
 from payments_core.validation import fields, metadata
-from payments_core.webhooks.health import TOLD_AGAIN_MS
+from payments_core.webhooks.health import REPORT_INTERVAL_MS
 from payments_core.webhooks.lifecycle import MAX_OLDER_SECRETS, EndpointDescription, EventNames
 from payments_core.webhooks.operations import MAX_OVERLAP_S, WebhookUrl
 from payments_core.webhooks.replay import MAX_RECOVERY_DAYS, MAX_RESEND_ENDPOINTS
@@ -106,7 +106,7 @@ def _tables() -> Mapping[str, Mapping[str, str]]:
             f" at most {MAX_OLDER_SECRETS} older secrets: `conflict`",
             "`since` of a recovery": f"{MAX_RECOVERY_DAYS} days ago",
             "Endpoints that an event is resent to": f"{MAX_RESEND_ENDPOINTS} at once: `conflict`",
-            "Notices that an endpoint fails": f"once in {_time(TOLD_AGAIN_MS)}",
+            "Notices that an endpoint fails": f"once in {_time(REPORT_INTERVAL_MS)}",
         },
         "A sandbox": {
             f"`{name}`": _span(_type(kind, name))

@@ -7,7 +7,7 @@ after it: so COMMIT can be sent before the answers to the writes have come.
 
 A COMMIT whose answer is lost is unknown, whether or not the writes were sent with it: the server
 runs them in order, so a row that the transaction inserts exists exactly if it was committed, and by
-that the committer resolves it. A connection that had died in the pool must not be unknown: so
+that the committer resolves it. If a connection has died in the pool, the result must be known: so
 COMMIT is never in the first packet of a transaction, and any error before the second means that
 nothing was committed.
 """
