@@ -30,8 +30,8 @@ class ResponseCache:
     def encode(self, key: Hashable, source: S, render: Callable[[S], Any]) -> bytes:
         """The JSON of `render(source)`, which must depend on nothing else that changes.
 
-        A source must contain a version where its values may be equal but render differently, as 1,
-        1.0 and True do.
+        A source must contain a version if its values may be equal but render differently, like 1,
+        1.0 and True.
         """
         cached = self._bodies.get(key)
         if cached is not None and cached[0] == source:

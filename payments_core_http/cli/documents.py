@@ -74,7 +74,7 @@ class TablePrinter:
         *,
         has_head: bool,
     ) -> None:
-        from rich import box  # an eighth of a second, spent only where it is seen
+        from rich import box  # takes an eighth of a second: only if it is used
         from rich.console import Console
         from rich.padding import Padding
         from rich.table import Table

@@ -17,7 +17,7 @@ LINE_EVERY = 100_000
 def show_progress(doing: str) -> Iterator[Callable[[str, int], None]]:
     """Show the progress; the yielded function takes a collection and its count so far."""
     if sys.stderr.isatty():
-        from rich.console import Console  # an eighth of a second, spent only where it is seen
+        from rich.console import Console  # takes an eighth of a second: only if it is used
 
         with Console(stderr=True).status(doing) as status:
             yield lambda name, count: status.update(f"{doing}: {name}, {count:,} records")

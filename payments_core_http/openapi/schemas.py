@@ -285,7 +285,7 @@ def _default_keyword(field: attrs.Attribute[Any]) -> Schema:
 
 
 def _exactly_one_of_keyword(kind: Any, properties: Mapping[str, Schema]) -> Schema:
-    """`exactly_one_of`, where null is the same as absent."""
+    """`exactly_one_of`, with null treated as absent."""
     groups: tuple[tuple[str, ...], ...] = getattr(kind, "exactly_one_of", ())
     if not groups:
         return {}

@@ -54,7 +54,7 @@ def command() -> None:
 @click.option(
     "--not-retired",
     is_flag=True,
-    help="Leave the source writable, for one that cannot be retired: make sure "
+    help="Leave the source writable, if it cannot be retired: make sure "
     "yourself that no process uses it any more.",
 )
 @with_configuration
@@ -62,7 +62,7 @@ def command() -> None:
 def run_(configuration: Configuration, to: str, not_retired: bool) -> CommandResult:
     """Copy the configured storage to an empty one, compare every row, and retire the source.
 
-    The source takes no writes meanwhile, nor afterwards: stop all processes first. You can
+    The source accepts no writes meanwhile, nor afterwards: stop all processes first. You can
     interrupt the command and run it again.
     """
     _require_other_storage(configuration, to)
@@ -94,7 +94,7 @@ def run_(configuration: Configuration, to: str, not_retired: bool) -> CommandRes
 def verify_(configuration: Configuration, to: str) -> CommandResult | FailingResult:
     """Compare every row of the configured storage with another storage, both ways.
 
-    Neither storage takes writes meanwhile: run it before a process uses the copy. The exit code
+    Neither storage accepts writes meanwhile: run it before a process uses the copy. The exit code
     is 1 if anything differs.
     """
     _require_other_storage(configuration, to)

@@ -100,7 +100,7 @@ def make_text_output() -> TextOutput:
     """Through rich if there may be colors, or else plain."""
     if not has_color():
         return TextOutput(lambda text, style: click.echo(text))
-    from rich.console import Console  # an eighth of a second, spent only where it is seen
+    from rich.console import Console  # takes an eighth of a second: only if it is used
 
     console = Console(soft_wrap=True, force_terminal=True, no_color=False)
     return TextOutput(
