@@ -186,7 +186,7 @@ def _parse_token_account(item: object, mint: str, owner: str) -> tuple[str, int]
     """A token account's address and its balance."""
     address = require_text(get_field(item, "pubkey"), "account's address")
     info = get_field(item, "account", "data", "parsed", "info")
-    is_asked_for = (
+    is_requested = (
         decode_base58(address, 32) is not None
         and require_text(get_field(item, "account", "owner"), "program") in TOKEN_PROGRAMS
         and get_field(item, "account", "data", "parsed", "type") == "account"
@@ -195,6 +195,6 @@ def _parse_token_account(item: object, mint: str, owner: str) -> tuple[str, int]
         # A frozen account keeps its balance, but cannot send it; the same is true of blacklists.
         and get_field(info, "state") in ("initialized", "frozen")
     )
-    if not is_asked_for:
+    if not is_requested:
         raise ChainUnavailable("the response has an account that was not requested")
     return address, parse_digits(get_field(info, "tokenAmount", "amount"), "amount")

@@ -163,8 +163,10 @@ class UnmatchedTransfers:
             after = attrs.evolve(known, status=shown.status, updated_at=now)
             return Decision(True, replaces=(after,), next_run_at=next_run_at)
 
-        is_news = self._committer.commit(WorkerAuthority(DIRECTORY, mode), decide, claimed=claimed)
-        if is_news and shown.status == "returned":
+        is_new_status = self._committer.commit(
+            WorkerAuthority(DIRECTORY, mode), decide, claimed=claimed
+        )
+        if is_new_status and shown.status == "returned":
             _log.warning("bank transfer %s matches no on-ramp and was sent back", id)
 
     def _hand_over(self, mode: str, incoming: IncomingTransfer) -> Decision[None] | None:

@@ -39,7 +39,7 @@ def find_outcome(delivery: Delivery) -> Literal["works", "fails"] | None:
     return "fails"
 
 
-def find_news(
+def find_health_change(
     endpoint: Endpoint, attempted: Iterable[Delivery], now: Instant
 ) -> tuple[str, Delivery] | None:
     """The event that reports attempts at the endpoint, and the delivery that shows it.
@@ -59,10 +59,10 @@ def find_news(
 
 
 def decide_report(
-    endpoint: Endpoint, news: tuple[str, Delivery], api_version: str, *, now: Instant
+    endpoint: Endpoint, change: tuple[str, Delivery], api_version: str, *, now: Instant
 ) -> Decision[None]:
     """The event, and the endpoint with the time of the report."""
-    name, delivery = news
+    name, delivery = change
     if name == FAILING:
         since = endpoint.failing_since or now
         changed = attrs.evolve(endpoint, failing_since=since, failing_told_at=now)
@@ -78,11 +78,12 @@ def decide_report(
 
 def reports_on(event: Event, endpoint: Endpoint) -> bool:
     """Whether the event reports that endpoint's own health, which is for the others."""
-    is_news = event.name in (FAILING, RECOVERED)
-    return is_news and event.payload["webhookId"] == endpoint.id
+    is_health_event = event.name in (FAILING, RECOVERED)
+    return is_health_event and event.payload["webhookId"] == endpoint.id
 
 
-def may_hear(event: Event, endpoint: Endpoint) -> bool:
+def may_receive(event: Event, endpoint: Endpoint) -> bool:
     """Whether the endpoint gets the event, if it has subscribed to it."""
-    is_news = event.name in (FAILING, RECOVERED)
-    return not (is_news and endpoint.failing_since is not None) and not reports_on(event, endpoint)
+    is_health_event = event.name in (FAILING, RECOVERED)
+    is_failing = endpoint.failing_since is not None
+    return not (is_health_event and is_failing) and not reports_on(event, endpoint)

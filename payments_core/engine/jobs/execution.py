@@ -85,12 +85,12 @@ class JobExecutor:
         hung = [item for item in claimed if self.leases.is_hung(item)]
         claimed = [item for item in claimed if item not in hung]
         with self._claiming:
-            is_one_under_way = self.leases.has(is_suspect)
-            waiting = find_suspects_to_wait(claimed, is_one_under_way=is_one_under_way)
+            is_one_running = self.leases.has(is_suspect)
+            waiting = find_suspects_to_wait(claimed, is_one_running=is_one_running)
             claimed = [item for item in claimed if item not in waiting]
             self.leases.add(queue, claimed)
         self.parking.postpone(queue, hung, self._clock.now() + queue.lease_ms)
-        if is_one_under_way:
+        if is_one_running:
             self.parking.postpone(queue, waiting, self._clock.now() + ALONE_PAUSE_MS)
         else:  # they are the next ones, when that one has ended
             self.parking.release_unstarted(waiting)

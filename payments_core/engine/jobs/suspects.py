@@ -24,9 +24,9 @@ def is_suspect(claimed: ClaimedJob) -> bool:
 
 
 def find_suspects_to_wait(
-    claimed: Sequence[ClaimedJob], *, is_one_under_way: bool
+    claimed: Sequence[ClaimedJob], *, is_one_running: bool
 ) -> Sequence[ClaimedJob]:
     """The suspects that wait until another one has ended: all except the least suspect, which is
     run unless one is already running."""
     suspects = sorted(filter(is_suspect, claimed), key=lambda item: item.job.claims)
-    return suspects if is_one_under_way else suspects[1:]
+    return suspects if is_one_running else suspects[1:]

@@ -30,7 +30,7 @@ from payments_core.storage.records import R
 from payments_core.tenants.record import Environment
 from payments_core.webhooks.dispatch.attempt import AttemptRunner, PreparedDelivery
 from payments_core.webhooks.dispatch.fan_out_limits import MAX_DELIVERIES_PER_COMMIT
-from payments_core.webhooks.health import decide_report, find_news, may_hear
+from payments_core.webhooks.health import decide_report, find_health_change, may_receive
 from payments_core.webhooks.lifecycle import (
     ABANDON,
     DELIVER,
@@ -106,7 +106,7 @@ class WebhookJobHandlers:
                     (event, endpoint)
                     for event in events.values()
                     for endpoint in endpoints
-                    if endpoint.subscribes(event.name) and may_hear(event, endpoint)
+                    if endpoint.subscribes(event.name) and may_receive(event, endpoint)
                 ]
                 while len(pairs) > MAX_DELIVERIES_PER_COMMIT:
                     now, pairs = (
@@ -230,14 +230,14 @@ class WebhookJobHandlers:
     ) -> Decision[None] | None:
         """The health events of attempts at an endpoint; it is locked only if there are any."""
         now = self._clock.now()
-        if seen is None or find_news(seen, attempted, now) is None:
+        if seen is None or find_health_change(seen, attempted, now) is None:
             return None
         endpoint = tx.get(Endpoint, seen.id, for_update=True)
         environment = tx.get(Environment, partition)
         if endpoint is None or environment is None:
             return None
-        news = find_news(endpoint, attempted, now)
-        return news and decide_report(endpoint, news, environment.api_version, now=now)
+        change = find_health_change(endpoint, attempted, now)
+        return change and decide_report(endpoint, change, environment.api_version, now=now)
 
     # Deliveries that an endpoint no longer needs.
 

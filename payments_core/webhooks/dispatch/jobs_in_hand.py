@@ -59,7 +59,7 @@ class JobsInHand:
         """The jobs without those that must wait until another suspect has ended."""
         waiting = find_suspects_to_wait(
             [item for item in claimed if item.job.id not in self._newest],
-            is_one_under_way=any(map(is_suspect, self._newest.values())),
+            is_one_running=any(map(is_suspect, self._newest.values())),
         )
         if not waiting:
             return claimed
