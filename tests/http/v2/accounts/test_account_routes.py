@@ -313,7 +313,7 @@ def test_capabilities_are_inactive_and_say_why(payer: Partner) -> None:
         assert [action["resolves"] for action in capability["actions"]] == missing
         assert capability["actions"][1] == {
             "resolves": "activation",
-            "description": f"Ask for the capability {name}.",
+            "description": f"Request the capability {name}.",
             "method": "POST",
             "path": f"/v2/accounts/{payer.id}/capability-activations",
             "url": None,
