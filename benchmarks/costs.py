@@ -49,7 +49,7 @@ _RUN = PipelinedConnection.run
 
 
 class Meter:
-    """Counts what this process asks PostgreSQL, while it is told to."""
+    """Counts what this process asks PostgreSQL, while it is on."""
 
     def __init__(self, cluster: Cluster) -> None:
         self.counts: Counter[str] = Counter()
@@ -244,7 +244,7 @@ def hot_vault(bench: pipeline.Bench, runs: int) -> None:
             work.append([bench.option() for _ in range(runs // THREADS)])
         began, spent = time.perf_counter(), time.process_time()
         with ThreadPoolExecutor(THREADS) as pool:
-            # `list`, so that an authorization that fails is told.
+            # `list`, so that an authorization that fails raises.
             list(pool.map(lambda mine: [bench.authorize(one) for one in mine], work))
         count, took = sum(map(len, work)), time.perf_counter() - began
         each_ms = (time.process_time() - spent) / count * 1000

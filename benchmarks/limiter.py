@@ -3,7 +3,7 @@
     python -m benchmarks.limiter
 
 A decision counts one request against six policies; `limits` has no call for that, so it is six
-calls of `hit`, and six more for what is left and until when, which ours tells with the rest. Both
+calls of `hit`, and six more for what is left and until when, which ours returns with the rest. Both
 count in memory, and then, where a `redis-server` is installed, in a private one over a Unix
 socket. Asks and items are made once; what making six asks for each request adds is a row of its
 own. Rounds are interleaved, so that a busy machine is busy for all; medians are compared.

@@ -147,7 +147,7 @@ class StatementCounts:
         return leave_out
 
     def total(self) -> Counter[str]:
-        """Everything, without labels, but for the scans."""
+        """Everything, without labels, except the scans."""
         counted = (counts for label, counts in self.by_label.items() if label != SCAN)
         return sum(counted, Counter())
 

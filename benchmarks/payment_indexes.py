@@ -179,7 +179,7 @@ def _processor_s(pid: int) -> float:
 def _count_changes(connection: psycopg.Connection) -> tuple[int, int, int]:
     """Bytes of WAL, updates, and HOT updates of Payments so far."""
     connection.execute("SELECT pg_stat_force_next_flush()")
-    connection.execute("SELECT 1")  # the statement before this one has reported by now
+    connection.execute("SELECT 1")  # the statement before this one has already reported
     found = connection.execute(
         "SELECT (pg_current_wal_lsn() - '0/0')::bigint, n_tup_upd, n_tup_hot_upd "
         "FROM pg_stat_user_tables WHERE relname = 'payments'"

@@ -39,7 +39,7 @@ class Statement:
 
 @attrs.define
 class Recorder:
-    """Takes note of the statements of every connection, while it is told to."""
+    """Takes note of the statements of every connection, while it is on."""
 
     statements: list[Statement] = attrs.field(factory=list)
     is_on: bool = False

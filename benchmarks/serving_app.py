@@ -128,7 +128,7 @@ def _serve_cheroot(port: int) -> None:
     server.max_request_body_size = MAX_RECEIVED_BYTES
 
     def stop(*_: Any) -> None:
-        server.interrupt = SystemExit(0)  # its own way to be told by a signal
+        server.interrupt = SystemExit(0)  # its own way to react to a signal
 
     signal.signal(signal.SIGTERM, stop)
     server.start()
@@ -183,7 +183,7 @@ def kill_group(process: subprocess.Popen[bytes]) -> None:
 
 
 def free_port() -> int:
-    """A port that nobody has: candidates that cannot tell theirs are given one."""
+    """A port that nobody has: candidates that cannot report theirs are given one."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port: int = taken.getsockname()[1]
         return port

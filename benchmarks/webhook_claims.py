@@ -52,7 +52,7 @@ def _fill(storage: SqliteStorage) -> None:
 
         storage.transact("env_bench", insert)
     taken = 0
-    while taken < SLOTS:  # whoever hangs has them
+    while taken < SLOTS:  # endpoints that hang have them
         claimed = storage.claim(
             QUEUE, NOW - BACKLOG + taken, lease_ms=10**9, limit=1, lane_concurrency=SLOTS
         )

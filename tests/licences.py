@@ -17,7 +17,7 @@ from typing import Any
 from docs.markdown import table
 
 REFUSED = ("AGPL", "GPL-3", "GPL-2", "SSPL")
-"""What a user of the library could not take along; the lesser GPL is no such licence."""
+"""What a user of the library could not take along; the lesser GPL is not such a licence."""
 
 
 DECLARED_AS_TEXT = {"protobuf": "BSD-3-Clause", "sqlite-fts4": "Apache-2.0"}

@@ -40,7 +40,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def build() -> tuple[Path, Path]:
-    """The wheel and the sdist, built anew with the pinned backend."""
+    """The wheel and the sdist, built again with the pinned backend."""
     for old in BUILT.glob("*"):
         old.unlink()
     uv("build", "--no-build-isolation", "--python", sys.executable, "--out-dir", str(BUILT))

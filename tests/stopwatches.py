@@ -17,6 +17,6 @@ def read_children_processor_s() -> float:
 
 def read_unqueued_s() -> float:
     """A clock that stands while this thread waits for a processor that others have, where the
-    system tells that."""
+    system says that."""
     waited_ns = int(_SCHEDULED.read_text().split()[1]) if _SCHEDULED.exists() else 0
     return time.monotonic() - waited_ns / 1e9

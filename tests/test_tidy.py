@@ -153,7 +153,7 @@ MAY_TOUCH_THE_WORLD = {
     "payments_core_http/observability/metrics.py": {"time"},  # how long all else takes
     "payments_core_http/observability/logs.py": {
         "threading"
-    },  # what is told of one that ends badly
+    },  # what is reported of one that ends badly
     "payments_core_http/observability/bounded_probe.py": {"threading"},
     "payments_core_http/observability/management.py": {"threading", "time"},
 }

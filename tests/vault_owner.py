@@ -1,4 +1,4 @@
-"""The owner of a vault, who signs with eth-account what the vault shall do."""
+"""The owner of a vault, who signs with eth-account what the vault is to do."""
 
 from __future__ import annotations
 

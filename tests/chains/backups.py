@@ -1,4 +1,4 @@
-"""A backup of a storage in memory, put back while the chain goes on as it was."""
+"""A backup of a storage in memory, restored while the chain continues as it was."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ class Scene(World):
     """A world on one kind of chain; what differs between the kinds is below."""
 
     wallet = WALLET
-    """Whoever pays from outside."""
+    """Somebody who pays from outside."""
 
     def begin(self) -> None:
         """The tenant, funds for the payer and the wallet, and all of it beyond any reorg."""
@@ -131,7 +131,7 @@ class Scene(World):
     # What differs.
 
     def other_token(self) -> str:
-        """A token that is none of ours, and says of itself what it likes."""
+        """A token that is not one of ours, and says of itself what it likes."""
         raise NotImplementedError
 
     def in_one_transaction(self, *transfers: tuple[str, str]) -> str:

@@ -137,7 +137,7 @@ class TestBalances:
             (302, b"1817122"),
         ],
     )
-    def test_an_answer_that_cannot_be_right_is_no_balance(
+    def test_an_answer_that_cannot_be_right_is_not_a_balance(
         self, chain: Chain, node: Node, raw: Answer
     ) -> None:
         node.raw["/balance/"] = raw
@@ -149,13 +149,15 @@ class TestBalances:
         ["", "USDC", "0x", "0x1::coin", "0x1::a::B?x=1", "0x1::a::B/../..", "0x1::a::B<0x2::c::D>",
          "../0x1", "0x" + "1" * 65, COIN + "\n", "0x0"],
     )  # fmt: skip
-    def test_what_is_no_asset_is_not_asked_for(self, chain: Chain, node: Node, asset: str) -> None:
+    def test_what_is_not_an_asset_is_not_asked_for(
+        self, chain: Chain, node: Node, asset: str
+    ) -> None:
         with pytest.raises(UnsupportedByChain, match="token"):
             chain.balances(asset, [HOLDER])
         assert node.asked == []
 
     @pytest.mark.parametrize("holder", ["", "0x1/../2", "0x1?a", "alice", "0x" + "1" * 65])
-    def test_what_is_no_holder_is_not_asked_for(
+    def test_what_is_not_a_holder_is_not_asked_for(
         self, chain: Chain, node: Node, holder: str
     ) -> None:
         with pytest.raises(UnsupportedByChain, match="holder"):
@@ -199,7 +201,7 @@ class TestHeads:
             ("block", ("first_version",), GONE),
         ],
     )
-    def test_heads_that_cannot_be_right_are_none(
+    def test_heads_that_cannot_be_right_are_refused(
         self, chain: Chain, node: Node, what: str, path: tuple[str, ...], value: Any
     ) -> None:
         setattr(node, what, with_change(getattr(node, what), path, value))
@@ -250,7 +252,7 @@ class TestTheNode:
         with serving(node) as url:
             assert AptosChain(url + "/v1", chain_id=7, network=2).heads().final.number == HEIGHT
 
-    def test_an_address_with_a_key_is_told_to_nobody(self) -> None:
+    def test_an_address_with_a_key_is_shown_to_nobody(self) -> None:
         with pytest.raises(ValueError, match="http") as caught:
             AptosChain("ftp://node.example/s3cret")
         chain = AptosChain("http://user:s3cret@127.0.0.1:9/s3cret/v1?key=s3cret")
@@ -266,7 +268,7 @@ class TestTheNode:
         assert node.asked[-1].endswith("?ledger_version=2500000099&key=k")
 
 
-def test_its_number_is_no_number_of_an_evm_chain() -> None:
+def test_its_number_is_not_a_number_of_an_evm_chain() -> None:
     chain = AptosChain("http://127.0.0.1:9")
     assert SOLANA_CHAIN_ID != chain.chain_id == MAINNET_CHAIN_ID < 2**53
     assert chain.chain_type == "aptos"

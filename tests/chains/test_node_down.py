@@ -1,4 +1,4 @@
-"""A chain that cannot be reached: what asks for it waits and goes on, on both kinds of chain."""
+"""A chain that cannot be reached: its callers wait, then continue, on both kinds of chain."""
 
 from __future__ import annotations
 

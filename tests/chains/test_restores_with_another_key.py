@@ -90,7 +90,7 @@ def test_an_operator_fills_the_nonces_of_the_key_before_that_every_pool_has_drop
     assert world.newest(moved.recipient) == moved.amount
 
 
-def test_whoever_has_stolen_the_key_before_keeps_the_new_one_waiting_for_one_finality(
+def test_a_thief_of_the_key_keeps_the_new_one_waiting_for_one_finality(
     simulated_world: Scene, change_key: Callable[[], None]
 ) -> None:
     world = simulated_world

@@ -38,7 +38,7 @@ def deposits(world: Scene) -> list[Deposit]:
 
 
 def late(world: Scene, payment_id: str) -> list[Any]:
-    """What was told of funds that came back."""
+    """What events report of funds that came back."""
     events = [event for event in world.events(payment_id) if event.name == "payment.late"]
     return [(event.payload["returnedAmountAtomic"], event.payload["labels"]) for event in events]
 

@@ -86,7 +86,7 @@ def test_a_double_spend_by_reorg_takes_back_what_was_seen(world: Scene) -> None:
     assert world.paid(payment.payment.id).status == "succeeded"
 
 
-def test_a_double_spend_after_the_release_is_told_and_nothing_is_released_again(
+def test_a_double_spend_after_the_release_is_reported_and_nothing_is_released_again(
     world: Scene,
 ) -> None:
     payment = world.payment("25.00")

@@ -12,7 +12,7 @@ from payments_core.chains.shared_read import SharedRead
 
 
 class Node:
-    """Counts its answers; hangs until it is released, and fails when told to."""
+    """Counts its answers; hangs until it is released, and fails on request."""
 
     def __init__(self) -> None:
         self.asked = 0

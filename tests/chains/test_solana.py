@@ -168,7 +168,7 @@ class TestBalances:
         at = chain.balances(MINT, [HOLDER, OTHER])
         assert (at.height, at.amounts) == (SLOT + 2, {HOLDER: SLOT + 2, OTHER: SLOT + 2})
 
-    def test_balances_that_are_never_of_one_slot_are_none(
+    def test_balances_that_are_never_of_one_slot_are_refused(
         self, chain: Chain, cluster: Cluster
     ) -> None:
         slots = iter(range(1, 100))
@@ -224,19 +224,19 @@ class TestBalances:
             (("value",), ACCOUNTS["value"] * 2),  # one account twice
         ],
     )
-    def test_an_answer_that_cannot_be_right_is_no_balance(
+    def test_an_answer_that_cannot_be_right_is_not_a_balance(
         self, chain: Chain, cluster: Cluster, path: tuple[str | int, ...], value: Any
     ) -> None:
         cluster.says_of_accounts(with_change(ACCOUNTS, path, value))
         with pytest.raises(ChainUnavailable):
             chain.balances(MINT, [HOLDER])
 
-    def test_more_than_there_can_be_is_no_balance(self, chain: Chain, cluster: Cluster) -> None:
+    def test_more_than_there_can_be_is_not_a_balance(self, chain: Chain, cluster: Cluster) -> None:
         cluster.says_of_accounts(accounts_of(OTHER, 2**64 - 1, 1))
         with pytest.raises(ChainUnavailable):
             chain.balances(MINT, [OTHER])
 
-    def test_a_mint_that_the_node_does_not_know_is_no_empty_balance(
+    def test_a_mint_that_the_node_does_not_know_is_not_an_empty_balance(
         self, chain: Chain, cluster: Cluster
     ) -> None:
         def refuses(*_: Any) -> Any:
@@ -315,7 +315,7 @@ class TestHeads:
             ("getGenesisHash", None),
         ],
     )
-    def test_heads_that_cannot_be_right_are_none(
+    def test_heads_that_cannot_be_right_are_refused(
         self, chain: Chain, cluster: Cluster, method: str, answer: Any
     ) -> None:
         cluster.says[method] = lambda *_: answer
@@ -372,7 +372,7 @@ class TestTheNode:
             (301, b""),
         ],
     )
-    def test_what_is_no_answer_is_unavailable(
+    def test_what_is_not_an_answer_is_unavailable(
         self, chain: Chain, cluster: Cluster, raw: Answer
     ) -> None:
         cluster.raw = lambda body: raw
@@ -380,7 +380,7 @@ class TestTheNode:
             with pytest.raises(ChainUnavailable):
                 ask()
 
-    def test_an_address_with_a_key_is_told_to_nobody(self) -> None:
+    def test_an_address_with_a_key_is_shown_to_nobody(self) -> None:
         with pytest.raises(ValueError, match="http") as caught:
             SolanaChain("ftp://node.example/s3cret")
         chain = SolanaChain("http://user:s3cret@127.0.0.1:9/s3cret?key=s3cret")
@@ -390,7 +390,7 @@ class TestTheNode:
             assert "s3cret" not in text
 
 
-def test_its_number_is_no_number_of_an_evm_chain() -> None:
+def test_its_number_is_not_a_number_of_an_evm_chain() -> None:
     chain = SolanaChain("http://127.0.0.1:9")
     assert chain.chain_id == MAINNET_CHAIN_ID < 2**53
     assert chain.chain_type == "solana"

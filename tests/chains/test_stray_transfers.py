@@ -1,4 +1,4 @@
-"""What strangers send to addresses of ours that take nothing: an alarm tells, nothing moves it."""
+"""What strangers send to addresses of ours that take nothing: an alarm, and nothing moves it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def alarms(caplog: pytest.LogCaptureFixture) -> list[str]:
     return [it.getMessage() for it in caplog.records if it.levelno == logging.CRITICAL]
 
 
-def test_tokens_sent_to_an_operator_are_told_with_all_that_finds_them(
+def test_tokens_sent_to_an_operator_are_reported_with_all_that_finds_them(
     world: Scene, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A recipient's explorer shows it as the sender of what was paid."""
@@ -42,7 +42,7 @@ def test_tokens_sent_to_an_operator_are_told_with_all_that_finds_them(
     assert (deposits(world), world.newest(to)) == ([], atomic("3"))
 
 
-def test_transfers_of_nothing_are_none_and_many_give_a_bounded_number_of_alarms(
+def test_transfers_of_nothing_raise_no_alarm_and_many_raise_a_bounded_number(
     simulated_world: Scene, caplog: pytest.LogCaptureFixture
 ) -> None:
     world = simulated_world
@@ -61,7 +61,7 @@ def test_transfers_of_nothing_are_none_and_many_give_a_bounded_number_of_alarms(
     assert last.startswith(f"ALARM: 3 more transfers on chain {BASE}")
 
 
-def test_an_environment_of_the_other_mode_is_not_told_of(
+def test_an_environment_of_the_other_mode_is_not_reported(
     simulated_world: Scene, caplog: pytest.LogCaptureFixture
 ) -> None:
     world = simulated_world
@@ -77,7 +77,7 @@ def test_an_environment_of_the_other_mode_is_not_told_of(
         assert len(alarms(caplog)) == count
 
 
-def test_tokens_sent_to_our_contracts_are_told(
+def test_tokens_sent_to_our_contracts_are_reported(
     anvil_world: AnvilScene, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The factory is what our transactions call."""
@@ -93,7 +93,7 @@ def test_tokens_sent_to_our_contracts_are_told(
         assert f"to our {name} {address}, where nothing moves it" in alarm
 
 
-def test_what_takes_nothing_is_no_destination(world: Scene) -> None:
+def test_what_takes_nothing_is_not_a_destination(world: Scene) -> None:
     """A transfer of our own to one of them would be seen by nobody."""
     payment = send(world)
     world.finish()

@@ -133,7 +133,7 @@ def test_what_a_type_does_not_have_is_refused(field: str, value: object) -> None
 @pytest.mark.parametrize(
     ("field", "value"), [("operation", 256), ("operation", -1), ("value", 2**256), ("data", "0x")]
 )
-def test_a_vault_is_told_nothing_out_of_range(field: str, value: object) -> None:
+def test_a_vault_is_sent_nothing_out_of_range(field: str, value: object) -> None:
     with pytest.raises(InvalidTypedData):
         vault_execute_digest(**{**EXECUTE_NOW, field: value})
 

@@ -1,4 +1,4 @@
-"""The address in a sandbox's folder: told while it runs, gone after, not believed after a kill."""
+"""The address in a sandbox's folder: there while it runs, gone after, not believed after a kill."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_the_address_of_a_killed_sandbox_gets_no_key(sandbox: SandboxChild) -> N
         again.end()
 
 
-def test_the_address_is_there_as_long_as_it_is_told_and_for_its_owner_alone(
+def test_the_address_is_there_while_it_is_published_and_for_its_owner_alone(
     tmp_path: Path,
 ) -> None:
     with publish_address(tmp_path, URL):
@@ -97,7 +97,7 @@ def test_what_was_left_behind_gives_way_to_the_next(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_folder_that_is_none_has_no_address(tmp_path: Path) -> None:
+def test_a_folder_without_a_sandbox_has_no_address(tmp_path: Path) -> None:
     assert read_address(tmp_path / "absent") is None
     (tmp_path / FILE_NAME).mkdir()
     assert read_address(tmp_path) is None

@@ -29,7 +29,7 @@ payments()
 def show(
     *options: str, variables: Mapping[str, str] | None = None, on_terminal: bool = True
 ) -> str:
-    """What the styles of a command come to, as they are printed."""
+    """The styles of a command, as they are printed."""
     ours, theirs = pty.openpty()
     variables = {"PATH": os.environ["PATH"], "TERM": "xterm-256color", **(variables or {})}
     command = [sys.executable, "-c", SCRIPT, *options, "show"]

@@ -21,7 +21,7 @@ def payments(*arguments: str) -> subprocess.CompletedProcess[str]:
     )  # fmt: skip
 
 
-def test_the_help_lists_every_command_and_tells_a_newcomer_where_to_begin() -> None:
+def test_the_help_lists_every_command_and_says_where_to_begin() -> None:
     done = payments("--help")
     assert done.returncode == 0
     assert "New here? `payments demo`" in done.stdout

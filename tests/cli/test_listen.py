@@ -30,7 +30,7 @@ def sandbox(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SandboxChild]:
 
 
 class Target(ThreadingHTTPServer):
-    """A developer's handler, which keeps what it gets and answers as told."""
+    """A developer's handler, which keeps what it gets and answers as it was set."""
 
     daemon_threads = True
 
@@ -180,7 +180,7 @@ def test_the_sandbox_is_answered_as_the_target_answers(
         assert child.end(signal.SIGTERM) == 0
 
 
-def test_a_target_that_does_not_answer_is_told_and_tried_again(sandbox: SandboxChild) -> None:
+def test_a_target_that_does_not_answer_is_reported_and_tried_again(sandbox: SandboxChild) -> None:
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{unused.getsockname()[1]}/"
@@ -325,7 +325,9 @@ def test_without_a_sandbox_each_says_what_to_do(sandbox: SandboxChild, tmp_path:
             assert str(sandbox.facts["appSecret"]) not in done.stderr
 
 
-def test_the_key_of_another_sandbox_is_told_as_such(sandbox: SandboxChild, tmp_path: Path) -> None:
+def test_the_key_of_another_sandbox_is_reported_as_such(
+    sandbox: SandboxChild, tmp_path: Path
+) -> None:
     keys = dict(sandbox.facts, appSecret=sandbox.facts["appSecret"][:-1] + "x")
     (tmp_path / "sandbox.json").write_text(json.dumps(keys))
     done = payments("events", "--data", str(tmp_path), "--url", sandbox.base_url)

@@ -1,4 +1,4 @@
-"""What the commands tell a person: each fault once, what was meant, and where an event goes."""
+"""What the commands say to a person: each fault once, what was meant, and where an event goes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def sandbox(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SandboxChild]:
     "call",
     [("trigger", "payment.succeded"), ("events", "--name", "payment.succeded")],
 )
-def test_a_wrong_name_is_told_once_with_the_one_that_was_meant(
+def test_a_wrong_name_is_reported_once_with_the_one_that_was_meant(
     sandbox: SandboxChild, call: tuple[str, ...]
 ) -> None:
     done = payments(*call, *options(sandbox))
@@ -35,7 +35,7 @@ def test_a_wrong_name_is_told_once_with_the_one_that_was_meant(
     assert "Did you mean payment.succeeded" in done.stderr
 
 
-def test_a_wrong_name_among_several_is_told_with_the_one_that_was_meant(
+def test_a_wrong_name_among_several_is_reported_with_the_one_that_was_meant(
     sandbox: SandboxChild,
 ) -> None:
     done = payments("listen", "--events", "payment.late,acount.created", *options(sandbox))
@@ -44,7 +44,7 @@ def test_a_wrong_name_among_several_is_told_with_the_one_that_was_meant(
     assert "Did you mean account.created?" in done.stderr
 
 
-def test_several_faults_are_told_once_each(sandbox: SandboxChild) -> None:
+def test_several_faults_are_reported_once_each(sandbox: SandboxChild) -> None:
     done = payments("trigger", "payment.succeded", "color=red", *options(sandbox))
     assert done.returncode == 1
     assert "2 fields are wrong" in done.stderr
@@ -100,7 +100,7 @@ def test_an_empty_list_says_that_it_is_empty(tmp_path: Path) -> None:
 
 
 def test_open_says_where_the_pages_are(sandbox: SandboxChild) -> None:
-    """The output is no terminal, so nothing is opened."""
+    """The output is not a terminal, so nothing is opened."""
     url, facts = sandbox.base_url, sandbox.facts
     assert payments("open", *options(sandbox)).stdout == f"{url}/dashboard\n"
     done = payments("open", "reference", "--json", *options(sandbox))

@@ -46,7 +46,7 @@ def test_a_version_that_there_is_not_is_refused() -> None:
     assert FIRST_VERSION in done.stderr
 
 
-def test_a_folder_that_there_is_not_is_told(tmp_path: Path) -> None:
+def test_a_missing_folder_is_reported(tmp_path: Path) -> None:
     done = payments("--output", str(tmp_path / "none" / "openapi.json"))
     assert done.returncode == 1
     assert "cannot be written" in done.stderr

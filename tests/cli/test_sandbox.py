@@ -242,7 +242,7 @@ def test_a_port_in_use_is_refused_by_name(data: Path) -> None:
         assert f"127.0.0.1:{port}" in refused("--port", str(port), "--data", str(data))
 
 
-def test_a_host_that_is_none_is_refused(data: Path) -> None:
+def test_an_invalid_host_is_refused(data: Path) -> None:
     assert "--host" in refused("--host", "no host", "--data", str(data))
 
 
@@ -270,7 +270,7 @@ def test_a_database_without_its_key_ring_is_refused(sandbox: SandboxChild) -> No
     assert "key-ring is missing" in refused("--port", "0", "--data", str(sandbox.data))
 
 
-def test_a_file_that_is_no_database_is_refused(sandbox: SandboxChild) -> None:
+def test_a_file_that_is_not_a_database_is_refused(sandbox: SandboxChild) -> None:
     sandbox.end()
     (sandbox.data / "payments.db").write_bytes(b"not a database" * 100)
     assert "cannot be used" in refused("--port", "0", "--data", str(sandbox.data))

@@ -197,7 +197,7 @@ class RerunLeaksWrites(Wrapped):
 
 
 class Losing(Wrapped):
-    """Loses the next COMMIT as it is told to; what it says then is what is broken."""
+    """Loses the next COMMIT on request; what it says then is what is broken."""
 
     lost: bool | None = None
 

@@ -29,7 +29,7 @@ MONDAY = date(2026, 9, 21)
 
 
 class Books:
-    """What the bank keeps, whoever opens it."""
+    """What the bank keeps for all who open it."""
 
     def __init__(self) -> None:
         self.lock = threading.RLock()

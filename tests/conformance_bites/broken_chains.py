@@ -41,7 +41,7 @@ class Unrooted(SimulatedChain):
 
 
 class Prophetic(SimulatedChain):
-    """Tells of blocks that are not there yet."""
+    """Reports blocks that are not there yet."""
 
     def block(self, number: int) -> Block | None:
         return super().block(number) or Block(number, "0x" + "00" * 32)
@@ -89,7 +89,7 @@ class Hopeful(SimulatedChain):
 
 
 class Forgetful(SimulatedChain):
-    """Of many, tells those that it knows alone."""
+    """Of many, reports only those that it knows."""
 
     def transactions(self, hashes: Sequence[str]) -> Mapping[str, TransactionView | None]:
         return {hash: view for hash, view in super().transactions(hashes).items() if view}
@@ -158,7 +158,7 @@ class LateStart(SimulatedChain):
 
 
 class Backwards(SimulatedChain):
-    """Tells the newest transfer first."""
+    """Reports the newest transfer first."""
 
     def scan(self, *asked: Any) -> tuple[ScannedTransfer, ...]:
         return tuple(reversed(super().scan(*asked)))

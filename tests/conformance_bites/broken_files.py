@@ -80,7 +80,7 @@ class NothingOutlivesTheHandle(SqliteStorage):
 
 
 class OneHandle(SqliteStorage):
-    """Sound, but for one handle at a time, as embedded databases are."""
+    """Sound, except that it takes one handle at a time, as embedded databases are."""
 
     def __init__(self, path: Any, record_types: Kinds) -> None:
         super().__init__(path, record_types)

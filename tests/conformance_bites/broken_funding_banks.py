@@ -22,7 +22,7 @@ NOW = 1_790_000_000_000
 
 
 class FundingBooks:
-    """What the bank keeps, whoever opens it."""
+    """What the bank keeps for all who open it."""
 
     def __init__(self) -> None:
         self.requests: dict[str, VirtualAccountRequest] = {}

@@ -224,7 +224,7 @@ class NextDueIgnoresAfter(Wrapped):
 
 
 class NextDueIsNotLater(Wrapped):
-    """The same instant comes again, and whoever steps by it stays where he is."""
+    """The same instant comes again, and a caller that steps by it stays where it is."""
 
     def next_due(self, queue: str, after: int | None = None) -> Any:
         return super().next_due(queue, None if after is None else after - 1)

@@ -14,7 +14,7 @@ from payments_core.pricing.table import TablePricing
 
 
 class Switch:
-    """Whether the source is down, whoever opened it."""
+    """Whether the source is down for all who opened it."""
 
     def __init__(self) -> None:
         self.down = False

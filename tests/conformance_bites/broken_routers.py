@@ -20,7 +20,7 @@ WAITING = RouteProgress(state="waiting")
 
 
 class Books:
-    """What the router and the chains keep, whoever opens it."""
+    """What the router and the chains keep for all who open it."""
 
     def __init__(self) -> None:
         self.orders: dict[str, RouteOrder] = {}

@@ -233,7 +233,7 @@ class WaitsWithoutEnd(Plain):
         self, target: Destination, address: str, port: int, deadline: Deadline
     ) -> socket.socket:
         connection = socket.create_connection((address, port))
-        connection.settimeout(6)  # it would be for ever, and so would the test
+        connection.settimeout(6)  # it would last forever, and so would the test
         if target.scheme == "https":
             return self.tls.wrap_socket(connection, server_hostname=target.host)
         return connection
@@ -370,7 +370,7 @@ class ForgetsTheScheme(Keeping):
 
 
 class SharesAmongThreads(Keeping):
-    """A connection is used by whoever comes, before it has answered."""
+    """A connection is used for the next request before it has answered."""
 
     def send(
         self, request: WebhookRequest, addresses: Sequence[str], deadline: Deadline

@@ -239,7 +239,7 @@ def test_a_broken_file_fails_its_check(adapter: type[SqliteStorage], tmp_path: P
         ("the_release_before_still_reads_after_a_migration", "another handle"),
     ],
 )
-def test_a_database_of_one_process_is_told_what_to_declare(
+def test_a_database_of_one_process_learns_what_to_declare(
     check: str, who: str, tmp_path: Path
 ) -> None:
     suite = OnFile()

@@ -25,13 +25,13 @@ def depth(document: Any) -> int:
 
 
 @given(DOCUMENTS, st.integers(0, 6))
-def test_it_is_told_for_every_document(document: Any, limit: int) -> None:
+def test_it_is_decided_for_every_document(document: Any, limit: int) -> None:
     for ascii_only in (True, False):
         raw = json.dumps(document, ensure_ascii=ascii_only).encode()
         assert exceeds_depth(raw, limit) is (depth(document) > limit)
 
 
-def test_it_is_told_of_what_no_parser_survives() -> None:
+def test_it_is_decided_for_what_no_parser_survives() -> None:
     for opening in (b"[", b'{"a":', b'[{"[":'):
         assert exceeds_depth(opening * 1_000_000, 64)
     assert not exceeds_depth(b'["' + b"[" * 1_000_000 + b'"]', 64)

@@ -103,7 +103,7 @@ def test_a_receiver_does_not_load_the_service() -> None:
 
 
 def test_the_service_shows_resources_and_few_more() -> None:
-    """Ports and what the service is made of are not its attributes, but for `ports` itself."""
+    """Ports and what the service is made of are not its attributes, except `ports` itself."""
     service = PaymentsService(MemoryStorage(), KeyRing.parse(KeyRing.generate()))
     shown = {name for name in vars(service) if not name.startswith("_")}
     assert shown - resources() == {"settings", "chains", "ports"}

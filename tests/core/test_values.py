@@ -57,7 +57,7 @@ def test_reading_is_exact(text: str) -> None:
         "1\n", "1.0\n", "\u00001", "1.0000001", "0.0000000",
     ],
 )  # fmt: skip
-def test_what_is_no_plain_decimal_is_refused(text: str) -> None:
+def test_what_is_not_a_plain_decimal_is_refused(text: str) -> None:
     with pytest.raises(MoneyError):
         parse_amount(text, 6)
 
@@ -248,7 +248,7 @@ def test_a_single_letter_of_the_wrong_case_is_refused(address: str) -> None:
         ("aptos", "0x1\n"),
     ],
 )
-def test_what_is_no_address_of_its_chain_is_refused(chain_type: str, text: str) -> None:
+def test_what_is_not_an_address_of_its_chain_is_refused(chain_type: str, text: str) -> None:
     with pytest.raises(AddressError, match=r"^must "):
         normalize_address(chain_type, text)  # type: ignore[arg-type]
 

@@ -135,7 +135,7 @@ def nginx_or_skip() -> str:
 def nginx(
     folder: Path, upstream: Sequence[int], changes: Mapping[str, str] | None = None
 ) -> Iterator[Proxy]:
-    """nginx with deploy/nginx.conf before these ports; skips the test where there is none."""
+    """nginx with deploy/nginx.conf before these ports; skips the test if there is none."""
     program, made = nginx_or_skip(), certificates_or_skip()
     proxy = Proxy(folder, free_port(), free_port(), made.ca_file)
     text = (DEPLOY / "nginx.conf").read_text()
@@ -162,14 +162,14 @@ def nginx(
     checked = subprocess.run([*command, "-t"], capture_output=True, text=True, timeout=30)
     assert checked.returncode == 0, checked.stderr
     assert "[warn]" not in checked.stderr.replace("http2", ""), checked.stderr
-    # Its logs are whole when it has ended: what is in hand is finished first.
+    # Its logs are whole when it has ended: open requests are finished first.
     with _running([*command, "-g", "daemon off;"], proxy, gracefully=signal.SIGQUIT):
         yield proxy
 
 
 @contextmanager
 def caddy(folder: Path, upstream: int, env: Mapping[str, str]) -> Iterator[Proxy]:
-    """Caddy with deploy/Caddyfile before this port; skips the test where there is none."""
+    """Caddy with deploy/Caddyfile before this port; skips the test if there is none."""
     program, made = shutil.which("caddy"), certificates_or_skip()
     if program is None:
         pytest.skip("there is no caddy")

@@ -33,7 +33,7 @@ def main(state: Path, verb: str, unit: str) -> None:
 
 
 def start(command: list[str], state: Path) -> int:
-    """As with Type=notify: returns when the process has told its first line."""
+    """As with Type=notify: returns when the process has written its first line."""
     with (state / "errors").open("ab") as errors:
         process = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors,

@@ -214,7 +214,7 @@ def test_a_post_that_reached_nobody_goes_to_another_server(tmp_path: Path) -> No
     assert statuses == [200] * 4
 
 
-def test_servers_that_are_all_away_are_told_in_our_shape(tmp_path: Path) -> None:
+def test_the_error_while_all_servers_are_away_has_our_shape(tmp_path: Path) -> None:
     with nginx(tmp_path, [free_port(), free_port()]) as proxy:
         answer = proxy.ask("POST", "/v2/things", b"{}")
     expected = json.loads(encode_error(Unavailable(), answer.headers["x-request-id"]))

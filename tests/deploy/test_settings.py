@@ -48,7 +48,7 @@ def environ(tmp_path: Path) -> Mapping[str, str]:
     }
 
 
-def test_it_is_fit_to_start_and_what_is_weak_in_it_is_told(environ: Mapping[str, str]) -> None:
+def test_it_is_fit_to_start_and_what_is_weak_in_it_is_reported(environ: Mapping[str, str]) -> None:
     configuration = load_configuration(None, environ)
     require_startable(configuration)
     told = {(one.path, one.message.split(":")[0]) for one in find_warnings(configuration)}

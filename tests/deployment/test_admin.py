@@ -1,4 +1,4 @@
-"""`payments admin`: each command does what it says, and tells it as JSON and as text."""
+"""`payments admin`: each command does what it says, and reports it as JSON and as text."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_apps_are_made_and_listed(deployed: Deployed) -> None:
     assert app["appId"] in deployed.run("admin", "apps", "list")
 
 
-def test_a_fault_is_told_in_a_line(deployed: Deployed) -> None:
+def test_a_fault_is_reported_in_a_line(deployed: Deployed) -> None:
     shop(deployed)
     for arguments, said in (
         (("apps", "create", "Shop", "--partner-id", "shop"), "The partner id shop is taken."),
@@ -104,7 +104,7 @@ def test_an_operator_gets_a_password_once(deployed: Deployed) -> None:
     assert deployed.run("admin", "operators", "list") == "No results.\n"
 
 
-def test_what_was_sealed_is_sealed_anew_under_a_new_master_key(deployed: Deployed) -> None:
+def test_what_was_sealed_is_sealed_again_under_a_new_master_key(deployed: Deployed) -> None:
     shop(deployed)
     ring = deployed.folder / "key-ring"
     ring.write_text(f"{KeyRing.generate(name='k2')} {ring.read_text()}")
@@ -133,7 +133,7 @@ def test_a_key_that_was_taken_out_is_expected_until_nothing_rests_on_it(
     deployed.run("doctor")
 
 
-def test_what_no_key_of_the_ring_opens_is_told_by_the_exit_code(deployed: Deployed) -> None:
+def test_what_no_key_of_the_ring_opens_is_reported_by_the_exit_code(deployed: Deployed) -> None:
     shop(deployed)
     other = KeyRing.parse(KeyRing.generate(name="k9"))
     sealed = base64.b64encode(other.seal(SEAL_PURPOSE, "answer_1", b"{}")).decode()
@@ -220,7 +220,7 @@ def test_nothing_is_forgotten_by_a_clock_that_is_wrong(
         ("master_key_marks", True, "A row is damaged: master_key_marks"),
     ],
 )
-def test_a_damaged_row_is_told_without_a_traceback(
+def test_a_damaged_row_is_reported_without_a_traceback(
     deployed: Deployed, table: str, fails: bool, message: str
 ) -> None:
     shop(deployed)

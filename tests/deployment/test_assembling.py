@@ -1,4 +1,4 @@
-"""A configuration's ports are opened by their URLs, and what cannot be is told by its path."""
+"""A configuration's ports are opened by their URLs, and what cannot be is reported by its path."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ KEY_RING = assembling.build_key_ring(configured(SANDBOX))
         ),
     ],
 )
-def test_what_cannot_be_opened_is_told_without_its_secret(
+def test_what_cannot_be_opened_is_reported_without_its_secret(
     open_it: object, changes: dict[str, str], said: str
 ) -> None:
     real = {} if open_it is not assembling.build_chains else {"SIMULATED_CHAINS": "false"}
@@ -63,7 +63,7 @@ def test_what_cannot_be_opened_is_told_without_its_secret(
     assert "hidden" not in str(refused.value)
 
 
-def test_a_provider_that_is_not_installed_is_told() -> None:
+def test_a_provider_that_is_not_installed_is_reported() -> None:
     configuration = configured(SANDBOX, KYC_URL="faces://hidden")
     storage = assembling.build_storage(configuration)
     with pytest.raises(ConfigurationRefused, match=r"kyc.url cannot be used: no KYC provider"):
@@ -117,7 +117,7 @@ def test_former_signers_open_beside_the_present_one(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("admin", [None, "0x1", ADMIN.lower()[:-1] + "g"])
-def test_a_chains_fault_is_told_by_its_number(tmp_path: Path, admin: str | None) -> None:
+def test_a_chains_fault_is_reported_by_its_number(tmp_path: Path, admin: str | None) -> None:
     LocalSigner.open(tmp_path / "key")
     configuration = configured(
         PRODUCTION, SIGNER_URL=f"file://{tmp_path}/key", CHAINS_8453_SETTINGS_ADMIN=admin

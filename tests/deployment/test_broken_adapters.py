@@ -1,4 +1,4 @@
-"""Adapters of others that break: `doctor` tells it, `serve` and `worker` refuse, no URL is told."""
+"""Adapters that break: `doctor` reports it, `serve` and `worker` refuse, no URL is shown."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ def test_what_is_not_all_that_its_port_promises_is_not_opened(
         assert PASSWORD not in str(no.value)
 
 
-def test_a_signer_that_is_none_is_not_opened(
+def test_an_object_that_is_not_a_signer_is_not_opened(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     source = BREAKS.replace("{how}", "pass")
@@ -160,7 +160,7 @@ def test_a_signer_that_is_none_is_not_opened(
         open_signer("nobody://key")
 
 
-def test_serve_does_not_go_without_limits_where_its_limiter_is_none(
+def test_serve_refuses_a_limiter_that_is_not_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     source = BREAKS.replace("{how}", "pass")

@@ -52,7 +52,7 @@ def test_a_diagnosis_changes_nothing(deployed: Deployed) -> None:
     assert dump() == before
 
 
-def test_the_clock_is_told_also_where_the_storage_has_none(deployed: Deployed) -> None:
+def test_the_clock_is_shown_also_if_the_storage_has_none(deployed: Deployed) -> None:
     deployed.run("admin", "migrate")
     before = SystemClock().now()
     (clock,) = findings(deployed, faulty=False)["clock"]
@@ -61,7 +61,9 @@ def test_the_clock_is_told_also_where_the_storage_has_none(deployed: Deployed) -
     assert told and before <= parse_iso(told[1]) <= SystemClock().now()
 
 
-def test_a_storage_without_an_app_is_told_for_it_may_be_the_wrong_one(deployed: Deployed) -> None:
+def test_a_storage_without_an_app_is_reported_for_it_may_be_the_wrong_one(
+    deployed: Deployed,
+) -> None:
     deployed.run("admin", "migrate")
     _, warning = findings(deployed, faulty=False)["storage"]
     assert (warning["level"], warning["says"]) == ("warning", "has no app")
@@ -118,7 +120,7 @@ def test_a_setting_that_opens_nothing_is_a_fault(deployed: Deployed) -> None:
     assert "keys.ring_file" in findings(deployed, faulty=True)["settings"][-1]["says"]
 
 
-def test_jobs_that_nobody_does_are_told(deployed: Deployed) -> None:
+def test_jobs_that_nobody_does_are_reported(deployed: Deployed) -> None:
     deployed.run("admin", "migrate")
     deployed.admin("apps", "create", "Shop", "--partner-id", "shop")
     configuration = load_configuration(deployed.config, {})
@@ -151,7 +153,7 @@ class Silent:
         raise LimiterUnavailable("Redis: NoPermissionError")
 
 
-def test_a_clock_that_cannot_be_asked_is_told() -> None:
+def test_a_clock_that_cannot_be_asked_is_reported() -> None:
     (found,) = check_clock_skew("the limiter's", Silent(), SystemClock())
     assert found.level == "warning"
 
@@ -159,7 +161,7 @@ def test_a_clock_that_cannot_be_asked_is_told() -> None:
 @pytest.mark.parametrize(
     ("by_ms", "level"), [(0, "ok"), (2_000, "warning"), (-2_000, "warning"), (60_000, "fault")]
 )
-def test_clocks_that_differ_are_told(by_ms: int, level: str) -> None:
+def test_clocks_that_differ_are_reported(by_ms: int, level: str) -> None:
     (found,) = check_clock_skew("the storage's", Ahead(by_ms), SystemClock())
     assert found.level == level
     assert bool(found.remedy) is (level != "ok")

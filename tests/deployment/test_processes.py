@@ -173,7 +173,7 @@ def signer(url):
 """
 
 
-def test_a_worker_tells_of_a_chain_that_it_has_never_scanned(
+def test_a_worker_reports_a_chain_that_it_has_never_scanned(
     on_sqlite: Deployed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     adapters = {"chains:silent": "opened", "signers:silent": "signer"}
@@ -265,7 +265,7 @@ def test_a_weak_setting_is_refused_by_its_name(on_sqlite: Deployed) -> None:
         assert "Traceback" not in said
 
 
-def test_a_port_that_is_taken_is_told(on_sqlite: Deployed) -> None:
+def test_a_port_that_is_taken_is_reported(on_sqlite: Deployed) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()

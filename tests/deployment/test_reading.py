@@ -100,14 +100,14 @@ def test_a_setting_that_is_given_twice_is_refused_beside_the_other_faults(
     assert [one.path for one in refused.value.faults] == ["storage.url", "mode"]
 
 
-def test_a_file_that_the_environment_names_in_vain_is_told() -> None:
+def test_a_missing_file_that_the_environment_names_is_reported() -> None:
     with pytest.raises(
         ConfigurationRefused, match="PAYMENTS_STORAGE_URL_FILE points to a file that"
     ):
         configured(SANDBOX, STORAGE_URL_FILE="/nowhere/at/all")
 
 
-def test_all_faults_are_told_at_once_by_their_paths() -> None:
+def test_all_faults_are_reported_at_once_by_their_paths() -> None:
     with pytest.raises(ConfigurationRefused) as refused:
         load_configuration(None, {"PAYMENTS_MODE": "staging", "PAYMENTS_HTTP_PORT": "http"})
     paths = [fault.path for fault in refused.value.faults]
@@ -132,7 +132,9 @@ def test_all_faults_are_told_at_once_by_their_paths() -> None:
         ("[keys]\nring = 'a'\nring_file = 'b'\n", "keys.ring cannot be given together with"),
     ],
 )
-def test_what_is_wrong_in_a_file_is_told_by_its_path(tmp_path: Path, text: str, said: str) -> None:
+def test_what_is_wrong_in_a_file_is_reported_by_its_path(
+    tmp_path: Path, text: str, said: str
+) -> None:
     path = tmp_path / "payments.toml"
     path.write_text(text)
     path.chmod(0o600)
@@ -141,7 +143,7 @@ def test_what_is_wrong_in_a_file_is_told_by_its_path(tmp_path: Path, text: str, 
     assert said in str(refused.value)
 
 
-def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
+def test_a_file_that_is_not_there_is_reported(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationRefused, match="cannot be read: No such file"):
         load_configuration(tmp_path / "payments.toml", {})
     (tmp_path / "latin.toml").write_bytes(b"mode = '\xff'")
@@ -206,7 +208,7 @@ def test_a_named_setting_may_come_from_a_file_too(tmp_path: Path) -> None:
     assert configuration.limits == {"ip_minute": 7}
 
 
-def test_a_variable_that_is_no_setting_is_warned_of(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_variable_that_is_not_a_setting_is_warned_of(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING):
         configured(SANDBOX, STORAGE_ULR="postgresql://me:secret@db/p", TEST_POSTGRES="x")
     assert [record.getMessage() for record in caplog.records] == [

@@ -96,7 +96,7 @@ def test_none_outlives_a_parent_that_is_killed() -> None:
         wait_until(lambda: all(is_gone(pid) for pid in pids.values()))
 
 
-def test_a_second_signal_kills_whoever_has_not_ended() -> None:
+def test_a_second_signal_kills_each_process_that_has_not_ended() -> None:
     with several(2) as parent:
         pids = pids_of(parent)
         for pid in pids.values():

@@ -83,7 +83,7 @@ def test_simulated_chains_exclude_real_ones() -> None:
         )
 
 
-def test_what_is_only_unwise_is_told() -> None:
+def test_what_is_only_unwise_is_reported() -> None:
     told = find_warnings(
         configured(
             PRODUCTION,

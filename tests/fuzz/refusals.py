@@ -28,7 +28,7 @@ REASONS: Mapping[tuple[str, str, str], str] = {
         "A whole number written with a point, as 1.0, is an integer to JSON Schema and none here."
     ),
     (".*", ".*", "must be an integer or a string"): (
-        "A whole number written with a point is none here either."
+        "A whole number written with a point is not accepted here either."
     ),
     ("settleLegacyQuote", "(domain|types|payload)[.].*|signature", "must be .*|is not .*"): (
         "What was signed must be the settlement of this quote, on its chain, by its payer's vault."
@@ -68,7 +68,7 @@ REASONS: Mapping[tuple[str, str, str], str] = {
         "readLegacyUser|readLegacyKyc",
         "userId|username|paymentAddress",
         "is required, .*|cannot be given together .*",
-    ): "Which parameters of a query exclude each other is told in words.",
+    ): "Which parameters of a query exclude each other is said in words.",
     (
         "createLegacyQuote|createLegacyDepositAddress|verifyLegacyTransfer|readLegacyTransfer"
         "|readLegacyBalances",
@@ -93,7 +93,7 @@ REASONS: Mapping[tuple[str, str, str], str] = {
         "readLegacyTransfer",
         "quoteId|depositAddress",
         "is required, .*|cannot be given together .*",
-    ): "Which parameters of a query exclude each other is told in words.",
+    ): "Which parameters of a query exclude each other is said in words.",
     (".*", "cursor", "is not a cursor of this list"): GIVEN_BEFORE,
     (".*", "(.*[.])?(address|payerAddress|to|from)", "must be (0x and|base58 of) .*"): ADDRESS,
     ("createRefund", "destination", "must be 0x and .*"): ADDRESS,

@@ -38,9 +38,9 @@ schemathesis.check(refuses_only_for_a_reason)
 JUDGED_APART = ("400", "422", "424")
 """Refusals of good requests that `refusals` speaks of."""
 STEPS = 12
-"""The most requests of a chain."""
+"""The maximum number of requests of a chain."""
 ROUNDS = 4
-"""How often an operation that has not succeeded is tried anew, with as many times the requests."""
+"""How often an operation that has not succeeded is tried again, with as many times the requests."""
 
 TOO_LONG = ("413", "431")
 """Of bodies and headers that are not read; the document says so for every route, but gives no

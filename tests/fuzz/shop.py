@@ -126,7 +126,7 @@ class Shop:
         worker.run_through(clock.now() + LITTLE_MS, clock.advance_to)
 
     def basic(self, secret: str | None = None) -> str:
-        """The header of a server key, the standard one unless told otherwise."""
+        """The header of a server key, by default the standard one."""
         return basic(self.app_id, secret or self.estate.secret)["Authorization"]
 
     def payment_secret(self, payment_id: str) -> str:

@@ -1,4 +1,4 @@
-"""What Schemathesis is here for is found: a shop that answers wrongly in one way is told on."""
+"""What Schemathesis is here for is found: a shop that answers wrongly in one way fails."""
 
 from __future__ import annotations
 

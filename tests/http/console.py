@@ -29,7 +29,7 @@ DELIVERY = {
 
 @attrs.define
 class Receiver:
-    """The partner's side: a transport that keeps what it is sent, and answers as told."""
+    """The partner's side: a transport that keeps what it is sent, and answers as it was set."""
 
     answer: TransportResult = OK
     sent: list[WebhookRequest] = attrs.field(factory=list)

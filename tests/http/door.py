@@ -251,7 +251,7 @@ ROWS = (
 
 
 class Bench(PaymentsService):
-    """The real service, on memory storage and a clock that stands unless told otherwise, with
+    """The real service, on memory storage and a clock that stands still by default, with
     the made-up resource."""
 
     def __init__(

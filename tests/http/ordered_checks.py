@@ -62,7 +62,7 @@ class Case:
         return case
 
     def send(self, **changes: Any) -> Seen:
-        """The request as it is by now."""
+        """The request as it is now."""
         facts = {
             "auth": self.auth, "key": self.key, "headers": self.headers, "raw": self.raw,
             "environ": self.environ, "valid": False, **changes,

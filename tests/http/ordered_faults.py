@@ -30,7 +30,7 @@ Answer = tuple[int, str, str]
 
 @attrs.frozen
 class Fault:
-    """What makes one check fail, and what that answers: status, code, and the facts told.
+    """What makes one check fail, and what that answers: status, code, and the facts in it.
 
     `prepare` changes what is stored, `exhaust` only what was counted, and `spoil` the request.
     """

@@ -1,4 +1,4 @@
-"""The circuit breaker, on a clock that moves when told to."""
+"""The circuit breaker, on a clock that the test moves."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_a_probe_that_never_ends_is_followed_by_another() -> None:
     hanging.__exit__(None, None, None)
 
 
-def test_the_child_of_a_fork_begins_anew() -> None:
+def test_the_child_of_a_fork_starts_afresh() -> None:
     trial = Trial()
     for _ in range(3):
         trial.attempt(works=False)

@@ -125,7 +125,7 @@ def test_a_window_that_was_forgotten_is_refused_until_one_that_was_not() -> None
     assert count(limiter, policy_check, first_kept) == PolicyState(True, 5, 3, first_kept + MINUTE)
 
 
-def test_a_refusal_of_a_forgotten_window_tells_when_a_block_ends() -> None:
+def test_a_refusal_of_a_forgotten_window_says_when_a_block_ends() -> None:
     limiter = MemoryLimiter()
     for window in range(10):
         count(limiter, PolicyCheck("key", 1, MINUTE, 2, HOUR), START + window * MINUTE)

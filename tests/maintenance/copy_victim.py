@@ -1,7 +1,7 @@
 """Copies one storage into another for test_copy_kills, which kills it on the way.
 
 Usage: python -m tests.maintenance.copy_victim SOURCE TARGET; each step is a line, which is answered
-before it goes on. The last step is `retire`, when the target has committed.
+before it continues. The last step is `retire`, when the target has committed.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ NOTE = "the records are elsewhere now"
 
 
 def step(*what: object) -> None:
-    """Say what is done, and wait to be told to go on."""
+    """Say what is done, and wait for the signal to continue."""
     print(*what, flush=True)
     if not sys.stdin.readline():
         sys.exit(1)

@@ -1,4 +1,4 @@
-"""Seals everything anew for test_reseal_kills, which kills it on the way.
+"""Seals everything again for test_reseal_kills, which kills it on the way.
 
 Usage: python -m tests.maintenance.reseal_victim FILE KEYS; before and after each transaction it
 says so, and waits to be told to go on.

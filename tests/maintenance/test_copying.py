@@ -144,7 +144,7 @@ def test_copying_again_changes_nothing_and_retires_what_was_not_yet(
     assert copy(source, target, RECORD_TYPES, retire=NOTE).source_retired is True
 
 
-def test_a_source_that_was_written_to_since_is_told_from_its_copy(
+def test_a_source_that_was_written_to_since_is_distinguished_from_its_copy(
     source: SqliteStorage, target: Storage
 ) -> None:
     copy(source, target, RECORD_TYPES)
@@ -226,7 +226,7 @@ DAMAGES = {
 
 
 @pytest.mark.parametrize("sql", DAMAGES)
-def test_a_damaged_source_is_told_and_its_copy_is_undone(
+def test_a_damaged_source_is_reported_and_its_copy_is_undone(
     source: SqliteStorage, path: Path, storage: Storage, sql: str
 ) -> None:
     tamper(path, sql)

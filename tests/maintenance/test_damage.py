@@ -1,4 +1,4 @@
-"""One damaged row does not stop upkeep: the rest is done, and the row is told by its place."""
+"""One damaged row does not stop upkeep: the rest is done, and the row is reported by its place."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_senders_are_stopped_and_parked_jobs_are_listed_beside_a_damaged_job(
     assert all(one.job.lease_until == NEVER for one in list_parked_jobs(shop.storage, "sandbox"))
 
 
-def test_a_sender_whose_environment_is_damaged_is_told_and_not_asked_for(
+def test_a_sender_whose_environment_is_damaged_is_reported_and_not_asked_for(
     shop: Shop, path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     shop.authorized("5.00")

@@ -1,4 +1,4 @@
-"""A file that was moved comes back through no command that is not told what that means."""
+"""A file that was moved is restored only by a command with an option that allows it."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_it_stays_retired_where_the_copy_was_written_to_unless_forced(moved: Dep
     moved.admin("apps", "create", "Other", "--partner-id", "other")
 
 
-def test_a_backup_from_before_the_move_is_put_back_only_when_told(moved: Deployed) -> None:
+def test_a_backup_from_before_the_move_is_restored_only_when_asked(moved: Deployed) -> None:
     back = ("backup", "restore", str(moved.folder / "backup.db"), "--overwrite")
     assert "is retired" in moved.run("admin", *back, fails=True)
     assert moved.admin(*back, "--retired-too")["current"] is True
@@ -85,7 +85,7 @@ def test_a_file_that_a_process_has_open_is_not_moved(tmp_path: Path) -> None:
     deployed.admin("copy", "run", "--to", copy_of(deployed))
 
 
-def test_a_difference_is_told_by_the_exit_code(moved: Deployed) -> None:
+def test_a_difference_is_reported_by_the_exit_code(moved: Deployed) -> None:
     assert moved.admin("copy", "verify", "--to", copy_of(moved))["differences"] == 0
     work_on_the_copy(moved)
     said = moved.run("admin", "copy", "verify", "--to", copy_of(moved), "--json", fails=True)
@@ -103,7 +103,7 @@ def test_the_doctor_knows_a_file_that_was_moved(moved: Deployed) -> None:
 
 
 @pytest.mark.postgres
-def test_what_cannot_be_retired_is_moved_only_when_told(tmp_path: Path) -> None:
+def test_what_cannot_be_retired_is_moved_only_when_asked(tmp_path: Path) -> None:
     url = fresh_schema(postgres_or_skip())
     deployed = Deployed.made(tmp_path, url)
     deployed.run("admin", "migrate")

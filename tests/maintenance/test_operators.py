@@ -1,4 +1,4 @@
-"""Operators: one for each environment, with a password that is told once and stored nowhere."""
+"""Operators: one for each environment, with a password that is shown once and stored nowhere."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def refused(operators: Operators, username: str, password: str, mode: str = "san
         operators.verify(username, password, mode=mode)
 
 
-def test_an_operator_comes_in_with_the_password_that_was_told(
+def test_an_operator_signs_in_with_the_password_that_was_printed(
     shop: Shop, operators: Operators
 ) -> None:
     made = operators.create(shop.environment_id, "ann")
@@ -44,7 +44,7 @@ def test_an_operator_comes_in_with_the_password_that_was_told(
     assert operators.list() == (operator,)
 
 
-def test_whoever_does_not_have_it_stays_out(shop: Shop, operators: Operators) -> None:
+def test_a_caller_who_does_not_have_it_stays_out(shop: Shop, operators: Operators) -> None:
     password = operators.create(shop.environment_id, "ann").password
     refused(operators, "ann", password[:-1])
     refused(operators, "ann", password + "\0")

@@ -76,7 +76,7 @@ def grow_old(shop: World, days: int = 92) -> None:
 
 
 def abandoned(shop: World) -> Payer:
-    """A Payment with options of each kind and a submission, all of which came to nothing."""
+    """A Payment with options of each kind and a submission, all of which failed."""
     payer = Payer(shop)
     shop.option(payer.payment)
     payer.submit(payer.select(payer.option()))
@@ -162,7 +162,7 @@ def authorized_and_failed(shop: World, payment: PaymentDetails) -> None:
 
 
 def authorized_and_withdrawn(shop: World, payment: PaymentDetails) -> None:
-    """An authorization that nothing else tells of any more."""
+    """An authorization that nothing else refers to any more."""
     option = shop.option(payment)
 
     def work(tx: Transaction) -> None:
@@ -329,7 +329,7 @@ def test_a_transfer_that_is_found_meanwhile_keeps_its_payment(
     assert "payments" not in purge(shop)  # its evidence says so, whatever the Payment does
 
 
-def test_a_payment_that_is_purged_while_a_transfer_is_found_is_told(
+def test_a_payment_that_is_purged_while_a_transfer_is_found_is_reported(
     memory_shop: Shop, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     shop = memory_shop
@@ -365,7 +365,7 @@ def find(shop: World, payment: PaymentDetails) -> None:
     ReceiptDiscovery(shop.service.ports, "sandbox").on_transfers(BASE, [transfer])
 
 
-def test_a_transfer_to_a_purged_escrow_is_told(
+def test_a_transfer_to_a_purged_escrow_is_reported(
     shop: Shop, caplog: pytest.LogCaptureFixture
 ) -> None:
     payment = shop.payment()
@@ -386,7 +386,7 @@ def test_a_transfer_to_a_purged_escrow_is_told(
     assert stored(shop, TrackedTransaction) == {}
 
 
-def test_a_purged_escrow_is_no_strangers_wallet(memory_shop: Shop) -> None:
+def test_a_purged_escrow_is_not_a_strangers_wallet(memory_shop: Shop) -> None:
     shop = memory_shop
     payment = shop.payment()
     expire(shop)

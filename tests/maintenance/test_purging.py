@@ -50,7 +50,7 @@ def census(shop: Shop, kinds: set[type[Record]]) -> dict[str, int]:
 
 
 def filled(shop: Shop) -> Shop:
-    """One of everything that goes, told and done with; and a Payment that was paid."""
+    """One of everything that is purged, reported and finished; and a Payment that was paid."""
     answered = IdempotentRequest("answer", "print", lambda _: Response(201, b"x", "2026-09-09"))
     endpoint, _ = shop.service.webhooks.create(
         shop.server, url=HOOK, subscribed_events=(), idempotency_key=answered
@@ -125,16 +125,18 @@ def test_more_than_a_batch_goes(memory_busy: Shop, monkeypatch: pytest.MonkeyPat
     assert sum(census(memory_busy, GOES).values()) == 0
 
 
-def test_an_event_that_is_still_to_be_told_stays_with_its_deliveries(memory_busy: Shop) -> None:
+def test_an_event_that_is_still_to_be_delivered_stays_with_its_deliveries(
+    memory_busy: Shop,
+) -> None:
     shop = memory_busy
     known = {one.record.id for one in scan_all(shop.storage, Event)}
-    shop.payment()  # nobody works, so nobody is told
+    shop.payment()  # nobody works, so nothing is delivered
     [created, *_] = [one for one in scan_all(shop.storage, Event) if one.record.id not in known]
     again = NewEvent(
         created.record.name, created.record.payload, created.record.api_version,
         created.record.account_id,
     )  # fmt: skip
-    shop.service.ports.committer.commit(  # one job tells of both
+    shop.service.ports.committer.commit(  # one job reports both
         WorkerAuthority(created.partition, "sandbox"),
         lambda tx, id_sequence: Decision(None, events=(again, again)),
     )

@@ -145,7 +145,7 @@ def test_a_payment_without_a_link_and_one_made_since_are_left_alone(shop: Shop) 
     assert shop.paid(late.id) == late
 
 
-def test_what_no_key_opens_is_told_and_left_as_it_is(sealed: Sealed) -> None:
+def test_what_no_key_opens_is_reported_and_left_as_it_is(sealed: Sealed) -> None:
     shop = sealed.shop
     (before,) = scan_all(shop.storage, Endpoint)
     shop.start_again(NEW, OTHER)
@@ -209,7 +209,7 @@ def test_what_is_gone_meanwhile_is_not_made_again(racing: Sealed) -> None:
 # The secrets of server keys, of which only digests are stored.
 
 
-def test_a_key_that_is_used_comes_to_rest_on_the_new_master_key(shop: Shop) -> None:
+def test_a_key_that_is_used_ends_on_the_new_master_key(shop: Shop) -> None:
     idle, idle_secret = shop.service.tenants.create_key(shop.environment_id, "restricted", "idle")
     shop.start_again(NEW, OLD)
     resting = {key.key_id: key for key in report(shop).keys}

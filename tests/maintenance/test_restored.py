@@ -1,4 +1,4 @@
-"""After a restore nothing is sent until somebody has looked, and it is told where to look."""
+"""After a restore nothing is sent until somebody has looked, and it says where to look."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_stopping_twice_names_the_same_and_leaves_another_mode_alone(shop: Shop)
 
 
 @pytest.mark.parametrize("more", [0, 2])
-def test_a_sender_that_the_chain_is_ahead_of_is_told(shop: Shop, more: int) -> None:
+def test_a_sender_that_the_chain_is_ahead_of_is_reported(shop: Shop, more: int) -> None:
     shop.authorized("5.00")
     shop.run()
     ((partition, sender),) = [(one.partition, one.record) for one in scan_all(shop.storage, Sender)]

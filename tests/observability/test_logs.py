@@ -93,7 +93,7 @@ class Unspeakable:
         (Unspeakable(), "a Unspeakable without a text"),
     ],
 )
-def test_what_json_does_not_have_is_told_by_its_text(lines: Log, value: Any, told: Any) -> None:
+def test_what_json_does_not_have_is_logged_as_its_text(lines: Log, value: Any, told: Any) -> None:
     _log.info("told", extra={"value": value})
     assert lines.records[0]["value"] == told
 

@@ -1,4 +1,4 @@
-"""What is counted, under which labels; and that a scrape tells it whatever happens."""
+"""What is counted, under which labels; and that a scrape shows it whatever happens."""
 
 from __future__ import annotations
 
@@ -178,7 +178,7 @@ def test_reruns_are_counted(metrics: Metrics) -> None:
     assert sum(filter(None, reruns)) > 0
 
 
-def test_a_chain_tells_its_height_and_when_it_was_scanned(metrics: Metrics) -> None:
+def test_a_chain_exports_its_height_and_when_it_was_scanned(metrics: Metrics) -> None:
     door = Door(telemetry=metrics)
     began = time.time()
     door.service.worker("sandbox").run_due()
@@ -305,7 +305,7 @@ def test_a_scrape_does_not_wait_for_storage_that_hangs(
     hangs.set()
 
 
-def test_a_scrape_tells_that_storage_is_out_of_reach(
+def test_a_scrape_shows_that_storage_is_out_of_reach(
     metrics: Metrics, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     door = Door()
@@ -364,7 +364,7 @@ def test_alerts_ask_for_labels_that_there_are() -> None:
         assert not any(known) or any(asked in values for values in known), (label, asked)
 
 
-def test_every_alert_is_told_of() -> None:
+def test_every_alert_is_documented() -> None:
     page = (ROOT / "docs/how-to/observe.md").read_text(encoding="utf-8")
     assert len(NAMES) == len(set(NAMES)) > 10
     assert [name for name in NAMES if f"`{name}`" not in page] == []

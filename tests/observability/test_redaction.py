@@ -95,7 +95,7 @@ def placed(secret: Secret, before: str, after: str) -> str:
 @pytest.mark.parametrize("kind", KINDS)
 @settings(max_examples=10)
 @given(data=st.data())
-def test_that_something_was_hidden_is_told(kind: str, data: st.DataObject) -> None:
+def test_that_something_was_hidden_is_reported(kind: str, data: st.DataObject) -> None:
     assert REDACTED in redact(data.draw(KINDS[kind]).text)
 
 

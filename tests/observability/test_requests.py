@@ -51,7 +51,7 @@ def test_a_request_is_one_line(lines: Log, door: Door) -> None:
         ("GET", "/v2/burst", ("GET", "/v2/burst", 500)),
     ],
 )
-def test_a_request_is_told_by_its_route(
+def test_a_request_is_logged_by_its_route(
     lines: Log, door: Door, method: str, target: str, told: tuple[str, str, int]
 ) -> None:
     door.call(method, target, valid=False)
@@ -59,13 +59,13 @@ def test_a_request_is_told_by_its_route(
     assert (line["method"], line["route"], line["status"]) == told
 
 
-def test_a_replay_is_told(lines: Log, door: Door) -> None:
+def test_a_replay_is_logged(lines: Log, door: Door) -> None:
     door.make()
     door.make()
     assert [line.get("replayed", False) for line in requests(lines)] == [False, True]
 
 
-def test_a_refused_rate_is_told(lines: Log) -> None:
+def test_a_refused_rate_is_logged(lines: Log) -> None:
     door = observed(NOOP_OBSERVER, Throttle(MemoryLimiter()))
     for _ in range(25):
         door.call("GET", "/nowhere")
@@ -74,7 +74,7 @@ def test_a_refused_rate_is_told(lines: Log) -> None:
     assert told[-1] == "abuse_blocked"
 
 
-def test_whether_the_process_lives_is_asked_too_often_to_be_told() -> None:
+def test_health_routes_are_asked_too_often_to_be_logged() -> None:
     with logging_as_before():
         log = Log("json", level="INFO")
         door = Door()

@@ -74,7 +74,7 @@ def test_a_request_is_a_span_of_its_route(spans: Spans) -> None:
     assert "ZZZ" not in span.to_json()
 
 
-def test_a_fault_of_ours_marks_the_span_and_tells_no_text(spans: Spans) -> None:
+def test_a_fault_of_ours_marks_the_span_and_shows_no_text(spans: Spans) -> None:
     observed(spans.traced).call("GET", "/v2/burst")
     span = spans.one
     assert span.status.status_code is StatusCode.ERROR

@@ -31,7 +31,7 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=5)
     parser.add_argument("--seed", type=int, default=random.getrandbits(32))
     parser.add_argument("--shoppers", type=int, default=8)
-    parser.add_argument("--keep", type=Path, help="a folder for the logs and what was told")
+    parser.add_argument("--keep", type=Path, help="a folder for the logs and the answers")
     parser.add_argument(
         "--careless", action="store_true", help="a standby that lacks commits: it must be found"
     )

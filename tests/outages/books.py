@@ -1,4 +1,4 @@
-"""What the flows must have come to, summed up from nothing but what the partner was told."""
+"""What the flows must result in, summed up only from what the partner was answered."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Holder = tuple[int, str, str]
 
 @attrs.frozen
 class Books:
-    """The ends that Payments must have come to, by their ids, and what each holder must have.
+    """The ends that Payments must have reached, by their ids, and what each holder must have.
 
     `deposits` are the hashes of the transfers to deposit addresses.
     """
@@ -35,7 +35,7 @@ class Books:
 
 
 def summed(told: Iterable[Told]) -> Books:
-    """The books of all that was told."""
+    """The books of all that was answered."""
     of: dict[str | None, dict[str, Any]] = defaultdict(dict)
     # All flows are in one token; on a chain that was only funded, nothing has said its address.
     tokens = {chain_id: asset_of(chain_id, "USDC").address for chain_id in CHAINS}

@@ -1,4 +1,4 @@
-"""The figures of a run, from what the partner was told and what was done to the deployment."""
+"""The figures of a run, from what the partner was answered and what was done to the deployment."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def figures(
         "requests answered": f"{len(told):,}",
         "writes answered": f"{sum(one.is_write for one in told):,}",
         "writes answered in the storm": f"{sum(one.is_write for one in storming):,}",
-        "tries that came to nothing": _counted(memory.unanswered),
+        "tries without an answer": _counted(memory.unanswered),
         "until the answer, in calm": _spread(one.ended - one.began for one in calm),
         "until the answer, in storm": _spread(one.ended - one.began for one in storming),
         "longest time without a write": f"{_longest_pause(storming, storm):.2f} s",

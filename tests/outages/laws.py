@@ -71,7 +71,7 @@ class Evidence:
 
 
 def what_was_answered_is_there(evidence: Evidence) -> Wrong:
-    """Every answered write is stored, in the state that was told or a later one."""
+    """Every answered write is stored, in the state of the answer or a later one."""
     for told in evidence.told:
         kinds = _KINDS_OF.get(told.what)
         if kinds is not None:
@@ -101,7 +101,7 @@ _KINDS_OF: Mapping[str, tuple[type[Record], ...]] = {
 
 
 def _resource(told: Told) -> dict[str, Any]:
-    """What was told of, with its id."""
+    """What was answered, with its id."""
     document: dict[str, Any] = told.document
     if told.what in _OF_OPTIONS:
         document = document["option"]
@@ -109,7 +109,7 @@ def _resource(told: Told) -> dict[str, Any]:
 
 
 def _later(document: Mapping[str, Any], stored: Any) -> Wrong:
-    """What is stored has come from what was told."""
+    """What is stored has come from what was answered."""
     version = document.get("statusVersion", 0)
     if version > getattr(stored, "status_version", version):
         yield f"{stored.id} was told in version {version} and is in {stored.status_version}"
@@ -182,7 +182,9 @@ def every_resource_has_one_request(evidence: Evidence) -> Wrong:
         made = Counter(_resource(told)["id"] for told in evidence.told if told.what in whats)
         yield from (f"{id} was the answer to {n} keys" for id, n in made.items() if n > 1)
         stored = evidence.found.all(kind).keys()
-        yield from (f"{id} is stored, and nobody was told" for id in sorted(stored - made.keys()))
+        yield from (
+            f"{id} is stored, and no webhook reports it" for id in sorted(stored - made.keys())
+        )
     keys = {told.key for told in evidence.told if told.key is not None}
     answers = len(evidence.found.all(StoredResponse))
     if answers != len(keys):
@@ -260,7 +262,7 @@ def slots_have_no_gap_and_one_transfer_each(evidence: Evidence) -> Wrong:
         used = evidence.found.simulated(SimulatedSender).get(sender.id)
         if used is None or used.next_slot != sender.next_slot:
             yield f"{sender.id} has used {used} of {sender.next_slot} slots"
-    yield from (f"{id} sent and is no sender" for id in (*sent, *on_chain))
+    yield from (f"{id} sent and is not a sender" for id in (*sent, *on_chain))
 
 
 def each_intent_has_one_transfer(evidence: Evidence) -> Wrong:

@@ -46,7 +46,7 @@ def refused_starts(log: Path) -> int:
 
 
 def _records(logs: Iterable[Path]) -> Iterator[dict[str, Any]]:
-    """Each line of each log; one that is no record is an error of its own."""
+    """Each line of each log; one that is not a record is an error of its own."""
     for log in logs:
         for line in log.read_text(encoding="utf-8", errors="replace").splitlines():
             try:

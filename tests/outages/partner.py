@@ -34,7 +34,7 @@ class Refused(Exception):
 
 @attrs.frozen(kw_only=True)
 class Told:
-    """A request and the answer that it came to, after so many tries. Times are monotonic, in s:
+    """A request and the answer that it got, after so many tries. Times are monotonic, in s:
     when it was first sent, when the try was sent that was answered, and when that was.
 
     `about` is the resource that it belongs to, `whose` says which credential it was sent with:
@@ -69,7 +69,7 @@ class Told:
 
 
 class Memory:
-    """The file of what was told, and why a try had no answer."""
+    """The file of what was answered, and why a try had no answer."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -86,7 +86,7 @@ class Memory:
             self._file.flush()
 
     def count(self, why: str) -> None:
-        """A try that came to nothing."""
+        """A try without an answer."""
         with self._lock:
             self.unanswered[why] = self.unanswered.get(why, 0) + 1
 
@@ -96,11 +96,11 @@ class Memory:
             self.complaints.append(text)
 
     def close(self) -> None:
-        """Nothing more is told; it can still be read."""
+        """Nothing more is written; it can still be read."""
         self._file.close()
 
     def read(self) -> list[Told]:
-        """All that was told so far."""
+        """All that was answered so far."""
         return list(self._lines())
 
     def _lines(self) -> Iterator[Told]:

@@ -1,6 +1,6 @@
 """The load: shoppers who go through whole flows of money, each a thread with accounts of its own.
 
-Every flow is a row of `FLOWS`. What its writes should come to in the end follows from what was
+Every flow is a row of `FLOWS`. What its writes should result in follows from what was
 told: `books.py` does that sum.
 """
 
@@ -50,7 +50,7 @@ class Shopper(threading.Thread):
         self.opened = threading.Event()
 
     def run(self) -> None:
-        """Flows until it is told to stop; a flow that began is finished."""
+        """Flows until it is stopped; a flow that began is finished."""
         try:
             self._open()
             self.opened.set()

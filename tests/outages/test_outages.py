@@ -136,7 +136,7 @@ def told_otherwise(what: str, **changes: Any) -> Tamper:
 
 
 def replayed_otherwise(change: Callable[[ApiResponse], ApiResponse | None]) -> Tamper:
-    """The repeat of a request came to something else, or to nothing."""
+    """The repeat of a request got another answer, or none."""
 
     def tamper(evidence: Evidence) -> Evidence:
         key, answer = next(iter(evidence.replays.items()))

@@ -98,7 +98,7 @@ class Cluster:
 
     @property
     def pid(self) -> int | None:
-        """The postmaster's, or None where there is none or none that lives."""
+        """The postmaster's, or None if there is none or it is dead."""
         try:
             pid = int((self.data / "postmaster.pid").read_text().split("\n")[0])
         except (FileNotFoundError, ValueError):
@@ -180,7 +180,7 @@ class Cluster:
         What this cluster had before is gone, so it is also how a primary that failed comes back.
         Returns when it streams. If `synchronous`, commits at the primary wait from then on for
         this one alone, as its `synchronous_commit` says ("on": until it is on both disks), and
-        for ever while this one is away: `primary.stop_waiting()` ends that. The roles and the
+        forever while this one is away: `primary.stop_waiting()` ends that. The roles and the
         password are the primary's.
         """
         self.stop("immediate")

@@ -39,7 +39,7 @@ def server_user() -> pwd.struct_passwd | None:
 def run(*command: str | Path, check: bool = True) -> bool:
     """Run a program as that user and say whether it succeeded.
 
-    Its output goes to a file: a server that `pg_ctl` starts would hold a pipe open for ever.
+    Its output goes to a file: a server that `pg_ctl` starts would hold a pipe open forever.
     """
     user = server_user()
     kept = {name: value for name, value in os.environ.items() if not name.startswith("PG")}

@@ -92,7 +92,7 @@ def coming(name: str) -> str:
 
 
 def authority_of(world: World, secret: str) -> Authority:
-    """The authority of whoever holds a secret, freshly authenticated."""
+    """The authority of a holder of a secret, freshly authenticated."""
     environment, claims = world.service.checkout.authenticate(secret, mode="sandbox")
     return Authority(
         requirement=PAYER,

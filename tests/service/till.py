@@ -131,7 +131,7 @@ class Till:
         return [(deposit.status, deposit.failure) for deposit in self.all()]
 
     def events(self, deposit_id: str | None = None) -> list[Event]:
-        """What was told of deposits, in the order of status versions."""
+        """What events report of deposits, in the order of status versions."""
         found = [
             event
             for event in self.world.events()

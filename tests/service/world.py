@@ -57,7 +57,7 @@ OTHER_WALLET = "0xd8BC79b53BD5BE614dCD5Ee8e12A05f44eDFAd2B"
 
 
 class NoTransport:
-    """Nobody is told: there are no endpoints in these tests."""
+    """Nothing is delivered: there are no endpoints in these tests."""
 
     def send(self, *_: Any, **__: Any) -> Any:
         raise AssertionError("a webhook was sent")
@@ -198,7 +198,7 @@ class World:
             self.advance(seconds)
             if holds():
                 return
-        raise AssertionError("it does not come to hold")
+        raise AssertionError("it never holds")
 
     def _move(self, instant: int) -> None:
         before = self.clock.now()
@@ -254,7 +254,7 @@ class World:
         self.storage.transact(DIRECTORY, work)
 
     def stop_scans(self) -> None:
-        """Nobody scans the chains until the scanner is told to `ensure_scheduled` it."""
+        """Nobody scans the chains until the scanner's `ensure_scheduled` is called."""
         self.service.worker("sandbox")
 
         def work(tx: Transaction) -> None:

@@ -1,4 +1,4 @@
-"""What one row that cannot be read does to the work for all others: nothing, but for an alarm."""
+"""What one row that cannot be read does to the work for all others: nothing, except an alarm."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ def test_amounts_are_digits_in_a_body() -> None:
     assert document["amount_atomic"] == "1" + "0" * 77
 
 
-def test_what_is_no_json_cannot_be_written_or_read() -> None:
+def test_what_is_not_json_cannot_be_written_or_read() -> None:
     @attrs.frozen(kw_only=True)
     class Odd(Record):
         collection: ClassVar[Collection] = Collection("odd")

@@ -147,7 +147,7 @@ def test_postgres_finishes_a_migration(postgres_place: Place) -> None:
     require_finished(postgres_place)
 
 
-def test_a_claim_that_sqlite_refuses_for_another_reason_is_told(
+def test_a_claim_that_sqlite_refuses_for_another_reason_is_reported(
     sqlite_place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     storage: Storage = sqlite_place.open(RECORD_TYPES)
@@ -159,7 +159,7 @@ def test_a_claim_that_sqlite_refuses_for_another_reason_is_told(
     storage.close()
 
 
-def test_a_full_disk_is_no_unreadable_job(
+def test_a_full_disk_is_not_an_unreadable_job(
     sqlite_place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     storage = sqlite_place.open(RECORD_TYPES)

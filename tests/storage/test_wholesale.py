@@ -51,7 +51,7 @@ def test_what_else_ended_a_load_comes_out_at_the_end_too(storage: Port) -> None:
     assert stored(storage, KeyUse) == []
 
 
-def test_a_walk_passes_over_what_cannot_be_read_and_tells_each_once(
+def test_a_walk_passes_over_what_cannot_be_read_and_reports_each_once(
     storage: Port, caplog: pytest.LogCaptureFixture
 ) -> None:
     if isinstance(storage, MemoryStorage):

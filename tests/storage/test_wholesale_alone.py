@@ -57,7 +57,7 @@ def opened(path: Path) -> SqliteStorage:
     return storage
 
 
-def test_other_writers_of_an_sqlite_file_are_told_to_come_back_and_readers_are_not(
+def test_other_writers_of_an_sqlite_file_must_retry_and_readers_need_not(
     path: Path,
 ) -> None:
     mine, others = opened(path), opened(path)
@@ -85,7 +85,7 @@ def test_a_file_that_others_do_not_stop_writing_to_cannot_be_had(path: Path) -> 
 
 
 @pytest.mark.postgres
-def test_other_writers_of_a_postgresql_are_told_to_come_back_and_readers_are_not(
+def test_other_writers_of_a_postgresql_must_retry_and_readers_need_not(
     emptied_schema: str,
 ) -> None:
     mine, others = (PostgresStorage(emptied_schema, RECORD_TYPES) for _ in range(2))
@@ -101,7 +101,7 @@ def test_other_writers_of_a_postgresql_are_told_to_come_back_and_readers_are_not
 
 
 @pytest.mark.postgres
-def test_a_statement_that_failed_in_postgresql_is_no_success_and_tells_no_values(
+def test_a_statement_that_failed_in_postgresql_is_not_a_success_and_shows_no_values(
     emptied_schema: str,
 ) -> None:
     storage = PostgresStorage(emptied_schema, RECORD_TYPES)
@@ -142,7 +142,7 @@ class Unmigrated(Record):
     collection: ClassVar[Collection] = Collection("unmigrated")
 
 
-def test_a_body_that_is_no_text_is_passed_over(
+def test_a_body_that_is_not_text_is_passed_over(
     path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     storage = opened(path)
@@ -174,7 +174,7 @@ def retiring(alone: ExclusiveAccess) -> Retirable:
     return alone
 
 
-def test_whoever_runs_on_a_file_when_it_is_retired_can_write_no_more(
+def test_a_process_on_a_file_that_is_retired_can_no_longer_write(
     retired: SqliteStorage,
 ) -> None:
     with pytest.raises(StorageUnavailable, match="Bob's"):

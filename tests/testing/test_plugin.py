@@ -23,7 +23,7 @@ PAGE = ROOT / "docs" / "how-to" / "test-your-integration.md"
 
 
 @pytest.mark.parametrize("status", _STATUSES)
-def test_a_payment_comes_to_every_status(payments_sandbox: PaymentsSandbox, status: str) -> None:
+def test_a_payment_reaches_every_status(payments_sandbox: PaymentsSandbox, status: str) -> None:
     payment = payments_sandbox.make_payment(status, reference="order-1")
     assert (payment.status, payment.reference) == (status, "order-1")
     assert payment.amount == "25.00"

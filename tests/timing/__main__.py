@@ -1,4 +1,4 @@
-"""Measures whether refusals can be told apart by their time. Run it with `make timing`.
+"""Measures whether refusals can be distinguished by their time. Run it with `make timing`.
 
 Beside the real kinds of each group there are two that calibrate: `the same again`, which must be
 found alike, and `held up`, the same with a known delay, which must not. Ends with 1 where a
@@ -107,7 +107,7 @@ def _sampled(
     delay_ns: int,
     id_sequence: random.Random,
 ) -> dict[str, list[float]]:
-    """The times of each kind, one of every round, in an order that is drawn anew each time."""
+    """The times of each kind, one of every round, in an order that is drawn again each time."""
     samples: dict[str, list[float]] = {kind: [] for kind in make}
     order = list(make)
     gc.collect()

@@ -46,7 +46,7 @@ class Comparison:
 
     @property
     def smallest_seen_us(self) -> float:
-        """The least difference from zero that samples like these would show with that power."""
+        """The smallest difference from zero that samples like these would show with that power."""
         normal = statistics.NormalDist()
         return self.error_us * (normal.inv_cdf((1 + CONFIDENCE) / 2) + normal.inv_cdf(POWER))
 

@@ -168,7 +168,7 @@ def unknown(mode: Mode = "sandbox") -> str:
 
 
 def link(environment_id: str) -> Request:
-    """The exchange of a code that names that environment and is none of its links."""
+    """The exchange of a code that names that environment and is not one of its links."""
     random_bits = base64.urlsafe_b64encode(system_entropy(18)).decode()
     return exchange(environment_id[-LENGTH:] + random_bits)
 

@@ -43,7 +43,7 @@ def test_the_same_is_found_alike(seed: int) -> None:
 
 
 @pytest.mark.parametrize("later_us", [2.0, -2.0, 20.0])
-def test_a_delay_is_found_and_told_in_its_size(later_us: float) -> None:
+def test_a_delay_is_found_and_reported_in_its_size(later_us: float) -> None:
     found = held_against(later_us)
     assert found.low_us < later_us < found.high_us
     assert not found.is_within(abs(later_us))
@@ -52,7 +52,7 @@ def test_a_delay_is_found_and_told_in_its_size(later_us: float) -> None:
     assert found.smallest_seen_us < 1.0
 
 
-def test_a_drift_of_the_machine_is_no_difference() -> None:
+def test_a_drift_of_the_machine_is_not_a_difference() -> None:
     id_sequence = random.Random(7)
     drift = [number / 10 for number in range(4_000)]
     one = [time + more for time, more in zip(times(id_sequence), drift, strict=True)]

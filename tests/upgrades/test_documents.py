@@ -121,7 +121,7 @@ def stored(kind: type[Record], **fields: Any) -> Document:
 def test_two_releases_in_a_row_read_and_rewrite_one_another(
     pair: tuple[type[Record], type[Record]], turns: list[tuple[bool, int]]
 ) -> None:
-    """Whoever writes, both read the fee that was written last, and the name that was first."""
+    """Whichever release writes, both read the last fee that was written, and the first name."""
     storage = MemoryStorage()
     newer, fee = turns[0]
     first = with_fee(pair[newer], fee, name="monthly")
@@ -220,7 +220,7 @@ def test_a_form_without_a_way_to_and_from_what_is_written_is_refused() -> None:
 
 
 @pytest.mark.parametrize("body", ["", "[]", "{", '{"id": "f"', '{"id":"f","schema":"2"}', "null"])
-def test_a_body_that_is_no_document_is_unreadable(body: str) -> None:
+def test_a_body_that_is_not_a_document_is_unreadable(body: str) -> None:
     with pytest.raises(documents.UnreadableDocument, match="fees"):
         documents.decode(First, body)
 

@@ -1,4 +1,4 @@
-"""Whether this release may run beside the last one; and that what tells so finds each fault."""
+"""Whether this release may run beside the last one; and that this check finds each fault."""
 
 from __future__ import annotations
 

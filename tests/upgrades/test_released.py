@@ -178,7 +178,7 @@ def test_the_shop_goes_on_selling(scenario: Any, file: Path, shop: Shop) -> None
 
 
 def pays_token_contract(request: Any) -> bool:
-    """Whether it pays a token's own contract, which is refused by now: the partner of that time
+    """Whether it pays a token's own contract, which is refused today: the partner of that time
     took one for its wallet."""
     tokens = {asset.address for entry in CHAINS.values() for asset in entry.assets}
     return request["body"]["destination"].get("address") in tokens
@@ -205,7 +205,7 @@ def shapes(file: Path) -> dict[str, set[Any]]:
 
 
 def rows(file: Path) -> dict[str, list[tuple[str, str, str]]]:
-    """Every row of every collection, but for columns that a migration may add."""
+    """Every row of every collection, except columns that a migration may add."""
     with closing(sqlite3.connect(file)) as connection:
         names = connection.execute(
             "SELECT name FROM sqlite_master WHERE type = 'table' AND name != 'storage_schema'"

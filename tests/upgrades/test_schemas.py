@@ -243,7 +243,7 @@ def rewrite_as_old(tx: Transaction) -> None:
     tx.replace(attrs.evolve(again, weight=3))
 
 
-def test_two_rows_that_break_a_new_key_are_told_of_when_the_old_release_has_ended(
+def test_two_rows_that_break_a_new_key_are_reported_when_the_old_release_has_ended(
     opener: Opener,
 ) -> None:
     """The old one rewrites what it does not know, so it cannot make two of one seal; the new one

@@ -194,7 +194,7 @@ def require_no_failure(load: Load) -> None:
 
 
 def require_all_there(load: Load, read: Callable[[str], Any]) -> None:
-    """Nothing that was answered is lost, whoever made it and whoever rewrote it."""
+    """Nothing that was answered is lost, whichever release made or rewrote it."""
     status = {payment["id"]: payment["status"] for payment in every(read, "/v2/payments?")}
     wanted = {
         made.id: "cancelled" if made.cancelled_by else "awaiting_payment" for made in load.made

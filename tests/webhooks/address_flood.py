@@ -95,7 +95,7 @@ HOSTS_REFUSED = (
     *("[fe80::1%25eth0]", "[fe80::1%eth0]", "[::1]x.example", "x.example[::1]", "[::1][::2]"),
     *("[v1.x.example]", "[vf.1]", "[127.0.0.1]", "[x.example]", "[]", "[::1", "::1]", "[[::1]]"),
     *("[::127.1]", "[::1].", "[::ffff:0x7f000001]", "::1", "a::b", "1::"),
-    # Names that are none.
+    # Invalid names.
     *(".", "..", "a..example", ".example", "a.example..", "-a.example", "a-.example"),
     *("a!b.example", "a*.example", "*", "a,b", "a;b", "a'b", "a(b", "a+b", "a=b", "a&b", "$a"),
     *("~a", '"a"', "<a>"),

@@ -1,7 +1,7 @@
 """A service whose worker calls a function for each event, for test_handler_kills.
 
 Usage: python -m tests.webhooks.handler_victim FOLDER EVENTS FATAL; it makes accounts until there
-are so many. The function notes each event as it begins, waits for ever inside the event of that
+are so many. The function notes each event as it begins, waits forever inside the event of that
 number, and notes it again as it ends.
 """
 

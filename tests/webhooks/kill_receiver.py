@@ -1,6 +1,6 @@
 """A webhook receiver for test_webhook_kills: it remembers durably, and only then answers.
 
-Usage: python -m tests.webhooks.kill_receiver FILE; tells its port, and a line for each delivery.
+Usage: python -m tests.webhooks.kill_receiver FILE; prints its port, and a line for each delivery.
 """
 
 from __future__ import annotations

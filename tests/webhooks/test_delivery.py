@@ -105,7 +105,7 @@ def test_a_delivery_keeps_what_was_sent_and_what_came_back() -> None:
     assert delivery.delivered_at == bench.clock.now()
 
 
-def test_a_retry_keeps_delivery_event_and_body_and_signs_anew() -> None:
+def test_a_retry_keeps_delivery_event_and_body_and_signs_again() -> None:
     bench = Bench(wire=Wire([TransportResult(500), OK]))
     endpoint, secret = bench.endpoints.create(bench.authority, url=HOOK)
     bench.happen()

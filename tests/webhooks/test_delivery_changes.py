@@ -221,7 +221,7 @@ def test_an_answer_full_of_control_characters_is_kept_and_ends_the_delivery() ->
     )  # fmt: skip
 
 
-def test_an_event_that_could_not_be_delivered_is_none() -> None:
+def test_an_event_that_could_not_be_delivered_is_refused() -> None:
     fields = dict.fromkeys(BY_NAME["account.created"].fields, "\\" * 32000)
     with pytest.raises(ValueError, match="too large"):
         NewEvent("account.created", fields, "2026-09-09")

@@ -54,7 +54,7 @@ def test_a_mapped_or_translated_public_address_is_used_as_ipv4() -> None:
 
 
 @pytest.mark.parametrize("text", ["fe80::1%eth0", "2606:4700::1%1", "localhost", "1.2.3"])
-def test_what_is_no_plain_address_is_refused(text: str) -> None:
+def test_what_is_not_a_plain_address_is_refused(text: str) -> None:
     with pytest.raises(DestinationForbidden):
         require_public_addresses([text])
 
@@ -148,7 +148,7 @@ def test_a_url_that_breaks_a_rule_is_not_allowed(url: str) -> None:
         "https://" + "a" * 64 + ".example/", "https://a.example/" + "x" * 2048, "https://.../",
     ],
 )  # fmt: skip
-def test_what_is_no_url_is_named_as_a_wrong_field(url: str) -> None:
+def test_what_is_not_a_url_is_named_as_a_wrong_field(url: str) -> None:
     with pytest.raises(ValidationFailed) as raised:
         parse_url(url)
     assert raised.value.fields[0].path == "url"

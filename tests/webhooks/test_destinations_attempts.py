@@ -156,7 +156,7 @@ def test_no_endpoint_is_made_with_credentials_or_without_tls(url: str) -> None:
     assert bench.endpoints.list(bench.authority).records == ()
 
 
-def test_a_zone_in_a_url_is_no_address() -> None:
+def test_a_zone_in_a_url_is_not_an_address() -> None:
     with pytest.raises(ValidationFailed):
         Bench().endpoint("https://[fe80::1%25eth0]/")
 

@@ -38,7 +38,7 @@ def test_an_odd_host_is_refused_and_named_as_the_urls_fault(host: str, local_all
     ],
     ids=ascii,
 )  # fmt: skip
-def test_what_is_no_https_url_is_refused(url: str) -> None:
+def test_what_is_not_an_https_url_is_refused(url: str) -> None:
     with pytest.raises((ValidationFailed, WebhookUrlNotAllowed)):
         parse_url(url)
 
@@ -84,7 +84,7 @@ def test_an_honest_url_is_read_as_every_browser_reads_it(
     ],
     ids=ascii,
 )  # fmt: skip
-def test_what_a_resolver_says_and_is_no_plain_address_is_forbidden(text: str) -> None:
+def test_what_a_resolver_says_and_is_not_a_plain_address_is_forbidden(text: str) -> None:
     for addresses in ([text], ["8.8.8.8", text]):
         with pytest.raises(DestinationForbidden):
             require_public_addresses(addresses, local_allowed=True)
@@ -109,7 +109,7 @@ def test_no_mixture_of_pieces_becomes_a_host_that_is_read_in_two_ways(host: str)
         assert str(ip_address(target.host)) == target.host
     elif target.host.rpartition(".")[2][:1].isdigit():
         last = target.host.rpartition(".")[2]
-        # Either a whole IPv4 address, or a label that is no number of any kind.
+        # Either a whole IPv4 address, or a label that is not a number of any kind.
         assert last.isdigit() is _is_ipv4(target.host)
         assert not last.startswith("0x") or set(last[2:]) - set("0123456789abcdef")
     assert parse_url(target.normalized_url) == target

@@ -32,7 +32,7 @@ class Quiet(WSGIRequestHandler):
 
 @attrs.define
 class Receiver:
-    """A WSGI application that verifies, applies once, and answers what it is told first."""
+    """A WSGI application that verifies, applies once, and first answers as set."""
 
     path: Path
     secret: str = ""

@@ -39,7 +39,7 @@ class Seen:
     def __call__(self, event: ReceivedEvent) -> None:
         self.events.append(event)
         if len(self.events) <= self.failures:
-            raise KeyError("a secret that must not be told")
+            raise KeyError("a secret that must not be shown")
 
     @property
     def ids(self) -> list[str]:

@@ -1,4 +1,4 @@
-"""The news that an endpoint fails and works again: told to the others, seldom, and in no loop."""
+"""The news that an endpoint fails and works again: sent to the others, seldom, and in no loop."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ HOUR_S = 3_600
 
 @attrs.define
 class Hosts:
-    """A transport on which each host answers as told; without a word it is OK."""
+    """A transport on which each host answers as set, by default OK."""
 
     answers: dict[str, TransportResult] = attrs.field(factory=dict)
     sent: list[tuple[str, str]] = attrs.field(factory=list)
@@ -67,7 +67,7 @@ class Watched:
         return [event for event in found.records if event.name == name]
 
 
-def test_the_others_are_told_once_a_delivery_has_failed_twice() -> None:
+def test_the_others_get_an_event_once_a_delivery_has_failed_twice() -> None:
     watched = Watched()
     watched.happen(seconds=29)
     assert watched.hosts.news() == []  # the first attempt may have met a restart
@@ -84,13 +84,13 @@ def test_the_others_are_told_once_a_delivery_has_failed_twice() -> None:
 
 
 @pytest.mark.parametrize("answer", [TransportResult(404), TransportResult(302)])
-def test_a_delivery_that_is_given_up_is_told_at_once(answer: TransportResult) -> None:
+def test_a_delivery_that_is_given_up_is_reported_at_once(answer: TransportResult) -> None:
     watched = Watched(Hosts({"broken.example": answer}))
     watched.happen()
     assert watched.hosts.news() == [("watcher.example", FAILING)]
 
 
-def test_it_is_told_again_after_an_hour_and_not_before() -> None:
+def test_it_is_reported_again_after_an_hour_and_not_before() -> None:
     watched = Watched(Hosts({"broken.example": TransportResult(404)}))
     for _ in range(6):
         watched.happen(seconds=HOUR_S // 4)
@@ -107,7 +107,7 @@ def test_many_failures_at_once_are_one_piece_of_news() -> None:
     assert len(watched.events(FAILING)) == 1
 
 
-def test_that_it_works_again_is_told_once() -> None:
+def test_that_it_works_again_is_reported_once() -> None:
     watched = Watched(Hosts({"broken.example": TransportResult(404)}))
     watched.happen()
     watched.hosts.answers.clear()
@@ -116,7 +116,7 @@ def test_that_it_works_again_is_told_once() -> None:
     assert watched.hosts.news() == [("watcher.example", FAILING), ("watcher.example", RECOVERED)]
     [event] = watched.events(RECOVERED)
     assert (event.payload["webhookId"], event.payload["failureReason"]) == (watched.broken.id, None)
-    # And what fails and works by turns is told of no more often than once an hour.
+    # And what fails and works by turns is reported no more often than once an hour.
     for answer in (TransportResult(404), OK) * 3:
         watched.hosts.answers["broken.example"] = answer
         watched.happen(seconds=1)
@@ -133,7 +133,7 @@ def test_an_endpoint_that_works_makes_no_news() -> None:
 
 
 def test_the_news_makes_no_news() -> None:
-    """Where both fail, each is told of for what it was sent of others, and for no news."""
+    """If both fail, each is reported for what it was sent of others, and for no news."""
     both = {"broken.example": TransportResult(404), "watcher.example": TransportResult(404)}
     watched = Watched(Hosts(both))
     watched.happen()
@@ -151,7 +151,7 @@ def test_the_news_makes_no_news() -> None:
     assert [event.payload["webhookId"] for event in only.events(FAILING)] == [only.broken.id]
 
 
-def test_endpoints_that_all_fail_do_not_tell_each_other() -> None:
+def test_endpoints_that_all_fail_are_not_reported_to_each_other() -> None:
     names = [f"broken-{n}.example" for n in range(8)]
     hosts = Hosts(dict.fromkeys(names, DOWN))
     bench = Bench(MemoryStorage(), wire=hosts)
@@ -189,7 +189,7 @@ def test_an_endpoint_never_gets_news_of_itself() -> None:
     assert FAILING not in [d.event_name for d in bench.deliveries(watched.broken)]
 
 
-def test_it_is_told_on_a_storage_that_keeps_no_more_than_it_must() -> None:
+def test_it_is_reported_on_a_storage_that_keeps_no_more_than_it_must() -> None:
     hosts = Hosts({"broken.example": TransportResult(404)})
     bench = Bench(MemoryStorage(Weakness(seed=7)), wire=hosts)
     bench.endpoint(BROKEN)

@@ -178,7 +178,7 @@ def test_one_host_gets_few_at_a_time_however_many_endpoints_name_it() -> None:
     assert lanes.may_start(to("other", "neighbour", "victim.example"))
 
 
-def test_what_was_claimed_in_vain_is_not_claimed_again_until_there_is_room() -> None:
+def test_what_was_claimed_without_room_is_not_claimed_again_until_there_is_room() -> None:
     lanes = EndpointConcurrency(64)
     targets = [to(str(n), "busy") for n in range(100)]
     assert start_all(lanes, targets) == 8

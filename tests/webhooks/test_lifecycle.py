@@ -174,7 +174,7 @@ def test_a_forbidden_destination_abandons(before: str) -> None:
         ),
     ],
 )  # fmt: skip
-def test_a_failure_is_told_in_words(
+def test_a_failure_is_reported_in_words(
     attempt: AttemptResult, attempts: int, failure: str | None
 ) -> None:
     assert attempted(attempt, "failed", attempts).result.failure == failure

@@ -1,4 +1,4 @@
-"""Deliveries whose job parked before any attempt came to an outcome."""
+"""Deliveries whose job parked before any attempt had an outcome."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.webhooks.webhook_bench import Bench, Wire
 
 
 class Broken(Wire):
-    """A transport with a fault of its own, which tells nothing of the endpoint."""
+    """A transport with a fault of its own, which says nothing of the endpoint."""
 
     broken = True
 

@@ -1,4 +1,4 @@
-"""An environment without the product `webhooks`: events happen, and nobody is told."""
+"""An environment without the product `webhooks`: events happen, and nothing is delivered."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def wire() -> Wire:
 
 @pytest.fixture
 def world(wire: Wire) -> World:
-    """An app with an endpoint that was told of everything so far."""
+    """An app with an endpoint that got everything so far."""
     world = World(MemoryStorage())
     world.service = PaymentsService(
         world.storage, KeyRing.parse(RING), clock=world.clock, transport=wire, resolver=Names()

@@ -147,7 +147,7 @@ def test_the_headers_of_the_standard_library_are_taken_as_they_are() -> None:
 
 
 @pytest.mark.parametrize("value", [1, [], ["t=1"], object()])
-def test_a_header_that_is_no_text_is_malformed(value: Any) -> None:
+def test_a_header_that_is_not_text_is_malformed(value: Any) -> None:
     for name in ("x-service-signature", "webhook-signature"):
         with pytest.raises(SignatureMalformed):
             verify(BODY, {**STANDARD, name: value}, SECRET, now=NOW)

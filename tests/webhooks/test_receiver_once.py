@@ -235,7 +235,7 @@ def test_every_way_of_sqlites_transactions_commits_and_undoes(
 def test_a_transaction_that_is_under_way_is_neither_joined_nor_undone(
     tmp_path: Path, options: dict[str, Any]
 ) -> None:
-    """Whoever shares a connection would undo the other's effect with its own."""
+    """A handler that shares a connection would undo the other's effect with its own."""
     shop = Shop(str(tmp_path / "shop.db"), "qmark")
     connection = shop.connect(**options)
     connection.execute(table_sql())
@@ -263,7 +263,7 @@ def test_a_postgresql_connection_that_commits_by_itself_is_refused() -> None:
 
 
 @pytest.mark.postgres
-def test_a_pipeline_that_cannot_tell_what_it_inserted_loses_no_event() -> None:
+def test_a_pipeline_that_cannot_say_what_it_inserted_loses_no_event() -> None:
     schema = servers.fresh_schema(servers.postgres_or_skip())
     applied: list[str] = []
     with psycopg.connect(schema) as connection:

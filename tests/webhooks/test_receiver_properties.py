@@ -144,7 +144,7 @@ def test_no_authentic_body_breaks_the_parser(names: tuple[str, ...], body: bytes
 
 
 def test_codes_are_compared_in_constant_time_alone() -> None:
-    """Neither with `==` nor with `in`, whose time tells how much of a guess was right."""
+    """Neither with `==` nor with `in`, whose time shows how much of a guess was right."""
     tree = ast.parse(inspect.getsource(receiver))
     compared = {
         part.id

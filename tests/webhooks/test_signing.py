@@ -91,7 +91,7 @@ def test_stripe_and_standardwebhooks_verify_what_the_pipeline_sends() -> None:
         assert accepts(secret, body + b" ", headers) == everyone(False)
 
 
-def test_a_retry_keeps_the_standard_id_and_signs_anew() -> None:
+def test_a_retry_keeps_the_standard_id_and_signs_again() -> None:
     wire = Wire([TransportResult(503, b""), TransportResult(200, b"")])
     bench = Bench(clock=RealTime(), wire=wire)  # type: ignore[arg-type]
     _, secret = bench.endpoints.create(bench.authority, url=HOOK)

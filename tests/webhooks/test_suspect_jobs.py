@@ -26,7 +26,7 @@ class Lives:
             self.bench.delivery.fan_out(items)
 
     def begin(self) -> JobsInHand:
-        """What a new process has in hand: nothing."""
+        """The jobs that a new process has leased: none."""
         bench = self.bench
         leases = LeaseKeeper(bench.storage, bench.clock)
         return JobsInHand(bench.storage, bench.clock, bench.worker.parking, leases, "sandbox")
@@ -40,7 +40,7 @@ class Lives:
         return job
 
     def end(self, claimed: ClaimedJob) -> None:
-        """The delivery came to its outcome."""
+        """The delivery has its outcome."""
 
         def work(tx: Transaction) -> None:
             job = tx.get(Job, claimed.job.id, for_update=True)

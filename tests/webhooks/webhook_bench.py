@@ -1,4 +1,4 @@
-"""What the tests of webhooks stand on: a service's ports, a transport that answers as told."""
+"""What the tests of webhooks stand on: a service's ports, a transport that answers as set."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Names:
 
 @attrs.define
 class Wire:
-    """A transport that keeps what it was to send, and answers as told, the last answer for ever."""
+    """A transport that keeps what it was to send, and answers as set, the last answer forever."""
 
     answers: list[TransportResult] = attrs.field(factory=lambda: [OK])
     sent: list[tuple[WebhookRequest, tuple[str, ...]]] = attrs.field(factory=list)

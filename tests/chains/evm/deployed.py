@@ -113,7 +113,7 @@ def signed(
     operation: int = CALL,
     chain_id: int = CHAIN,
 ) -> bytes:
-    """The owner's signature over what a vault shall do, made by eth-account from the words."""
+    """The owner's signature over what a vault is to do, made by eth-account from the words."""
     domain = {
         "name": "payments-core vault",
         "version": "1",

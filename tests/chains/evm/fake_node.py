@@ -56,7 +56,7 @@ def transfer_log(
 
 
 def other_log() -> dict[str, Any]:
-    """A log that is no transfer."""
+    """A log that is not a transfer."""
     return {"address": TOKEN.lower(), "topics": [hashed("Approval")], "data": "0x"}
 
 
@@ -182,7 +182,7 @@ class FakeNode:
             self._server.socket = server_context(certificate).wrap_socket(
                 self._server.socket, server_side=True, do_handshake_on_connect=False
             )
-            # Who does not trust it ends the handshake, which is no error here.
+            # Who does not trust it ends the handshake, which is not an error here.
             self._server.handle_error = lambda *about: None  # type: ignore[method-assign]
         self._server.daemon_threads = True
         self._server.block_on_close = False

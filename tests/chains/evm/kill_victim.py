@@ -6,7 +6,7 @@ Usage: python -m tests.chains.evm.kill_victim ROLE FOLDER URL SEED POINT AIM
 threads do them, while time goes by, until SIGTERM. `scan` scans the chain to its newest block, and
 so does `short_scan`, a few blocks at a time.
 From the POINT-th call on that changes anything it kills itself (SIGKILL) before the next that AIM
-names; 0 is never. What it tells on its standard output are facts for those who wait.
+names; 0 is never. It writes facts for those who wait to its standard output.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ def storage_in(folder: Path) -> SqliteStorage:
 def service_over(
     folder: Path, storage: Storage, chain: Any, entropy: Entropy
 ) -> tuple[PaymentsService, SandboxClock]:
-    """The service on the folder's file, and its clock, which moves only when told to."""
+    """The service on the folder's file, and its clock, which moves only on request."""
     clock = SandboxClock(storage, FixedClock())
     service = PaymentsService(
         storage,

@@ -26,7 +26,7 @@ class LyingNode:
         self.lied = 0
 
     def honest(self) -> None:
-        """Tell nothing but the truth from now on."""
+        """Answer only the truth from now on."""
         self.lies, self.mangle = {}, None
 
     def answer(self, method: str, path: str, body: bytes) -> Answer:

@@ -227,7 +227,7 @@ SKIPPED: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("log", SKIPPED.values(), ids=SKIPPED)
-def test_what_is_no_transfer_is_skipped_and_keeps_its_place(log: dict[str, Any]) -> None:
+def test_what_is_not_a_transfer_is_skipped_and_keeps_its_place(log: dict[str, Any]) -> None:
     (transfer,) = answers.to_transaction_view(decoded(receipt_of(log, transfer_log(amount=7)))).logs
     assert (transfer.position, transfer.amount_atomic) == (1, 7)
 
@@ -277,7 +277,7 @@ def test_a_receipt_with_anything_in_any_field_is_unavailable_or_the_same(
 
 
 @given(st.binary(max_size=60))
-def test_bytes_that_are_no_json_are_unavailable(said: bytes) -> None:
+def test_bytes_that_are_not_json_are_unavailable(said: bytes) -> None:
     try:
         answers.parse_logs(msgspec.Raw(said))
     except BadResponse:
@@ -329,7 +329,7 @@ def test_a_list_of_too_many_logs_is_not_read(monkeypatch: pytest.MonkeyPatch) ->
         logs_of(chain)
 
 
-def test_addresses_are_told_with_their_checksum() -> None:
+def test_addresses_are_given_with_their_checksum() -> None:
     (transfer,) = answers.to_transaction_view(
         decoded(receipt_of(transfer_log(token=OTHER_TOKEN)))
     ).logs

@@ -27,7 +27,7 @@ from tests.chains.evm.nodes import Node
 
 GOES_S = 20
 
-pytestmark = pytest.mark.usefixtures("anvil")  # which skips where there is none
+pytestmark = pytest.mark.usefixtures("anvil")  # which skips if there is none
 
 
 def wait_until_gone(pid: int) -> None:
@@ -110,7 +110,7 @@ def test_one_that_cannot_start_says_why() -> None:
         AnvilProcess(options=("--nonsense",)).start()
 
 
-def test_a_program_that_is_no_anvil_says_so() -> None:
+def test_a_program_that_is_not_anvil_says_so() -> None:
     with pytest.raises(AnvilUnavailable, match="no output"):
         AnvilProcess(program=Path("/bin/true")).start()
 
@@ -154,7 +154,7 @@ def test_many_who_fetch_at_once_all_get_the_whole_package(empty_cache: Path) -> 
     assert [path.name for path in empty_cache.iterdir()] == ["thing-1.0.0"]
 
 
-def test_a_failed_fetch_leaves_nothing_and_tells_no_secret(
+def test_a_failed_fetch_leaves_nothing_and_shows_no_secret(
     empty_cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("FAILS", "1")

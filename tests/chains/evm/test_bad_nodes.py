@@ -106,7 +106,7 @@ FORMS: dict[str, tuple[str, Lie]] = {
     "a block that is a number": ("eth_getBlockByNumber", always(7)),
     "a block of a huge height": ("eth_getBlockByNumber", replaced(number=HUGE)),
     "a block of a height below zero": ("eth_getBlockByNumber", replaced(number="-0x1")),
-    "a height that is no text": ("eth_getBlockByNumber", replaced(number=12)),
+    "a height that is not a text": ("eth_getBlockByNumber", replaced(number=12)),
     "a block with a short hash": ("eth_getBlockByNumber", replaced(hash="0x12")),
     "a block without a hash": ("eth_getBlockByNumber", replaced(hash=None)),
     "logs that are an object": ("eth_getLogs", always({})),

@@ -47,7 +47,7 @@ def test_a_transfer_is_read_as_it_was_written(recipient: str, amount: int) -> No
 
 
 @given(recipient=addresses, amount=amounts, data=st.data())
-def test_a_transfer_with_any_byte_more_less_or_hidden_is_none(
+def test_a_call_with_any_byte_more_less_or_hidden_is_not_a_transfer(
     recipient: str, amount: int, data: st.DataObject
 ) -> None:
     good = calls.transfer(recipient, amount)
@@ -87,6 +87,6 @@ def test_amounts_that_do_not_fit_are_refused(amount: int) -> None:
 
 
 @pytest.mark.parametrize("address", ["", "0x12", OWNER[:-1], OWNER + "00"])
-def test_texts_that_are_no_addresses_are_refused(address: str) -> None:
+def test_texts_that_are_not_addresses_are_refused(address: str) -> None:
     with pytest.raises(ValueError, match="transfer"):
         calls.transfer(address, 1)

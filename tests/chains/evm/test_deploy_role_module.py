@@ -326,7 +326,7 @@ def test_the_digest_is_the_safes_own(safe: Home) -> None:
 
 
 @pytest.mark.parametrize("code", ["", "00", "600160005260206000f3"])
-def test_what_lets_every_signature_pass_is_no_safe(safe: Home, code: str) -> None:
+def test_what_lets_every_signature_pass_is_not_a_safe(safe: Home, code: str) -> None:
     # No code, code that always succeeds, and code that always answers 1.
     creation = "60" + f"{len(code) // 2:02x}" + "600c60003960" + f"{len(code) // 2:02x}" + "6000f3"
     fake = safe.node.create(bytes.fromhex(creation + code)) if code else PAYER

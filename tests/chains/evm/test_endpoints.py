@@ -83,7 +83,7 @@ def chains(*heights: int) -> list[FakeChain]:
     return [FakeChain(height=height) for height in heights]
 
 
-def test_a_majority_must_agree_unless_told_otherwise(nodes: Nodes) -> None:
+def test_a_majority_must_agree_by_default(nodes: Nodes) -> None:
     assert [majority_of(count) for count in range(1, 8)] == [1, 2, 2, 3, 3, 4, 4]
     some = nodes(*chains(1, 1, 1))
     assert endpoints(some).enough == 2
@@ -121,7 +121,7 @@ def test_what_enough_nodes_say_is_the_answer(
     ("heights", "agreement"),
     [((5, 6), None), ((5, 6, 7), None), ((5, 5, 6), 3), ((5, 5, 6, 6), None)],
 )
-def test_too_few_that_agree_are_no_answer(
+def test_too_few_that_agree_are_not_an_answer(
     nodes: Nodes, heights: tuple[int, ...], agreement: int | None
 ) -> None:
     with pytest.raises(ChainUnavailable, match="too few agree"):
@@ -219,7 +219,7 @@ def test_a_node_that_fails_is_left_alone_for_a_growing_pause(nodes: Nodes) -> No
 
 
 @pytest.mark.parametrize("error", [NodeLagging("behind"), answers.BadResponse("odd")])
-def test_what_a_node_cannot_tell_is_no_reason_to_leave_it_alone(
+def test_what_a_node_cannot_say_is_no_reason_to_leave_it_alone(
     nodes: Nodes, error: ChainUnavailable
 ) -> None:
     asked = endpoints(nodes(*chains(5)))
@@ -321,7 +321,7 @@ def test_who_cannot_be_asked_now_is_asked_again_later(nodes: Nodes) -> None:
     assert asked.query_agreed(height) == 5  # over new connections
 
 
-def test_an_error_of_our_own_is_told_where_it_was_asked(nodes: Nodes) -> None:
+def test_an_error_of_our_own_is_reported_where_it_was_asked(nodes: Nodes) -> None:
     def ask(session: NodeSession) -> int:
         raise ZeroDivisionError
 

@@ -90,7 +90,7 @@ def test_a_bump_is_an_eighth_more_on_both_within_the_policy_or_none_at_all(
 
 
 @given(NUMBERS, NUMBERS, POLICY)
-def test_bumps_come_to_an_end(base_fee: int, priority: int, policy: FeePolicy) -> None:
+def test_bumps_end(base_fee: int, priority: int, policy: FeePolicy) -> None:
     fees = initial_fees(base_fee, priority, policy)
     for _ in range(400):
         bump = bump_fees(fees, base_fee, priority, policy)

@@ -20,11 +20,11 @@ def test_every_chain_of_the_registry_has_a_policy() -> None:
     assert set(FINALITY) == {id for id, chain in CHAINS.items() if chain.chain_type == "evm"}
 
 
-def test_the_page_of_the_reference_tells_every_policy() -> None:
+def test_the_page_of_the_reference_lists_every_policy() -> None:
     page = (ROOT / "docs/reference/finality.md").read_text(encoding="utf-8")
     for id, policy in FINALITY.items():
         assert f"| {CHAINS[id].name} | {id} | `{policy.tag}` |" in page
-        assert policy.depth == 0  # else the page must tell it
+        assert policy.depth == 0  # else the page must say it
 
 
 def test_a_deployments_own_policy_comes_first() -> None:

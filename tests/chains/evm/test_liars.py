@@ -186,7 +186,7 @@ KINDS = [
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
-def test_with_one_liar_all_comes_to_its_right_end(
+def test_with_one_liar_everything_ends_right(
     world: AnvilScene, liar: LyingNode, kind: Callable[[AnvilScene], Lies]
 ) -> None:
     liar.lies = kind(world)
@@ -205,7 +205,7 @@ def test_with_one_liar_all_comes_to_its_right_end(
     assert world.sent() == 4
 
 
-def test_a_make_believe_payment_is_none(world: AnvilScene, liar: LyingNode) -> None:
+def test_a_made_up_payment_does_not_count(world: AnvilScene, liar: LyingNode) -> None:
     payer = Payer(world, "25.00")
     option = payer.select(payer.option())
     liar.lies = make_believe(world, str(payer.payment.payment.escrow_address))
@@ -219,7 +219,7 @@ def test_a_make_believe_payment_is_none(world: AnvilScene, liar: LyingNode) -> N
     assert world.journal(payer.id) == []
 
 
-def test_a_make_believe_deposit_is_none(world: AnvilScene, liar: LyingNode) -> None:
+def test_a_made_up_deposit_does_not_count(world: AnvilScene, liar: LyingNode) -> None:
     till = Till(world)
     liar.lies = make_believe(world, till.address)
     world.service.deposits.check(world.server, world.payer.id)
@@ -228,7 +228,9 @@ def test_a_make_believe_deposit_is_none(world: AnvilScene, liar: LyingNode) -> N
     assert world.held() == (atomic("100"), 0, atomic("100"))
 
 
-def test_a_fortune_that_one_tells_of_cannot_be_spent(world: AnvilScene, liar: LyingNode) -> None:
+def test_a_fortune_that_only_one_node_reports_cannot_be_spent(
+    world: AnvilScene, liar: LyingNode
+) -> None:
     liar.lies = rich(world)
     option = world.option(world.payment("100.01"))
     with pytest.raises(InsufficientBalance):

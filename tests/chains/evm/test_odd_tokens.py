@@ -13,7 +13,7 @@ TRUE = bytes(31) + b"\x01"
 
 
 def attack(deployed: Deployed, token: str, target: str, data: bytes, answer: bytes) -> None:
-    """Tell the hostile token whom to call during a transfer, and what to answer."""
+    """Set whom the hostile token calls during a transfer, and what it answers."""
     told = call("attack(address,bytes,bytes)", target, data, answer)
     deployed.node.do(STRANGER, token, told)
 
@@ -66,7 +66,7 @@ def test_a_token_address_without_code_is_refused(deployed: Deployed) -> None:
     assert deployed.refuses(STRANGER, calls.sweep_all(ENV, "user", nothing)) == ""
 
 
-def test_a_contract_that_is_no_token_and_says_nothing_when_it_fails_is_refused(
+def test_a_contract_that_is_not_a_token_and_says_nothing_when_it_fails_is_refused(
     deployed: Deployed,
 ) -> None:
     data = calls.pay(ENV, "payment", deployed.token("Batch"), MERCHANT, 0)

@@ -110,7 +110,7 @@ def test_a_node_without_a_final_block_yet_does_not_count(fakes: Nodes) -> None:
         reading([node]).heads()
 
 
-def test_a_final_block_above_the_newest_is_no_answer(fakes: Nodes) -> None:
+def test_a_final_block_above_the_newest_is_not_an_answer(fakes: Nodes) -> None:
     (node,) = fakes(FakeChain())
     node.lies["eth_getBlockByNumber"] = lambda params, result: (
         {"number": "0x99", "hash": hashed("lie")} if params[0] == "finalized" else result
@@ -141,7 +141,7 @@ def test_a_block_is_what_enough_nodes_have_at_its_height(fakes: Nodes) -> None:
         reading(some[1:]).block(18)
 
 
-def test_a_block_of_another_height_than_was_asked_for_is_no_answer(fakes: Nodes) -> None:
+def test_a_block_of_another_height_than_was_asked_for_is_not_an_answer(fakes: Nodes) -> None:
     (node,) = fakes(FakeChain())
     node.lies["eth_getBlockByNumber"] = lambda params, result: {**result, "number": "0x3"}
     with pytest.raises(ChainUnavailable, match="the block is not the requested block"):
@@ -282,7 +282,7 @@ def test_one_of_three_lying_about_a_receipt_changes_nothing(
 
 @pytest.mark.parametrize("method", ["eth_getBlockByNumber", "eth_getTransactionByHash"])
 @pytest.mark.parametrize("said", [{"hash": "0x1", "number": "0x1"}, "refused"])
-def test_one_of_three_that_cannot_tell_the_rest_changes_nothing(
+def test_one_of_three_that_cannot_say_the_rest_changes_nothing(
     fakes: Nodes, method: str, said: object
 ) -> None:
     chain = FakeChain()
@@ -304,7 +304,7 @@ def test_one_of_three_that_cannot_tell_the_rest_changes_nothing(
     assert len(reading(some[:1]).transactions(list(honest))) < 3
 
 
-def test_one_transaction_that_cannot_be_told_does_not_hold_up_the_others(fakes: Nodes) -> None:
+def test_one_transaction_that_cannot_be_read_does_not_hold_up_the_others(fakes: Nodes) -> None:
     chain = FakeChain()
     good, odd, refused = (chain.include(transfer_log(), name=name) for name in range(3))
     some = fakes(chain, 0, 0, 0)
@@ -354,7 +354,9 @@ def test_balances_are_those_at_the_final_block(fakes: Nodes) -> None:
 
 
 @pytest.mark.parametrize("returned", ["0x", "0x1", f"0x{7:062x}", f"0x{7:0128x}", None, 7])
-def test_a_balance_that_is_no_number_of_32_bytes_is_no_answer(fakes: Nodes, returned: Any) -> None:
+def test_a_balance_that_is_not_a_number_of_32_bytes_is_not_an_answer(
+    fakes: Nodes, returned: Any
+) -> None:
     (node,) = fakes(FakeChain())
     node.lies["eth_call"] = lambda params, result: returned
     with pytest.raises(ChainUnavailable):
@@ -387,7 +389,7 @@ def test_a_balance_from_another_final_block_does_not_count(fakes: Nodes) -> None
         reading([node]).balances(TOKEN, [ESCROW])
 
 
-def test_what_the_question_to_a_contract_cannot_return_is_no_answer(fakes: Nodes) -> None:
+def test_what_the_question_to_a_contract_cannot_return_is_not_an_answer(fakes: Nodes) -> None:
     (node,) = fakes(FakeChain())
     for returned in ("0x", "0x" + 96 * "00", "0x" + 160 * "00", "yes", None):
         node.lies["eth_call"] = lambda params, result, returned=returned: returned

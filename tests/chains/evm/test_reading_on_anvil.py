@@ -91,7 +91,7 @@ def test_a_balance_is_that_of_the_final_block(deployed: Deployed, read: EvmReade
     assert read.balances(token, [PAYER, MERCHANT]).amounts == {PAYER: 600, MERCHANT: 400}
 
 
-def test_a_balance_of_a_token_without_code_is_no_answer(read: EvmReader) -> None:
+def test_a_balance_of_a_token_without_code_is_not_an_answer(read: EvmReader) -> None:
     with pytest.raises(ChainUnavailable):
         read.balances(WALLET, [PAYER])
 

@@ -194,7 +194,7 @@ def test_another_keys_signature_may_be_a_contracts_and_goes_on_unchanged() -> No
     assert told == signature
 
 
-def test_an_owners_key_needs_no_chain_and_a_chain_that_is_silent_is_no_answer() -> None:
+def test_an_owners_key_needs_no_chain_and_a_chain_that_is_silent_is_not_an_answer() -> None:
     def silent(address: str, digest: bytes, signature: bytes) -> bool:
         raise ChainUnavailable("no answer")
 

@@ -105,7 +105,7 @@ def test_what_a_node_says_when_it_refuses_is_never_repeated(fake: FakeNode, node
         "endless", "redirect", "deep", "status 500", "status 429", "status 403", "status 204",
     ],
 )  # fmt: skip
-def test_an_answer_that_cannot_be_right_is_no_result(
+def test_an_answer_that_cannot_be_right_is_not_a_result(
     fake: FakeNode, node: Node, fault: str
 ) -> None:
     fake.fault = fault
@@ -138,7 +138,7 @@ def test_a_node_that_hangs_or_drips_does_not_outlive_the_whole_time(
         "0x1", None,
     ],
 )  # fmt: skip
-def test_what_is_no_answer_of_json_rpc_2_is_no_result(
+def test_what_is_not_an_answer_of_json_rpc_2_is_not_a_result(
     fake: FakeNode, node: Node, said: object
 ) -> None:
     whole = {"jsonrpc": "2.0", **said} if isinstance(said, dict) else said
@@ -158,7 +158,7 @@ def test_an_error_of_any_form_is_a_refusal(
         node.call("eth_chainId")
 
 
-def test_a_null_besides_a_result_is_no_error(fake: FakeNode, node: Node) -> None:
+def test_a_null_besides_a_result_is_not_an_error(fake: FakeNode, node: Node) -> None:
     fake.says = b'{"jsonrpc": "2.0", "id": 1, "error": null, "result": null}'
     assert bytes(node.call("eth_getTransactionByHash", "0x1")) == b"null"
 
@@ -243,14 +243,14 @@ def test_the_address_of_a_node_keeps_its_secrets(
             node.call("eth_chainId")
         except ChainUnavailable as error:
             told.append("".join(traceback.format_exception(error)))
-    assert fake.targets[0] == f"/v3/{SECRET}?key={SECRET}"  # and the node itself is told
+    assert fake.targets[0] == f"/v3/{SECRET}?key={SECRET}"  # and the node itself gets it
     assert not [text for text in (*told, caplog.text) if SECRET in text]
     assert "POST /" in caplog.text  # what is logged was looked at
 
 
 @pytest.mark.parametrize("url", [f"ftp://host/{SECRET}", SECRET, f"http:///{SECRET}", "", f"http://h:x/{SECRET}",
                                  f"http://h/{SECRET} \r\nX: y"])  # fmt: skip
-def test_an_address_that_is_none_is_refused_without_being_repeated(url: str) -> None:
+def test_an_invalid_address_is_refused_without_being_repeated(url: str) -> None:
     with pytest.raises(ValueError) as refused:
         Node(url)
     assert SECRET not in "".join(traceback.format_exception(refused.value))

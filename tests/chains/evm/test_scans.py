@@ -150,7 +150,7 @@ def test_logs_that_two_nodes_disagree_about_are_proven_by_their_receipts(
     assert reading(some).scan([TOKEN], [ESCROW], 0, 16) == honest
 
 
-def test_logs_that_receipts_cannot_prove_are_no_answer(fakes: Nodes) -> None:
+def test_logs_that_receipts_cannot_prove_are_not_an_answer(fakes: Nodes) -> None:
     some = fakes(busy_chain(), 0, 0)
     some[1].lies["eth_getLogs"] = LOG_LIES["one left out"]
     some[1].lies["eth_getTransactionReceipt"] = lambda params, result: None
@@ -174,7 +174,7 @@ def test_logs_that_every_node_of_a_majority_misses_differently_are_all_found(fak
     assert reading(some).scan([TOKEN], [ESCROW], 0, 16) == honest
 
 
-def test_two_nodes_that_disagree_about_too_many_logs_are_no_answer(
+def test_two_nodes_that_disagree_about_too_many_logs_are_not_an_answer(
     fakes: Nodes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(scans, "MAX_DISPUTED_LOGS", 10)
@@ -197,7 +197,7 @@ WRONG_LOGS: dict[str, Callable[[Any], Any]] = {
 
 
 @pytest.mark.parametrize("change", WRONG_LOGS.values(), ids=WRONG_LOGS)
-def test_logs_that_were_not_asked_for_or_cannot_be_right_are_no_answer(
+def test_logs_that_were_not_asked_for_or_cannot_be_right_are_not_an_answer(
     fakes: Nodes, change: Callable[[Any], Any]
 ) -> None:
     (node,) = fakes(busy_chain())

@@ -32,7 +32,7 @@ ENVIRONMENTS = st.text(st.characters(exclude_categories=["Cs"]))
 
 
 def key_of(environment_id: str, secret: bytes = SECRET) -> PrivateKey:
-    """The key, by another library's HKDF and as the page on keys tells it."""
+    """The key, by another library's HKDF and as the page on keys describes it."""
     info = b"payments-core/operator key/" + environment_id.encode()
     expanded = HKDF(secret, 48, b"", SHA256, context=info)
     assert isinstance(expanded, bytes)
@@ -129,7 +129,9 @@ def test_a_file_that_holds_no_secret_is_refused_and_left_alone(
 
 
 @pytest.mark.parametrize("make", [Path.mkdir, os.mkfifo])
-def test_what_is_no_file_is_refused_at_once(tmp_path: Path, make: Callable[[Path], None]) -> None:
+def test_what_is_not_a_file_is_refused_at_once(
+    tmp_path: Path, make: Callable[[Path], None]
+) -> None:
     path = tmp_path / "operator.key"
     make(path)
     with pytest.raises(SignerRefused, match="is not a file"):
@@ -168,7 +170,7 @@ def test_of_many_that_make_it_at_once_all_have_the_same_key(tmp_path: Path) -> N
     assert [each.name for each in tmp_path.iterdir()] == ["operator.key"]
 
 
-def test_nothing_tells_the_secret(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_nothing_reveals_the_secret(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
     path = written(tmp_path / "operator.key")
     signer = LocalSigner.open(path)
@@ -190,7 +192,7 @@ def test_nothing_tells_the_secret(tmp_path: Path, caplog: pytest.LogCaptureFixtu
 
 @attrs.define
 class Service:
-    """A key service that may be asked, by whoever has its network, to do as `spoil` says."""
+    """A key service that anybody on its network may ask to do as `spoil` says."""
 
     key: PrivateKey
     spoil: Callable[[bytes], bytes] = lambda pair: pair
@@ -225,7 +227,7 @@ def test_a_signature_in_der_is_the_same(digest: bytes, high: bool) -> None:
 
 
 @pytest.mark.parametrize("der", [b"", b"\x30\x00", bytes(70), b"\x30\x06\x02\x01\x01\x02\x01"])
-def test_what_is_no_der_is_refused(der: bytes) -> None:
+def test_what_is_not_der_is_refused(der: bytes) -> None:
     with pytest.raises(SignerRefused, match="DER"):
         from_der(der)
 

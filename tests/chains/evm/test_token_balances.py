@@ -80,7 +80,7 @@ def test_many_at_one_moment_share_one_look(fakes: Nodes) -> None:
     assert len(node.requests) == 9
 
 
-def test_a_final_block_that_is_gone_is_no_answer_and_soon_another_is_looked_for(
+def test_a_final_block_that_is_gone_is_not_an_answer_and_soon_another_is_looked_for(
     fakes: Nodes,
 ) -> None:
     chain = FakeChain()

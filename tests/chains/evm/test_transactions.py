@@ -125,7 +125,7 @@ def test_a_changed_byte_is_a_fault_or_somebody_else(place: int, byte: int) -> No
 
 
 @given(st.binary(max_size=200))
-def test_bytes_that_are_no_transaction_are_a_fault(raw: bytes) -> None:
+def test_bytes_that_are_not_a_transaction_are_a_fault(raw: bytes) -> None:
     for each in (raw, b"\x02" + raw):
         with pytest.raises(InvalidTransaction):
             decode_signed(each, chain_id=PLAIN.chain_id)

@@ -66,7 +66,7 @@ PAYS = calls.transfer(MERCHANT, 5)
 # --- Signatures -----------------------------------------------------------------------------------
 
 
-def test_what_the_owner_signed_is_done_whoever_brings_it(vault: Owned) -> None:
+def test_what_the_owner_signed_is_done_for_any_caller(vault: Owned) -> None:
     vault.deployed.executes(vault.address, vault.token, PAYS, vault.key)
     assert vault.deployed.balance(vault.token, MERCHANT) == 5
     assert vault.deployed.nonce(vault.address) == 1
@@ -234,7 +234,7 @@ def test_a_contract_that_owns_a_vault_agrees_by_exactly_one_answer(
 
 
 def test_a_key_whose_account_has_code_still_signs(vault: Owned) -> None:
-    # EIP-7702 gives an account code; here the node is told to.
+    # EIP-7702 gives an account code; here the node is asked to.
     vault.deployed.node.ask("anvil_setCode", OWNER, "0xef0100" + vault.token[2:])
     vault.deployed.executes(vault.address, vault.token, PAYS, vault.key)
     assert vault.deployed.balance(vault.token, MERCHANT) == 5
@@ -321,7 +321,7 @@ def test_a_module_cannot_change_who_may_act(vault: Owned) -> None:
         assert vault.refuses(data, MODULE) == "NotItself"
 
 
-def test_a_module_is_told_that_its_call_failed(vault: Owned) -> None:
+def test_a_module_learns_that_its_call_failed(vault: Owned) -> None:
     enabled = calls.enable_module(MODULE)
     vault.deployed.executes(vault.address, vault.address, enabled, vault.key)
     data = call(FROM_MODULE, vault.token, 0, calls.transfer(MERCHANT, 2 * MILLION), CALL)

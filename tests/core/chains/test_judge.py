@@ -54,18 +54,18 @@ WRONG = {"token_address": "0xU", "recipient": "0xQ", "amount_atomic": 0}
         ("not_final", attrs.evolve(VIEW, block=None, logs=(), succeeded=False)),
     ],
 )
-def test_the_first_reason_is_told(reason: Reason, view: TransactionView) -> None:
+def test_the_first_reason_is_reported(reason: Reason, view: TransactionView) -> None:
     assert reasons(view) == [reason]
 
 
-def test_another_chain_is_told_before_all_else() -> None:
+def test_another_chain_is_reported_before_all_else() -> None:
     worst = changed(attrs.evolve(LOG, **WRONG), succeeded=False, block=None)
     assert reasons(worst, chain_id=1) == ["wrong_chain"]
 
 
 @pytest.mark.parametrize("block", [Block(100, "0xb"), YOUNG, None])
-def test_on_another_chain_every_transfer_to_the_recipient_is_told(block: Block | None) -> None:
-    """They shall be found and shown, since somebody has sent funds to the wrong place."""
+def test_on_another_chain_every_transfer_to_the_recipient_is_reported(block: Block | None) -> None:
+    """They must be found and shown, since somebody has sent funds to the wrong place."""
     logs = (
         LOG,
         attrs.evolve(LOG, position=1, recipient="0xQ"),

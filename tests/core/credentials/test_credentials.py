@@ -228,7 +228,7 @@ def test_a_stranger_with_a_lone_surrogate_is_refused_too() -> None:
         Tokens(RING).read_payment_secret("\ud800_secret_" + text)
 
 
-def test_a_sealed_text_that_is_no_claim_is_refused() -> None:
+def test_a_sealed_text_that_is_not_a_claim_is_refused() -> None:
     for plain in (b"", b"null", b"[]", b'["a","b","c","d"]', b'["a","b","c",1,2]', b"\xff"):
         sealed = (
             base64.urlsafe_b64encode(RING.seal("token", ACCESS_PREFIX, plain)).decode().rstrip("=")

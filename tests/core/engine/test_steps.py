@@ -1,4 +1,4 @@
-"""The steps of records, for every state and trigger: what they change, and what they tell.
+"""The steps of records, for every state and trigger: what they change, and what they report.
 
 The tables themselves are compared with the contract's in `test_machines.py`.
 """

@@ -107,7 +107,7 @@ def test_no_order_of_answers_moves_a_transaction_back(
     assert after.status in allowed[before.status]
 
 
-def test_an_answer_that_says_nothing_new_is_no_step() -> None:
+def test_an_answer_that_says_nothing_new_is_not_a_step() -> None:
     for status in STATUSES:
         before = seen(status)
         assert lifecycle.observe(before, incoming(status), now=NOW + HOUR).record == before

@@ -251,7 +251,7 @@ class Case:
         PaymentExpiry(world.service.ports).run(claimed)
 
     def is_untouched(self) -> bool:
-        """Whether the Payment is as it was and nothing was told: a refusal has no effect."""
+        """Whether the Payment is as it was and nothing was reported: a refusal has no effect."""
         return (self.world.paid(self.id), self.world.event_names()) == (self.before, self.told)
 
     def _stages(self, kind: str) -> dict[str, Stage]:

@@ -73,7 +73,7 @@ def test_every_row_has_a_reason_for_a_repeated_status(row: Transition) -> None:
     assert reason and (row.label is None or reason == row.label)
 
 
-def test_a_step_raises_the_version_and_tells_what_it_became() -> None:
+def test_a_step_raises_the_version_and_reports_what_it_became() -> None:
     change = payments.authorize(a_payment(), "op", now=LATER)
     payment, [event] = change.record, change.events
     assert (payment.status, payment.status_version) == ("processing", 2)
@@ -208,7 +208,7 @@ def test_what_came_counts_towards_its_sender_the_newest_last() -> None:
     assert paid_by(gone) == {ALICE: 400}
 
 
-def test_so_many_senders_are_told_apart_and_dust_makes_none_forgotten() -> None:
+def test_so_many_senders_are_distinguished_and_dust_makes_none_forgotten() -> None:
     payment = counted(a_payment(amount=10_000), a_receipt(500, BOB))[0].record
     for number in range(MAX_PAYERS + 20):
         payment = counted(payment, a_receipt(1 + number % 2, f"0x{number}"))[0].record
@@ -408,7 +408,7 @@ def test_a_later_refund_leaves_a_write_off_as_it_was_resolved(
         ("action_required, release failed", payments.retry),
     ],
 )
-def test_a_decision_keeps_its_note_and_tells_it(
+def test_a_decision_keeps_its_note_and_reports_it(
     name: str, decide: Callable[..., Step[Payment]]
 ) -> None:
     payment = stages()[name].payment
@@ -447,7 +447,7 @@ def test_the_notes_of_many_decisions_are_found_in_a_timeline_without_its_middle(
     assert len(payment.notes) == MAX_NOTES
 
 
-def test_a_write_off_tells_of_the_decision_and_of_the_end() -> None:
+def test_a_write_off_reports_the_decision_and_the_end() -> None:
     change = payments.write_off(stages()["action_required, short"].payment, now=LATER)
     assert (change.record.status, names(change)) == ("failed", ["reconciled", "failed"])
     assert change.record.books.escrow == 600

@@ -181,7 +181,9 @@ def check_counted(before: payments.Payment, change: Step[payments.Payment], amou
         st.tuples(st.integers(1, 3_000), st.sampled_from(sorted(MOMENTS))), min_size=1, max_size=6
     ),
 )
-def test_whatever_comes_is_counted_once_and_told(name: str, parts: list[tuple[int, str]]) -> None:
+def test_whatever_comes_is_counted_once_and_reported(
+    name: str, parts: list[tuple[int, str]]
+) -> None:
     payment = stages()[name].payment
     for amount, moment in parts:
         if payment.status == "accepted" and payment.release_id is None:

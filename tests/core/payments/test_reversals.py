@@ -102,7 +102,7 @@ def test_a_stranger_who_got_a_refund_has_nothing_to_claim_when_it_is_taken_back(
     ("amount", "event", "labels"),
     [(200, "payment.late", ("returned",)), (-200, "payment.reorged", ())],
 )
-def test_what_a_recipient_sends_back_is_told_and_is_in_no_books(
+def test_what_a_recipient_sends_back_is_reported_and_is_in_no_books(
     amount: int, event: str, labels: tuple[str, ...]
 ) -> None:
     before = attrs.evolve(released(), returned=300)

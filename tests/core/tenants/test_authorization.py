@@ -87,7 +87,7 @@ def test_a_scope_needs_its_product_whatever_the_key(scope: str) -> None:
         assert error.details == {"product": SCOPE_PRODUCT[scope]}
 
 
-def test_a_restricted_key_needs_every_scope_and_is_told_which_before_any_product() -> None:
+def test_a_restricted_key_needs_every_scope_and_learns_which_before_any_product() -> None:
     needs = Requirement("server", scopes=("v2:webhooks", "v2:console", "v2:kyc"))
     key = a_key("restricted", "v2:console")
     error = refused(InsufficientPermissions, needs, an_environment("accounts"), key, None)

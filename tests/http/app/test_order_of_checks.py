@@ -100,7 +100,7 @@ FAULTS: dict[type[Case], tuple[Fault, ...]] = {
 
 NO_KEY_THERE = "A key that is not sent, or not taken, was not used before."
 ONE_REQUEST = "Another body or path is another request, and no replay."
-NO_APP = "An app that is none has no pin, rates, product, origin or used key."
+NO_APP = "An unknown app has no pin, rates, product, origin or used key."
 ALONE = "A path or a body names one of them: what is not there is in no state."
 MOVED_ON = "What is authorized can be neither cancelled nor superseded."
 APART: dict[tuple[str, str], tuple[str, tuple[type[Case], ...]]] = {

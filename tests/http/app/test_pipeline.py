@@ -128,7 +128,7 @@ def test_an_encoded_slash_separates_nothing(door: Door, name: str, target: str) 
         assert (seen.status, seen.code) == (404, "route_not_found")
 
 
-def test_a_slash_in_a_query_and_an_escaped_percent_sign_are_no_encoded_slash(door: Door) -> None:
+def test_a_slash_in_a_query_and_an_escaped_percent_sign_are_not_encoded_slashes(door: Door) -> None:
     for target in ("/v2/things?name=a%2Fb", "/v2/things?/v2%2Fthings", "/v2/things"):
         assert door.call("GET", "/v2/things", environ={"REQUEST_URI": target}).status == 200
     twice = door.call(
@@ -157,7 +157,7 @@ def test_head_is_get_without_the_body(door: Door) -> None:
     assert head.headers["content-length"] == get.headers["content-length"]
 
 
-def test_options_tells_the_methods_without_a_credential(door: Door) -> None:
+def test_options_lists_the_methods_without_a_credential(door: Door) -> None:
     seen = door.call("OPTIONS", "/v2/things", auth=None)
     assert (seen.status, seen.body) == (204, b"")
     assert seen.headers["allow"] == "GET, HEAD, OPTIONS, POST"
@@ -203,7 +203,7 @@ def test_a_browser_may_read_the_answers_of_client_routes_errors_too(
     )
 
 
-def test_an_unforeseen_fault_is_told_without_its_trace_and_logged_without_secrets(
+def test_an_unforeseen_fault_is_reported_without_its_trace_and_logged_without_secrets(
     door: Door, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.ERROR, logger=logger.name):

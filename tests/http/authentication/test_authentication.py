@@ -212,7 +212,7 @@ def test_an_expired_client_token_says_so() -> None:
     assert seen.headers["www-authenticate"] == "Bearer"
 
 
-def test_a_server_secret_is_no_client_token(door: Door) -> None:
+def test_a_server_secret_is_not_a_client_token(door: Door) -> None:
     seen = door.call("POST", f"/v2/client/things/{PAYMENT}", auth=f"Bearer {door.secret}")
     assert seen.status == 401
 

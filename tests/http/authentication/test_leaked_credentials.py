@@ -47,7 +47,7 @@ def escaped(text: str) -> str:
 
 
 def send(checkout: Checkout, more: dict[str, object], spelled: Callable[[str], str]) -> Seen:
-    """A Payment that would be created but for `more`."""
+    """A Payment that would be created without `more`."""
     destination = {"type": "account", "accountId": checkout.merchant}
     body = {"intent": "receive", "amount": "1", "destination": destination, **more}
     return checkout.door.call(

@@ -45,7 +45,7 @@ def credentials(world: World) -> dict[str, Credential]:
 
 
 class _Maker:
-    """Makes credentials. Those that shall expire come first, then the clock goes on."""
+    """Makes credentials. Those that are to expire come first, then the clock is advanced."""
 
     def __init__(self, world: World) -> None:
         self._world = world

@@ -97,7 +97,7 @@ class Estate:
     def call(
         self, method: str, target: str, body: Any = None, headers: Mapping[str, str] | None = None
     ) -> Any:
-        """The answer to a call that must succeed, with the standard key unless told otherwise."""
+        """The answer to a call that must succeed, by default with the standard key."""
         self._calls += 1
         key = {"Idempotency-Key": f"furnishing-{self._calls}"} if method != "GET" else {}
         given = {**self.keyed, **(headers or {}), **key}
@@ -119,7 +119,7 @@ class Estate:
         headers: Mapping[str, str] | None = None,
         seconds: int = 86_400,
     ) -> Any:
-        """A session of the account, with every permission unless told otherwise."""
+        """A session of the account, by default with every permission."""
         body = {
             "accountId": account_id, "expiresInSeconds": seconds,
             "permissions": list(permissions or EVERY_PERMISSION),

@@ -118,7 +118,7 @@ class Matrix:
                 seen, faults = self.cell(cell, row, credential, wanted, place, ids=ids)
                 yield from faults
                 # The parent may be our own, where the child is not; and of two, the first that has
-                # not the shape of an id is told of before anything is looked for.
+                # not the shape of an id is reported before anything is looked for.
                 known = owner == "neighbour" or (owner == "no shape" and len(names) > 1)
                 is_known = (known and names[0] in chosen) or row.is_absent
                 if wanted == MISSING and not is_known:
@@ -129,7 +129,7 @@ class Matrix:
 
     def by_account(self, row: Row) -> Iterator[Fault]:
         """A token without a Payment's secret, at a Payment that its account does not receive; and
-        with the secret, as whoever pays."""
+        with the secret, as a payer."""
         alone = self.credentials["a token and a Payment's secret that is none"]
         for owner in OWNERS:
             ids = {"paymentId": self.world.others(row, owner)["paymentId"]}
@@ -201,7 +201,7 @@ class Matrix:
         return [key.id for key in environment.keys if key.kind == "publishable"]
 
     def replayed(self, row: Row) -> Iterator[Fault]:
-        """A stored answer is told to nobody who could not have it made now."""
+        """Nobody gets a stored answer who could not have it made now."""
         place, credential = self.place(row), self.right(row)
         tenants, environment_id = self.world.service.tenants, self.world.own.environment_id
         for product in sorted(row.products):
@@ -219,7 +219,7 @@ class Matrix:
             yield from self._judged(cell, row, self.request(row, credential, place), wanted, mark)
 
     def repeated(self, row: Row) -> Iterator[Fault]:
-        """A stored answer is told to nobody else, whatever key they send."""
+        """Nobody else gets a stored answer, whatever key they send."""
         place = self.place(row)
         self.world.storage.rewind(self.marks[place])
         first = self.request(row, self.right(row), place)
@@ -235,7 +235,7 @@ class Matrix:
             seen = self.request(row, credential, place)
             if "idempotent-replayed" in seen.headers or seen.body == first.body:
                 cell = f"{row.name} repeated with {credential.name}"
-                yield Fault(cell, wanted, f"was told another's answer: {seen.body!r}")
+                yield Fault(cell, wanted, f"got another's answer: {seen.body!r}")
 
     # One cell.
 
@@ -320,7 +320,7 @@ class Matrix:
         wanted: Expected,
         off: frozenset[str],
     ) -> Iterator[Fault]:
-        """What an answer says about its caller's rights, and what it tells a client of others."""
+        """What an answer says about its caller's rights, and what it shows a client of others."""
         facts = credential.facts
         if row.caller == "session token" or row.path == "/v2/client/me":
             right = sorted(permitted(facts.permissions, off))
@@ -365,7 +365,7 @@ def owned(row: Row, owner: str, chosen: tuple[str, ...], count: int) -> Expected
     if row.second == "may be":  # the secret that was sent is of another Payment
         return Expected(401, "unauthorized")
     if row.caller == "nobody" and owner == "stranger":
-        return Expected(0)  # links are open to whoever has one
+        return Expected(0)  # links are open to everybody who has one
     if row.is_absent and owner != "no shape":
         return Expected(row.ok, row.code)
     if owner == "neighbour" and count == 1 and row.caller != "client" and not row.names:

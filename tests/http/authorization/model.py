@@ -90,7 +90,7 @@ class Row:
 
     @property
     def products(self) -> frozenset[str]:
-        """What must be enabled, whoever calls."""
+        """What must be enabled for every caller."""
         if self.caller in ("payer", "shop"):
             return CHECKOUT
         if self.path.startswith(("/v2/public/payment-links/", "/pay/{code}")):
@@ -121,7 +121,7 @@ def _sandbox(method: str, path: str, outside: bool = False, **more: object) -> R
 
 
 def _legacy(method: str, path: str, products: str = "accounts", **more: object) -> Row:
-    """With a secret, unless told otherwise: a standard key's."""
+    """With a secret: a standard key's by default."""
     whole = frozenset({"legacy_sdk", *products.split()})
     facts = {"caller": "key", "standard": True, "legacy": whole, "names": True, **more}
     return Row(method=method, path=f"/sdk/v1/{path}", **facts)  # type: ignore[arg-type]

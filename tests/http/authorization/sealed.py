@@ -69,7 +69,7 @@ def stored_answer(matrix: Matrix) -> Iterator[str]:
     _move(world, own, StoredResponse, source, target, "sealed_body")
     seen = own.wire.call("POST", path, headers, body)
     if first["clientSecret"].encode() in seen.body:
-        yield "tells another request's answer, with its secret"
+        yield "gives another request's answer, with its secret"
 
 
 def tokens(matrix: Matrix) -> Iterator[str]:

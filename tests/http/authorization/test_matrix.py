@@ -103,12 +103,12 @@ def test_rights_that_are_taken_away_meanwhile_are_gone(row: Row) -> None:
 
 
 @once
-def test_a_stored_answer_is_told_to_no_one_who_lost_the_right(row: Row) -> None:
+def test_a_stored_answer_is_given_to_no_one_who_lost_the_right(row: Row) -> None:
     none(matrix().replayed(row))
 
 
 @once
-def test_a_stored_answer_is_told_to_no_one_else(row: Row) -> None:
+def test_a_stored_answer_is_given_to_no_one_else(row: Row) -> None:
     none(matrix().repeated(row))
 
 

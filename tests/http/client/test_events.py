@@ -57,7 +57,7 @@ def test_an_event_of_a_later_service_stays_readable() -> None:
 
 
 @pytest.mark.parametrize("payload", [{}, {"paymentId": 7}])
-def test_a_payload_of_another_form_is_no_event(payload: Any) -> None:
+def test_a_payload_of_another_form_is_not_an_event(payload: Any) -> None:
     with pytest.raises(EventMalformed, match=r"^payment\.succeeded evt_"):
         parse_event(received({**EXAMPLES["payment.succeeded"][1], "payload": payload}))
 

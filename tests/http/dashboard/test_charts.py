@@ -29,7 +29,7 @@ def draw(*points: tuple[int, str], is_cut: bool = False) -> Chart:
 
 
 class TestBars:
-    def test_nothing_is_no_chart(self) -> None:
+    def test_nothing_is_not_a_chart(self) -> None:
         assert make_chart(PAYMENT_TONES, [], now=NOW, is_cut=False) is None
 
     @pytest.mark.parametrize(

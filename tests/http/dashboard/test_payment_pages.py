@@ -116,7 +116,7 @@ class TestList:
         assert (seen.status, seen.headers["location"]) == (303, page(payment))
 
     @pytest.mark.parametrize("day", ["yesterday", "2026-13-01", "0000-01-01", "2026-09-21T00:00"])
-    def test_a_day_that_is_none_is_refused_in_words(self, checkout: Checkout, day: str) -> None:
+    def test_an_invalid_day_is_refused_in_words(self, checkout: Checkout, day: str) -> None:
         seen = open_desk(checkout).get(f"{LIST}?from={day}")
         assert (seen.status, seen.code) == (400, "validation_error")
         assert b"must be a day" in seen.body
@@ -135,7 +135,7 @@ class TestStory:
             assert words in text
         assert payment["clientSecret"] not in text
 
-    def test_its_events_are_told_from_the_newest_on(self, console: Console) -> None:
+    def test_its_events_are_listed_from_the_newest_on(self, console: Console) -> None:
         payment = make(console)
         pay(console, payment)
         names = re.findall(r"payment\.\w+", open_desk(console).open(page(payment)).text)
@@ -308,7 +308,7 @@ class TestDecisions:
         assert after["status"] == "succeeded"
         assert after["reconciliation"]["note"] == "He called us"
 
-    def test_what_is_released_is_told_without_the_excess(self, checkout: Checkout) -> None:
+    def test_what_is_released_is_shown_without_the_excess(self, checkout: Checkout) -> None:
         payment, desk = make(checkout), open_desk(checkout)
         checkout.advance(3_700)
         pay(checkout, payment, "31.5")

@@ -206,7 +206,7 @@ class TestWhatNeverIs:
         assert request.query == "limit=1&account%5Fnumber=[redacted]&line1=[redacted]"
 
     def test_a_secret_that_the_end_would_cut_in_two_is_hidden(self, recorded: Recorded) -> None:
-        code = "aB3-" * 12  # of a link: it is told by its length
+        code = "aB3-" * 12  # of a link: it is recognized by its length
         begin = "." * (request_recorder.MAX_QUERY_CHARACTERS - 40)
         recorded.call("GET", f"/v2/accounts?search={begin}{code}")
         [request] = recorded.read()

@@ -86,7 +86,7 @@ class TestLogIn:
             ("<script>", lambda password: password),
         ],
     )
-    def test_any_other_is_refused_and_told_nothing(
+    def test_any_other_is_refused_and_learns_nothing(
         self, office: Office, username: str, change: Callable[[str], str]
     ) -> None:
         desk = Desk(office.door)
@@ -237,7 +237,7 @@ class TestCookie:
         assert ("Secure" not in flags) == is_kept
         assert (b"Nobody can log in at this address" not in seen.body) == is_kept
 
-    def test_two_of_one_name_are_none(self, office: Office) -> None:
+    def test_two_of_one_name_are_refused(self, office: Office) -> None:
         token = office.desk().cookie
         headers = {"Cookie": f"{COOKIE}=x; {COOKIE}={token}"}
         assert office.door.call("GET", HOME, auth=None, headers=headers).status == 401

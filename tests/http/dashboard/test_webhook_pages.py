@@ -58,7 +58,7 @@ class TestDeliveries:
         assert "HealthThe newest delivery arrived." in texts(desk, hook(endpoint))
         assert f"{path}/retry" not in desk.forms(path)
 
-    def test_the_next_attempt_is_told(self, console: Console) -> None:
+    def test_the_next_attempt_is_shown(self, console: Console) -> None:
         _, path = fail(console, LATER)
         text = texts(open_desk(console), path)
         assert "Attempt 1 of 10 failed: the endpoint answered 503. It is tried again." in text

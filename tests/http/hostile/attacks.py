@@ -1,4 +1,4 @@
-"""What hostile clients do for as long as they are let: an attack runs until it is told to stop."""
+"""What hostile clients do: an attack runs until it is stopped."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ DESCRIPTORS = 8_000
 
 @pytest.fixture(autouse=True, scope="session")
 def _proc() -> None:
-    """What a process holds is read where Linux tells it."""
+    """What a process holds is read from Linux."""
     if not Path("/proc/self/fd").exists():
         pytest.skip("there is no /proc")
 

@@ -36,7 +36,7 @@ LIES = {
     "a NUL after the size": b"3\x00\r\nabc\r\n0\r\n\r\n",
     "an extension without end": b"3;" + b"x" * 100_000,
     "a trailer without end": b"0\r\nA: " + b"x" * 100_000,
-    "a trailer that is no field": b"0\r\nnothing\r\n\r\n",
+    "a trailer that is not a field": b"0\r\nnothing\r\n\r\n",
     "ten thousand chunks of a byte": b"1\r\n \r\n" * 10_000 + b"0\r\n\r\n",
     "a request for a trailer": b"0\r\nGET /readyz HTTP/1.1\r\n\r\n",
 }
@@ -112,7 +112,7 @@ def test_a_body_that_never_comes_is_given_up(hasty: Target) -> None:
     assert "late" not in hasty.made()
 
 
-def test_who_asks_whether_to_go_on_is_told_once(target: Target) -> None:
+def test_who_expects_100_continue_gets_it_once(target: Target) -> None:
     body = b'{"name": "polite"}'
     expecting = (
         "Content-Type: application/json", "Idempotency-Key: polite", "Expect: 100-continue",
@@ -131,7 +131,7 @@ def test_who_asks_whether_to_go_on_is_told_once(target: Target) -> None:
     ("extra", "status"),
     [((), 200), (("Content-Length: 0",), 200), ((f"Content-Length: {GIGABYTE}",), 413)],
 )
-def test_nobody_is_told_to_go_on_who_has_nothing_to_send(
+def test_who_has_nothing_to_send_gets_no_100_continue(
     target: Target, extra: tuple[str, ...], status: int
 ) -> None:
     """Waitress would say so, and take the next request's head for a part of this one's."""

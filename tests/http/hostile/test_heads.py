@@ -37,7 +37,7 @@ MALFORMED = {
     "a lowercase method": b"get / HTTP/1.1\r\n\r\n",
     "a space before the method": b" GET / HTTP/1.1\r\n\r\n",
     "nothing but a space": b" \r\n\r\n",
-    "an authority that is none": b"GET http://[ HTTP/1.1\r\n\r\n",
+    "an authority that is not valid": b"GET http://[ HTTP/1.1\r\n\r\n",
     "NUL in the target": b"GET /\x00 HTTP/1.1\r\n\r\n",
     "NUL in the method": b"G\x00T / HTTP/1.1\r\n\r\n",
     "NUL in a header": GET + b"A: \x00\r\n\r\n",

@@ -131,7 +131,7 @@ def test_a_key_is_forgotten_after_thirty_days() -> None:
     assert door.make(key="k").body != first.body
 
 
-def test_nothing_stored_tells_the_key_or_the_secret(door: Door) -> None:
+def test_nothing_stored_reveals_the_key_or_the_secret(door: Door) -> None:
     door.make(key="a-very-special-key")
     page = door.service.ports.storage.read(
         door.partition, lambda tx: tx.find(StoredResponse, "by_expiry")

@@ -81,7 +81,7 @@ def test_a_right_body_that_differs_is_still_a_conflict(checkout: Checkout) -> No
          ["username", "email", "wallets[0].address", "wallets[2].address"]),
     ],
 )  # fmt: skip
-def test_wallet_faults_are_told_together_with_type_faults(
+def test_wallet_faults_are_reported_together_with_type_faults(
     checkout: Checkout, more: dict[str, Any], paths: list[str]
 ) -> None:
     wallets = [

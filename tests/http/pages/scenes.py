@@ -1,4 +1,4 @@
-"""A Payment in each state that its page tells of, made by what really leads there."""
+"""A Payment in each state that its page shows, made by what really leads there."""
 
 from __future__ import annotations
 

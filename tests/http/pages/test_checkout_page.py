@@ -48,7 +48,7 @@ def escrow(page: Page) -> str:
 
 
 class TestWhatItSays:
-    def test_waiting_tells_network_token_amount_and_address_in_words_and_in_two_codes(
+    def test_waiting_shows_network_token_amount_and_address_in_words_and_in_two_codes(
         self, checkout: Checkout
     ) -> None:
         page = Page(checkout, amount="25.50", reference="order-7", description="Two loaves")

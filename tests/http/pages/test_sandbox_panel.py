@@ -59,7 +59,7 @@ def test_a_payment_is_led_through_its_states(
     assert seen == list(stages)
 
 
-def test_what_came_too_much_or_twice_is_told(checkout: Checkout) -> None:
+def test_what_came_too_much_or_twice_is_shown(checkout: Checkout) -> None:
     over, twice = Page(checkout), Page(checkout)
     press(over, "pay_over")
     press(over, "mine")

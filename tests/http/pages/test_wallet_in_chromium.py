@@ -150,7 +150,7 @@ def test_nobody_is_asked_twice_for_what_was_sent(visit: Visit) -> None:
     expect(visit.tab.get_by_role("button", name="Example wallet")).to_be_enabled()
 
 
-def test_a_service_that_cannot_be_told_changes_nothing(visit: Visit) -> None:
+def test_a_service_that_cannot_be_reached_changes_nothing(visit: Visit) -> None:
     visit.tab.route("**/submissions", lambda route: route.abort())
     visit.pay()
     visit.expect_said("Your wallet has sent the transfer. Do not send it again.")

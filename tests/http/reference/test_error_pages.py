@@ -42,7 +42,7 @@ def test_every_error_has_advice_and_no_advice_is_left_over() -> None:
 
 
 @pytest.mark.parametrize("code", ADVICE)
-def test_its_page_tells_causes_and_remedies(door: Door, code: str) -> None:
+def test_its_page_gives_causes_and_remedies(door: Door, code: str) -> None:
     seen = door.call("GET", f"/docs/errors/{code}", auth=None)
     page = Page(seen.body.decode())
     assert seen.status == 200

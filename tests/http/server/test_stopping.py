@@ -80,7 +80,7 @@ def test_who_waits_to_be_let_in_when_it_ends_is_answered() -> None:
         connected(server)
 
 
-def test_a_kept_connection_gets_one_more_answer_and_is_told_so() -> None:
+def test_a_kept_connection_gets_one_last_answer_that_says_so() -> None:
     with server_of(says_yes, shutdown_grace_s=30) as server:
         kept = http.client.HTTPConnection("127.0.0.1", server.port, timeout=10)
         for last in (False, True):
@@ -113,7 +113,7 @@ def test_who_says_nothing_does_not_hold_the_end_up() -> None:
         assert 0.15 < time.monotonic() - began < 5
 
 
-def test_a_server_that_has_ended_may_be_told_to_run_and_to_stop_again() -> None:
+def test_a_server_that_has_ended_can_run_and_stop_again() -> None:
     server = server_of(says_yes)
     for _ in range(2):
         server.stop()
@@ -201,7 +201,7 @@ def child(port: int) -> Iterator[tuple[subprocess.Popen[str], int]]:
 
 
 class Asking:
-    """Clients that connect anew for every request, and count who answered."""
+    """Clients that connect again for every request, and count who answered."""
 
     def __init__(self, port: int) -> None:
         self.answers: Counter[int] = Counter()

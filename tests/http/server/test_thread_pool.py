@@ -36,7 +36,7 @@ class Work:
 
 
 class Running:
-    """How many run at a moment, and the most that did."""
+    """How many run at a moment, and the maximum so far."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

@@ -1,4 +1,4 @@
-"""Whose turn it is: callers are told apart by what a request says before it is looked up."""
+"""Whose turn it is: callers are distinguished by what a request says before it is looked up."""
 
 from __future__ import annotations
 

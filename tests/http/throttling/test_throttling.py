@@ -266,7 +266,7 @@ class TestRoutesOfTheirOwn:
         assert gate.send("GET", f"/pay/{codes[1]}", auth=None).status == 200
         assert gate.send("GET", f"/pay/{codes[0]}", auth=None, environ=BOB).status == 429
 
-    def test_who_guesses_links_is_told_no_more_and_who_has_one_is_served(self) -> None:
+    def test_who_guesses_links_learns_no_more_and_who_has_one_is_served(self) -> None:
         gate = Gate()
         code = self.create_payment(gate, "p")
         guesses = [f"{code[:-4]}{n:04}" for n in range(30)]
@@ -277,7 +277,7 @@ class TestRoutesOfTheirOwn:
         exchange = gate.send("POST", f"/v2/public/payment-links/{code}/exchange", auth=None)
         assert details(exchange)["rule"] == "payment_link", "that counts whatever it finds"
 
-    def test_a_limiter_is_not_told_the_code_of_a_link(self) -> None:
+    def test_a_limiter_never_gets_the_code_of_a_link(self) -> None:
         gate = Gate()
         code = self.create_payment(gate, "p")
         gate.limiter.calls.clear()
@@ -392,7 +392,7 @@ class TestAbuse:
             "/dashboard/", "/dashboard/no-such-page", "/docs/", "/docs/no-such-file.js",
         ],
     )  # fmt: skip
-    def test_paths_of_pages_and_of_browsers_are_no_abuse(self, path: str) -> None:
+    def test_paths_of_pages_and_of_browsers_are_not_abuse(self, path: str) -> None:
         gate = Gate()
         for _ in range(30):
             assert gate.send("GET", path).status == 404
@@ -455,7 +455,7 @@ class TestClients:
             ("not an address", "", "local"),
         ],
     )
-    def test_the_right_most_entry_that_is_no_proxy(
+    def test_the_right_most_entry_that_is_not_a_proxy(
         self, peer: str, forwarded: str, client: str
     ) -> None:
         environ = {"REMOTE_ADDR": peer, "HTTP_X_FORWARDED_FOR": forwarded}

@@ -9,7 +9,7 @@ import pytest
 from tests.http.throttling.test_throttling import Gate, details
 
 
-def test_whether_the_process_lives_is_told_all_the_same() -> None:
+def test_health_routes_answer_all_the_same() -> None:
     gate = Gate()
     gate.limiter.down = True
     for path in ("/healthz", "/readyz"):
@@ -50,7 +50,7 @@ def test_a_limiter_that_raises_anything_else_lets_nobody_through_either(
     assert len([one for one in caplog.records if one.exc_info]) == 2
 
 
-def test_a_path_that_is_not_there_is_told_though_the_limiter_breaks(
+def test_a_path_that_is_not_there_is_reported_though_the_limiter_breaks(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     gate = Gate()

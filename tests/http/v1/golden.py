@@ -2,7 +2,7 @@
 
 A file is about one route: requests in order, each with the body that answers it, or without where
 it only prepares what follows; `binds` then keeps parts of its answer under names. The order of
-fields is free, and types are exact: a number is no digit string. A text in braces is a name: its
+fields is free, and types are exact: a number is not a digit string. A text in braces is a name: its
 form is one of `FORMS`, by the letters that it begins with, and it stands for the same text
 everywhere in the file. `{requestId}` is another each time.
 """
@@ -92,7 +92,7 @@ class Player:
             getattr(service._providers, exchange["without"]).clear()
         if "unserved" in exchange:
             del service.chains[exchange["unserved"]]  # type: ignore[attr-defined]
-        if "payer of" in exchange:  # signs that the quote shall be paid from the vault
+        if "payer of" in exchange:  # signs that the quote is to be paid from the vault
             self._sign_settlement(**self._filled(exchange["payer of"]))
         for _ in range(exchange.get("offers", 0)):  # of the vault, by the payer's browser
             self._offer()
@@ -100,7 +100,7 @@ class Player:
             self._authorize()
         if "no vault on" in exchange:
             self._lose_vault(exchange["no vault on"])
-        if "owner of" in exchange:  # signs that the vault shall enable its module
+        if "owner of" in exchange:  # signs that the vault is to enable its module
             vault = self._filled(exchange["owner of"])
             tokens = (asset_of(BASE, "USDC").address,)
             asked = ask_for_module(service.chains[BASE], self.door.partition, vault, tokens, OWNER)
@@ -210,7 +210,7 @@ class Player:
         if not isinstance(actual, str) or not re.fullmatch(form, actual):
             yield f"{path}: {actual!r} is no {name}"
         elif name != "requestId" and self._bound.setdefault(name, actual) != actual:
-            yield f"{path}: {actual!r} where {self._bound[name]!r} was told before"
+            yield f"{path}: {actual!r} where {self._bound[name]!r} stood before"
 
 
 def _encode(text: str) -> str:

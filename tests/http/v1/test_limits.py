@@ -27,7 +27,7 @@ def test_a_call_with_the_app_id_alone_counts_for_the_address_alone() -> None:
 
 
 def test_one_address_cannot_use_up_what_strangers_may_create() -> None:
-    """An app id is no secret: quotes count for the address and the app before they are made."""
+    """An app id is not a secret: quotes count for the address and the app before they are made."""
     gate = Gate()
     app_id = "Basic " + base64.b64encode(gate.app_row.id.encode()).decode()
     quote = {

@@ -35,7 +35,7 @@ def test_the_rest_stands_without_it(tmp_path: Path) -> None:
     copy = tmp_path / "copy"
     copy.mkdir()
     for name in ("payments_core", "payments_core_http", "tests", "docs"):
-        # With what is compiled, but for what other processes are just writing.
+        # With what is compiled, except what other processes are just writing.
         shutil.copytree(ROOT / name, copy / name, ignore=shutil.ignore_patterns("*.pyc.*"))
     shutil.copy(ROOT / "pyproject.toml", copy)
     for name in LEFT_OUT:

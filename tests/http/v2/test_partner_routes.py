@@ -260,7 +260,7 @@ class TestConsole:
 
 
 class TestSandbox:
-    def test_it_tells_its_clock_and_chains_and_mines(self, checkout: Checkout) -> None:
+    def test_it_shows_its_clock_and_chains_and_mines(self, checkout: Checkout) -> None:
         before = checkout.door.call("GET", "/v2/sandbox").json
         assert {chain["chainId"] for chain in before["chains"]} == {1, 10, 137, 8453, 42161}
         mined = checkout.door.call("POST", "/v2/sandbox/blocks", {"chainId": BASE, "count": 7})
@@ -300,7 +300,7 @@ class TestSandbox:
         assert (seen.status, seen.code) == (403, "insufficient_permissions")
 
 
-def test_a_slash_too_many_is_no_route(checkout: Checkout) -> None:
+def test_a_slash_too_many_is_not_a_route(checkout: Checkout) -> None:
     seen = checkout.door.call("GET", "/v2/payments/")
     assert (seen.status, seen.code) == (404, "route_not_found")
 

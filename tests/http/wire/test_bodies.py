@@ -144,7 +144,7 @@ def test_what_is_not_json_is_invalid_json(door: Door, raw: bytes) -> None:
 
 
 @pytest.mark.parametrize("raw", [b"[]", b'"a"', b"1", b"null", b"true", b"[" * 32 + b"]" * 32])
-def test_a_body_that_is_no_object_is_a_fault_at_the_top(door: Door, raw: bytes) -> None:
+def test_a_body_that_is_not_an_object_is_a_fault_at_the_top(door: Door, raw: bytes) -> None:
     seen = door.call("POST", "/v2/things", raw=raw, key="k")
     assert (seen.code, seen.faults) == ("validation_error", {"": "must be an object"})
 
@@ -197,7 +197,7 @@ def test_a_body_shorter_than_its_length_is_invalid(door: Door) -> None:
 
 
 @pytest.mark.parametrize("length", ["-1", "x", "1" * 30, "１"])
-def test_a_length_that_is_no_number_is_refused(door: Door, length: str) -> None:
+def test_a_length_that_is_not_a_number_is_refused(door: Door, length: str) -> None:
     environ = {"CONTENT_LENGTH": length}
     seen = door.call("POST", "/v2/things", key="k", raw=b"{}", environ=environ, valid=False)
     assert (seen.status, seen.code) == (400, "validation_error")

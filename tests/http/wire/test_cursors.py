@@ -229,7 +229,7 @@ def test_a_cursor_is_good_under_its_own_filters_alone(shop: Shop, own: str) -> N
             refused(shop.get(row, query), "cursor")
 
 
-def test_the_order_of_the_parameters_is_no_filter(shop: Shop) -> None:
+def test_the_order_of_the_parameters_is_not_a_filter(shop: Shop) -> None:
     cursor = shop.cursor(PAYMENTS, "reference=r&intent=receive")
     seen = shop.get(LISTS[PAYMENTS], f"intent=receive&cursor={cursor}&limit=7&reference=r")
     assert seen.status == 200
@@ -262,7 +262,7 @@ def test_a_cursor_of_another_environment_is_refused(tmp_path: Path, path: str) -
     seen = own.get(row, f"cursor={cursor}", auth=auth)
     refused(seen, "cursor")
     made_up = own.get(row, f"cursor={cursor[:-4]}AAAA", auth=auth)
-    assert seen.faults == made_up.faults  # nothing tells that it is good elsewhere
+    assert seen.faults == made_up.faults  # nothing shows that it is good elsewhere
     _, rotated = tenants.create_key(own.door.partition, "standard", "rotated")
     assert own.get(row, f"cursor={cursor}", auth=own.door.basic(rotated)).status == 200
     own.close()

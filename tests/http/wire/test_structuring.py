@@ -46,7 +46,7 @@ def paths(kind: Any, document: Any) -> list[str]:
     return [fault.path for fault in caught.value.fields]
 
 
-def test_a_union_at_the_top_is_told_apart_by_its_intent() -> None:
+def test_a_union_at_the_top_is_distinguished_by_its_intent() -> None:
     kind = Receive | Send
     assert Reader().read({"intent": "send", "source": "s"}, kind) == Send(intent="send", source="s")
     assert paths(kind, {}) == ["intent"]
@@ -63,7 +63,7 @@ class Counted:
     limit: int | str | None = None
 
 
-def test_a_number_or_a_text_is_told_apart_by_its_type() -> None:
+def test_a_number_or_a_text_is_distinguished_by_its_type() -> None:
     reader = Reader()
     assert reader.read({"nonce": 7}, Counted) == Counted(nonce=7)
     assert reader.read({"nonce": "007", "limit": None}, Counted) == Counted(nonce="007")
@@ -72,7 +72,7 @@ def test_a_number_or_a_text_is_told_apart_by_its_type() -> None:
     assert paths(Counted, {"nonce": 1, "limit": {}}) == ["limit"]
 
 
-def test_absent_and_null_can_be_told_apart() -> None:
+def test_absent_and_null_can_be_distinguished() -> None:
     reader = Reader()
     assert reader.read({}, Change).label is msgspec.UNSET
     assert reader.read({"label": None}, Change).label is None
@@ -95,7 +95,7 @@ def test_a_decimal_is_the_text_of_its_number() -> None:
     assert paths(Change, {"rate": True}) == ["rate"]
 
 
-def test_classes_that_nothing_tells_apart_are_a_mistake_of_ours() -> None:
+def test_classes_that_nothing_distinguishes_are_a_mistake_of_ours() -> None:
     with pytest.raises(TypeError, match="no field distinguishes"):
         Reader().read({}, Change | MakeThing)
 
@@ -129,6 +129,6 @@ def test_the_canonical_text_is_that_of_rfc_8785() -> None:
     assert json_text.canonicalize(document).encode() == rfc8785.dumps(document)
 
 
-def test_the_reason_of_invalid_json_is_told() -> None:
+def test_the_reason_of_invalid_json_is_reported() -> None:
     with pytest.raises(InvalidJson, match="same key twice"):
         json_text.parse(b'{"a": 1, "a": 2}')

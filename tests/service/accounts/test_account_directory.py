@@ -35,7 +35,7 @@ def test_a_payment_address_of_nobody_is_not_found(world: World, address: str) ->
 
 
 @pytest.mark.parametrize("address", ["nine_9", "@acme", "nine_9@", "@"])
-def test_what_is_no_payment_address_is_refused(world: World, address: str) -> None:
+def test_what_is_not_a_payment_address_is_refused(world: World, address: str) -> None:
     with pytest.raises(ValidationFailed):
         world.service.account_directory.find_by_payment_address(world.server, address)
 
@@ -54,7 +54,7 @@ def test_a_name_is_free_until_somebody_has_it(world: World) -> None:
     ("address", "chain_type"),
     [(EVM.lower(), "evm"), (SOLANA, "solana"), ("0x1", "aptos"), ("0x" + "ab" * 32, "aptos")],
 )
-def test_the_form_of_an_address_tells_its_chain_type(address: str, chain_type: str) -> None:
+def test_the_form_of_an_address_shows_its_chain_type(address: str, chain_type: str) -> None:
     assert identify_chain_type(address) == chain_type
 
 

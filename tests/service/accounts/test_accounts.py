@@ -153,7 +153,7 @@ def test_a_change_has_its_event_and_leaves_the_rest_alone(world: World) -> None:
     assert world.event_names()["account.updated"] == 2
 
 
-def test_a_change_of_nothing_is_no_change_and_has_no_event(world: World) -> None:
+def test_a_change_of_nothing_is_not_a_change_and_has_no_event(world: World) -> None:
     accounts, server, id = world.service.accounts, world.server, world.merchant.id
     settlement = Settlement(chain_id=137, asset_symbol="USDC")
     accounts.set_settlement(server, id, settlement)

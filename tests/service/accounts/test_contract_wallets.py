@@ -121,7 +121,7 @@ def test_a_contract_wallet_is_linked_on_whichever_chain_it_stands(
     asked = street.challenge()
     made = street.answer(asked, signed(asked))
     assert (made.address, made.verified, street.linked()) == (ADDRESS, True, 1)
-    assert street.asked_chains == list(REGISTRY)  # in its order, and whoever said yes
+    assert street.asked_chains == list(REGISTRY)  # in its order, whichever said yes
 
 
 def test_the_contract_is_asked_about_the_digest_that_wallets_sign(street: Street) -> None:
@@ -147,7 +147,7 @@ def test_a_keys_own_signature_asks_no_chain(street: Street) -> None:
 
 
 @pytest.mark.parametrize("wallet", [SolanaWallet(21), AptosWallet(21)])
-def test_a_wallet_that_is_no_contract_asks_no_chain(
+def test_a_wallet_that_is_not_a_contract_asks_no_chain(
     street: Street, wallet: SolanaWallet | AptosWallet
 ) -> None:
     asked = street.stands_on(1).challenge(wallet.address, wallet.chain_type)

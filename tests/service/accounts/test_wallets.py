@@ -255,7 +255,7 @@ def test_an_unverified_address_may_be_listed_by_many(world: World) -> None:
     assert not linked(world, third)[0].verified
 
 
-def test_a_removed_wallet_is_gone_and_its_removal_is_told(world: World) -> None:
+def test_a_removed_wallet_is_gone_and_its_removal_is_reported(world: World) -> None:
     first, second = link(world, WALLET), link(world, EvmWallet(12))
     removed = world.service.wallets.remove(world.server, world.payer.id, first.id)
     assert (removed.id, removed.address) == (first.id, first.address)

@@ -73,7 +73,7 @@ def test_notices_that_cannot_be_stored_keep_no_others_waiting(
     assert kind.asked[PAGES] is None  # the end was reached: it begins anew
 
 
-def test_a_reader_begins_anew_where_the_bank_has_forgotten_the_page(world: World) -> None:
+def test_a_reader_begins_again_where_the_bank_has_forgotten_the_page(world: World) -> None:
     kind = Stuck()
     run(world, kind)
     kind.forgets = True
@@ -98,7 +98,7 @@ def test_pages_that_hold_notices_of_the_other_mode_alone_give_no_alarm(
 
 
 @pytest.mark.parametrize("fault", [storage_away, commit_lost, commit_failed])
-def test_a_storage_that_is_away_for_a_moment_is_no_alarm(
+def test_a_storage_that_is_away_for_a_moment_is_not_an_alarm(
     world: World, caplog: pytest.LogCaptureFixture, fault: Fault
 ) -> None:
     ports = world.restarted(FaultyStorage(world.storage, 1, fault, ("transact",))).ports

@@ -28,7 +28,7 @@ STAGES = [  # of the operation and of the Payment: where each kind of job asks t
 
 
 class Silent(FaultyChain):
-    """A node that says nothing when told so, and notes when it was asked."""
+    """A node that can be silenced, and notes when it was asked."""
 
     def __init__(self, world: World, silent: Callable[[], bool]) -> None:
         super().__init__(world.chain, 0, lambda call: call())
@@ -62,7 +62,7 @@ class Silent(FaultyChain):
 
 
 def fallen_silent(world: World, option: OptionDetails, stage: tuple[str, str]) -> Silent:
-    """A chain that spoke until the Payment came to that stage."""
+    """A chain that answered until the Payment reached that stage."""
 
     def here() -> bool:
         return stage == (
@@ -134,7 +134,7 @@ def test_an_answer_makes_the_pauses_short_again(
     assert world.paid(option.payment.id).status == "succeeded"
 
 
-def test_a_long_silence_is_told_as_an_alarm(
+def test_a_long_silence_is_reported_as_an_alarm(
     memory_world: World, caplog: pytest.LogCaptureFixture
 ) -> None:
     chain = fallen_silent(memory_world, memory_world.authorized(), STAGES[1])

@@ -20,7 +20,7 @@ from tests.service.world import BASE, World, answer_of, atomic, once
 
 
 class TestChecks:
-    def test_a_check_finds_what_no_scan_has_told_of(self, till: Till) -> None:
+    def test_a_check_finds_what_no_scan_has_reported(self, till: Till) -> None:
         world = till.world
         world.service.worker("sandbox")
         till.send("5.00")

@@ -1,4 +1,4 @@
-"""Whatever goes wrong between any two calls, a deposit is told of once and swept once."""
+"""Whatever goes wrong between any two calls, a deposit is reported once and swept once."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def go_wrong_everywhere(
         assert till.left == 0
         if not had_its_fault():
             return at
-    raise AssertionError("the deposit never came to its end")
+    raise AssertionError("the deposit never ended")
 
 
 @pytest.mark.parametrize("fault", [crash, commit_lost, commit_failed])
@@ -142,4 +142,4 @@ def test_the_answer_to_any_commit_of_a_check_may_be_lost(till: Till, fault: Faul
         assert till.world.sent() == sent + 3
         if not storage.had_its_fault:
             return
-    raise AssertionError("the check never came to its end")
+    raise AssertionError("the check never ended")

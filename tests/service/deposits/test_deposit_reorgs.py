@@ -113,7 +113,7 @@ class TestReorgs:
         assert till.told[3:] == STORY
         assert till.available == before + atomic("5")
 
-    def test_a_confirmed_one_that_is_only_moved_is_confirmed_anew(self, till: Till) -> None:
+    def test_a_confirmed_one_that_is_only_moved_is_confirmed_again(self, till: Till) -> None:
         before = till.available
         till.send("5.00")
         till.until_confirmed()
@@ -197,7 +197,7 @@ class TestReorgs:
         assert not till.only.watched
 
     def test_what_is_found_again_during_a_look_is_looked_at_again(self, memory_till: Till) -> None:
-        """The look saw it gone; it came back, and a scan told of that, before the look ended."""
+        """The look saw it gone; it came back, and a scan reported that, before the look ended."""
         till, chain = memory_till, memory_till.world.chain
         till.send("5.00", name="flicker")
         till.scan()

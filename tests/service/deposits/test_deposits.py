@@ -124,7 +124,7 @@ class TestTheWayToTheVault:
         assert till.available == before + atomic("5")
         assert till.left == 0
 
-    def test_each_step_is_told_once_with_what_a_partner_needs(self, till: Till) -> None:
+    def test_each_step_is_reported_once_with_what_a_partner_needs(self, till: Till) -> None:
         hash = till.send("5.00")
         till.finish()
         till.scan()
@@ -225,7 +225,7 @@ class TestWhatIsNoDeposit:
         listener(till).on_transfers(BASE, [scanned(view_of(till, other_token))])
         assert till.all() == []
 
-    def test_our_own_transfers_are_none(self, till: Till) -> None:
+    def test_our_own_transfers_are_not_deposits(self, till: Till) -> None:
         world = till.world
         outgoing = OutboundTransfer(
             id="out_own",

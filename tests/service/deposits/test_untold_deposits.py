@@ -1,4 +1,4 @@
-"""Transfers that a scan finds, and of which no node can tell the transaction yet."""
+"""Transfers that a scan finds, and whose transaction no node can return yet."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.service.world import BASE
 
 
 class Untelling(FaultyChain):
-    """A chain that cannot tell some transactions, for a while."""
+    """A chain that cannot return some transactions, for a while."""
 
     def __init__(self, till: Till, how: str) -> None:
         super().__init__(till.world.chain, at=0, fault=lambda call: call(), until=-1)
@@ -39,7 +39,7 @@ def untelling(till: Till, request: pytest.FixtureRequest) -> Untelling:
     return chain
 
 
-def test_it_is_asked_for_until_it_is_told_and_others_do_not_wait(
+def test_it_is_asked_for_until_it_is_known_and_others_do_not_wait(
     till: Till, untelling: Untelling
 ) -> None:
     untelling.hashes = {till.send("5.00")}

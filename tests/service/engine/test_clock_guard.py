@@ -180,7 +180,7 @@ def test_without_a_clock_to_compare_small_and_slow_corrections_are_believed(
     assert caplog.messages == []
 
 
-def test_a_thread_that_stands_still_between_two_looks_at_the_time_is_no_jump() -> None:
+def test_a_thread_that_stands_still_between_two_looks_at_the_time_is_not_a_jump() -> None:
     alone = Alone()
 
     class Slow(FixedClock):

@@ -69,7 +69,7 @@ def test_a_storage_out_of_reach_is_unavailable_with_a_key_and_without(
 
 
 class HeldOpen(PostgresStorage):
-    """A database whose transactions wait before their COMMIT, once told to."""
+    """A database whose transactions wait before their COMMIT, once the test asks for it."""
 
     waits = False
 
@@ -100,7 +100,7 @@ def held(emptied_schema: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple
 
 
 @pytest.mark.postgres
-def test_a_second_caller_with_the_key_of_an_open_transaction_is_told_to_wait(
+def test_a_second_caller_with_the_key_of_an_open_transaction_must_wait(
     held: tuple[World, HeldOpen],
 ) -> None:
     world, slow = held

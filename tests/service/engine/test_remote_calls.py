@@ -1,4 +1,4 @@
-"""What hangs outside holds few requests, whoever asks it."""
+"""What hangs outside holds few requests, whichever operation asks it."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def deposit_check(world: World) -> Scene:
 
 
 @pytest.mark.parametrize("scene", [kyc, pricing, prices_of_balances, router, deposit_check])
-def test_what_hangs_holds_few_requests_and_the_others_are_told(
+def test_what_hangs_holds_few_requests_and_the_others_are_refused(
     light_world: World, scene: Callable[[World], Scene]
 ) -> None:
     _, hanging, ask = scene(light_world)

@@ -114,7 +114,7 @@ def test_two_transactions_put_it_in_place(home: Home) -> None:
     assert (asked.status, asked.module_address) == ("deploying", home.module)
     assert asked.transaction_hash is None
     home.world.run()
-    assert home.deploy().transaction_hash is not None  # the same again tells how far it is
+    assert home.deploy().transaction_hash is not None  # the same again says how far it is
     home.world.finish()
     done = home.stored()
     assert (done.status, done.failure) == ("active", None)
@@ -179,7 +179,7 @@ def test_a_key_names_one_request(memory_home: Home) -> None:
     assert first.status == "deploying"
 
 
-def test_what_is_no_signature_of_the_owner_is_refused(memory_home: Home) -> None:
+def test_what_is_not_a_signature_of_the_owner_is_refused(memory_home: Home) -> None:
     home = memory_home
     good = bytes.fromhex(home.sign()[2:])
     high = ORDER - int.from_bytes(good[32:64], "big")
@@ -199,7 +199,7 @@ def test_what_is_no_signature_of_the_owner_is_refused(memory_home: Home) -> None
     assert home.world.sent() == 0
 
 
-def test_what_is_no_enabling_of_its_own_module_is_refused(memory_home: Home) -> None:
+def test_what_does_not_enable_its_own_module_is_refused(memory_home: Home) -> None:
     home = memory_home
     other = home.asked.data[:-1] + bytes([home.asked.data[-1] ^ 1])
     for changes, path in (
@@ -297,7 +297,7 @@ def test_a_worker_may_die_before_any_call_it_makes() -> None:
         if not storage.had_its_fault:
             assert at > 30, "there are more steps than this"
             return
-    raise AssertionError("the flow never came to its end")
+    raise AssertionError("the flow never ended")
 
 
 @pytest.mark.parametrize("fault", [commit_lost, commit_failed])
@@ -312,7 +312,7 @@ def test_the_answer_to_any_commit_may_be_lost(fault: Fault) -> None:
         check_story(home)
         if not storage.had_its_fault:
             return
-    raise AssertionError("the flow never came to its end")
+    raise AssertionError("the flow never ended")
 
 
 @pytest.mark.parametrize("fault", [chain_away, answer_lost])
@@ -326,7 +326,7 @@ def test_the_chain_may_be_out_of_reach_at_any_call_of_a_worker(fault: Fault) -> 
         check_story(home)
         if not chain.had_its_fault:
             return
-    raise AssertionError("the flow never came to its end")
+    raise AssertionError("the flow never ended")
 
 
 def work(home: Home, service: PaymentsService) -> None:

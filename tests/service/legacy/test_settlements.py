@@ -497,7 +497,7 @@ def test_a_contract_wallet_signs_on_the_chain_of_the_quote(
 
 
 def test_wallets_are_asked_for_so_long_and_no_longer(memory_till: Till) -> None:
-    """Whoever knows a quote's id may bring any signature."""
+    """A caller who knows a quote's id may bring any signature."""
     till, asked = memory_till, []
 
     class SlowNode(Node):
@@ -638,7 +638,7 @@ def test_a_process_that_dies_in_a_settle_leaves_all_or_nothing(
         if not storage.had_its_fault:
             assert at > 1
             return
-    raise AssertionError("the flow never came to its end")
+    raise AssertionError("the flow never ended")
 
 
 def test_a_worker_may_die_before_any_call_it_makes_for_a_settlement() -> None:
@@ -656,7 +656,7 @@ def test_a_worker_may_die_before_any_call_it_makes_for_a_settlement() -> None:
         if not storage.had_its_fault:
             assert at > 10
             return
-    raise AssertionError("the flow never came to its end")
+    raise AssertionError("the flow never ended")
 
 
 def test_a_chain_that_does_not_answer_settles_nothing(memory_till: Till) -> None:

@@ -211,7 +211,7 @@ def test_what_many_pages_cannot_reach_is_refused_and_counted_no_further(
     assert (len(beyond.transactions), beyond.total) == (6, 6)
 
 
-def test_what_is_no_transaction_is_not_found(memory_world: World) -> None:
+def test_what_is_not_a_transaction_is_not_found(memory_world: World) -> None:
     world = memory_world
     option = world.option(world.payment())
     for id in (

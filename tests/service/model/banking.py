@@ -118,7 +118,7 @@ def _change_payout(stage: Stage, rng: random.Random, change: Callable[[str], obj
 
 
 def transfer_in(stage: Stage, rng: random.Random) -> None:
-    """Somebody sends dollars to an on-ramp; the bank tells of it soon, or in its own time."""
+    """Somebody sends dollars to an on-ramp; the bank reports it soon, or later."""
     rail = rng.choice(("ach_push", "wire", "wire"))
     outcome = rng.choice(
         ("receive", "receive", "receive", "review", "return", "cancel", "unmatched")

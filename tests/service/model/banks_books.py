@@ -103,7 +103,7 @@ _CAUSES = {
 
 
 def _path_of_payout(commit: Commit, before: object, after: Payment) -> list[str]:
-    """The statuses that a payout went through, as the journal tells where the funds went."""
+    """The statuses that a payout went through, as the journal shows where the funds went."""
     assert after.payout is not None
     known = before.payout if isinstance(before, Payment) else None
     is_same = known is not None and known.key == after.payout.key
@@ -119,7 +119,7 @@ def _path_of_payout(commit: Commit, before: object, after: Payment) -> list[str]
 
 
 def _path_of_transaction(commit: Commit, before: object, after: BankTransaction) -> list[str]:
-    """The statuses that a bank transfer went through, as its events tell."""
+    """The statuses that a bank transfer went through, by its events."""
     path = [before.status if isinstance(before, BankTransaction) else tables.NEW]
     events = [
         event for event in commit.inserted(Event) if event.payload.get("transactionId") == after.id
@@ -330,7 +330,7 @@ def the_offramp_holds_what_the_books_say(stage: Stage, index: ChainIndex) -> Wro
 
 
 def every_transfer_has_its_end(stage: Stage, index: ChainIndex) -> Wrong:
-    """What the bank received is credited, or went back; and what it did not is told of as such."""
+    """What the bank received is credited, or went back; and what it did not is reported as such."""
     found = {one.incoming_id: one for one in stage.all(BankTransaction).values()}
     for row in stage.mirror.all(SIMULATED, SimulatedIncoming).values():
         transaction = found.get(row.id)

@@ -194,7 +194,7 @@ class Episode:
         try:
             yield
         except Circling:
-            self.stage.report("a process comes to rest", "it makes calls without end")
+            self.stage.report("a process ends", "it makes calls without end")
         except Exception as error:
             self.stage.report("no call fails unforeseen", describe_error(error))
         finally:

@@ -1,7 +1,7 @@
 """What is true of every commit, over the records alone: nothing here asks the core's own code.
 
 Each function is given the stage and one commit, and yields what is wrong. Only what the commit
-touched is looked at anew; everything else was right before.
+touched is checked again; everything else was right before.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def only_empty_payments_are_purged(stage: Stage, index: Index, commit: Commit) -
 
 
 def entries_are_never_changed(stage: Stage, index: Index, commit: Commit) -> Wrong:
-    """What the journal and the outbox say once they say for ever."""
+    """What the journal and the outbox say once they say permanently."""
     for kind in (JournalEntry, Event, FundingEntry):
         for before, _ in commit.replaced(kind):
             yield f"{before.id} was changed"
@@ -246,7 +246,7 @@ def _path(
 ) -> Wrong:
     """Whether a way through the table leads from one to the other, telling these events."""
     start = _status(before) if before is not None else tables.NEW
-    if not hasattr(after, "status_version"):  # receipts and options tell nothing of their own
+    if not hasattr(after, "status_version"):  # receipts and options have no events
         reach = {start}
         for _ in range(3):
             reach |= {row[2] for row in table if row[0] in reach}

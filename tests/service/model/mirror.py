@@ -1,4 +1,4 @@
-"""A storage that notes every commit, and can be told to go wrong at one of its calls.
+"""A storage that notes every commit, and can be set to fail at one of its calls.
 
 `Gate` stands before a storage, one for each process. `Mirror` holds every record as it was
 committed last, and knows what each commit changed: so invariants hold of commits, and not only of

@@ -304,7 +304,7 @@ def transfers_to_purged_escrows_are_told(stage: Stage, index: ChainIndex) -> Wro
     for row, _, log in _logs(stage):
         id = purged.get(log.recipient)
         if id is not None and not any(row.hash in told and id in told for told in stage.alarms):
-            yield f"{row.hash} is to the escrow of {id}, and nobody was told"
+            yield f"{row.hash} is to the escrow of {id}, and no event reports it"
 
 
 def deposits_are_what_the_chain_shows(stage: Stage, index: ChainIndex) -> Wrong:
@@ -317,7 +317,7 @@ def deposits_are_what_the_chain_shows(stage: Stage, index: ChainIndex) -> Wrong:
             continue
         known = deposits.get((row.chain_id, row.hash, position))
         if known is None:
-            yield f"{row.hash} is no deposit"
+            yield f"{row.hash} is not a deposit"
         elif known.amount != log.amount or known.failure == "reorged":
             yield f"{known.id} is {known.status} ({known.failure}) of {known.amount}"
 

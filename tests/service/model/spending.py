@@ -54,7 +54,7 @@ def limits_are_kept(stage: Stage, index: Index, commit: Commit) -> Wrong:
 
 
 def _spent(stage: Stage, balance: VaultBalance) -> Iterator[int]:
-    """What certainly counts on the balance's day: authorized then, and not come to nothing."""
+    """What certainly counts on the balance's day: authorized then, and not failed."""
     for operation in stage.all(FundingOperation).values():
         is_its = f"{operation.vault_id}/{operation.asset_symbol}" == balance.id
         is_on = operation.status in (*LIVE_OPERATION, "confirmed")

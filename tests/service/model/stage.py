@@ -112,7 +112,7 @@ class Stage:
     """All that a rule may touch."""
 
     def __init__(self, seed: int, watched: Callable[[Stage, Commit], None]) -> None:
-        """`watched` is told of every commit, from the first."""
+        """`watched` gets every commit, from the first."""
         self.seed = seed
         self.tally: Counter[str] = Counter()
         id_sequence = random.Random(f"stage/{seed}")

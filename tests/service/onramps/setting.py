@@ -13,7 +13,7 @@ from tests.service.world import BASE, USDC, World
 
 
 class OnrampSetting:
-    """One on-ramp of the payer, to the vault unless told otherwise."""
+    """One on-ramp of the payer, by default to the vault."""
 
     def __init__(self, world: World, **destination: Any) -> None:
         self.world = world

@@ -29,7 +29,7 @@ STRIDES = (1, 1) if "EVERY_CALL" in os.environ else (5, 29)
 
 
 def spoil(setting: OnrampSetting, at: int, fault: Fault, seconds: int = 20) -> bool:
-    """A worker's life on a storage whose `at`-th call goes wrong; whether it came to that."""
+    """A worker's life on a storage whose `at`-th call goes wrong; whether it did."""
     world = setting.world
     storage = FaultyStorage(world.storage, at, fault)
     with contextlib.suppress(Crashed, Exception):
@@ -69,7 +69,7 @@ def test_a_transfer_is_credited_once_whatever_call_goes_wrong(
         if is_over:
             break
     else:
-        raise AssertionError("the work never came to an end")
+        raise AssertionError("the work never ended")
     assert count > 3
     incoming = [one.incoming_id for one in setting.transactions()]
     assert len(set(incoming)) == len(incoming)

@@ -258,7 +258,7 @@ class TestTrouble:
         with pytest.raises(BankRefused):
             setting.bank.deliver(order)
 
-    def test_a_delivery_that_does_not_come_is_looked_for_and_told_of_after_a_day(
+    def test_a_delivery_that_does_not_come_is_looked_for_and_reported_after_a_day(
         self,
         memory_setting: OnrampSetting,
         monkeypatch: pytest.MonkeyPatch,
@@ -356,7 +356,7 @@ class TestOnrampAccounts:
             memory_setting.add(**destination)
         assert [fault.path for fault in refused.value.fields] == [path]
 
-    def test_an_address_of_the_service_is_no_destination(
+    def test_an_address_of_the_service_is_not_a_destination(
         self, memory_setting: OnrampSetting
     ) -> None:
         payment = memory_setting.world.payment()

@@ -214,7 +214,7 @@ def test_every_fault_has_its_path(memory_world: World, name: str) -> None:
     assert sorted(faults(memory_world, **terms)) == sorted(paths)
 
 
-def test_all_faults_are_told_at_once(memory_world: World) -> None:
+def test_all_faults_are_reported_at_once(memory_world: World) -> None:
     alone = [name for name in FAULTS if len(FAULTS[name][1]) == 1][::-1]
     terms: dict[str, Any] = {}
     wanted: dict[str, str] = {}

@@ -1,4 +1,4 @@
-"""Whatever goes wrong between any two calls, the funds move once and everything is told once."""
+"""Whatever fails between any two calls, the funds move once and everything is reported once."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def test_a_worker_may_die_before_any_call_it_makes(world: World) -> None:
         if not storage.had_its_fault:
             break
     else:
-        raise AssertionError("the flow never came to its end")
+        raise AssertionError("the flow never ended")
     assert at > 40, "there are more steps than this"
 
 
@@ -128,7 +128,7 @@ def test_the_storage_may_be_out_of_reach_at_any_call_of_a_worker(world: World) -
         check_story(world, option.payment.id, before)
         if not storage.had_its_fault:
             return
-    raise AssertionError("the flow never came to its end")
+    raise AssertionError("the flow never ended")
 
 
 @pytest.mark.parametrize("fault", [commit_lost, commit_failed])
@@ -156,7 +156,7 @@ def test_the_answer_to_any_commit_may_be_lost(world: World, fault: Fault) -> Non
         check_story(world, created.payment.id, before)
         if not storage.had_its_fault:
             return
-    raise AssertionError("the flow never came to its end")
+    raise AssertionError("the flow never ended")
 
 
 @pytest.mark.parametrize("fault", [chain_away, answer_lost])
@@ -169,7 +169,7 @@ def test_the_chain_may_be_out_of_reach_at_any_call_of_a_worker(world: World, fau
         check_story(world, option.payment.id, before)
         if not chain.had_its_fault:
             return
-    raise AssertionError("the flow never came to its end")
+    raise AssertionError("the flow never ended")
 
 
 def test_a_chain_away_for_hours_parks_nothing(world: World) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.service.world import BASE, OTHER_WALLET, WALLET, World, atomic
 
 
-def test_a_whole_second_payment_is_told_apart_from_a_little_too_much(world: World) -> None:
+def test_a_whole_second_payment_is_distinguished_from_a_little_too_much(world: World) -> None:
     payment = world.payment("25.00")
     world.pay(payment, "25.00", source=OTHER_WALLET)
     world.finish()
@@ -68,7 +68,7 @@ def test_a_vaults_transfer_that_comes_when_all_is_over_is_excess(world: World) -
     assert world.on_chain(str(done.escrow_address)) == 0
 
 
-def test_each_further_payment_is_told_and_labels_are_not_repeated(world: World) -> None:
+def test_each_further_payment_is_reported_and_labels_are_not_repeated(world: World) -> None:
     payment = world.payment("25.00")
     for amount in ("25.00", "25.00", "25.00", "1.00"):
         world.pay(payment, amount)

@@ -167,7 +167,7 @@ def test_what_failed_is_retried_and_not_accepted(memory_world: World) -> None:
 
 
 @pytest.mark.parametrize("operation", ["broadcast", "lost_answer", "any"])
-def test_a_chain_that_does_not_answer_is_no_failed_release(world: World, operation: str) -> None:
+def test_a_chain_that_does_not_answer_is_not_a_failed_release(world: World, operation: str) -> None:
     payment = world.payment("25.00")
     world.pay(payment, "25.00")
     world.fail(operation, times=3)

@@ -105,7 +105,7 @@ def test_what_was_seen_before_the_expiry_is_not_late(world: World) -> None:
     assert world.event_names(done.id)["payment.expired"] == 0
 
 
-def test_another_late_receipt_is_told_and_accepted_with_the_first(world: World) -> None:
+def test_another_late_receipt_is_reported_and_accepted_with_the_first(world: World) -> None:
     payment = ended(world)
     world.pay(payment, "10.00")
     world.finish()

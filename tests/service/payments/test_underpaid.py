@@ -18,7 +18,7 @@ def expired_short(world: World) -> PaymentDetails:
     return payment
 
 
-def test_a_short_receipt_is_told_and_the_payment_waits_for_the_rest(world: World) -> None:
+def test_a_short_receipt_is_reported_and_the_payment_waits_for_the_rest(world: World) -> None:
     payment = world.payment("25.00")
     world.pay(payment, "10.00")
     world.finish()
@@ -198,7 +198,7 @@ def test_writing_off_gives_the_payment_up_and_keeps_the_funds_to_be_refunded(wor
     assert world.told(done.id)[-1] == ("payment.refunded", "failed", 6)
 
 
-def test_the_note_of_a_refund_is_told_when_it_is_carried_out(world: World) -> None:
+def test_the_note_of_a_refund_is_reported_when_it_is_carried_out(world: World) -> None:
     payment = expired_short(world)
     waiting = world.reconcile(payment, "refund", note="sold out")
     assert (waiting.reconciliation.status, waiting.reconciliation_note) == ("open", None)

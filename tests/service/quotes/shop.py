@@ -34,7 +34,7 @@ class QuoteShop:
     def quote(
         self, amount: str = "25.00", *, idempotency_key: str | None = None, **more: Any
     ) -> QuoteDetails:
-        """A quote of a wallet's for the merchant, on Base alone unless told otherwise."""
+        """A quote of a wallet's for the merchant, by default on Base alone."""
         more.setdefault("destination", ToAccount(account_id=self.world.merchant.id))
         if "user_id" not in more:
             more.setdefault("source_address", WALLET)

@@ -105,7 +105,7 @@ def test_a_process_that_dies_with_a_claim_loses_no_delivery(fault: Any) -> None:
         street.check()
         if not storage.had_its_fault:
             return
-    raise AssertionError("the flow never came to its end")
+    raise AssertionError("the flow never ended")
 
 
 class Batch:
@@ -169,4 +169,4 @@ def test_a_worker_that_was_overtaken_keeps_no_delivery_from_another(
         assert batch.shop.is_done(batch.second), at
         if not storage.had_its_fault:
             return
-    raise AssertionError("the flow never came to its end")
+    raise AssertionError("the flow never ended")

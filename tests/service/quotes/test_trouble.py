@@ -155,7 +155,7 @@ def test_a_delivery_that_a_reorg_undoes_is_waited_for(memory_shop: QuoteShop) ->
 
 
 class LyingRouter:
-    """Says of every order what it was told to say."""
+    """Says of every order what the test set."""
 
     def __init__(self, answers: list[RouteProgress | Exception]) -> None:
         self.answers = answers
@@ -258,7 +258,7 @@ def test_a_router_that_takes_long_is_asked_more_seldom(memory_shop: QuoteShop) -
     assert 5 < router.asked - soon < 20
 
 
-def test_a_return_of_less_is_told_and_moves_nothing(
+def test_a_return_of_less_is_reported_and_moves_nothing(
     memory_shop: QuoteShop, caplog: pytest.LogCaptureFixture
 ) -> None:
     world, quoted = memory_shop.world, memory_shop.routed()

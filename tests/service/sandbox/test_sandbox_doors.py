@@ -128,7 +128,7 @@ class TestReorgs:
 
 
 class TestWaking:
-    def test_whoever_scans_a_chain_is_woken_when_something_happens_there(
+    def test_the_scanner_of_a_chain_is_woken_when_something_happens_there(
         self, world: World
     ) -> None:
         woken: list[int] = []
@@ -236,7 +236,7 @@ class TestEvents:
                 assert is_identifier(value, value.rpartition("_")[0]) or len(value) > 24
             elif field.endswith("Atomic"):
                 assert value.isdigit()
-        world.finish()  # it is told to nobody here, and harms nothing
+        world.finish()  # it is delivered to nobody here, and harms nothing
 
     def test_an_event_is_about_what_is_named(self, world: World) -> None:
         sandbox = world.service.sandbox()
@@ -264,7 +264,7 @@ class TestEvents:
         done = world.service.sandbox().trigger(world.server, "payment.created")
         assert done.payload["paymentId"] == newest.payment.id
 
-    def test_an_event_tells_of_a_payment_that_can_have_it(self, world: World) -> None:
+    def test_an_event_is_about_a_payment_that_can_have_it(self, world: World) -> None:
         sandbox = world.service.sandbox()
         received = world.payment("8.00").payment
         world.advance(1)

@@ -123,7 +123,7 @@ def test_what_is_wrong_is_said_before_the_key_is_looked_up(world: World) -> None
 
 
 @pytest.mark.parametrize("key", ["", "a" * 257, "café", "a\n", 5, b"k", object()])
-def test_what_is_no_key_is_refused(memory_world: World, key: Any) -> None:
+def test_what_is_not_a_key_is_refused(memory_world: World, key: Any) -> None:
     before = count_payments(memory_world)
     with pytest.raises(ValidationFailed) as caught:
         memory_world.service.payments.create(
@@ -257,7 +257,7 @@ CHOICE = st.tuples(KEYS, AMOUNTS, st.sampled_from(["payment", "account"]))
 
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(CHOICE, max_size=12))
-def test_whoever_calls_in_whatever_order_a_key_means_its_first_call(
+def test_for_all_callers_and_orders_a_key_means_its_first_call(
     choices: list[tuple[str, str, str]],
 ) -> None:
     world = funded(MemoryStorage())
@@ -281,7 +281,7 @@ def test_whoever_calls_in_whatever_order_a_key_means_its_first_call(
     assert count_payments(world) == sum(asked[1] == "payment" for asked, _ in known.values())
 
 
-def test_a_request_made_by_hand_is_answered_by_whoever_made_it(memory_world: World) -> None:
+def test_a_request_made_by_hand_is_answered_by_its_maker(memory_world: World) -> None:
     world = memory_world
     service = world.service.payments
     service.create(world.server, new(world), idempotency_key=once("k"))

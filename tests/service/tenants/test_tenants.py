@@ -176,7 +176,7 @@ def test_a_change_that_takes_nothing_away_disturbs_nobody(world: World) -> None:
 
 
 def test_a_revocation_in_the_middle_of_a_transaction_undoes_it(world: World) -> None:
-    """Between the reading of rights and the commit: whoever commits first is first."""
+    """Between the reading of rights and the commit: the first to commit is first."""
     authority = scoped(world)
     revoked: list[str] = []
     option = world.option(world.payment())

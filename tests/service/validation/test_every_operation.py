@@ -2,7 +2,7 @@
 cannot be read.
 
 Each operation that takes an idempotency key is called with each of its arguments replaced by values
-that no caller means. The fields of input classes are in `test_library_inputs.py`, but for those
+that no caller means. The fields of input classes are in `test_library_inputs.py`, except those
 that are records of their own; what is not of the asked kind is in `test_argument_kinds.py`.
 """
 
@@ -56,7 +56,7 @@ OPERATIONS = {f"{resource}.{name}": (resource, name, it) for resource, name, it 
 
 
 def sound_arguments(world: World) -> dict[str, Any]:
-    """A value for each name of a parameter that is no input class."""
+    """A value for each name of a parameter that is not an input class."""
     service, server, payer = world.service, world.server, world.payer
     payment = world.payment()
     option = world.option(payment).option

@@ -303,7 +303,8 @@ def test_a_claim_in_one_partition_does_not_wait_for_another(
 ) -> None:
     """No row is shared by all: who has a partition's hint locked holds up no other partition.
 
-    Whoever has met another there asks first, and looks for due jobs only where they can be had.
+    A worker that has met another there asks first, and looks for due jobs only where it can have
+    them.
     """
     insert(storage, job("here"))
     there = [job("there 1", lane="a"), job("there 2", lane="b"), job("there 3", lane="c")]

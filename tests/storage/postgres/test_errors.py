@@ -1,4 +1,4 @@
-"""What PostgreSQL's errors come out as, and that they tell nobody's secrets."""
+"""What PostgreSQL's errors become, and that they show nobody's secrets."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ def test_an_answer_without_a_state_is_a_lost_connection() -> None:
         (b"57014", b"ERROR", False),
     ],
 )
-def test_a_server_that_lives_and_lost_another_is_told_from_one_that_ends(
+def test_a_server_that_lives_and_lost_another_is_distinguished_from_one_that_ends(
     state: bytes, severity: bytes, behind: bool
 ) -> None:
     error = redact_error(from_result(Answer(state, severity)))  # type: ignore[arg-type]
@@ -262,7 +262,7 @@ def test_a_value_that_libpq_refuses_is_not_quoted(name: str) -> None:
     assert SECRET not in "".join(traceback.format_exception(caught.value))
 
 
-def test_why_a_connection_cannot_be_made_is_told_for_each_host() -> None:
+def test_why_a_connection_cannot_be_made_is_reported_for_each_host() -> None:
     known = connect_error(
         psycopg.OperationalError(
             'connection failed: connection to server at "one" (10.0.0.1), port 1 failed: '
@@ -286,7 +286,7 @@ def test_why_a_connection_cannot_be_made_is_told_for_each_host() -> None:
         ("pgbouncer cannot connect to server", "pgbouncer cannot connect to server"),
     ],
 )
-def test_why_a_pooler_refuses_is_told(said: str, told: str) -> None:
+def test_why_a_pooler_refuses_is_reported(said: str, told: str) -> None:
     assert told in str(connect_error(psycopg.OperationalError(f"connection failed: FATAL: {said}")))
 
 

@@ -147,7 +147,7 @@ def test_connections_that_died_in_the_pool_cost_the_caller_nothing(
 def test_a_pooled_connection_that_dies_unseen_costs_a_retry(
     storage: PostgresStorage, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its end has not been told yet when it is taken."""
+    """Its end is not yet known when it is taken."""
     pid = storage.transact(PARTITION, pid_of)
     terminate(url, pid)
     monkeypatch.setattr(
@@ -276,7 +276,7 @@ def test_a_work_that_a_stricter_isolation_undoes_runs_again(
     assert totals == {1, 2}  # as one after the other
 
 
-def test_a_refused_connection_is_unavailable_and_tells_no_password() -> None:
+def test_a_refused_connection_is_unavailable_and_shows_no_password() -> None:
     url = "postgresql://me:sesame@localhost:1/none?failover_s=0&connect_timeout=1"
     nowhere = PostgresStorage(url, RECORD_TYPES)
     for call in (nowhere.migrate, nowhere.finish_migration, lambda: nowhere.next_due("q")):
@@ -384,7 +384,7 @@ def test_a_failover_is_followed_to_the_new_primary(primary: Cluster) -> None:
         storage.close()
 
 
-def test_a_standby_is_no_server_for_its_answers_are_old(primary: Cluster) -> None:
+def test_a_standby_is_not_a_server_for_its_answers_are_old(primary: Cluster) -> None:
     made = PostgresStorage(primary.url(), RECORD_TYPES)
     made.migrate()
     made.close()

@@ -103,7 +103,7 @@ def test_the_default_url_is_refused_with_what_to_do(shared_pooler: Pooler, datab
 def test_a_migration_through_a_pooler_is_refused_with_what_to_do(
     shared_pooler: Pooler, database: str, storage: PostgresStorage
 ) -> None:
-    """It would leave its session's timeouts to whoever gets the server connection next."""
+    """It would leave its session's timeouts to the next client of the server connection."""
     pooled = PostgresStorage(shared_pooler.url(database), RECORD_TYPES)
     pooled.migrate()  # which has nothing to do
     pooled.close()
@@ -118,7 +118,7 @@ def test_timeouts_of_the_role_hold_behind_the_pooler(storage: PostgresStorage) -
     assert not [doubt for doubt in storage.config_warnings() if "timeout" in doubt]
 
 
-def test_timeouts_that_nobody_set_are_told(database: str, storage: PostgresStorage) -> None:
+def test_timeouts_that_nobody_set_are_reported(database: str, storage: PostgresStorage) -> None:
     with psycopg.connect(shared_cluster().url(), autocommit=True) as connection:
         connection.execute("CREATE ROLE unset LOGIN SUPERUSER")
     url = shared_cluster().url(database).replace("//tests@", "//unset@")

@@ -474,7 +474,7 @@ def test_a_prepared_statement_is_named_by_what_it_says(storage: PostgresStorage)
     assert len(set(second.values())) == 3
 
 
-def test_a_statement_that_was_prepared_in_vain_gets_another_name(storage: PostgresStorage) -> None:
+def test_a_statement_whose_preparation_failed_gets_another_name(storage: PostgresStorage) -> None:
     """A pooler that tracks names keeps one that the server never ran, and refuses it: 08P01."""
     pipeline = storage._pool.connect()
     pipeline.run([("SELECT 1", ())] * 2)

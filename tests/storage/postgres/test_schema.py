@@ -300,7 +300,7 @@ def test_an_index_that_changes_is_replaced_and_one_undeclared_is_dropped(
         storage.close()
 
 
-def test_rows_that_come_to_break_a_unique_key_while_it_is_built_are_told_of(
+def test_rows_that_break_a_unique_key_while_it_is_built_are_reported(
     parcels: PostgresStorage, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ask(url, "UPDATE suite_parcels SET body = replace(body, 'label 2', 'label 1')")
@@ -405,7 +405,7 @@ def test_the_commit_of_a_migration_can_be_lost(storage: PostgresStorage) -> None
         assert connection.execute("SELECT count(*) FROM suite_marks").fetchone() == (0,)
 
 
-def test_a_role_that_may_make_no_tables_is_told_so(url: str) -> None:
+def test_a_role_that_may_create_no_tables_gets_a_clear_error(url: str) -> None:
     schema = url.rpartition("search_path%3D")[2]
     ask(url, "CREATE ROLE visitor LOGIN")
     try:

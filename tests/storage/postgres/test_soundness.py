@@ -88,7 +88,9 @@ def test_the_client_writes_utf8_whatever_its_surroundings_say(
     other.close()
 
 
-def test_settings_that_lose_what_was_answered_are_told(url: str, storage: PostgresStorage) -> None:
+def test_settings_that_lose_what_was_answered_are_reported(
+    url: str, storage: PostgresStorage
+) -> None:
     unsound = PostgresStorage(f"{url}%20-csynchronous_commit%3Doff", RECORD_TYPES)
     assert any("synchronous_commit is off" in fault for fault in unsound.config_errors())
     unsound.close()

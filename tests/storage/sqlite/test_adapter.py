@@ -409,7 +409,7 @@ def test_a_machine_without_room_for_another_file_is_an_outage_that_passes(
 def test_a_migration_leaves_the_claim_indexes_of_the_release_before(
     storage: SqliteStorage, path: Path
 ) -> None:
-    """Its claims name them, and it goes on while the next one starts."""
+    """Its claims name them, and it continues while the next one starts."""
     insert(storage, job("j"))
     connection = sqlite3.connect(path, isolation_level=None)
     columns = "(queue, partition, lane, due_at, ordinal, id)"

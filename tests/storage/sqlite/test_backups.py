@@ -64,7 +64,7 @@ def test_a_backup_beside_a_busy_service_is_one_moment_of_it(
     assert counts[0] < counts[-1]
 
 
-def test_what_is_in_the_way_is_replaced_only_when_told(path: Path, tmp_path: Path) -> None:
+def test_what_is_in_the_way_is_replaced_only_when_asked(path: Path, tmp_path: Path) -> None:
     to = tmp_path / "backup.db"
     backup(path, to, RECORD_TYPES)
     storage = opened(path)
@@ -78,7 +78,7 @@ def test_what_is_in_the_way_is_replaced_only_when_told(path: Path, tmp_path: Pat
 
 
 @pytest.mark.parametrize("what", ["text", "database"])
-def test_what_is_no_backup_is_not_replaced_even_when_told(
+def test_what_is_not_a_backup_is_not_replaced_even_when_asked(
     path: Path, tmp_path: Path, what: str
 ) -> None:
     to = tmp_path / "mine"
@@ -94,7 +94,7 @@ def test_what_is_no_backup_is_not_replaced_even_when_told(
     assert names(tmp_path) == ["live", "mine"]
 
 
-def test_an_empty_file_is_replaced_when_told(path: Path, tmp_path: Path) -> None:
+def test_an_empty_file_is_replaced_when_asked(path: Path, tmp_path: Path) -> None:
     (tmp_path / "backup.db").touch()
     backup(path, tmp_path / "backup.db", RECORD_TYPES, overwrite=True)
     assert ids(tmp_path / "backup.db") == ["first"]
@@ -205,7 +205,7 @@ def test_a_backup_that_was_killed_leaves_no_file_of_that_name(path: Path, tmp_pa
     assert ids(to) == ["first"]
 
 
-def test_a_backup_of_an_older_release_is_put_back_and_told(path: Path, tmp_path: Path) -> None:
+def test_a_backup_of_an_older_release_is_restored_and_reported(path: Path, tmp_path: Path) -> None:
     storage = SqliteStorage(tmp_path / "old.db", [*RECORD_TYPES[:5], KeyUse])
     storage.migrate()
     write(storage, "old")

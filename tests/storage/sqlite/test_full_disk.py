@@ -66,7 +66,7 @@ def test_a_read_only_disk_is_not_writable(tmp_path: Path, monkeypatch: pytest.Mo
         storage.require_writable()
 
 
-def test_too_little_room_is_told_with_its_size(tmp_path: Path) -> None:
+def test_too_little_room_is_reported_with_its_size(tmp_path: Path) -> None:
     storage = SqliteStorage(tmp_path / "data.db", RECORD_TYPES, min_free_bytes=2**62)
     with closing(make_service(storage)) as service:
         assert isinstance(storage, ChecksWritability)

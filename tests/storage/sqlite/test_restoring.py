@@ -36,7 +36,7 @@ def test_a_backup_is_put_where_there_is_nothing(path: Path, tmp_path: Path) -> N
     assert ids(tmp_path / "backup.db") == ["first"]
 
 
-def test_a_database_that_is_there_is_replaced_only_when_told(path: Path, tmp_path: Path) -> None:
+def test_a_database_that_is_there_is_replaced_only_when_asked(path: Path, tmp_path: Path) -> None:
     backup(path, tmp_path / "backup.db", RECORD_TYPES)
     storage = opened(path)
     write(storage, "later")
@@ -166,7 +166,7 @@ def test_what_takes_no_writes_either_may_replace_a_retired_file(path: Path, tmp_
             opened(file)
 
 
-def test_a_retired_file_is_replaced_when_that_is_told(path: Path, tmp_path: Path) -> None:
+def test_a_retired_file_is_replaced_when_that_is_asked(path: Path, tmp_path: Path) -> None:
     backup(path, tmp_path / "before.db", RECORD_TYPES)
     retire(path)
     restore(tmp_path / "before.db", path, RECORD_TYPES, overwrite=True, retired_too=True)

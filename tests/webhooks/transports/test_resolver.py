@@ -104,7 +104,7 @@ def test_a_thread_that_cannot_be_started_takes_no_place(monkeypatch: pytest.Monk
 
 
 class NameServer:
-    """Stands for the system's: it never answers for some names until it is told to."""
+    """Stands for the system's: it never answers for some names until it is released."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.released = threading.Event()

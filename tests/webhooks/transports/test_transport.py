@@ -74,7 +74,7 @@ def post(
     return transport.send(request, [LOOPBACK_ADDRESS], Deadline.after(timeout_s))
 
 
-def test_a_failure_is_told_in_our_words(start: Start, transport: Transport) -> None:
+def test_a_failure_is_reported_in_our_words(start: Start, transport: Transport) -> None:
     good, over = server_context(certificates().good), threading.Event()
     words = {
         post(transport, start(respond_with(OK), good), "https", OTHER_NAME).failure,

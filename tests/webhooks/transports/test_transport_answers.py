@@ -177,7 +177,7 @@ def test_an_odd_response_counts_and_ends_the_connection(response: bytes, body: b
         (b"HTTP/1.1 102 Wait\r\nx: " + b"y" * 15_000 + b"\r\n\r\n") * 5 + BEGIN + b"\r\n",
     ],
 )
-def test_what_is_no_response_is_no_answer(response: bytes) -> None:
+def test_what_is_not_a_response_is_not_an_answer(response: bytes) -> None:
     with pytest.raises(NoResponse):
         read(*(response[at : at + READ_BYTES] for at in range(0, len(response), READ_BYTES)))
 
@@ -187,7 +187,7 @@ def test_what_does_not_begin_as_a_response_is_not_waited_for() -> None:
         read(b"SSH-2.0", ended=False)
 
 
-def test_a_body_that_cannot_be_told_apart_is_not_waited_for() -> None:
+def test_a_body_that_cannot_be_distinguished_is_not_waited_for() -> None:
     outcome, clean = read(head("Content-Length: 5, 6") + b"ok", ended=False)
     assert (outcome, clean) == (TransportResult(200, b"ok"), False)
 

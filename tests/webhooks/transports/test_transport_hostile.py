@@ -141,7 +141,7 @@ def test_a_name_with_a_public_and_a_private_address_gets_nothing(start, transpor
 def test_a_name_that_leads_elsewhere_after_vetting_reaches_the_vetted_address(  # type: ignore[no-untyped-def]
     start, transport
 ) -> None:
-    """The resolver's first answer was judged. Whoever asks again, as for `localhost` here, would
+    """The resolver's first answer was judged. Code that asks again, as for `localhost` here, would
     be led to another server."""
     vetted = start(respond_with(OK), address=OTHER_LOOPBACK_ADDRESS)
     inside = start(respond_with(OK), address=LOOPBACK_ADDRESS, port=vetted.port)

@@ -1,4 +1,4 @@
-"""What must hold when a life is over: the chain and the books say the same, and all was told once.
+"""What must hold when a life is over: chain and books agree, and all was reported once.
 
 Each check yields a sentence for everything that is wrong.
 """
@@ -274,7 +274,7 @@ def check_requests(books: Books) -> Iterator[str]:
 
 
 def check_told_states(books: Books) -> Iterator[str]:
-    """No version of anything is told twice, and the last that is told is as it is stored."""
+    """No version of anything is reported twice, and the last reported one is as stored."""
     told: defaultdict[tuple[type[Record], str], list[Event]] = defaultdict(list)
     for event in books.life.all(Event):
         for field, kind in SUBJECTS:
@@ -288,11 +288,11 @@ def check_told_states(books: Books) -> Iterator[str]:
             yield f"an event names {id}, which is not stored"
             continue
         versions = Counter((one.payload["statusVersion"], one.name) for one in events)
-        yield from (f"{id} was told twice: {it}" for it, count in versions.items() if count > 1)
+        yield from (f"{id} was reported twice: {it}" for it, count in versions.items() if count > 1)
         last = max(events, key=lambda one: one.payload["statusVersion"]).payload
         version, status = record.status_version, record.status  # type: ignore[attr-defined]
         if last["statusVersion"] == version and last["status"] != status:
-            yield f"{id} was last told as {last['status']}, and is {status}"
+            yield f"{id} was last reported as {last['status']}, and is {status}"
 
 
 def check_timelines(books: Books) -> Iterator[str]:
@@ -306,7 +306,7 @@ def check_timelines(books: Books) -> Iterator[str]:
         for version, entry in enumerate(payment.timeline, start=1):
             is_return = before == "processing" and entry.status == "awaiting_payment"
             if version not in told[payment.id] and not is_return:
-                yield f"{payment.id}: nobody was told of version {version}, {entry.status}"
+                yield f"{payment.id}: no event reports version {version}, {entry.status}"
             before = entry.status
 
 
@@ -326,7 +326,7 @@ def check_deliveries(books: Books) -> Iterator[str]:
             json.dumps(dict(event.payload))
         ):
             yield f"the event {event.id} was delivered with another payload"
-    yield from (f"a webhook of {id}, which is no event" for id in received if id not in events)
+    yield from (f"a webhook of {id}, which is not an event" for id in received if id not in events)
     for delivery in books.life.all(Delivery):
         if delivery.status != "delivered":
             yield f"the delivery {delivery.id} is {delivery.status}"

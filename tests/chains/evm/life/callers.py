@@ -239,7 +239,7 @@ def check_deposits(life: Life) -> None:
 
 
 def payer_of(life: Life, payment: Payment) -> Authority:
-    """The authority of whoever has a Payment's link."""
+    """The authority of a holder of a Payment's link."""
     return Authority(
         requirement=PAYER,
         environment=life.server.environment,

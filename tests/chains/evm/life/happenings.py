@@ -116,7 +116,7 @@ def lose_pools(life: Life) -> None:
 
 
 def gossip(life: Life) -> None:
-    """Nodes tell each other what they have."""
+    """Nodes send each other what they have."""
     life.network.gossip()
 
 

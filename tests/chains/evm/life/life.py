@@ -360,7 +360,7 @@ def live(seed: int, steps: int) -> Lived:
 
 @contextmanager
 def _watched_log() -> Iterator[list[str]]:
-    """The log lines that tell of a fault of our own."""
+    """The log lines that report a fault of our own."""
     said: list[str] = []
 
     class Handler(logging.Handler):

@@ -126,7 +126,7 @@ class Gate:
 
 
 class _Learning:
-    """A transaction that tells the network the ids of what is inserted."""
+    """A transaction that sends the network the ids of what is inserted."""
 
     def __init__(self, tx: Any, network: Network) -> None:
         self._tx = tx

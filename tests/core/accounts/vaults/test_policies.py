@@ -167,7 +167,7 @@ class TestMandates:
         mandate = mandates.charge(mandate, 70, now=first + 1).record
         assert mandates.remaining(mandate, first + 1) == 30
 
-    def test_what_came_to_nothing_is_given_back_in_its_own_period_alone(self) -> None:
+    def test_what_failed_is_given_back_in_its_own_period_alone(self) -> None:
         mandate = mandates.charge(a_mandate("day"), 60, now=NOW).record
         back = mandates.void_charge(mandate, 60, charged_at=NOW).record
         assert mandates.remaining(back, NOW) == 100

@@ -43,7 +43,7 @@ def test_whatever_happens_reservations_never_pass_the_total(moves: list[Move]) -
     """A model of the chain and of the day beside it: both are right to the unit at all times."""
     balance, on_chain, height, now = a_balance(), 0, 0, NOW
     live: list[tuple[int, int]] = []  # amounts, and when they were reserved
-    counted: list[tuple[int, int]] = []  # the same, of those that did not come to nothing
+    counted: list[tuple[int, int]] = []  # the same, of those that did not fail
     for move, amount in moves:
         if move == "fund":
             on_chain, height = on_chain + amount, height + 1

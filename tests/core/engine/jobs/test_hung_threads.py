@@ -1,4 +1,4 @@
-"""A worker whose threads hang in jobs says so, and tells whoever can replace its process."""
+"""A worker whose threads hang in jobs says so, also to what can replace its process."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def wait_until(holds: Callable[[], bool]) -> None:
         if holds():
             return
         threading.Event().wait(0.01)
-    raise AssertionError("it did not come to that")
+    raise AssertionError("it never happened")
 
 
 def alarms(caplog: pytest.LogCaptureFixture) -> list[str]:

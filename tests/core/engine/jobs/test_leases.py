@@ -74,7 +74,7 @@ def test_a_lease_is_renewed_when_a_good_part_of_it_is_over() -> None:
     assert keeper.lease_end(claimed) == claimed.job.lease_until
 
 
-def test_a_lease_that_another_worker_has_by_now_is_let_go() -> None:
+def test_a_lease_that_another_worker_already_has_is_let_go() -> None:
     storage = Renewals()
     bench = Bench(storage)
     keeper = LeaseKeeper(storage, bench.clock)
@@ -328,7 +328,7 @@ def test_a_batch_is_given_back_once_it_has_waited() -> None:
 
 
 def test_what_waited_while_the_process_was_stopped_is_given_back() -> None:
-    """Another worker may have it by now: it is not begun under a lease that ended."""
+    """Another worker may already have it: it is not begun under a lease that ended."""
     bench = Bench()
     for subject in "ab":
         bench.add(subject)

@@ -52,7 +52,7 @@ def insert_and_end(bench: Bench, claimed: ClaimedJob) -> str:
 
 
 @pytest.mark.parametrize("applied", [True, False])
-def test_while_the_lease_lives_the_job_tells(applied: bool) -> None:
+def test_while_the_lease_lives_the_job_decides(applied: bool) -> None:
     bench, storage, claimed = bench_with_a_claim()
     storage.applied = applied
     bench.end(claimed)
@@ -72,14 +72,14 @@ def test_after_the_lease_another_may_have_ended_the_job() -> None:
         bench.end(claimed)
 
 
-def test_after_the_lease_a_row_of_ours_tells() -> None:
+def test_after_the_lease_a_row_of_ours_decides() -> None:
     bench, storage, claimed = bench_with_a_claim()
     storage.applied, storage.meanwhile = True, lambda: bench.clock.advance(60)
     assert insert_and_end(bench, claimed) == "ours"
     assert set(bench.jobs()) == {"b"}
 
 
-def test_after_the_lease_no_row_of_ours_is_no_outcome_of_ours() -> None:
+def test_after_the_lease_no_row_of_ours_means_no_outcome_of_ours() -> None:
     bench, storage, claimed = bench_with_a_claim()
 
     def taken_over() -> None:

@@ -80,7 +80,7 @@ def test_a_job_that_hangs_takes_one_thread_of_a_process() -> None:
         entered.append(claimed.job.claims)
         assert len(entered) == 1, "another thread has begun what hangs here"
         for _ in range(3):
-            worker.leases.renew()  # it has taken too long by now, and is let go
+            worker.leases.renew()  # it has already taken too long, and is let go
             bench.clock.advance(LEASE_MS / SECOND)
             worker.run_due()  # as another thread of the process would
 

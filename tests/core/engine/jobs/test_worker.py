@@ -205,7 +205,7 @@ def test_a_kind_that_this_release_does_not_know_waits_and_never_parks() -> None:
     assert bench.worker(from_the_future=bench.note).run_until_idle() == 1
 
 
-def test_a_lost_lease_is_no_failure(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_lost_lease_is_not_a_failure(caplog: pytest.LogCaptureFixture) -> None:
     bench = Bench()
 
     def slow(claimed: ClaimedJob) -> None:

@@ -47,7 +47,7 @@ def counting(bench: Bench, expected: int) -> tuple[Handler, threading.Event]:
     return handler, done
 
 
-def test_threads_run_what_is_there_and_what_a_nudge_tells_of() -> None:
+def test_threads_run_what_is_there_and_what_a_nudge_announces() -> None:
     bench = real_time()
     handler, done = counting(bench, 40)
     worker = threaded(bench, {"note": handler}, poll_s=30)
@@ -120,7 +120,7 @@ def test_a_pause_waits_for_what_runs_and_claims_nothing_until_resumed() -> None:
     assert bench.ran == ["a"]
     bench.add("b")
     worker.wake()
-    assert worker.run_until_idle() == 1  # whoever paused may still run jobs itself
+    assert worker.run_until_idle() == 1  # a caller that paused them may still run jobs itself
     bench.add("c")
     worker.resume()
     assert not done.is_set()

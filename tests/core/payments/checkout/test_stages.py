@@ -1,4 +1,4 @@
-"""What a payer is told of a Payment: each status has a stage, and each stage a cause."""
+"""What a payer sees of a Payment: each status has a stage, and each stage a cause."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ class TestWhatIsDue:
         assert compute_due(payment(), 0, now=END) == 0
 
 
-def test_an_excess_is_told_while_it_is_held_and_a_second_payment_by_its_name() -> None:
+def test_an_excess_is_shown_while_it_is_held_and_a_second_payment_by_its_name() -> None:
     held = JournalBalances(payer=atomic(-7), excess=atomic(7))
     assert list_notices(payment(status="succeeded", labels=("overpaid",), books=held)) == (
         "overpaid",
@@ -122,14 +122,14 @@ def test_an_excess_is_told_while_it_is_held_and_a_second_payment_by_its_name() -
     assert list_notices(payment(status="succeeded", labels=both)) == ()
 
 
-def test_what_was_sent_back_is_told_once() -> None:
+def test_what_was_sent_back_is_shown_once() -> None:
     facts: dict[str, Any] = {"refunded": atomic(7)}
     assert list_notices(payment(status="succeeded", **facts)) == ("refunded",)
     assert list_notices(payment(status="refunded", **facts)) == ()
     assert list_notices(payment(status="succeeded", refunding=("refund_1",))) == ("refunding",)
 
 
-def test_a_transfer_that_was_named_is_told_while_it_may_still_count() -> None:
+def test_a_transfer_that_was_named_is_shown_while_it_may_still_count() -> None:
     for status in STATUSES:
         told = "submitted" in list_notices(payment(status=status), is_submitted=True)
         assert told == (status in OPEN)

@@ -149,7 +149,7 @@ class Story:
         self.entries += change.entries
         self.events += len(change.events)
         if change.entries:
-            assert change.events, "money moved and nobody was told"
+            assert change.events, "money moved without an event"
         assert set(before.labels) <= set(self.payment.labels)
         assert self.payment.status_version >= before.status_version
         if self.payment.status == "accepted" and self.payment.release_id is None:

@@ -163,7 +163,7 @@ def test_a_submission_is_noted_once_and_locks_only_while_it_is_on_its_way() -> N
     assert not direct.has_new_submission(option, now=end)
 
 
-def test_one_lock_in_ten_minutes_begins_with_a_submission_that_came_to_nothing() -> None:
+def test_one_lock_in_ten_minutes_begins_with_a_submission_that_failed() -> None:
     every, lasts = direct.SUBMISSION_LOCK_EVERY_MS, direct.SUBMISSION_LOCK_MS
     option = a_direct_option()
     for hash, at in (("0x1", 0), ("0x2", lasts), ("0x3", every)):

@@ -84,7 +84,7 @@ def test_ending_leaves_a_terminal_option_alone() -> None:
         options.supersede(an_option(selection_status="superseded"), now=NOW)
 
 
-def test_an_operation_is_stamped_as_it_goes_and_tells_its_payments_owner() -> None:
+def test_an_operation_is_stamped_as_it_goes_and_reports_its_payments_owner() -> None:
     operation, payment = an_operation(), a_payment()
     seen = []
     for trigger in ("authorize", "broadcast", "lose", "broadcast", "confirm"):
@@ -118,7 +118,7 @@ def test_ending_an_operation_where_it_cannot_end_changes_nothing() -> None:
     assert (ended.record.status, ended.record.status_version, ended.events) == ("expired", 2, ())
 
 
-def test_a_failed_operation_says_why_and_tells_it() -> None:
+def test_a_failed_operation_says_why_and_reports_it() -> None:
     step = funding.apply_trigger(
         an_operation(status="broadcast"), "fail", a_payment(), now=NOW, failure="reverted"
     )

@@ -172,7 +172,7 @@ def test_a_settled_payout_that_comes_back_reopens_the_payment() -> None:
     assert (causes(step), names(step)) == (["payout_returned"], ["payment.action_required"])
 
 
-def test_times_that_the_bank_does_not_tell_are_those_of_the_look() -> None:
+def test_times_that_the_bank_does_not_give_are_those_of_the_look() -> None:
     settled = payouts.apply_bank_view(funded(), at_bank("settled", settled_at=None), now=LATER)
     assert payouts.require_payout(settled.record).settled_at == LATER
     back = at_bank("returned", returned_at=None)
@@ -194,7 +194,7 @@ def test_a_refused_payout_leaves_its_funds_at_the_offramp() -> None:
 
 
 @pytest.mark.parametrize("statuses", [(), ("submitted",), ("settled",), ("returned",)])
-def test_a_reorg_of_the_funding_is_told_and_stops_no_payout(statuses: tuple[str, ...]) -> None:
+def test_a_reorg_of_the_funding_is_reported_and_stops_no_payout(statuses: tuple[str, ...]) -> None:
     before = seen(*statuses)
     step = payouts.reverse_funding(before, now=LATER)
     after = step.record

@@ -246,7 +246,7 @@ def test_a_receipt_says_what_its_log_said_and_where() -> None:
     assert after.option_id is None  # whose it is may be learnt, or corrected
 
 
-def test_what_was_counted_and_says_something_else_now_is_counted_anew() -> None:
+def test_what_was_counted_and_says_something_else_now_is_counted_again() -> None:
     before = KNOWN["verified"]
     assert before is not None
     weighed = look([before], SHOWS["amount-final"])
@@ -319,7 +319,7 @@ def test_however_the_chain_turns_a_log_counts_once_until_it_is_undone(
 
 
 def right_and_final(sighting: ObservedTransaction, chain_id: int) -> dict[int, int]:
-    """What a final transaction brings, told apart from the code."""
+    """What a final transaction brings, stated independently of the code."""
     view = sighting.view
     if view is None or not view.succeeded or chain_id != WANTED.chain_id:
         return {}

@@ -1,4 +1,4 @@
-"""A refund at its end: what it means for the Payment, and what it tells."""
+"""A refund at its end: what it means for the Payment, and which events it has."""
 
 from __future__ import annotations
 
@@ -162,7 +162,7 @@ def test_a_refund_that_is_over_is_under_way_no_more() -> None:
     assert done.record.refunding == ("refund_1",)
 
 
-def test_a_refund_tells_of_itself() -> None:
+def test_a_refund_reports_itself() -> None:
     payment = held((1_000, ALICE))
     draft = a_refund(status="", status_version=0, from_escrow=400, from_excess=2)
     made = create(draft, payment)

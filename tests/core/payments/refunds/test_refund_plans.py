@@ -160,7 +160,7 @@ def test_what_a_sender_sent_too_much_goes_first_and_anothers_last() -> None:
     )
 
 
-def test_the_excess_of_what_was_released_is_no_part_of_an_ordinary_refund() -> None:
+def test_the_excess_of_what_was_released_is_not_part_of_an_ordinary_refund() -> None:
     payment = settled((1_000, ALICE), (300, BOB))
     part = plan_refund(payment, left(payment), 1_000, ALICE)
     assert part == RefundLeg(to=ALICE, from_recipient=1_000)
@@ -255,7 +255,7 @@ def test_where_no_sender_is_known_the_destination_must_be_named() -> None:
 
 
 @pytest.mark.parametrize("amount", [0, -1])
-def test_nothing_is_no_refund(amount: int) -> None:
+def test_nothing_is_not_a_refund(amount: int) -> None:
     payment = held((1_000, ALICE))
     with pytest.raises(AmountOutOfRange):
         plan_refund(payment, left(payment), amount, ALICE)
@@ -338,7 +338,7 @@ def test_where_no_sender_is_known_nothing_goes_back_by_decision(
         make(left(payment))
 
 
-def test_the_excess_goes_to_whoever_sent_it_and_not_to_whoever_came_last() -> None:
+def test_the_excess_goes_to_its_sender_and_not_to_the_last_sender() -> None:
     payment = settled((1_000, ALICE), (1_000, BOB), (1, ALICE))
     assert plan_excess(left(payment)) == (
         RefundLeg(to=ALICE, from_excess=1),
@@ -395,7 +395,7 @@ def test_the_default_receiver_after_the_release_is_one_whose_funds_the_recipient
     assert part == RefundLeg(to=ALICE, from_recipient=200)
 
 
-def test_there_may_be_more_senders_than_are_told_apart() -> None:
+def test_there_may_be_more_senders_than_are_distinguished() -> None:
     """All the same every one that is known gets his own, and no more."""
     payment = held(*((10, f"0x{n}") for n in range(MAX_PAYERS + 1)), amount=10_000)
     refunds: list[Refund] = []

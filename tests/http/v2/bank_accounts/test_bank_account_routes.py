@@ -104,7 +104,7 @@ class TestCapabilities:
             "us_bank_funding": "inactive",
         }
 
-    def test_whoever_follows_the_actions_gets_there(
+    def test_a_user_who_follows_the_actions_gets_there(
         self, checkout: Checkout, payer: Partner
     ) -> None:
         """From a suspended account without a verification to an active capability."""
@@ -235,7 +235,7 @@ class TestBankAccounts:
         states = fields["address.state"]["values"]
         assert {"NY", "DC", "PR", "AP"} < set(states) and len(states) == len(set(states)) == 62
 
-    def test_an_account_that_is_not_ready_is_told_why(self, payer: Partner) -> None:
+    def test_an_account_that_is_not_ready_learns_why(self, payer: Partner) -> None:
         found = payer.call("GET", "/bank-account-requirements").json
         assert (found["eligible"], found["reasons"]) == (False, ["capability_not_active"])
         assert (found["rails"], found["wallets"]) == ([], [])

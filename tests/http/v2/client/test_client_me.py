@@ -328,7 +328,7 @@ def test_a_payer_reads_with_the_secret_too_and_sees_its_own_part(checkout: Check
     assert read(checkout, "second", payment, secret).json["receipts"] == []
 
 
-def test_a_payer_is_told_a_payment_address_that_was_named(checkout: Checkout) -> None:
+def test_a_payer_sees_a_payment_address_that_was_named(checkout: Checkout) -> None:
     to = {"type": "payment_address", "paymentAddress": "merchant@shop"}
     payment = checkout.create(destination=to).json
     seen = read(checkout, "payer", payment, payment["clientSecret"])
@@ -418,7 +418,7 @@ def test_the_list_has_the_payments_that_the_account_receives(checkout: Checkout)
     assert read(checkout, "payer", sent).code == "not_found"
 
 
-def test_who_is_collected_from_is_not_told_to_the_recipient(checkout: Checkout) -> None:
+def test_who_is_collected_from_is_not_shown_to_the_recipient(checkout: Checkout) -> None:
     vaults = checkout.door.call("GET", f"/v2/accounts/{checkout.payer}").json["vaults"]
     [vault] = [vault for vault in vaults if vault["chainId"] == BASE]
     mandate = {"vaultId": vault["vaultId"], "amountPerPeriod": "20", "period": "month"}

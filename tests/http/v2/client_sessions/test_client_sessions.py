@@ -75,7 +75,7 @@ def test_a_session_is_for_an_account_by_either_name(door: Door) -> None:
     assert list(door.call("POST", "/v2/client-sessions").faults) == ["externalUserId"]
 
 
-def test_all_faults_of_a_session_are_told(door: Door) -> None:
+def test_all_faults_of_a_session_are_reported(door: Door) -> None:
     body = {"expiresInSeconds": 59, "permissions": [1, ""], "ttl": 1}
     seen = door.call("POST", "/v2/client-sessions", body)
     assert list(seen.faults) == [

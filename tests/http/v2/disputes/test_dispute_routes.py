@@ -124,7 +124,7 @@ def test_a_session_is_read_before_and_after_its_dispute(checkout: Checkout, sett
     assert checkout.read(settled["id"]) == settled  # nothing of it moves the Payment
 
 
-def test_a_session_tells_its_status_in_the_older_words(checkout: Checkout) -> None:
+def test_a_session_shows_its_status_in_the_older_words(checkout: Checkout) -> None:
     payment = checkout.create(expiresInSeconds=300).json
     assert read(checkout, payment["sessionId"]).json["status"] == "open"
     checkout.advance(301)

@@ -77,7 +77,7 @@ def test_what_is_absent_goes_back_to_its_default(door: Door) -> None:
     assert {**seen.json, "createdAt": None, "updatedAt": None} == left
 
 
-def test_null_is_what_absent_is_where_that_is_no_limit(door: Door) -> None:
+def test_null_means_no_limit_as_absent_does(door: Door) -> None:
     names = ("chains", "assets", "minAmount", "maxAmount", "successUrl", "cancelUrl", "branding")
     seen = put(door, {"enabled": False, "confirmations": None, **dict.fromkeys(names)})
     assert {**seen.json, "createdAt": None, "updatedAt": None, "version": 0} == DEFAULTS
@@ -160,7 +160,7 @@ BAD: dict[str, tuple[Any, list[str]]] = {
 }  # fmt: skip
 
 
-def test_every_fault_of_a_body_is_told_at_once(door: Door) -> None:
+def test_every_fault_of_a_body_is_reported_at_once(door: Door) -> None:
     seen = put(door, {name: value for name, (value, _) in BAD.items()})
     assert (seen.status, seen.code) == (400, "validation_error")
     assert sorted(seen.faults) == sorted(path for _, paths in BAD.values() for path in paths)
@@ -168,7 +168,7 @@ def test_every_fault_of_a_body_is_told_at_once(door: Door) -> None:
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_each_fault_of_a_body_is_told_alone(door: Door, name: str) -> None:
+def test_each_fault_of_a_body_is_reported_alone(door: Door, name: str) -> None:
     seen = put(door, {"enabled": True, name: BAD[name][0]})
     assert seen.status == 400
     assert sorted(seen.faults) == sorted(BAD[name][1])

@@ -1,4 +1,4 @@
-"""Amounts and assets that are none, through the real routes: refused by name, and not kept.
+"""Invalid amounts and assets, through the real routes: refused by name, and not kept.
 
 A request is refused alike by every route that takes an amount; what is in the database after it
 is, byte for byte, what was there before.
@@ -86,7 +86,7 @@ MALFORMED = {
 
 @every_route
 @pytest.mark.parametrize("kind", MALFORMED)
-def test_a_text_that_is_no_amount_is_refused_by_name(
+def test_a_text_that_is_not_an_amount_is_refused_by_name(
     shop: ShopOnFile, route: str, kind: str
 ) -> None:
     for text in MALFORMED[kind]:
@@ -113,7 +113,7 @@ def test_an_amount_is_a_string_and_no_number_of_json(
 
 @every_route
 @pytest.mark.parametrize("text", ["NaN", "Infinity", "-Infinity", "01", "+1", ".5", "1.", "0x1"])
-def test_what_json_does_not_know_is_no_json(shop: ShopOnFile, route: str, text: str) -> None:
+def test_what_json_does_not_know_is_not_json(shop: ShopOnFile, route: str, text: str) -> None:
     seen = refused(shop, route, amount=text)
     assert (seen.status, seen.code) == (400, "invalid_json")
 
@@ -187,7 +187,7 @@ def test_an_asset_symbol_is_a_short_text(shop: ShopOnFile, route: str, text: str
 
 
 @every_route
-def test_all_faults_are_told_at_once(shop: ShopOnFile, route: str) -> None:
+def test_all_faults_are_reported_at_once(shop: ShopOnFile, route: str) -> None:
     seen = refused(
         shop, route, amount="1.5", chainId='"8453"', assetSymbol='""', amountAtomic='"1"'
     )

@@ -95,7 +95,7 @@ def test_a_malformed_bank_destination_names_its_path(
 
 
 @pytest.mark.parametrize("intent", ["spend", "", None, 7, ["send"]])
-def test_an_unknown_intent_is_told_which_there_are(checkout: Checkout, intent: Any) -> None:
+def test_the_error_for_an_unknown_intent_lists_all_intents(checkout: Checkout, intent: Any) -> None:
     seen = create(checkout, send(checkout, intent=intent))
     assert (seen.status, seen.faults) == (400, {"intent": "must be one of receive, send, collect"})
     absent = send(checkout)

@@ -204,7 +204,7 @@ class TestTheBody:
         assert (seen.status, seen.code) == (422, code)
         assert shop.stored() == (0, 0)
 
-    def test_tells_all_its_faults_at_once(self, shop: Shop) -> None:
+    def test_reports_all_its_faults_at_once(self, shop: Shop) -> None:
         seen = shop.create(
             {**BODY, "amount": 25, "reference": "", "successUrl": "x", "extra": 1, "chainId": "1"}
         )
@@ -308,7 +308,7 @@ def test_a_foreign_apps_wallet_is_not_allowed_here(shop: Shop) -> None:
     assert shop.create(body).code == "destination_not_allowed"
 
 
-def test_other_methods_are_told_which_there_is(shop: Shop) -> None:
+def test_the_answer_to_other_methods_names_the_allowed_one(shop: Shop) -> None:
     for method in ("GET", "PUT", "DELETE"):
         seen = shop.call(method, shop.path(), auth=None, headers={"Origin": ORIGIN})
         assert (seen.status, seen.headers["allow"]) == (405, "OPTIONS, POST")

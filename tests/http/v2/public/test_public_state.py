@@ -49,7 +49,7 @@ class TestTheState:
         assert len(set(tags)) == 5
         assert page.state().json["status"] == "succeeded"
 
-    def test_is_not_sent_to_whoever_has_it(self, checkout: Checkout) -> None:
+    def test_is_not_sent_to_a_caller_who_has_it(self, checkout: Checkout) -> None:
         page = Page(checkout)
         first = page.state()
         tag = first.headers["etag"]

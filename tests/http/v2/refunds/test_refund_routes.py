@@ -238,7 +238,7 @@ def test_another_destination_needs_a_standard_key(checkout: Checkout) -> None:
     assert (given.status, given.json["destination"]) == (201, OUTSIDE)
 
 
-def test_an_escrow_is_no_destination_of_a_refund(checkout: Checkout) -> None:
+def test_an_escrow_is_not_a_destination_of_a_refund(checkout: Checkout) -> None:
     payment = underpaid(checkout)
     own = {"destination": payment["escrow"]["address"]}
     seen = refund(checkout, payment, own)

@@ -37,7 +37,7 @@ def test_a_request_is_listed_with_how_it_ended(recorded: Recorded) -> None:
     assert (succeeded["id"], succeeded["errorCode"]) == (made.headers["x-request-id"], None)
 
 
-def test_neither_queries_nor_bodies_nor_secrets_are_told(recorded: Recorded) -> None:
+def test_neither_queries_nor_bodies_nor_secrets_are_shown(recorded: Recorded) -> None:
     key = recorded.door.secret
     recorded.call("POST", "/v2/accounts?note=mine", {**ACCOUNT, "email": "secret@shop.example"})
     recorded.call("GET", f"/v2/payments/{key}")

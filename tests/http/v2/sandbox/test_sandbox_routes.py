@@ -37,7 +37,7 @@ def chain(checkout: Checkout) -> Any:
 
 
 class TestTransfers:
-    def test_a_transfer_tells_its_transaction_and_its_block(self, checkout: Checkout) -> None:
+    def test_a_transfer_shows_its_transaction_and_its_block(self, checkout: Checkout) -> None:
         seen = transfer(checkout, to=WALLET.lower())
         assert seen.status == 200
         told = seen.json
@@ -60,7 +60,7 @@ class TestTransfers:
         assert (seen.json["succeeded"], seen.json["from"]) == (True, WALLET)
         assert transfer(checkout, reverts=True).json["succeeded"] is False
 
-    def test_a_vault_is_no_source(self, checkout: Checkout) -> None:
+    def test_a_vault_is_not_a_source(self, checkout: Checkout) -> None:
         account = checkout.door.call("GET", f"/v2/accounts/{checkout.payer}").json
         seen = transfer(checkout, **{"from": account["vaults"][0]["address"]})
         assert (seen.status, list(seen.faults)) == (400, ["from"])
@@ -127,7 +127,7 @@ class TestFailures:
         assert checkout.door.call("GET", "/v2/sandbox").json["failures"] == []
         assert checkout.authorize(payment, option).status in (200, 202)
 
-    def test_unless_told_otherwise_one_call_of_any_chain_fails(self, checkout: Checkout) -> None:
+    def test_by_default_one_call_of_any_chain_fails(self, checkout: Checkout) -> None:
         seen = post(checkout, "failures", {"dependency": "chain"})
         assert seen.json == {
             "dependency": "chain", "operation": "any", "times": 1, "chainId": None,
@@ -156,7 +156,7 @@ class TestFailures:
 
 
 class TestEvents:
-    def test_an_event_is_told_and_listed_for_delivery(self, checkout: Checkout) -> None:
+    def test_an_event_is_shown_and_listed_for_delivery(self, checkout: Checkout) -> None:
         payment = checkout.create().json
         seen = post(checkout, "events", {"name": "payment.succeeded", "paymentId": payment["id"]})
         assert seen.status == 200

@@ -28,7 +28,7 @@ def refused_at(seen: Seen) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("intent", ["receive", "send", "collect"])
-def test_it_is_no_destination_of_a_payment(checkout: Checkout, intent: str) -> None:
+def test_it_is_not_a_destination_of_a_payment(checkout: Checkout, intent: str) -> None:
     bodies: dict[str, Any] = {
         "receive": lambda: receive(checkout, destination=TO_TOKEN),
         "send": lambda: send(checkout, destination=TO_TOKEN),
@@ -38,14 +38,14 @@ def test_it_is_no_destination_of_a_payment(checkout: Checkout, intent: str) -> N
     assert refused_at(seen) == {"destination.address": "must not be the contract of a token"}
 
 
-def test_it_is_no_destination_of_a_refund(checkout: Checkout) -> None:
+def test_it_is_not_a_destination_of_a_refund(checkout: Checkout) -> None:
     made = create(checkout, receive(checkout)).json
     path = f"/v2/payments/{made['id']}/refunds"
     seen = checkout.door.call("POST", path, {"amount": "1", "destination": TOKEN}, key="r")
     assert list(refused_at(seen)) == ["destination"]
 
 
-def test_it_is_no_wallet_of_an_account(checkout: Checkout) -> None:
+def test_it_is_not_a_wallet_of_an_account(checkout: Checkout) -> None:
     wallet = {"address": TOKEN, "chainType": "evm"}
     body = {"externalUserId": "new", "subjectType": "individual", "wallets": [wallet]}
     seen = checkout.door.call("POST", "/v2/accounts", body)

@@ -144,7 +144,7 @@ def test_a_recovery_from_no_time_is_refused(console: Console, body: Any) -> None
 
 
 @pytest.mark.parametrize("since", ["", "yesterday", "2026-11-22", "2026-11-22T10:00:00", "x" * 99])
-def test_a_recovery_from_what_is_no_time_says_what_one_is(console: Console, since: str) -> None:
+def test_a_recovery_from_an_invalid_time_says_what_a_time_is(console: Console, since: str) -> None:
     endpoint = console.endpoint()
     seen = console.post(f"webhooks/{endpoint['id']}/recover", {"since": since})
     assert seen.faults == {"since": "must be an ISO 8601 time with a zone"}

@@ -102,7 +102,7 @@ def test_a_delivery_leaves_out_the_moments_that_do_not_apply(console: Console) -
     assert (set(again), again["failureReason"]) == (DELIVERY, None)
 
 
-def test_an_endpoint_tells_whether_it_takes_what_it_is_sent(console: Console) -> None:
+def test_an_endpoint_shows_whether_it_accepts_deliveries(console: Console) -> None:
     endpoint = console.endpoint()
 
     def health() -> Any:

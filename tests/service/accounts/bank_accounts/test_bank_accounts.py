@@ -82,7 +82,7 @@ def ready(world: World) -> World:
 
 
 def told(world: World, name: str) -> list[str]:
-    """The statuses that events of this name tell, in their order."""
+    """The statuses that events of this name report, in their order."""
     return [event.payload["status"] for event in world.events() if event.name == name]
 
 
@@ -327,7 +327,7 @@ class TestBankAccounts:
         with pytest.raises(AccountSuspended):
             add(world)
 
-    def test_another_accounts_capability_is_no_use(self, ready: World) -> None:
+    def test_another_accounts_capability_is_of_no_use(self, ready: World) -> None:
         with pytest.raises(CapabilityNotActive):
             ready.service.bank_accounts.add(ready.server, ready.merchant.id, NEW)
 

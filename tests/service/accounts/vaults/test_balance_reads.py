@@ -37,7 +37,7 @@ class HangingChain(FaultyChain):
         return super().heads()
 
 
-def test_few_requests_wait_for_a_node_that_hangs_and_the_others_are_told(
+def test_few_requests_wait_for_a_node_that_hangs_and_the_others_are_refused(
     light_world: World,
 ) -> None:
     chain = HangingChain(light_world.chain)

@@ -29,7 +29,7 @@ from tests.service.world import RING, NoTransport, World, once
 
 
 class Provider:
-    """A provider that remembers whom it was asked about, and does as told in between."""
+    """A provider that remembers whom it was asked about, and does as the test says in between."""
 
     def __init__(self) -> None:
         self.asked: list[KycRequest] = []
@@ -136,7 +136,7 @@ def test_when_the_provider_is_out_of_reach_nothing_is_changed(
         verifications.get(world.server, provider.asked[0].key)
 
 
-def test_a_start_that_came_to_nothing_is_taken_up_under_its_key(
+def test_a_start_that_failed_is_taken_up_under_its_key(
     world: World, verifications: Verifications, provider: Provider
 ) -> None:
     provider.meanwhile = refuse
@@ -279,7 +279,7 @@ def test_a_decision_is_one_of_three(memory_world: World) -> None:
         assert [field.path for field in caught.value.fields] == ["status"]
 
 
-def test_the_simulated_provider_fails_when_told_to() -> None:
+def test_the_simulated_provider_fails_when_asked_to() -> None:
     answers = iter([True, False])
     provider = SimulatedKyc(lambda: next(answers))
     request = KycRequest(

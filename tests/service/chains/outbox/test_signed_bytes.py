@@ -241,7 +241,7 @@ def test_bytes_that_move_nothing_are_never_handed_out_as_the_transfer(stage: Sta
 def test_a_nonce_that_bytes_that_move_nothing_took_is_a_transfer_that_failed(
     stage: Stage,
 ) -> None:
-    """It is final, and the transaction succeeded; but it is no proof that money moved."""
+    """It is final, and the transaction succeeded; but it does not prove that money moved."""
     intend(stage, "out_1")
     outbox = Outbox(stage.ports, {BASE: stage.chain})
     outbox.ensure_signed(SCOPE, BASE, "out_1")

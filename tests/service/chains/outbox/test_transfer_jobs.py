@@ -157,7 +157,7 @@ class NotingTransaction:
 
 
 class SilentChain(SimulatedChain):
-    """A chain that does not even tell the operator's address, where it is silent."""
+    """A chain that does not even give the operator's address while it is silent."""
 
     is_silent = False
 

@@ -66,7 +66,7 @@ class TestBlocks:
     def test_the_chain_may_rest_for_an_hour(self, stage: Stage) -> None:
         assert stage.chain.max_scan_interval_ms == 6 * HOUR
 
-    def test_the_addresses_of_contracts_can_be_told_from_all_others(self) -> None:
+    def test_the_addresses_of_contracts_can_be_distinguished_from_all_others(self) -> None:
         derive = Stage(MemoryStorage()).chain.derive
         kinds = ("vault", "escrow", "deposit", "operator")
         ours = {derive(AddressSpec(env, kind, "x")) for env in "ab" for kind in kinds}
@@ -172,7 +172,7 @@ class TestStrangers:
 def test_the_faucet_gives_what_a_token_can_carry_and_a_reorg_takes_it_back(stage: Stage) -> None:
     stage.give(ANN, MAX_ATOMIC - 1, "nearly all")
     stage.chain.transfer(USDC, ANN, BOB, MAX_ATOMIC - 1, "moved on")
-    for holder in (ANN, BOB):  # it is the sum that counts, whoever holds it
+    for holder in (ANN, BOB):  # it is the sum that counts, whatever the holder
         with pytest.raises(AmountOutOfRange):
             stage.give(holder, 2, f"too much for {holder}")
     stage.give(ANN, 1, "all")

@@ -1,4 +1,4 @@
-"""kill -9 of a worker: what it had in hand goes on within seconds, and is done once."""
+"""kill -9 of a worker: another continues its jobs within seconds, and each is done once."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ class TestATransferThatThePayerNamed:
         world.advance(1)
         assert (look(payer).due, look(payer).notices) == (FULL, ())
 
-    def test_is_no_news_any_more_once_a_block_has_it(self, world: World) -> None:
+    def test_is_not_news_once_a_block_has_it(self, world: World) -> None:
         payer = Payer(world)
         option = payer.option()
         payer.submit(option, payer.pay("10.00"))

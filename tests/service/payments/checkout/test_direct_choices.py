@@ -270,7 +270,7 @@ class TestSelecting:
         assert payer.status(option) == ("pending", "superseded", atomic("10.00"))
 
     def test_invented_transactions_leave_the_vault_eight_of_ten_minutes(self, world: World) -> None:
-        payer = Payer(world)  # whoever has its link can do all of this
+        payer = Payer(world)  # everybody who has its link can do all of this
         options = [payer.another() for _ in range(MAX_OPTIONS)]
         locked = []
         for minute in range(20):
@@ -343,7 +343,7 @@ class TestDust:
         payer.submit(option, payer.pay("2.499999", OTHER_WALLET))
         world.run()
         payer.another()
-        # Not a third one: whoever claims early would find the first one final.
+        # Not a third one: a payer who claims early would find the first one final.
         payer.submit(option, payer.pay("0.000001", OTHER_WALLET))
         world.run()
         with pytest.raises(OptionLocked):

@@ -101,7 +101,7 @@ def test_a_refresh_asks_for_what_remains(world: World) -> None:
     assert payer.refresh(first).option.required == FULL  # 10.00 of them are there
 
 
-def test_dust_is_no_payment_and_keeps_nobody_out(world: World) -> None:
+def test_dust_is_not_a_payment_and_keeps_nobody_out(world: World) -> None:
     payer = Payer(world)
     option = payer.select(payer.option())
     payer.pay("0.000001", OTHER_WALLET)

@@ -338,7 +338,7 @@ class TestTheUrls:
         assert create(memory_shop).payment.success_url == "https://elsewhere.example/ok"
 
 
-def test_all_that_is_wrong_in_itself_is_told_at_once(memory_shop: World) -> None:
+def test_all_that_is_wrong_in_itself_is_reported_at_once(memory_shop: World) -> None:
     wrong = asked("1.0000001", "0x12", success_url="http://x/", cancel_url="https://evil.example/")
     error = refused(ValidationFailed, memory_shop, wrong)
     assert [field["path"] for field in error.details["fields"]] == [
@@ -386,7 +386,7 @@ def test_a_commit_whose_answer_is_lost_makes_one_payment(memory_shop: World, fau
     assert memory_shop.paid(made.payment.id).status == "awaiting_payment"
 
 
-def test_a_replay_tells_the_same_answer(shop: World) -> None:
+def test_a_replay_gives_the_same_answer(shop: World) -> None:
     who = visitor(shop)
     create(shop, asked(), who, idempotency_key=once("k"))
     assert answer_of(lambda: create(shop, asked(), who, idempotency_key=once("k"))) is not None
@@ -394,7 +394,7 @@ def test_a_replay_tells_the_same_answer(shop: World) -> None:
 
 
 def test_settings_that_close_the_shop_and_a_creation_take_turns(shop: World) -> None:
-    """Whoever comes second sees what the first has done."""
+    """The second caller sees what the first has done."""
     who = visitor(shop)
     outcomes = at_once(
         [

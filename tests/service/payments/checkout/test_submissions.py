@@ -214,7 +214,7 @@ class TestAHintThatIsNot:
             ("", BASE, ValidationFailed),
         ],
     )
-    def test_what_is_no_hash_is_refused(
+    def test_what_is_not_a_hash_is_refused(
         self, world: World, hash: str, chain_id: int, error: type[Exception]
     ) -> None:
         payer = Payer(world)

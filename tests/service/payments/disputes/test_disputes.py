@@ -182,7 +182,7 @@ def test_another_tenants_session_looks_like_none(storage: Storage) -> None:
     assert world.service.disputes.get_session(world.server, session_id).id == session_id
 
 
-def test_faults_are_told_at_once_and_nothing_is_stored(memory_world: World) -> None:
+def test_faults_are_reported_at_once_and_nothing_is_stored(memory_world: World) -> None:
     world = memory_world
     session_id = settled(world).session_id
     service = world.service.disputes
@@ -273,7 +273,7 @@ def test_a_key_that_lost_its_rights_meanwhile_commits_nothing(world: World) -> N
 
 
 class TestASecretThatComesAlone:
-    """The credential of the dispute route: the directory tells whose it is."""
+    """The credential of the dispute route: the directory says whose it is."""
 
     def opened(self, world: World, secret: str, mode: str = "sandbox") -> str:
         environment, key = world.service.tenants.authenticate_bearer(secret, mode=mode)
@@ -295,7 +295,7 @@ class TestASecretThatComesAlone:
             with pytest.raises(Unauthorized):
                 self.opened(world, secret, mode)
 
-    def test_is_no_publishable_key(self, world: World) -> None:
+    def test_is_not_a_publishable_key(self, world: World) -> None:
         _, secret = world.service.tenants.create_key(world.environment_id, "publishable", "sdk")
         with pytest.raises(Unauthorized):
             self.opened(world, secret)

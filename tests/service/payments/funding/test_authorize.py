@@ -77,7 +77,7 @@ def broken(world: World) -> tuple[OptionDetails, list[tuple[type[PaymentsError],
     return option, steps
 
 
-def test_the_first_thing_that_is_wrong_is_told(world: World) -> None:
+def test_the_first_thing_that_is_wrong_is_reported(world: World) -> None:
     option, steps = broken(world)
     for error, mend in steps:
         with pytest.raises(PaymentsError) as caught:

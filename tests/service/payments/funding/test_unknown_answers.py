@@ -70,7 +70,7 @@ def test_one_loss_after_the_other_sends_it_once(world: World, failures: Sequence
     paid_once(world, option)
 
 
-def test_a_transfer_nobody_can_tell_about_is_unknown_and_stays_reserved(world: World) -> None:
+def test_a_transfer_nobody_knows_about_is_unknown_and_stays_reserved(world: World) -> None:
     option = world.authorized("25.00")
     world.leave_scans_to_others()
     world.run()

@@ -1,4 +1,4 @@
-"""Mandates: created over a vault, listed as they stand now, revoked once and for ever."""
+"""Mandates: created over a vault, listed as they stand now, revoked once and permanently."""
 
 from __future__ import annotations
 

@@ -193,7 +193,7 @@ def test_a_suspended_payer_gets_no_option(world: World) -> None:
     world.option(payment)
 
 
-def test_a_server_key_is_no_payer(memory_world: World) -> None:
+def test_a_server_key_is_not_a_payer(memory_world: World) -> None:
     payment = memory_world.payment()
     with pytest.raises(Unauthorized):
         memory_world.service.vault_options.create(memory_world.server, payment.payment.id)

@@ -57,7 +57,7 @@ def test_a_fault_at_any_call_leaves_one_payout(memory_desk: Desk, fault: Fault, 
         if not storage.had_its_fault:
             break
     else:
-        raise AssertionError("the work never came to its end")
+        raise AssertionError("the work never ended")
     assert len(paid) > 5
     keys = [desk.payout(created).key for created in paid]
     assert desk.bank.count_payouts(keys) == len(paid)

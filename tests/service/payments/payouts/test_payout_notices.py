@@ -47,7 +47,7 @@ def look_job(desk: Desk, created: PaymentDetails) -> Job | None:
     return world.storage.read(world.environment_id, lambda snapshot: snapshot.get(Job, id))
 
 
-def test_a_payout_that_a_restored_storage_has_lost_is_told_of_and_not_made_again(
+def test_a_payout_that_a_restored_storage_has_lost_is_reported_and_not_made_again(
     memory_desk: Desk, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The backup is of before the retry: the bank has a payout that the Payment does not know."""
@@ -65,7 +65,7 @@ def test_a_payout_that_a_restored_storage_has_lost_is_told_of_and_not_made_again
     )  # fmt: skip
     desk.bank.submit(order)
     assert "ALARM" not in caplog.text
-    desk.pass_days(5)  # it settles, and the bank tells of that
+    desk.pass_days(5)  # it settles, and the bank reports that
     assert f"ALARM: the bank has the payout {lost}, which no Payment has" in caplog.text
     assert not desk.look(created, lost.replace("payment_", "payment_x"))
     desk.world.reconcile(created, "retry_execution")
@@ -87,7 +87,7 @@ class Repeating:
         self.listed = [notice for notice in self.listed if notice.id not in notice_ids]
 
 
-def test_a_notice_tells_of_a_return_that_no_job_looks_for(memory_desk: Desk) -> None:
+def test_a_notice_announces_a_return_that_no_job_looks_for(memory_desk: Desk) -> None:
     created = returned_late(memory_desk)
     memory_desk.world.system.advance(DAY_S)
     memory_desk.world.run()

@@ -107,7 +107,7 @@ def test_a_payout_can_be_cancelled_until_its_transfer_is_sent(desk: Desk) -> Non
 
 
 class TestWhatIsRefused:
-    """Nothing is reserved, sent or told to the bank."""
+    """Nothing is reserved, or sent to anybody or to the bank."""
 
     @pytest.fixture(autouse=True)
     def _nothing_happens(self, memory_desk: Desk) -> Iterator[None]:
@@ -190,7 +190,7 @@ class TestWhatIsRefused:
                 with pytest.raises(PolicyDenied):
                     memory_desk.send()
 
-    def test_the_offramp_address_is_no_destination_of_others(self, memory_desk: Desk) -> None:
+    def test_the_offramp_address_is_not_a_destination_of_others(self, memory_desk: Desk) -> None:
         created = memory_desk.send()
         world = memory_desk.world
         world.service.payments.cancel(world.server, created.payment.id)

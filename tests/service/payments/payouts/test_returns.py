@@ -1,4 +1,4 @@
-"""Payouts that come back: before they settle, after it, weeks later, told twice, out of order."""
+"""Payouts that come back: before they settle, after it, weeks later, twice, out of order."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_a_return_weeks_after_settlement_is_found_without_any_notice(desk: Desk)
     assert desk.payout(created).settled_at is not None
 
 
-def test_who_learns_of_settlement_and_return_at_once_is_told_of_the_return(desk: Desk) -> None:
+def test_who_learns_of_settlement_and_return_at_once_reports_the_return(desk: Desk) -> None:
     account = desk.add_account(account_number="99900003")
     created = desk.submitted(account=account)
     desk.pass_days(10)

@@ -51,7 +51,7 @@ def test_the_funds_wait_at_the_offramp_while_the_bank_is_down(memory_desk: Desk)
 
 
 class OtherBank(SimulatedBank):
-    """The simulated bank, but for what a test makes of one call."""
+    """The simulated bank, except what a test makes of one call."""
 
     on_submit: Callable[[Any, PayoutOrder], BankPayout] | None = None
     on_find: Callable[[BankPayout | None], BankPayout | None] | None = None

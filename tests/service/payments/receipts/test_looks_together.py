@@ -41,7 +41,7 @@ def test_the_chain_is_asked_once_for_all_that_are_looked_at(memory_world: World)
     assert chain.asked[0] == len(options), "they were sent at the same instant"
 
 
-def test_a_transaction_that_cannot_be_told_holds_up_no_other(memory_world: World) -> None:
+def test_a_transaction_that_cannot_be_read_holds_up_no_other(memory_world: World) -> None:
     world = memory_world
     chain = counting(world)
     options = [world.authorized("10.00") for _ in range(4)]

@@ -229,7 +229,7 @@ def test_what_was_sent_stays_sent_once_whatever_is_undone(
     assert world.on_chain(str(done.escrow_address)) == 0
 
 
-def test_a_release_whose_funds_are_gone_fails_and_is_no_second_release(world: World) -> None:
+def test_a_release_whose_funds_are_gone_fails_and_is_not_a_second_release(world: World) -> None:
     settled_world(world)
     payment = world.payment("25.00")
     world.pay(payment, "25.00")
@@ -327,7 +327,7 @@ def test_a_final_refund_that_cannot_be_sent_again_is_taken_back(world: World) ->
     assert back.paid_by == ()
     assert world.event_names(id)["refund.failed"] == 1
 
-    world.pay(payment, "10.00")  # whoever pays now finds the books as if it were the first time
+    world.pay(payment, "10.00")  # a payer finds the books as if it were the first time
     world.finish()
     world.refund(payment)
     world.finish()

@@ -136,7 +136,7 @@ def test_a_refund_of_excess_that_fails_leaves_it_held(world: World) -> None:
 
 
 @pytest.mark.parametrize("operation", ["broadcast", "lost_answer", "any"])
-def test_a_chain_that_does_not_answer_is_no_failed_refund(world: World, operation: str) -> None:
+def test_a_chain_that_does_not_answer_is_not_a_failed_refund(world: World, operation: str) -> None:
     payment = succeeded(world)
     refund = world.refund(payment, "10.00")
     world.fail(operation, times=3)

@@ -131,7 +131,7 @@ def test_a_key_makes_one_refund(world: World) -> None:
     assert world.event_names(payment.payment.id)["refund.created"] == 1
 
 
-def test_a_payer_who_paid_from_a_vault_gets_it_back_there_and_it_is_no_deposit(
+def test_a_payer_who_paid_from_a_vault_gets_it_back_there_and_it_is_not_a_deposit(
     world: World,
 ) -> None:
     option = world.authorized("25.00")

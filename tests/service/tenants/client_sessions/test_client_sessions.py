@@ -126,7 +126,7 @@ def test_a_permission_needs_its_product(memory_world: World, permission: str, pr
         authorize(Requirement("client", permissions=(permission,)), environment, None, session)
 
 
-def test_the_exchange_tells_what_the_products_leave(world: World) -> None:
+def test_the_exchange_lists_what_the_products_leave(world: World) -> None:
     sessions = world.service.client_sessions
     token = sessions.create(
         world.server, account_id=world.payer.id, permissions=PAYER_PERMISSIONS
@@ -148,11 +148,11 @@ def test_a_session_token_is_exchanged_once_and_within_its_time(world: World) -> 
     world.system.advance(0.001)
     with pytest.raises(ClientTokenExpired):
         sessions.exchange(late, mode="sandbox")
-    with pytest.raises(Unauthorized):  # consumed is told before expired
+    with pytest.raises(Unauthorized):  # consumed is reported before expired
         sessions.exchange(token, mode="sandbox")
 
 
-def test_revoked_is_told_before_expired(world: World) -> None:
+def test_revoked_is_reported_before_expired(world: World) -> None:
     sessions = world.service.client_sessions
     created = sessions.create(world.server, account_id=world.payer.id)
     access = access_token(world)
