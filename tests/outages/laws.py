@@ -79,7 +79,7 @@ def what_was_answered_is_there(evidence: Evidence) -> Wrong:
             found = (evidence.found.all(kind).get(document["id"]) for kind in kinds)
             stored = next(filter(None, found), None)
             if stored is None:
-                yield f"{document['id']} was told ({told.what}) and is not stored"
+                yield f"{document['id']} was answered ({told.what}) and is not stored"
             else:
                 yield from _later(document, stored)
         if told.what in ("fund", "pay", "deposit"):
@@ -112,11 +112,11 @@ def _later(document: Mapping[str, Any], stored: Any) -> Wrong:
     """What is stored has come from what was answered."""
     version = document.get("statusVersion", 0)
     if version > getattr(stored, "status_version", version):
-        yield f"{stored.id} was told in version {version} and is in {stored.status_version}"
+        yield f"{stored.id} was answered in version {version} and is in {stored.status_version}"
     if document.get("amountAtomic", str(getattr(stored, "amount", ""))) != str(
         getattr(stored, "amount", "")
     ):
-        yield f"{stored.id} was told with {document['amountAtomic']} and has {stored.amount}"
+        yield f"{stored.id} was answered with {document['amountAtomic']} and has {stored.amount}"
     told = [(line["status"], line["at"]) for line in document.get("timeline", ())]
     if (
         told
@@ -130,7 +130,7 @@ def _transferred(evidence: Evidence, document: Mapping[str, Any]) -> Wrong:
     row = evidence.found.simulated(SimulatedTransaction).get(id)
     wanted = document.get("address") or document.get("to"), int(document["amountAtomic"])
     if row is None or [(log.recipient, log.amount) for log in row.logs] != [wanted]:
-        yield f"{id} was told, and the chain has {row}"
+        yield f"{id} was answered, and the chain has {row}"
 
 
 def operations_that_were_authorized_are_there(evidence: Evidence) -> Wrong:
@@ -140,12 +140,12 @@ def operations_that_were_authorized_are_there(evidence: Evidence) -> Wrong:
             operation = told.document["fundingOperation"]
             stored = evidence.found.all(FundingOperation).get(operation["id"])
             if stored is None:
-                yield f"{operation['id']} was told and is not stored"
+                yield f"{operation['id']} was answered and is not stored"
             elif operation.get("statusVersion", 0) > stored.status_version:
-                yield f"{stored.id} is in an earlier state than was told"
+                yield f"{stored.id} is in an earlier state than was answered"
 
 
-def nothing_told_is_untold(evidence: Evidence) -> Wrong:
+def no_read_is_older_than_an_answer(evidence: Evidence) -> Wrong:
     """A read that was sent after an answer never shows an earlier state than that answer."""
     told_of = defaultdict(list)
     for told in evidence.told:
@@ -183,7 +183,7 @@ def every_resource_has_one_request(evidence: Evidence) -> Wrong:
         yield from (f"{id} was the answer to {n} keys" for id, n in made.items() if n > 1)
         stored = evidence.found.all(kind).keys()
         yield from (
-            f"{id} is stored, and no webhook reports it" for id in sorted(stored - made.keys())
+            f"{id} is stored, and no answer names it" for id in sorted(stored - made.keys())
         )
     keys = {told.key for told in evidence.told if told.key is not None}
     answers = len(evidence.found.all(StoredResponse))
@@ -201,7 +201,7 @@ _MADE_BY: Mapping[type[Record], tuple[str, ...]] = {
 }
 
 
-def flows_came_to_their_ends(evidence: Evidence) -> Wrong:
+def flows_have_ended(evidence: Evidence) -> Wrong:
     """What was paid succeeded, what was cancelled is, what was left has expired; refunds and
     deposits went through."""
     for id, payment in evidence.found.all(Payment).items():
@@ -336,10 +336,10 @@ OF_COMMITS = (
 LAWS: tuple[Callable[[Evidence], Wrong], ...] = (
     what_was_answered_is_there,
     operations_that_were_authorized_are_there,
-    nothing_told_is_untold,
+    no_read_is_older_than_an_answer,
     repeats_are_answered_the_same,
     every_resource_has_one_request,
-    flows_came_to_their_ends,
+    flows_have_ended,
     everybody_has_what_the_flows_say,
     the_api_says_what_the_flows_say,
     slots_have_no_gap_and_one_transfer_each,

@@ -1,7 +1,7 @@
 """A good partner: it repeats a request under the same key until it is answered, and remembers.
 
-What it was told it writes to a file that only grows. That file is the oracle: whatever stands in
-it must be true of the deployment when all is over.
+It writes what it was answered to a file that only grows. That file is the oracle: all of it
+must be true of the deployment when all is over.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from payments_core_http.cli.api_client import ApiClient, ApiResponse, NoResponse
 
 TIMEOUT_S = 15.0
 PATIENCE_S = 120.0
-"""So long a request is repeated; who is not answered by then was let down."""
+"""So long a request is repeated; after that, the service has failed it."""
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.05, 1.0
 
 

@@ -123,7 +123,7 @@ def twice(kind: type[Record]) -> Tamper:
     return tamper
 
 
-def told_otherwise(what: str, **changes: Any) -> Tamper:
+def change_answers(what: str, **changes: Any) -> Tamper:
     """The last answer of a sort was given once more, differently."""
 
     def tamper(evidence: Evidence) -> Evidence:
@@ -181,12 +181,12 @@ BITES: tuple[tuple[Callable[..., Any], Tamper], ...] = (
     (laws.what_was_answered_is_there, changed(Payment, to(timeline=()))),
     (
         laws.what_was_answered_is_there,
-        told_otherwise("pay", document={"transactionHash": "0x00"}),
+        change_answers("pay", document={"transactionHash": "0x00"}),
     ),
     (laws.operations_that_were_authorized_are_there, without(FundingOperation)),
     (
-        laws.nothing_told_is_untold,
-        told_otherwise("look", document={"statusVersion": 0}, sent=math.inf),
+        laws.no_read_is_older_than_an_answer,
+        change_answers("look", document={"statusVersion": 0}, sent=math.inf),
     ),
     (laws.repeats_are_answered_the_same, replayed_otherwise(lambda answer: None)),
     (
@@ -200,9 +200,9 @@ BITES: tuple[tuple[Callable[..., Any], Tamper], ...] = (
     (laws.every_resource_has_one_request, twice(Payment)),
     (laws.every_resource_has_one_request, twice(Option)),
     (laws.every_resource_has_one_request, without(StoredResponse)),
-    (laws.every_resource_has_one_request, told_otherwise("receive", key="another")),
-    (laws.flows_came_to_their_ends, changed(Payment, to(status="failed"))),
-    (laws.flows_came_to_their_ends, without(Deposit)),
+    (laws.every_resource_has_one_request, change_answers("receive", key="another")),
+    (laws.flows_have_ended, changed(Payment, to(status="failed"))),
+    (laws.flows_have_ended, without(Deposit)),
     (
         laws.everybody_has_what_the_flows_say,
         changed(SimulatedBalance, lambda record: to(total=record.total + 1)(record), SIMULATED),

@@ -298,13 +298,13 @@ def _counts(stage: Stage, index: ChainIndex, chain_id: int, log: SimulatedLog) -
     return (chain_id, log.token_address) == (asset.chain_id, asset.address) and log.amount > 0
 
 
-def transfers_to_purged_escrows_are_told(stage: Stage, index: ChainIndex) -> Wrong:
+def transfers_to_purged_escrows_raise_alarms(stage: Stage, index: ChainIndex) -> Wrong:
     """What arrives at the escrow of a Payment that is gone has an alarm, which names it."""
     purged = {one.escrow_address: one.id for one in stage.all(PurgedPayment).values()}
     for row, _, log in _logs(stage):
         id = purged.get(log.recipient)
         if id is not None and not any(row.hash in told and id in told for told in stage.alarms):
-            yield f"{row.hash} is to the escrow of {id}, and no event reports it"
+            yield f"{row.hash} is to the escrow of {id}, and no alarm names it"
 
 
 def deposits_are_what_the_chain_shows(stage: Stage, index: ChainIndex) -> Wrong:
@@ -389,7 +389,7 @@ ENDINGS: tuple[Callable[[Stage, ChainIndex], Wrong], ...] = (
     nothing_is_under_way,
     escrows_hold_what_the_books_say,
     receipts_are_what_the_chain_shows,
-    transfers_to_purged_escrows_are_told,
+    transfers_to_purged_escrows_raise_alarms,
     deposits_are_what_the_chain_shows,
     transfers_did_what_the_books_say,
     no_token_is_lost_or_made,
