@@ -71,7 +71,7 @@ def _moving(deployed: Deployed) -> Iterator[Row]:
     yield Row("`pay`, the whole escrow at once", whole, None)
     first = gas(calls.pay_out(ENV, "second", "send-1", TOKEN, MERCHANT, AMOUNT))
     later = gas(calls.pay_out(ENV, "second", "send-2", TOKEN, MERCHANT, AMOUNT))
-    yield Row("`payOut`, each through an escrow of its own", first, later)
+    yield Row("`payOut`, each through its own escrow", first, later)
     for name in ("sweep", "sweepAll"):
         found = []
         for _ in range(2):
