@@ -30,7 +30,7 @@ def test_a_vault_pays_exactly(world: Scene) -> None:
     assert world.option_now(option).status == "succeeded"
     assert world.held() == (atomic("75"), 0, atomic("75"))
     assert world.held(world.merchant) == (atomic("25"), 0, atomic("25"))
-    assert world.told(done.id) == [
+    assert world.reported_events(done.id) == [
         ("payment.created", "awaiting_payment", 1),
         ("payment.processing", "processing", 2),
         ("payment.accepted", "accepted", 3),

@@ -100,7 +100,7 @@ def test_a_double_spend_after_the_release_is_reported_and_nothing_is_released_ag
     world.finish()
     undone = world.paid(payment.payment.id)
     assert (undone.status, undone.labels, undone.received) == ("action_required", ("reorged",), 0)
-    assert world.told(undone.id)[-2:] == [
+    assert world.reported_events(undone.id)[-2:] == [
         ("payment.reorged", "succeeded", 6),
         ("payment.action_required", "action_required", 7),
     ]

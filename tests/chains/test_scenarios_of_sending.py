@@ -143,6 +143,6 @@ def test_a_deposit_that_a_stranger_swept_settles_all_the_same(world: Scene) -> N
     world.sweep_all(world.payer.id)
     world.finish()
     assert till.story == [("settled", None)]
-    assert till.told == STORY
+    assert till.reported_events == STORY
     assert world.held() == (atomic("105"), 0, atomic("105"))
     assert world.newest(till.address) == 0

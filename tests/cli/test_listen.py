@@ -100,7 +100,7 @@ def statuses(sandbox: SandboxChild, description: str) -> list[str]:
     return [item["status"] for item in listed if item["description"] == description]
 
 
-def told_of(child: ChildProcess, event_id: str) -> dict[str, Any]:
+def line_of(child: ChildProcess, event_id: str) -> dict[str, Any]:
     def found(told: list[dict[str, Any]]) -> bool:
         return any(line.get("eventId") == event_id for line in told)
 
@@ -134,7 +134,7 @@ def test_it_forwards_what_it_verified_unchanged_and_archives_itself(
         assert statuses(sandbox, "payments listen: default") == ["active"]
         unwanted = trigger(sandbox, "account.updated")
         wanted = trigger(sandbox, "payment.succeeded")
-        line = told_of(child, wanted)
+        line = line_of(child, wanted)
         assert (line["name"], line["forwardStatus"], line["refused"]) == (
             "payment.succeeded", 200, None,
         )  # fmt: skip
@@ -165,7 +165,7 @@ def test_the_sandbox_is_answered_as_the_target_answers(
         for status, delivered in ((503, "failed"), (400, "abandoned"), (204, "delivered")):
             target.status = status
             event_id = trigger(sandbox, "account.updated")
-            assert told_of(child, event_id)["forwardStatus"] == status
+            assert line_of(child, event_id)["forwardStatus"] == status
 
             def settled(event_id: str = event_id, delivered: str = delivered) -> bool:
                 path = f"/v2/console/webhooks/{webhook}/deliveries"
@@ -187,7 +187,7 @@ def test_a_target_that_does_not_answer_is_reported_and_tried_again(sandbox: Sand
         child = listen(sandbox, "--forward-to", url, "--name", "deaf")
         try:
             child.wait_until_ready()
-            line = told_of(child, trigger(sandbox, "account.updated"))
+            line = line_of(child, trigger(sandbox, "account.updated"))
             assert line["forwardStatus"] is None
             assert "refused" in line["forwardFailure"].lower()
         finally:
@@ -232,7 +232,7 @@ def test_an_event_is_listed_and_resent(sandbox: SandboxChild, target: Target) ->
     try:
         webhook = str(child.wait_until_ready()["webhookId"])
         event_id = trigger(sandbox, "payment.refunded")
-        told_of(child, event_id)
+        line_of(child, event_id)
         done = payments("events", "--name", "payment.refunded", "--limit", "1", *options(sandbox))
         assert done.returncode == 0
         head, row = done.stdout.splitlines()

@@ -20,7 +20,7 @@ INLINE = re.compile(r"`(payments (?:[a-z-]+)[^`\n]*)`")
 OURS = re.compile(r"^(?:\S*/)?payments$")
 
 
-def told(page: Path) -> Iterator[list[str]]:
+def typed_commands(page: Path) -> Iterator[list[str]]:
     """What the page says to type, word by word; of a pipe each part."""
     text = page.read_text()
     lines = [line.strip().removeprefix("$ ") for block in FENCE.findall(text)
@@ -41,7 +41,7 @@ def commands() -> list[tuple[str, list[str]]]:
     return [
         (page.stem, part[1:])
         for page in PAGES
-        for part in told(page)
+        for part in typed_commands(page)
         if part and OURS.match(part[0])
     ]
 

@@ -82,7 +82,7 @@ def deployed(
     return made
 
 
-def told(deployed: Deployed) -> dict[str, dict[str, str]]:
+def run_doctor(deployed: Deployed) -> dict[str, dict[str, str]]:
     """The last finding of each check, of a doctor that found a fault."""
     said = deployed.run("doctor", "--json", fails=True)
     assert PASSWORD not in said and "tiger" not in said and "Traceback" not in said
@@ -94,7 +94,7 @@ def test_what_breaks_as_it_is_opened_is_refused_by_its_setting(
     deployed: Deployed, setting: str
 ) -> None:
     deployed.configure(**{setting: {"url": URL}})
-    found = told(deployed)
+    found = run_doctor(deployed)
     assert found["settings"]["says"].startswith(f"{setting}.url ")
     assert ("storage" in found, "limiter" in found) == (setting != "storage", setting != "limiter")
     for command in ("serve", "worker"):
@@ -109,7 +109,7 @@ def test_a_chain_that_breaks_is_refused_by_its_number(deployed: Deployed) -> Non
     deployed.configure(simulated_chains=False)
     with deployed.config.open("a") as config:
         config.write(f'[chains.8453]\nurls = ["{node}"]\n')
-    found = told(deployed)
+    found = run_doctor(deployed)
     assert found["settings"]["says"].startswith("chains.8453 ")
     assert found["storage"]["check"] == "storage"
 
@@ -119,7 +119,7 @@ def test_what_breaks_as_it_is_asked_is_a_fault_of_its_check(
     deployed: Deployed, setting: str
 ) -> None:
     deployed.configure(**{setting: {"url": URL.replace("broken:", "breaks:")}})
-    found = told(deployed)
+    found = run_doctor(deployed)
     assert found[setting]["level"] == "fault"
     assert found[setting]["says"].startswith("raised ")
     other = {"storage": "limiter", "limiter": "worker"}[setting]

@@ -90,7 +90,7 @@ class Agreement:
             )
         validator = self._validators[pointer]
         if not validator.is_valid(value):
-            faults = [told(error) for error in validator.iter_errors(value)]
+            faults = [describe(error) for error in validator.iter_errors(value)]
             raise AssertionError(f"{where}: {faults} in {value}")
 
     def _path(self, asked: str) -> str:
@@ -105,9 +105,9 @@ def code_of(answered: Any) -> str:
     return str(error["code"] if isinstance(error, dict) else answered["code"])
 
 
-def told(error: ValidationError) -> str:
+def describe(error: ValidationError) -> str:
     """A fault with its place; of several forms, those of each."""
-    inner = [told(one) for form in getattr(error.kind, "context", ()) for one in form]
+    inner = [describe(one) for form in getattr(error.kind, "context", ()) for one in form]
     return f"{'/'.join(map(str, error.instance_path))}: {error.message[:300]} {inner or ''}"
 
 

@@ -63,10 +63,10 @@ def answered(case: Case, faults: Iterable[Fault]) -> Answer:
     for fault in by_step:
         if fault.spoil is not None:
             fault.spoil(case)
-    return told(case.send())
+    return summarize(case.send())
 
 
-def told(seen: Seen) -> Answer:
+def summarize(seen: Seen) -> Answer:
     """The status and code of an answer, with the facts of its error that are always the same."""
     if not seen.body or "error" not in seen.json:
         return seen.status, seen.headers.get("idempotent-replayed", ""), ""

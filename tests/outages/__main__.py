@@ -19,7 +19,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tests.outages.running import Plan, run, told_in_words
+from tests.outages.running import Plan, in_words, run
 
 CALM_S = 20.0
 SETTLE_S = 180.0
@@ -57,7 +57,7 @@ def main() -> int:
         folder = asked.keep or Path(made)
         folder.mkdir(exist_ok=True)
         outcome = run(plan, folder, say=lambda text: print(text, flush=True))
-    print(told_in_words(outcome), flush=True)
+    print(in_words(outcome), flush=True)
     return 1 if outcome.faults else 0
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import attrs
 
 from payments_core.assets import CHAINS, asset_of
-from tests.outages.partner import Told
+from tests.outages.partner import AnsweredRequest
 
 Holder = tuple[int, str, str]
 """A chain, a token and an address."""
@@ -34,13 +34,13 @@ class Books:
         )
 
 
-def summed(told: Iterable[Told]) -> Books:
+def summed(answered: Iterable[AnsweredRequest]) -> Books:
     """The books of all that was answered."""
     of: dict[str | None, dict[str, Any]] = defaultdict(dict)
     # All flows are in one token; on a chain that was only funded, nothing has said its address.
     tokens = {chain_id: asset_of(chain_id, "USDC").address for chain_id in CHAINS}
     vaults: dict[tuple[str, int], str] = {}
-    writes = [(one, one.document) for one in told if one.is_write]
+    writes = [(one, one.document) for one in answered if one.is_write]
     for one, document in writes:
         of[one.about][one.what] = document
         if one.what == "authorize":

@@ -10,7 +10,7 @@ from payments_core.clock import SECOND
 from payments_core.payments.record import Payment
 from payments_core.webhooks.record import Delivery
 from tests.outages.laws import Evidence
-from tests.outages.partner import Memory, Told
+from tests.outages.partner import AnsweredRequest, Memory
 from tests.outages.processes import Process
 from tests.outages.storm import Storm
 
@@ -19,21 +19,21 @@ def figures(
     evidence: Evidence, memory: Memory, processes: Sequence[Process], storm: Storm
 ) -> dict[str, str]:
     """Each by its name, as it is printed."""
-    told = evidence.told
-    storming = [one for one in told if one.began >= storm.began and one.ended <= storm.ended]
-    calm = [one for one in told if one.began >= storm.calm_from and one.ended < storm.began]
-    tries = sum(one.tries for one in told)
+    answered = evidence.answered
+    storming = [one for one in answered if one.began >= storm.began and one.ended <= storm.ended]
+    calm = [one for one in answered if one.began >= storm.calm_from and one.ended < storm.began]
+    tries = sum(one.tries for one in answered)
     return {
-        "requests sent": f"{tries:,}, of which {tries - len(told):,} were repeats",
-        "requests answered": f"{len(told):,}",
-        "writes answered": f"{sum(one.is_write for one in told):,}",
+        "requests sent": f"{tries:,}, of which {tries - len(answered):,} were repeats",
+        "requests answered": f"{len(answered):,}",
+        "writes answered": f"{sum(one.is_write for one in answered):,}",
         "writes answered in the storm": f"{sum(one.is_write for one in storming):,}",
         "tries without an answer": _counted(memory.unanswered),
         "until the answer, in calm": _spread(one.ended - one.began for one in calm),
         "until the answer, in storm": _spread(one.ended - one.began for one in storming),
         "longest time without a write": f"{_longest_pause(storming, storm):.2f} s",
         **dict(_deaths(processes)),
-        **dict(_of_the_database(told, storm)),
+        **dict(_of_the_database(answered, storm)),
         **dict(_of_what_follows(evidence)),
     }
 
@@ -50,11 +50,13 @@ def _deaths(processes: Sequence[Process]) -> Iterator[tuple[str, str]]:
         )
 
 
-def _of_the_database(told: Sequence[Told], storm: Storm) -> Iterator[tuple[str, str]]:
+def _of_the_database(
+    answered: Sequence[AnsweredRequest], storm: Storm
+) -> Iterator[tuple[str, str]]:
     """What was done to it, and when it could be written to again."""
     for happening in storm.happenings:
         figure = f"took {happening.ended - happening.began:.2f} s"
-        again = _first_write_after(told, happening.down)
+        again = _first_write_after(answered, happening.down)
         if happening.outage != "rejoin" and again is not None:
             wait = again - happening.down
             figure = f"a write was answered {wait:.2f} s after it was dead; {figure}"
@@ -87,13 +89,13 @@ def _spread(seconds: Iterable[float]) -> str:
     return ", ".join(f"{n} {took[int(s * (len(took) - 1))]:,.3f} s" for n, s in shares.items())
 
 
-def _first_write_after(told: Iterable[Told], instant: float) -> float | None:
+def _first_write_after(answered: Iterable[AnsweredRequest], instant: float) -> float | None:
     """When a write was answered that was sent after an instant."""
-    return min((o.ended for o in told if o.is_write and o.sent > instant), default=None)
+    return min((o.ended for o in answered if o.is_write and o.sent > instant), default=None)
 
 
-def _longest_pause(told: Iterable[Told], storm: Storm) -> float:
-    ends = sorted(one.ended for one in told if one.is_write)
+def _longest_pause(answered: Iterable[AnsweredRequest], storm: Storm) -> float:
+    ends = sorted(one.ended for one in answered if one.is_write)
     moments = [storm.began, *ends, storm.ended]
     return max(after - before for before, after in pairwise(moments))
 

@@ -1,6 +1,6 @@
 """What must be true when all is over, looked at as an enemy would.
 
-Each law is given the evidence and yields what is wrong. `evidence.told` is what the partner was
+Each law is given the evidence and yields what is wrong. `evidence.answered` is what the partner was
 answered, `found` what lies in the storage, `received` what the webhook receiver has verified, and
 `balances` what the API says that each account has on each chain, and how much of it is reserved.
 """
@@ -37,7 +37,7 @@ from payments_core.webhooks.record import Delivery
 from payments_core_http.cli.api_client import ApiResponse
 from tests.outages.books import Books
 from tests.outages.found import Found
-from tests.outages.partner import Told
+from tests.outages.partner import AnsweredRequest
 from tests.service.model.index import Index
 from tests.service.model.invariants import (
     direct_options_say_what_came,
@@ -59,7 +59,7 @@ Wrong = Iterator[str]
 class Evidence:
     """All that is known."""
 
-    told: Sequence[Told]
+    answered: Sequence[AnsweredRequest]
     books: Books
     replays: Mapping[str, ApiResponse]
     found: Found
@@ -72,18 +72,18 @@ class Evidence:
 
 def what_was_answered_is_there(evidence: Evidence) -> Wrong:
     """Every answered write is stored, in the state of the answer or a later one."""
-    for told in evidence.told:
-        kinds = _KINDS_OF.get(told.what)
+    for answered in evidence.answered:
+        kinds = _KINDS_OF.get(answered.what)
         if kinds is not None:
-            document = _resource(told)
+            document = _resource(answered)
             found = (evidence.found.all(kind).get(document["id"]) for kind in kinds)
             stored = next(filter(None, found), None)
             if stored is None:
-                yield f"{document['id']} was answered ({told.what}) and is not stored"
+                yield f"{document['id']} was answered ({answered.what}) and is not stored"
             else:
                 yield from _later(document, stored)
-        if told.what in ("fund", "pay", "deposit"):
-            yield from _transferred(evidence, told.document)
+        if answered.what in ("fund", "pay", "deposit"):
+            yield from _transferred(evidence, answered.document)
 
 
 _OF_OPTIONS = ("option", "direct", "select", "authorize")
@@ -100,10 +100,10 @@ _KINDS_OF: Mapping[str, tuple[type[Record], ...]] = {
 }
 
 
-def _resource(told: Told) -> dict[str, Any]:
+def _resource(answered: AnsweredRequest) -> dict[str, Any]:
     """What was answered, with its id."""
-    document: dict[str, Any] = told.document
-    if told.what in _OF_OPTIONS:
+    document: dict[str, Any] = answered.document
+    if answered.what in _OF_OPTIONS:
         document = document["option"]
     return document if "id" in document else {**document, "id": document["clientSessionId"]}
 
@@ -117,12 +117,13 @@ def _later(document: Mapping[str, Any], stored: Any) -> Wrong:
         getattr(stored, "amount", "")
     ):
         yield f"{stored.id} was answered with {document['amountAtomic']} and has {stored.amount}"
-    told = [(line["status"], line["at"]) for line in document.get("timeline", ())]
+    answered = [(line["status"], line["at"]) for line in document.get("timeline", ())]
     if (
-        told
-        and told != [(line.status, format_iso(line.at)) for line in stored.timeline][: len(told)]
+        answered
+        and answered
+        != [(line.status, format_iso(line.at)) for line in stored.timeline][: len(answered)]
     ):
-        yield f"{stored.id} had the timeline {told}, and now another"
+        yield f"{stored.id} had the timeline {answered}, and now another"
 
 
 def _transferred(evidence: Evidence, document: Mapping[str, Any]) -> Wrong:
@@ -135,9 +136,9 @@ def _transferred(evidence: Evidence, document: Mapping[str, Any]) -> Wrong:
 
 def operations_that_were_authorized_are_there(evidence: Evidence) -> Wrong:
     """An answered authorization has its funding operation, not in an earlier state."""
-    for told in evidence.told:
-        if told.what == "authorize":
-            operation = told.document["fundingOperation"]
+    for answered in evidence.answered:
+        if answered.what == "authorize":
+            operation = answered.document["fundingOperation"]
             stored = evidence.found.all(FundingOperation).get(operation["id"])
             if stored is None:
                 yield f"{operation['id']} was answered and is not stored"
@@ -147,30 +148,30 @@ def operations_that_were_authorized_are_there(evidence: Evidence) -> Wrong:
 
 def no_read_is_older_than_an_answer(evidence: Evidence) -> Wrong:
     """A read that was sent after an answer never shows an earlier state than that answer."""
-    told_of = defaultdict(list)
-    for told in evidence.told:
-        if told.what in ("receive", "send", "cancel", "look"):
-            document = told.document
-            told_of[document["id"]].append((told, document["statusVersion"]))
-    for id, all_told in told_of.items():
-        for told, version in all_told:
-            known = max((v for other, v in all_told if other.ended < told.sent), default=0)
+    versions_of = defaultdict(list)
+    for answered in evidence.answered:
+        if answered.what in ("receive", "send", "cancel", "look"):
+            document = answered.document
+            versions_of[document["id"]].append((answered, document["statusVersion"]))
+    for id, all_answered in versions_of.items():
+        for answered, version in all_answered:
+            known = max((v for other, v in all_answered if other.ended < answered.sent), default=0)
             if version < known:
                 yield f"{id} was shown in version {version} after version {known}"
 
 
 def repeats_are_answered_the_same(evidence: Evidence) -> Wrong:
     """Every key, sent again when all is calm, has the first answer, and says that it is that."""
-    for told in evidence.told:
-        if told.key is None or told.what == "clock":  # which was moved after the repeats
+    for answered in evidence.answered:
+        if answered.key is None or answered.what == "clock":  # which was moved after the repeats
             continue
-        again = evidence.replays.get(told.key)
+        again = evidence.replays.get(answered.key)
         if again is None:
-            yield f"{told.key} was not sent again"
-        elif (again.status, again.body.decode()) != (told.status, told.answer):
-            yield f"{told.key} was answered {told.status}, and again {again.status}"
+            yield f"{answered.key} was not sent again"
+        elif (again.status, again.body.decode()) != (answered.status, answered.answer):
+            yield f"{answered.key} was answered {answered.status}, and again {again.status}"
         elif again.headers.get("idempotent-replayed") != "true":
-            yield f"{told.key} was not replayed"
+            yield f"{answered.key} was not replayed"
 
 
 # Nothing twice.
@@ -179,13 +180,15 @@ def repeats_are_answered_the_same(evidence: Evidence) -> Wrong:
 def every_resource_has_one_request(evidence: Evidence) -> Wrong:
     """What is stored was asked for once: each under one key, and none under no key."""
     for kind, whats in _MADE_BY.items():
-        made = Counter(_resource(told)["id"] for told in evidence.told if told.what in whats)
+        made = Counter(
+            _resource(answered)["id"] for answered in evidence.answered if answered.what in whats
+        )
         yield from (f"{id} was the answer to {n} keys" for id, n in made.items() if n > 1)
         stored = evidence.found.all(kind).keys()
         yield from (
             f"{id} is stored, and no answer names it" for id in sorted(stored - made.keys())
         )
-    keys = {told.key for told in evidence.told if told.key is not None}
+    keys = {answered.key for answered in evidence.answered if answered.key is not None}
     answers = len(evidence.found.all(StoredResponse))
     if answers != len(keys):
         yield f"{len(keys)} keys were answered, and {answers} answers are stored"
@@ -235,10 +238,10 @@ def everybody_has_what_the_flows_say(evidence: Evidence) -> Wrong:
 
 def the_api_says_what_the_flows_say(evidence: Evidence) -> Wrong:
     """Each account's balances are those of its vaults, and nothing is reserved."""
-    for told in evidence.told:
-        if told.what == "account":
-            for vault in told.document["vaults"]:
-                place = told.document["id"], vault["chainId"]
+    for answered in evidence.answered:
+        if answered.what == "account":
+            for vault in answered.document["vaults"]:
+                place = answered.document["id"], vault["chainId"]
                 wanted = evidence.books.on_chain(vault["chainId"], vault["address"]), 0
                 if evidence.balances.get(place) != wanted:
                     yield f"{place} has {evidence.balances.get(place)}, and should have {wanted}"

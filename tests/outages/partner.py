@@ -33,7 +33,7 @@ class Refused(Exception):
 
 
 @attrs.frozen(kw_only=True)
-class Told:
+class AnsweredRequest:
     """A request and the answer that it got, after so many tries. Times are monotonic, in s:
     when it was first sent, when the try was sent that was answered, and when that was.
 
@@ -78,9 +78,9 @@ class Memory:
         self.unanswered: dict[str, int] = {}
         self.complaints: list[str] = []
 
-    def write(self, told: Told) -> None:
+    def write(self, answered: AnsweredRequest) -> None:
         """Append it."""
-        line = json.dumps(attrs.asdict(told)) + "\n"
+        line = json.dumps(attrs.asdict(answered)) + "\n"
         with self._lock:
             self._file.write(line)
             self._file.flush()
@@ -99,14 +99,14 @@ class Memory:
         """Nothing more is written; it can still be read."""
         self._file.close()
 
-    def read(self) -> list[Told]:
+    def read(self) -> list[AnsweredRequest]:
         """All that was answered so far."""
         return list(self._lines())
 
-    def _lines(self) -> Iterator[Told]:
+    def _lines(self) -> Iterator[AnsweredRequest]:
         with self._path.open(encoding="utf-8") as file:
             for line in file:
-                yield Told(**json.loads(line))
+                yield AnsweredRequest(**json.loads(line))
 
 
 class Partner:
@@ -147,7 +147,7 @@ class Partner:
         answer, tries, sent = self._until_answered(
             what, method, path, body, key=key, whose=whose, secret=secret, once=once
         )
-        told = Told(
+        answered = AnsweredRequest(
             what=what,
             about=about,
             method=method,
@@ -165,20 +165,20 @@ class Partner:
             tries=tries,
         )
         if answer.status >= 400:
-            raise Refused(f"{what} {method} {path} after {tries} tries: {told.answer}")
-        self.memory.write(told)
-        return told.document
+            raise Refused(f"{what} {method} {path} after {tries} tries: {answered.answer}")
+        self.memory.write(answered)
+        return answered.document
 
-    def again(self, told: Told) -> ApiResponse:
+    def again(self, answered: AnsweredRequest) -> ApiResponse:
         """The answer to the very same request, sent once more. Raises NeverAnswered."""
         answer, _, _ = self._until_answered(
-            told.what,
-            told.method,
-            told.path,
-            told.body,
-            key=told.key,
-            whose=told.whose,
-            secret=told.secret,
+            answered.what,
+            answered.method,
+            answered.path,
+            answered.body,
+            key=answered.key,
+            whose=answered.whose,
+            secret=answered.secret,
             once=False,
         )
         return answer

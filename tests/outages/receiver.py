@@ -1,7 +1,7 @@
 """The partner's webhook receiver, in a process of its own that nobody kills.
 
-`python -m tests.outages.receiver FILE SEED` listens on a free port of this machine and writes it to
-a JSON line. On standard input it is told the signing secret; it ends when that does. What it has
+`python -m tests.outages.receiver FILE SEED` listens on a free port of this machine and writes it in
+a JSON line. On standard input it gets the signing secret; it ends when that does. What it has
 verified it appends to FILE, one JSON line each, before it answers. Now and then it answers 500,
 sometimes though it has taken the event.
 """

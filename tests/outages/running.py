@@ -25,7 +25,7 @@ from tests.outages.databases import CitusDatabases, Database, Databases
 from tests.outages.figures import figures
 from tests.outages.found import Found, under_way
 from tests.outages.laws import Evidence, broken
-from tests.outages.partner import Memory, NeverAnswered, Partner, Refused, Told
+from tests.outages.partner import AnsweredRequest, Memory, NeverAnswered, Partner, Refused
 from tests.outages.processes import ROOT, Process, admin, settings, started
 from tests.outages.shopper import EXPIRES_S, SYMBOL, Shopper, wait_until_open
 from tests.outages.storm import Storm
@@ -94,7 +94,7 @@ class _Run:
         storage = open_storage(databases.url)
         storage.migrate()
         self.service = PaymentsService(storage, KeyRing.parse(ring))
-        self.memory = Memory(folder / "told.jsonl")
+        self.memory = Memory(folder / "answered.jsonl")
         self.received = folder / "received.jsonl"
         self.credentials: dict[str, str] = {}
 
@@ -140,7 +140,7 @@ class _Run:
             "webhook", "POST", path, {"url": f"http://127.0.0.1:{port}/hook"}, key="webhook"
         )
         receiver.send(secret=made["signingSecret"])
-        assert receiver.wait_for(lambda told: {"has": "secret"} in told)
+        assert receiver.wait_for(lambda answered: {"has": "secret"} in answered)
 
     def _under_load(self, processes: Sequence[Process]) -> Storm:
         plan, stopping = self.plan, threading.Event()
@@ -176,9 +176,9 @@ class _Run:
     def _settled(self) -> Mapping[str, ApiResponse]:
         """The answers to the repeats, once all has come to its end."""
         until = time.monotonic() + self.plan.settle_s
-        told = [one for one in self.memory.read() if one.key is not None]
+        answered = [one for one in self.memory.read() if one.key is not None]
         with ThreadPoolExecutor(REPLAYERS) as pool:
-            shares = [told[n::REPLAYERS] for n in range(REPLAYERS)]
+            shares = [answered[n::REPLAYERS] for n in range(REPLAYERS)]
             parts = pool.map(self._replayed, range(REPLAYERS), shares)
             replays = {key: answer for part in parts for key, answer in part.items()}
         left = self._wait(until)
@@ -190,20 +190,22 @@ class _Run:
         self.balances = dict(self._balances(self.memory.read()))
         return replays
 
-    def _replayed(self, number: int, told: Sequence[Told]) -> dict[str, ApiResponse]:
+    def _replayed(self, number: int, answered: Sequence[AnsweredRequest]) -> dict[str, ApiResponse]:
         partner = self._partner(f"replayer{number}")
         answers = {}
-        for one in told:
+        for one in answered:
             try:
                 answers[str(one.key)] = partner.again(one)
             except NeverAnswered as error:
                 self.memory.complain(str(error))
         return answers
 
-    def _balances(self, told: Iterable[Told]) -> Iterator[tuple[tuple[str, int], tuple[int, int]]]:
+    def _balances(
+        self, answered: Iterable[AnsweredRequest]
+    ) -> Iterator[tuple[tuple[str, int], tuple[int, int]]]:
         """What each account has on each chain, and what of it is reserved."""
         partner = self._partner("auditor")
-        for id in [one.document["id"] for one in told if one.what == "account"]:
+        for id in [one.document["id"] for one in answered if one.what == "account"]:
             try:
                 seen = partner.ask("balances", "GET", f"/v2/accounts/{id}/balances")
             except Refused as refusal:
@@ -232,10 +234,10 @@ class _Run:
     def _judged(
         self, processes: Sequence[Process], storm: Storm, replays: Mapping[str, ApiResponse]
     ) -> Outcome:
-        told = self.memory.read()
+        answered = self.memory.read()
         evidence = Evidence(
-            told=told,
-            books=summed(told),
+            answered=answered,
+            books=summed(answered),
             replays=replays,
             found=Found(self.service, self.environment_id),
             received=[json.loads(line) for line in self.received.read_text().splitlines()],
@@ -266,7 +268,7 @@ def _odd_ends(processes: Sequence[Process]) -> Iterator[str]:
             yield f"{process.name} ended with {process.exits}, and was refused {refused} times"
 
 
-def told_in_words(outcome: Outcome) -> str:
+def in_words(outcome: Outcome) -> str:
     """The outcome, for a person."""
     width = max(map(len, outcome.figures))
     lines = [f"{name:{width}}  {figure}" for name, figure in outcome.figures.items()]

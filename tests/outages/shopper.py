@@ -1,7 +1,7 @@
 """The load: shoppers who go through whole flows of money, each a thread with accounts of its own.
 
 Every flow is a row of `FLOWS`. What its writes should result in follows from what was
-told: `books.py` does that sum.
+answered: `books.py` does that sum.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ from payments_core_http.cli.api_client import ApiResponse
 from tests.outages import laws, logs
 from tests.outages.found import Found
 from tests.outages.laws import Evidence
-from tests.outages.running import Outcome, Plan, run, told_in_words
+from tests.outages.running import Outcome, Plan, in_words, run
 from tests.servers import NoPostgres
 from tests.servers.programs import chosen_major, postgres_programs
 from tests.service.model.mirror import Mirror
@@ -62,12 +62,12 @@ def outcome(tmp_path_factory: pytest.TempPathFactory) -> Outcome:
 def test_kills_and_a_restart_of_the_database_lose_nothing_and_double_nothing(
     outcome: Outcome,
 ) -> None:
-    print(told_in_words(outcome))
+    print(in_words(outcome))
     assert list(outcome.faults) == []
     ends = set(outcome.evidence.books.ends.values())
     assert {"succeeded", "expired"} <= ends  # it was a storm over something
     assert outcome.evidence.received
-    assert any(told.tries > 1 for told in outcome.evidence.told)
+    assert any(answered.tries > 1 for answered in outcome.evidence.answered)
 
 
 # The laws bite.
@@ -127,10 +127,12 @@ def change_answers(what: str, **changes: Any) -> Tamper:
     """The last answer of a sort was given once more, differently."""
 
     def tamper(evidence: Evidence) -> Evidence:
-        told = next(told for told in reversed(evidence.told) if told.what == what)
-        answer = json.dumps({**told.document, **changes.pop("document", {})})
-        other = attrs.evolve(told, answer=answer, **changes)
-        return attrs.evolve(evidence, told=[*evidence.told, other])
+        answered = next(
+            answered for answered in reversed(evidence.answered) if answered.what == what
+        )
+        answer = json.dumps({**answered.document, **changes.pop("document", {})})
+        other = attrs.evolve(answered, answer=answer, **changes)
+        return attrs.evolve(evidence, answered=[*evidence.answered, other])
 
     return tamper
 

@@ -141,7 +141,7 @@ class Till:
         return sorted(found, key=lambda event: int(event.payload["statusVersion"]))
 
     @property
-    def told(self) -> list[str]:
+    def reported_events(self) -> list[str]:
         """The events of the one deposit, in order."""
         return [event.name.removeprefix("deposit.") for event in self.events()]
 

@@ -336,13 +336,13 @@ class World:
         events = self.storage.read(self.environment_id, look)
         return [e for e in events if subject in (None, e.payload.get("paymentId"))]
 
-    def told(self, payment_id: str) -> list[tuple[str, str, int]]:
+    def reported_events(self, payment_id: str) -> list[tuple[str, str, int]]:
         """The Payment's own events in the order of its versions: name, status, version."""
         events = [e for e in self.events(payment_id) if e.name.startswith("payment.")]
         events.sort(key=lambda event: event.payload["statusVersion"])
         return [(e.name, e.payload["status"], e.payload["statusVersion"]) for e in events]
 
-    def last_told(self, payment_id: str, name: str) -> Mapping[str, Any]:
+    def last_payload(self, payment_id: str, name: str) -> Mapping[str, Any]:
         """The payload of the last event of that name about the Payment."""
         return [event.payload for event in self.events(payment_id) if event.name == name][-1]
 

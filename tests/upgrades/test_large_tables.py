@@ -80,20 +80,20 @@ def test_requests_wait_for_no_migration_longer_than_for_a_lock(url: str) -> None
             _until(lambda: len(took) > 20)
             began = time.monotonic()
             new.migrate()
-            _tell("migrate", rows, time.monotonic() - began, took)
+            _report("migrate", rows, time.monotonic() - began, took)
         with _clients(new, After) as took_later:
             _until(lambda: len(took_later) > 20)
             began = time.monotonic()
             assert isinstance(new, FinishesMigrations)
             new.finish_migration()
-            _tell("finish", rows, time.monotonic() - began, took_later)
+            _report("finish", rows, time.monotonic() - began, took_later)
         assert max(took + took_later) < LOCK_TIMEOUT_S
         found = new.locate(After, "weighing", [(7,)], limit=100_000)
         assert len(found) == rows // 100
         _require_written_meanwhile_is_found(new)
 
 
-def _tell(what: str, rows: int, seconds: float, took: list[float]) -> None:
+def _report(what: str, rows: int, seconds: float, took: list[float]) -> None:
     shares = [1_000 * sorted(took)[int((len(took) - 1) * share)] for share in (0.5, 0.99, 1)]
     _log.info(
         "%s of %d rows: %.1f s; of %d requests p50 %.1f ms, p99 %.1f ms, longest %.1f ms",

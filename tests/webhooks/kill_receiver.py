@@ -26,10 +26,10 @@ class Memory:
         with self._lock:
             os.write(self._file, line.encode())
             os.fsync(self._file)
-            tell(event=facts["headers"]["x-service-event-id"], path=facts["path"])
+            report(event=facts["headers"]["x-service-event-id"], path=facts["path"])
 
 
-def tell(**facts: Any) -> None:
+def report(**facts: Any) -> None:
     """A JSON line on standard output."""
     print(json.dumps(facts), flush=True)
 
@@ -55,7 +55,7 @@ def main() -> None:
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Hook) as server:
         server.daemon_threads = True
-        tell(port=server.server_port)
+        report(port=server.server_port)
         server.serve_forever()
 
 

@@ -40,7 +40,7 @@ class DeliveryMachine(RuleBasedStateMachine):
         self.events = WebhookEvents(bench.ports)
         self.id = bench.endpoint().id
         self.ended: dict[str, tuple[str, int]] = {}
-        self.told: dict[str, str] = {}
+        self.first_bodies: dict[str, str] = {}
 
     @property
     def endpoint(self) -> Endpoint:
@@ -158,7 +158,7 @@ class DeliveryMachine(RuleBasedStateMachine):
             assert delivery.attempts <= 10
             assert (delivery.next_attempt_at is not None) == (delivery.status == "failed")
             assert (delivery.delivered_at is not None) == (delivery.status == "delivered")
-            body = self.told.setdefault(delivery.id, delivery.request_body)
+            body = self.first_bodies.setdefault(delivery.id, delivery.request_body)
             assert body == delivery.request_body
 
 

@@ -34,7 +34,7 @@ def world(wire: Wire) -> World:
     return world
 
 
-def told(wire: Wire) -> list[str]:
+def delivered(wire: Wire) -> list[str]:
     """Of which accounts the endpoint has heard."""
     return [
         json.loads(request.body)["payload"]["externalUserId"]
@@ -54,7 +54,7 @@ def test_with_the_product_off_nothing_is_delivered_and_the_event_stays(
     world.account("unheard")
     world.run()
     world.advance(7_200)
-    assert told(wire) == []
+    assert delivered(wire) == []
     assert "unheard" in happened(world)
     [endpoint] = world.service.webhooks.list(world.server).records
     assert world.service.webhooks.list_deliveries(world.server, endpoint.id)[1].records == ()
@@ -70,5 +70,5 @@ def test_with_the_product_on_again_new_events_are_delivered(world: World, wire: 
     world.service.tenants.set_products(world.environment_id, PRODUCTS)
     world.account("after")
     world.run()
-    assert told(wire) == ["before", "after"]
+    assert delivered(wire) == ["before", "after"]
     assert {"before", "unheard", "after"} <= set(happened(world))

@@ -74,7 +74,7 @@ class Fate:
             self._before = name
             late = self.count - self._point
             if self._point and late >= 0 and (self._aim in names or late > PATIENCE):
-                tell(killed_at=names[2] if self._aim == names[2] else name)
+                report(killed_at=names[2] if self._aim == names[2] else name)
                 os.kill(os.getpid(), signal.SIGKILL)
 
 
@@ -148,7 +148,7 @@ def live_by_threads(service: PaymentsService, chain: Any, clock: SandboxClock) -
     signal.signal(signal.SIGTERM, lambda *_: over.set())
     worker = service.worker("sandbox")
     worker.start()
-    tell(works=True)
+    report(works=True)
     move = mover(chain, clock)
     while not over.wait(TICK_S):
         move(clock.now() + SECOND)
@@ -167,7 +167,7 @@ def live_by_scans(service: PaymentsService, chain: Any, clock: SandboxClock) -> 
         assert job is not None
         scanner.scan(ClaimedJob(DIRECTORY, job))
         _, tip = scan_job_and_tip(service.ports.storage)
-        tell(tip=tip)
+        report(tip=tip)
 
 
 def scan_job_and_tip(storage: Storage) -> tuple[Job | None, int]:
@@ -188,7 +188,7 @@ LIVES: dict[str, Callable[[PaymentsService, Any, SandboxClock], None]] = {
 }
 
 
-def tell(**facts: Any) -> None:
+def report(**facts: Any) -> None:
     """Tell those who wait."""
     print(json.dumps(facts), flush=True)
 
@@ -208,9 +208,9 @@ def main() -> None:
     clock.refresh()
     # What the life before had leased when it was killed is due again a minute later.
     clock.advance_to(clock.now() + LEASES_END_MS)
-    tell(ready=True)
+    report(ready=True)
     LIVES[role](service, chain, clock)
-    tell(lived=fate.count)
+    report(lived=fate.count)
     service.close()
 
 

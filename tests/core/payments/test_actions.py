@@ -215,7 +215,7 @@ class Case:
         staged = attrs.evolve(self.stage.payment, version=stored.version)
         write(self.world.storage, self.world.environment_id, lambda tx: tx.replace(staged))
         self.before = self.world.paid(self.id)
-        self.told = self.world.event_names()
+        self.reported_events = self.world.event_names()
 
     @property
     def id(self) -> str:
@@ -252,7 +252,10 @@ class Case:
 
     def is_untouched(self) -> bool:
         """Whether the Payment is as it was and nothing was reported: a refusal has no effect."""
-        return (self.world.paid(self.id), self.world.event_names()) == (self.before, self.told)
+        return (self.world.paid(self.id), self.world.event_names()) == (
+            self.before,
+            self.reported_events,
+        )
 
     def _stages(self, kind: str) -> dict[str, Stage]:
         if kind == "send":

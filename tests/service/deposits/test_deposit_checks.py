@@ -31,7 +31,7 @@ class TestChecks:
         till.finish()
         again = world.service.deposits.check(world.server, till.account.id, BASE)
         assert [deposit.status for deposit in again.deposits] == ["settled"]
-        assert till.told == STORY
+        assert till.reported_events == STORY
 
     def test_it_shows_the_newest_fifty_first(self, memory_till: Till) -> None:
         till = memory_till
@@ -50,7 +50,7 @@ class TestChecks:
         till.send("5.00")
         till.finish()
         assert till.story == [("failed", "transaction_failed")]
-        assert till.told == ["detected", "confirmed", "failed"]
+        assert till.reported_events == ["detected", "confirmed", "failed"]
         assert (till.available, till.left) == (before, atomic("5"))
         failed = till.only
         till.scan()  # nothing but a check asks for it again
@@ -60,7 +60,7 @@ class TestChecks:
         assert checked.deposits[0].sweep_id != failed.sweep_id
         world.service.deposits.check(world.server, till.account.id)
         till.finish()
-        assert till.told == ["detected", "confirmed", "failed", "confirmed", "settled"]
+        assert till.reported_events == ["detected", "confirmed", "failed", "confirmed", "settled"]
         assert (till.available, till.left) == (before + atomic("5"), 0)
         assert world.sent() == 2
 
@@ -81,7 +81,7 @@ class TestChecks:
         till.finish()
         assert till.available == before + atomic("11")
         assert world.sent() == 4
-        assert Counter(till.told)["confirmed"] == 4
+        assert Counter(till.reported_events)["confirmed"] == 4
 
     def test_a_failed_one_that_is_gone_is_not_sent_again(self, till: Till) -> None:
         armed(till.world, "transfer")

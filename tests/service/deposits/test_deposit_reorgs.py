@@ -28,11 +28,11 @@ class TestReorgs:
         till.world.chain.reorg(2)
         till.finish()
         assert till.story == [("failed", REORGED)]
-        assert till.told == ["detected", "failed"]
+        assert till.reported_events == ["detected", "failed"]
         assert till.available == before
         assert till.send("5.00", name="twice") == hash
         till.finish()
-        assert till.told == ["detected", "failed", "detected", "confirmed", "settled"]
+        assert till.reported_events == ["detected", "failed", "detected", "confirmed", "settled"]
         assert till.story == [("settled", None)]
         assert till.available == before + atomic("5")
 
@@ -49,7 +49,7 @@ class TestReorgs:
         assert moved.log_index != seen.log_index
         assert moved.block_number > seen.block_number
         till.finish()
-        assert till.told == STORY
+        assert till.reported_events == STORY
 
     def test_one_that_comes_back_with_another_amount_counts_what_is_there(self, till: Till) -> None:
         before = till.available
@@ -58,7 +58,7 @@ class TestReorgs:
         till.world.chain.reorg(1, reinclude=True)
         till.alter_log(hash, "4.00")
         till.finish()
-        assert till.told == ["detected", "failed", "detected", "confirmed", "settled"]
+        assert till.reported_events == ["detected", "failed", "detected", "confirmed", "settled"]
         amounts = [event.payload["amountAtomic"] for event in till.events()]
         assert amounts == ["5000000", "5000000", "4000000", "4000000", "4000000"]
         assert till.available == before + atomic("4")
@@ -83,14 +83,14 @@ class TestReorgs:
         till.world.chain.reorg(20)
         till.finish()
         assert till.story == [("failed", REORGED)]
-        assert till.told == ["detected", "confirmed", "failed"]
+        assert till.reported_events == ["detected", "confirmed", "failed"]
         outgoing = till.world.get(OutboundTransfer, str(confirmed.sweep_id))
         assert outgoing.status == "withdrawn"
         till.world.advance(60)
         assert till.world.sent() == 0
         till.send("5.00", name="late")
         till.finish()
-        assert till.told[3:] == STORY
+        assert till.reported_events[3:] == STORY
         assert till.available == before + atomic("5")
 
     def test_one_whose_sweep_has_a_nonce_and_no_bytes_is_taken_back(self, till: Till) -> None:
@@ -110,7 +110,7 @@ class TestReorgs:
         assert world.sent() == 0
         till.send("5.00", name="late")
         till.finish()
-        assert till.told[3:] == STORY
+        assert till.reported_events[3:] == STORY
         assert till.available == before + atomic("5")
 
     def test_a_confirmed_one_that_is_only_moved_is_confirmed_again(self, till: Till) -> None:
@@ -122,7 +122,7 @@ class TestReorgs:
         assert till.story == [("detected", None)]
         till.finish()
         till.world.advance(60)
-        assert till.told == ["detected", "confirmed", "failed", *STORY]
+        assert till.reported_events == ["detected", "confirmed", "failed", *STORY]
         assert till.available == before + atomic("5")
         assert till.world.sent() == 1
 
@@ -163,13 +163,13 @@ class TestReorgs:
             till.finish()
         assert [record for record in caplog.records if "ALARM: deposit" in record.getMessage()]
         assert till.story == [("failed", "transaction_failed")]
-        assert till.told == [*STORY, "failed"]
+        assert till.reported_events == [*STORY, "failed"]
         assert till.only.settled_at is None
         till.send("5.00", name="gone")
         till.finish()
         till.world.service.deposits.check(till.world.server, till.account.id)
         till.finish()
-        assert till.told == [*STORY, "failed", "confirmed", "settled"]
+        assert till.reported_events == [*STORY, "failed", "confirmed", "settled"]
         assert till.available == before + atomic("5")
 
     def test_a_settled_one_that_is_only_moved_is_known_where_it_is_now(self, till: Till) -> None:
@@ -182,7 +182,7 @@ class TestReorgs:
         moved = till.only
         assert moved.status == "settled"
         assert moved.block_number > before.block_number
-        assert till.told == STORY
+        assert till.reported_events == STORY
 
     def test_a_block_undone_beneath_a_deposit_that_is_still_there_changes_nothing(
         self, till: Till
@@ -193,7 +193,7 @@ class TestReorgs:
         for _ in range(2):
             listener(till).on_reorg(BASE, 0, before.block_number)
         till.finish()
-        assert till.told == STORY
+        assert till.reported_events == STORY
         assert not till.only.watched
 
     def test_what_is_found_again_during_a_look_is_looked_at_again(self, memory_till: Till) -> None:
@@ -217,7 +217,7 @@ class TestReorgs:
         other.worker("sandbox").run_until_idle()
         assert node.asked > 0
         till.finish()
-        assert till.told == STORY
+        assert till.reported_events == STORY
 
 
 class TestAChainThatDoesNotAnswer:
@@ -230,9 +230,9 @@ class TestAChainThatDoesNotAnswer:
         till.world.system.advance(2)
         other.worker("sandbox").run_until_idle()
         assert node.asked == 1
-        assert till.told == ["detected"]
+        assert till.reported_events == ["detected"]
         till.world.advance(30)
-        assert till.told == STORY
+        assert till.reported_events == STORY
 
     def test_a_node_on_another_fork_is_believed_until_the_chain_goes_on_without_it(
         self, memory_till: Till
@@ -249,7 +249,7 @@ class TestAChainThatDoesNotAnswer:
         worker.run_until_idle()
         assert till.story == [("failed", REORGED)]
         till.world.advance(30)
-        assert till.told == ["detected", "failed", "detected", "confirmed", "settled"]
+        assert till.reported_events == ["detected", "failed", "detected", "confirmed", "settled"]
         assert till.available == before + atomic("5")
 
     def test_a_check_says_so_and_changes_nothing(self, till: Till) -> None:

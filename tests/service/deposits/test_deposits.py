@@ -128,7 +128,7 @@ class TestTheWayToTheVault:
         hash = till.send("5.00")
         till.finish()
         till.scan()
-        assert till.told == STORY
+        assert till.reported_events == STORY
         assert [event.payload["status"] for event in till.events()] == STORY
         settled = till.events()[-1]
         assert settled.payload == {
@@ -148,7 +148,7 @@ class TestTheWayToTheVault:
         till.send()
         for _ in range(5):
             till.scan()
-        assert till.told == ["detected"]
+        assert till.reported_events == ["detected"]
         assert till.world.sent() == 0
 
     def test_every_log_of_a_transaction_is_a_deposit_of_its_own(self, till: Till) -> None:
@@ -272,4 +272,4 @@ def test_of_many_scans_at_once_one_makes_the_deposit(till: Till) -> None:
     outcomes = at_once([lambda: listener(till).on_transfers(BASE, found)] * 6)
     assert outcomes == [None] * 6
     till.finish()
-    assert till.told == STORY
+    assert till.reported_events == STORY

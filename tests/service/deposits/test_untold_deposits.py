@@ -67,4 +67,4 @@ def test_what_is_undone_meanwhile_is_not_asked_for_any_more(
     untelling.hashes = set()
     till.finish()
     assert till.all() == []
-    assert till.told == []
+    assert till.reported_events == []

@@ -262,17 +262,17 @@ def _path(
             (row[2], had | ({row[4]} if row[4] else frozenset()))
             for state, had in ways
             for row in table
-            if row[0] == state and names == _told_by(row)
+            if row[0] == state and names == _events_of(row)
         }
-    told_of = {e.payload["statusVersion"] for e in events}
-    if told_of - set(range(first + 1, getattr(after, "status_version", 0) + 1)):
-        yield f"{after.id} told of versions {sorted(told_of)}"
+    versions = {e.payload["statusVersion"] for e in events}
+    if versions - set(range(first + 1, getattr(after, "status_version", 0) + 1)):
+        yield f"{after.id} has events of versions {sorted(versions)}"
     if not any(state == _status(after) and had <= labels for state, had in ways):
-        all_told = [(e.payload["statusVersion"], e.name) for e in events]
-        yield f"{after.id} went from {start} to {_status(after)} and told {all_told}"
+        all_reported = [(e.payload["statusVersion"], e.name) for e in events]
+        yield f"{after.id} went from {start} to {_status(after)} and its events are {all_reported}"
 
 
-def _told_by(row: tables.Row) -> tuple[str, ...]:
+def _events_of(row: tables.Row) -> tuple[str, ...]:
     if row[1] == "write_off":
         return ("payment.reconciled", "payment.failed")
     return (row[3],) if row[3] else ()

@@ -94,7 +94,7 @@ def soak(first: int, most: int, jobs: int, part: str = "all") -> int:
         code = 130
     elapsed = time.monotonic() - began
     print(f"{steps} steps in {elapsed:.0f} s, {steps / elapsed:.0f} a second, up to seed {seed}")
-    missed = _tell(tally, part)
+    missed = _report(tally, part)
     return code or int(bool(missed) and steps >= LONG)
 
 
@@ -130,7 +130,7 @@ def _leave_interrupts() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-def _tell(tally: Counter[str], part: str) -> list[str]:
+def _report(tally: Counter[str], part: str) -> list[str]:
     """Print how often what was reached; what never was is answered."""
     width = max((len(name) for name in tally), default=0)
     for name, count in sorted(tally.items()):

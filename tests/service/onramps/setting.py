@@ -62,7 +62,7 @@ class OnrampSetting:
         (transaction,) = self.transactions()
         return transaction
 
-    def told(self) -> list[str]:
+    def reported_events(self) -> list[str]:
         """The events of bank transfers, in their order."""
         told = [event for event in self.world.events() if event.name.startswith("bank_funding.")]
         told.sort(key=lambda event: (event.created_at, event.payload["statusVersion"]))

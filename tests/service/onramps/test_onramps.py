@@ -41,7 +41,7 @@ class TestCredit:
         transaction = setting.transaction
         assert transaction.status == "settled"
         assert setting.balance() == before + 100_000_000
-        assert setting.told() == [
+        assert setting.reported_events() == [
             "bank_funding.received",
             "bank_funding.submitted",
             "bank_funding.settled",
@@ -74,7 +74,7 @@ class TestCredit:
         assert setting.transaction.status == "received"
         world.advance(60)
         assert setting.transaction.status == "settled"
-        assert setting.told()[0] == "bank_funding.scheduled"
+        assert setting.reported_events()[0] == "bank_funding.scheduled"
 
     def test_each_transfer_to_the_same_number_is_credited(
         self, memory_setting: OnrampSetting
@@ -118,7 +118,7 @@ class TestCredit:
         world.reorg(8)
         world.fail("transfer")
         world.advance(600)
-        assert setting.told()[2:] == [
+        assert setting.reported_events()[2:] == [
             "bank_funding.settled",
             "bank_funding.in_review",
             "bank_funding.received",
@@ -152,7 +152,7 @@ class TestReview:
         world.advance(3 * HOUR // SECOND)
         transaction = setting.transaction
         assert (transaction.status, transaction.reason) == ("refunded", "rejected_by_bank")
-        assert setting.told() == ["bank_funding.in_review", "bank_funding.refunded"]
+        assert setting.reported_events() == ["bank_funding.in_review", "bank_funding.refunded"]
 
     def test_a_transfer_that_is_called_off_fails(self, memory_setting: OnrampSetting) -> None:
         setting, world = memory_setting, memory_setting.world
@@ -160,7 +160,7 @@ class TestReview:
         world.run()
         world.advance(2 * DAY // SECOND)
         assert setting.transaction.status == "failed"
-        assert setting.told() == ["bank_funding.scheduled", "bank_funding.failed"]
+        assert setting.reported_events() == ["bank_funding.scheduled", "bank_funding.failed"]
 
     def test_a_micro_deposit_is_never_credited(self, memory_setting: OnrampSetting) -> None:
         setting, world = memory_setting, memory_setting.world
@@ -296,10 +296,10 @@ class TestTrouble:
         setting, world = memory_setting, memory_setting.world
         setting.deposit()
         world.finish()
-        before, told = setting.transaction, setting.told()
+        before, told = setting.transaction, setting.reported_events()
         world.advance(3 * HOUR // SECOND)  # the second notice of each change
         assert setting.transaction == before
-        assert setting.told() == told
+        assert setting.reported_events() == told
         assert not setting.bank.list_incoming_notices().notices
 
 

@@ -104,7 +104,7 @@ def test_a_waiting_payment_is_cancelled(world: World) -> None:
     assert (done.status, done.status_version) == ("cancelled", 2)
     assert done.cancelled_at == world.clock.now()
     assert (done.labels, done.reconciliation.status) == ((), "none")
-    assert world.told(done.id) == [
+    assert world.reported_events(done.id) == [
         ("payment.created", "awaiting_payment", 1),
         ("payment.cancelled", "cancelled", 2),
     ]

@@ -61,7 +61,7 @@ def test_a_collect_goes_from_the_vault_through_escrow_to_the_recipient(world: Wo
     assert (done.status, done.received, done.settled) == ("succeeded", atomic("25"), atomic("25"))
     assert world.option_now(option).status == "succeeded"
     assert world.operation_now(option).status == "confirmed"
-    assert world.told(done.id) == [
+    assert world.reported_events(done.id) == [
         ("payment.created", "processing", 1),
         ("payment.accepted", "accepted", 2),
         ("payment.executing", "executing", 3),
@@ -85,7 +85,7 @@ def test_a_collect_that_reverts_gives_all_back_and_asks_for_a_decision(world: Wo
     assert world.operation_now(created.options[0]).status == "failed"
     assert drawn(world, under) == 0
     assert world.held() == (atomic("100"), 0, atomic("100"))
-    assert world.told(failed.id)[-1] == ("payment.action_required", "action_required", 2)
+    assert world.reported_events(failed.id)[-1] == ("payment.action_required", "action_required", 2)
     assert world.event_names(failed.id)["vault_funding.failed"] == 1
     for action in ("accept", "refund", "refund_excess", "retry_execution"):
         with pytest.raises(ReconciliationActionNotAllowed):  # nothing is held

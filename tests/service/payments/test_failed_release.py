@@ -25,11 +25,11 @@ def test_a_reverted_release_leaves_the_funds_in_escrow(world: World) -> None:
     assert failed.labels == ("execution_failed",)
     assert failed.failure == failed.timeline[-1].reason == "transaction_failed"
     assert (failed.reconciliation.status, failed.settled) == ("open", 0)
-    assert world.told(failed.id)[-2:] == [
+    assert world.reported_events(failed.id)[-2:] == [
         ("payment.executing", "executing", 4),
         ("payment.action_required", "action_required", 5),
     ]
-    told = world.last_told(failed.id, "payment.action_required")
+    told = world.last_payload(failed.id, "payment.action_required")
     assert (told["labels"], told["settledAmountAtomic"]) == (["execution_failed"], "0")
     assert len(world.journal(failed.id)) == 1  # the receipt's
     assert world.on_chain(str(failed.escrow_address)) == atomic("25")
@@ -48,7 +48,7 @@ def test_the_release_can_be_asked_for_again(world: World) -> None:
     world.finish()
     done = world.paid(again.id)
     assert (done.status, done.settled) == ("succeeded", atomic("25"))
-    assert world.told(done.id)[5:] == [
+    assert world.reported_events(done.id)[5:] == [
         ("payment.reconciled", "executing", 6),
         ("payment.succeeded", "succeeded", 7),
     ]
@@ -114,7 +114,7 @@ def test_a_part_can_be_refunded_and_the_rest_released(world: World) -> None:
     between = world.paid(payment.payment.id)
     assert (between.status, between.refunded) == ("action_required", atomic("10"))
     assert between.reconciliation.status == "open"
-    assert world.told(between.id)[-1] == ("payment.refunded", "action_required", 6)
+    assert world.reported_events(between.id)[-1] == ("payment.refunded", "action_required", 6)
     world.reconcile(payment, "retry_execution")
     world.finish()
     done = world.paid(between.id)

@@ -33,12 +33,12 @@ def test_a_late_payment_asks_for_a_decision_and_can_be_accepted(world: World, ho
     assert (late.status, late.labels) == ("action_required", ("late",))
     assert (late.reconciliation.status, late.received) == ("open", atomic("25"))
     assert late.release_id is None
-    assert world.told(late.id) == [
+    assert world.reported_events(late.id) == [
         ("payment.created", "awaiting_payment", 1),
         (f"payment.{how}", how, 2),
         ("payment.action_required", "action_required", 3),
     ]
-    told = world.last_told(late.id, "payment.action_required")
+    told = world.last_payload(late.id, "payment.action_required")
     assert (told["labels"], told["receivedAmountAtomic"]) == (["late"], str(atomic("25")))
 
     world.reconcile(payment, "accept")
@@ -57,7 +57,7 @@ def test_a_late_payment_can_be_sent_back(world: World) -> None:
     world.finish()
     done = world.paid(payment.payment.id)
     assert (done.status, done.refunded) == ("refunded", atomic("25"))
-    assert world.told(done.id)[-1] == ("payment.reconciled", "refunded", 4)
+    assert world.reported_events(done.id)[-1] == ("payment.reconciled", "refunded", 4)
     assert world.on_chain(WALLET) == atomic("25")
 
 
@@ -72,7 +72,7 @@ def test_after_the_window_the_end_stays_and_the_funds_can_only_go_back(
     late = world.paid(payment.payment.id)
     assert (late.status, late.labels) == (how, ("late",))
     assert late.reconciliation.status == "open"
-    assert world.told(late.id)[-1] == ("payment.late", how, 3)
+    assert world.reported_events(late.id)[-1] == ("payment.late", how, 3)
     for action in ("accept", "retry_execution", "write_off"):
         with pytest.raises(InvalidState):
             world.reconcile(payment, action)
@@ -81,7 +81,7 @@ def test_after_the_window_the_end_stays_and_the_funds_can_only_go_back(
     done = world.paid(late.id)
     assert (done.status, done.refunded) == (how, atomic("25"))
     assert (done.reconciliation.status, done.reconciliation.resolution) == ("resolved", "refund")
-    assert world.told(done.id)[-1] == ("payment.reconciled", how, 4)
+    assert world.reported_events(done.id)[-1] == ("payment.reconciled", how, 4)
     assert world.on_chain(WALLET) == atomic("25")
 
 
@@ -113,7 +113,7 @@ def test_another_late_receipt_is_reported_and_accepted_with_the_first(world: Wor
     world.finish()
     late = world.paid(payment.payment.id)
     assert (late.status, late.received) == ("action_required", atomic("25"))
-    assert world.told(late.id)[-2:] == [
+    assert world.reported_events(late.id)[-2:] == [
         ("payment.action_required", "action_required", 3),
         ("payment.late", "action_required", 4),
     ]
@@ -129,7 +129,7 @@ def test_late_and_too_much_are_two_things_to_settle(world: World) -> None:
     late = world.paid(payment.payment.id)
     assert (late.status, late.labels) == ("action_required", ("late", "overpaid"))
     assert late.excess == atomic("5")
-    assert world.told(late.id)[-2:] == [
+    assert world.reported_events(late.id)[-2:] == [
         ("payment.action_required", "action_required", 3),
         ("payment.overpaid", "action_required", 4),
     ]
@@ -179,7 +179,7 @@ def test_what_comes_after_a_payment_was_given_up_is_late_and_goes_back(world: Wo
     world.finish()
     late = world.paid(payment.payment.id)
     assert (late.status, late.received) == ("failed", atomic("25"))
-    assert world.told(late.id)[-1][:2] == ("payment.late", "failed")
+    assert world.reported_events(late.id)[-1][:2] == ("payment.late", "failed")
     world.reconcile(payment, "refund")
     world.finish()
     done = world.paid(late.id)
@@ -193,12 +193,12 @@ def test_what_comes_after_all_went_back_can_go_back_too(world: World) -> None:
     world.finish()
     world.reconcile(payment, "refund")
     world.finish()
-    told = len(world.told(payment.payment.id))
+    told = len(world.reported_events(payment.payment.id))
     world.pay(payment, "15.00")
     world.finish()
     late = world.paid(payment.payment.id)
     assert (late.status, late.received) == ("refunded", atomic("25"))
-    assert len(world.told(late.id)) > told
+    assert len(world.reported_events(late.id)) > told
     assert late.reconciliation.status == "open"
     world.reconcile(payment, "refund_excess")
     world.finish()

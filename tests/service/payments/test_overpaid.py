@@ -26,7 +26,7 @@ def test_the_amount_is_released_and_the_excess_stays_in_escrow(world: World) -> 
     assert (done.received, done.settled, done.excess) == (atomic("30"), atomic("25"), atomic("5"))
     assert done.remaining.amount_atomic == 0
     assert (done.reconciliation.status, done.reconciliation.resolution) == ("open", None)
-    assert world.told(done.id) == [
+    assert world.reported_events(done.id) == [
         ("payment.created", "awaiting_payment", 1),
         ("payment.processing", "processing", 2),
         ("payment.accepted", "accepted", 3),
@@ -34,7 +34,7 @@ def test_the_amount_is_released_and_the_excess_stays_in_escrow(world: World) -> 
         ("payment.executing", "executing", 5),
         ("payment.succeeded", "succeeded", 6),
     ]
-    told = world.last_told(done.id, "payment.overpaid")
+    told = world.last_payload(done.id, "payment.overpaid")
     assert told["labels"] == ["overpaid"]
     assert told["receivedAmountAtomic"] == str(atomic("30"))
     assert told["excessAmountAtomic"] == str(atomic("5"))
@@ -63,8 +63,8 @@ def test_the_excess_goes_back_once(world: World) -> None:
     assert (done.reconciliation.status, done.reconciliation.resolution) == (
         "resolved", "refund_excess",
     )  # fmt: skip
-    assert world.told(done.id)[-1] == ("payment.reconciled", "succeeded", 7)
-    told = world.last_told(done.id, "payment.reconciled")
+    assert world.reported_events(done.id)[-1] == ("payment.reconciled", "succeeded", 7)
+    told = world.last_payload(done.id, "payment.reconciled")
     assert (told["excessAmountAtomic"], told["refundedAmountAtomic"]) == ("0", str(atomic("5")))
     assert world.journal(done.id)[-1] == (
         "refund", {"payer": atomic("5"), "excess": -atomic("5")},
@@ -114,7 +114,7 @@ def test_what_comes_after_the_end_is_excess(world: World) -> None:
     done = world.paid(payment.payment.id)
     assert (done.status, done.labels, done.excess) == ("succeeded", ("overpaid",), atomic("3"))
     assert done.settled == atomic("25")
-    assert world.told(done.id)[-1] == ("payment.overpaid", "succeeded", 6)
+    assert world.reported_events(done.id)[-1] == ("payment.overpaid", "succeeded", 6)
     world.reconcile(payment, "refund_excess")
     world.finish()
     assert world.on_chain(WALLET) == atomic("3")

@@ -50,12 +50,12 @@ def test_a_send_reserves_goes_and_is_final(world: World) -> None:
     assert (done.status, done.settled, done.received) == ("succeeded", atomic("25"), 0)
     assert world.held() == (atomic("75"), 0, atomic("75"))
     assert world.on_chain(WALLET) == atomic("25")
-    assert world.told(done.id) == [
+    assert world.reported_events(done.id) == [
         ("payment.created", "processing", 1),
         ("payment.executing", "executing", 2),
         ("payment.succeeded", "succeeded", 3),
     ]
-    assert world.last_told(done.id, "payment.succeeded")["settledAmountAtomic"] == "25000000"
+    assert world.last_payload(done.id, "payment.succeeded")["settledAmountAtomic"] == "25000000"
     assert world.journal(done.id) == [("send", {"payer": -atomic("25"), "recipient": atomic("25")})]
     assert not world.service.payments.list_receipts(world.server, done.id).receipts.records
     assert world.sent() == 1
@@ -83,7 +83,7 @@ def test_a_send_that_reverts_gives_all_back_and_asks_for_a_decision(world: World
     assert (failed.failure, failed.release_id) == ("transaction_failed", None)
     assert failed.reconciliation.status == "open"
     assert world.held() == (atomic("100"), 0, atomic("100"))
-    assert world.told(failed.id)[-1] == ("payment.action_required", "action_required", 3)
+    assert world.reported_events(failed.id)[-1] == ("payment.action_required", "action_required", 3)
     for action in ("accept", "refund", "refund_excess"):
         with pytest.raises(ReconciliationActionNotAllowed):
             world.reconcile(created, action)
@@ -135,7 +135,7 @@ def test_a_send_is_cancelled_before_it_is_sent_and_not_after(world: World) -> No
     assert world.held() == (atomic("100"), 0, atomic("100"))
     world.finish()
     assert world.sent() == 0
-    assert world.told(cancelled.id)[-1] == ("payment.cancelled", "cancelled", 2)
+    assert world.reported_events(cancelled.id)[-1] == ("payment.cancelled", "cancelled", 2)
     second = send(world)
     world.run()
     with pytest.raises(InvalidState):

@@ -27,7 +27,7 @@ def test_a_short_receipt_is_reported_and_the_payment_waits_for_the_rest(world: W
     assert (short.received, short.remaining.amount_atomic) == (atomic("10"), atomic("15"))
     assert short.reconciliation.status == "none"  # the payer can still act
     assert short.release_id is None
-    told = world.last_told(short.id, "payment.underpaid")
+    told = world.last_payload(short.id, "payment.underpaid")
     assert told["labels"] == ["underpaid"]
     assert told["amountAtomic"] == str(atomic("25"))
     assert told["receivedAmountAtomic"] == str(atomic("10"))
@@ -42,7 +42,7 @@ def test_a_short_receipt_is_reported_and_the_payment_waits_for_the_rest(world: W
     assert (done.received, done.settled) == (atomic("25"), atomic("25"))
     assert world.option_now(option).paid == atomic("15")
     assert world.held() == (atomic("85"), 0, atomic("85"))
-    assert world.told(short.id) == [
+    assert world.reported_events(short.id) == [
         ("payment.created", "awaiting_payment", 1),
         ("payment.processing", "processing", 2),
         ("payment.underpaid", "awaiting_payment", 3),
@@ -78,7 +78,7 @@ def test_what_is_short_stays_processing_while_another_attempt_lives(world: World
     world.advance(4)
     short = world.paid(option.payment.id)
     assert (short.status, short.labels) == ("processing", ("underpaid",))
-    assert world.told(short.id)[-1] == ("payment.underpaid", "processing", 3)
+    assert world.reported_events(short.id)[-1] == ("payment.underpaid", "processing", 3)
     world.finish()
     world.advance(60)
     done = world.paid(short.id)
@@ -102,8 +102,8 @@ def test_at_its_expiry_a_short_payment_asks_for_a_decision(world: World) -> None
     payment = expired_short(world)
     short = world.paid(payment.payment.id)
     assert (short.reconciliation.status, short.labels) == ("open", ("underpaid",))
-    assert world.told(short.id)[-1] == ("payment.action_required", "action_required", 4)
-    told = world.last_told(short.id, "payment.action_required")
+    assert world.reported_events(short.id)[-1] == ("payment.action_required", "action_required", 4)
+    told = world.last_payload(short.id, "payment.action_required")
     assert told["receivedAmountAtomic"] == str(atomic("10"))
     world.advance(86_400)  # nobody else decides
     assert world.paid(short.id).status == "action_required"
@@ -121,12 +121,14 @@ def test_accepting_releases_what_came_and_no_more(world: World) -> None:
     done = world.paid(accepted.id)
     assert (done.status, done.settled) == ("succeeded", atomic("10"))
     assert done.reconciliation == accepted.reconciliation
-    assert world.told(done.id)[4:] == [
+    assert world.reported_events(done.id)[4:] == [
         ("payment.reconciled", "accepted", 5),
         ("payment.executing", "executing", 6),
         ("payment.succeeded", "succeeded", 7),
     ]
-    assert world.last_told(done.id, "payment.succeeded")["settledAmountAtomic"] == str(atomic("10"))
+    assert world.last_payload(done.id, "payment.succeeded")["settledAmountAtomic"] == str(
+        atomic("10")
+    )
     assert world.on_chain(world.vault_address(world.merchant)) == atomic("10")
     assert world.on_chain(str(done.escrow_address)) == 0
 
@@ -144,7 +146,7 @@ def test_refunding_sends_all_of_it_back(world: World) -> None:
     done = world.paid(waiting.id)
     assert (done.status, done.refunded) == ("refunded", atomic("10"))
     assert (done.reconciliation.status, done.reconciliation.resolution) == ("resolved", "refund")
-    assert world.told(done.id)[4:] == [("payment.reconciled", "refunded", 5)]
+    assert world.reported_events(done.id)[4:] == [("payment.reconciled", "refunded", 5)]
     names = world.event_names(done.id)
     assert (names["refund.created"], names["refund.succeeded"]) == (1, 1)
     assert names["payment.refunded"] == 0
@@ -172,7 +174,7 @@ def test_each_sender_gets_back_what_came_from_it(world: World) -> None:
     assert (done.status, done.refunded) == ("refunded", atomic("13"))
     assert (world.on_chain(WALLET), world.on_chain(OTHER_WALLET)) == (atomic("10"), atomic("3"))
     # The first to be final settles nothing yet.
-    assert [told[:2] for told in world.told(done.id)[-2:]] == [
+    assert [told[:2] for told in world.reported_events(done.id)[-2:]] == [
         ("payment.refunded", "action_required"),
         ("payment.reconciled", "refunded"),
     ]
@@ -182,7 +184,7 @@ def test_writing_off_gives_the_payment_up_and_keeps_the_funds_to_be_refunded(wor
     payment = expired_short(world)
     failed = world.reconcile(payment, "write_off")
     assert (failed.status, failed.reconciliation.resolution) == ("failed", "write_off")
-    assert sorted(world.told(failed.id)[4:]) == [
+    assert sorted(world.reported_events(failed.id)[4:]) == [
         ("payment.failed", "failed", 5),
         ("payment.reconciled", "failed", 5),
     ]
@@ -195,7 +197,7 @@ def test_writing_off_gives_the_payment_up_and_keeps_the_funds_to_be_refunded(wor
     done = world.paid(failed.id)
     assert (done.status, done.refunded) == ("failed", atomic("10"))
     assert world.on_chain(WALLET) == atomic("10")
-    assert world.told(done.id)[-1] == ("payment.refunded", "failed", 6)
+    assert world.reported_events(done.id)[-1] == ("payment.refunded", "failed", 6)
 
 
 def test_the_note_of_a_refund_is_reported_when_it_is_carried_out(world: World) -> None:
@@ -205,7 +207,7 @@ def test_the_note_of_a_refund_is_reported_when_it_is_carried_out(world: World) -
     world.finish()
     done = world.paid(waiting.id)
     assert (done.reconciliation.resolution, done.reconciliation_note) == ("refund", "sold out")
-    assert world.last_told(done.id, "payment.reconciled")["note"] == "sold out"
+    assert world.last_payload(done.id, "payment.reconciled")["note"] == "sold out"
     [refund] = world.service.refunds.list(world.server, done.id).records
     assert refund.reason == "sold out"
 

@@ -69,7 +69,7 @@ class Street:
         quoted: QuoteDetails = self.quotes[number]
         return self.shops[number].payment(quoted).status
 
-    def told(self, service: Any) -> Any:
+    def with_lying_router(self, service: Any) -> Any:
         """A process whose router says that this one transfer delivers every order."""
         answer = RouteProgress(state="delivered", transaction_hash=self.hash)
         self.first.world.service = service
@@ -86,9 +86,9 @@ class Street:
 
 def test_two_environments_that_look_at_one_moment_count_it_once(storage: Storage) -> None:
     street = Street(storage)
-    other = street.told(street.first.world.restarted())
+    other = street.with_lying_router(street.first.world.restarted())
     stale = StaleLook(storage, lambda: street.work(other, 4))
-    street.work(street.told(street.first.world.restarted(stale)))
+    street.work(street.with_lying_router(street.first.world.restarted(stale)))
     assert stale._meanwhile is None
     street.work(other)
     street.check()
@@ -100,8 +100,8 @@ def test_a_process_that_dies_with_a_claim_loses_no_delivery(fault: Any) -> None:
         street = Street(MemoryStorage())
         storage = FaultyStorage(street.storage, at, fault, ("transact",))
         with contextlib.suppress(Crashed):
-            street.work(street.told(street.first.world.restarted(storage)), 10)
-        street.work(street.told(street.first.world.restarted()), 120)
+            street.work(street.with_lying_router(street.first.world.restarted(storage)), 10)
+        street.work(street.with_lying_router(street.first.world.restarted()), 120)
         street.check()
         if not storage.had_its_fault:
             return
@@ -127,7 +127,7 @@ class Batch:
             chain.transfer(asset_of(POLYGON, "USDC").address, None, OTHER_WALLET, amount, "both")
         )
 
-    def told(self, storage: Storage | None = None) -> Any:
+    def with_lying_router(self, storage: Storage | None = None) -> Any:
         """A process whose router says that this transaction delivers every order."""
         service = self.shop.world.restarted(storage)
         self.shop.world.service = service
@@ -158,13 +158,13 @@ def test_a_worker_that_was_overtaken_keeps_no_delivery_from_another(
         batch = Batch(monkeypatch)
 
         def be_overtaken(call: Callable[[], Any], batch: Batch = batch) -> Any:
-            batch.work(batch.told(), 20)
+            batch.work(batch.with_lying_router(), 20)
             return call()
 
         storage = FaultyStorage(batch.shop.world.storage, at, be_overtaken, ("transact", "read"))
-        batch.work(batch.told(storage), 4)
+        batch.work(batch.with_lying_router(storage), 4)
         batch.shop.pay(batch.second)
-        batch.work(batch.told(), 120)
+        batch.work(batch.with_lying_router(), 120)
         assert batch.shop.is_done(batch.first)
         assert batch.shop.is_done(batch.second), at
         if not storage.had_its_fault:

@@ -135,7 +135,7 @@ def look(
     return evaluate(evidence, known, sighting, WANTED, lambda: f"receipt_{next(numbers)}", now=NOW)
 
 
-def told(weighed: Evaluation) -> str:
+def describe(weighed: Evaluation) -> str:
     """A look's outcome in the table's letters."""
     proven = {receipt.id for receipt in weighed.proven}
     undone = {receipt.id for receipt in weighed.reorged}
@@ -172,7 +172,7 @@ def test_the_table_has_every_status_and_everything_that_may_show() -> None:
 def test_a_look_does_what_the_table_says(known: str, shows: str) -> None:
     before = KNOWN[known]
     weighed = look([before] if before else [], SHOWS[shows])
-    assert told(weighed) == table()[shows, known]
+    assert describe(weighed) == table()[shows, known]
     assert all(it == before and it.status == "verified" for it in weighed.reorged)
     assert all(it in weighed.receipts for it in weighed.proven)
     for receipt in weighed.receipts:
@@ -215,7 +215,7 @@ def test_a_second_look_at_the_same_changes_nothing(known: str, shows: str) -> No
 def test_on_another_chain_nothing_is_proven(shows: str, outcome: str) -> None:
     known = attrs.evolve(a_receipt(), chain_id=1)
     weighed = look([known], SHOWS[shows], chain_id=1)
-    assert told(weighed) == outcome
+    assert describe(weighed) == outcome
     assert (weighed.proven, weighed.reorged) == ((), ())
 
 

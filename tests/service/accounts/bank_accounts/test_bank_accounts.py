@@ -81,7 +81,7 @@ def ready(world: World) -> World:
     return world
 
 
-def told(world: World, name: str) -> list[str]:
+def reported_statuses(world: World, name: str) -> list[str]:
     """The statuses that events of this name report, in their order."""
     return [event.payload["status"] for event in world.events() if event.name == name]
 
@@ -117,7 +117,7 @@ class TestCapabilities:
             status="active",
             complete=("kyc", "activation", "bank_review"),
         )
-        changes = told(world, "account.capability_updated")
+        changes = reported_statuses(world, "account.capability_updated")
         assert changes == ["action_required", "pending", "active"]
 
     def test_a_verified_account_waits_for_the_bank_alone(self, world: World) -> None:
@@ -125,19 +125,19 @@ class TestCapabilities:
         assert activate(world).status == "pending"
         world.run()
         world.advance_until(lambda: payout(world).status == "active")
-        assert told(world, "account.capability_updated") == ["pending", "active"]
+        assert reported_statuses(world, "account.capability_updated") == ["pending", "active"]
 
     def test_asking_again_changes_nothing(self, ready: World) -> None:
-        before = told(ready, "account.capability_updated")
+        before = reported_statuses(ready, "account.capability_updated")
         assert activate(ready).status == "active"
         ready.finish()
-        assert told(ready, "account.capability_updated") == before
+        assert reported_statuses(ready, "account.capability_updated") == before
 
     def test_an_account_that_is_verified_without_asking_gets_nothing(self, world: World) -> None:
         approve(world)
         world.finish()
         assert payout(world).status == "inactive"
-        assert told(world, "account.capability_updated") == []
+        assert reported_statuses(world, "account.capability_updated") == []
 
     @pytest.mark.parametrize(
         "call", ["request_capability", "find_capability", "lost_answer", "any"]
@@ -156,7 +156,7 @@ class TestCapabilities:
 
     def test_it_is_suspended_with_its_account(self, ready: World) -> None:
         accounts, payer = ready.service.accounts, ready.payer.id
-        before = told(ready, "account.capability_updated")
+        before = reported_statuses(ready, "account.capability_updated")
         ready.advance(1)
         changed = accounts.update(ready.server, payer, status="suspended")
         assert [it.status for it in changed.activations] == ["suspended"]
@@ -177,7 +177,7 @@ class TestCapabilities:
         ready.advance(1)
         accounts.update(ready.server, payer, status="closed")
         assert payout(ready).status == "suspended"
-        after = told(ready, "account.capability_updated")
+        after = reported_statuses(ready, "account.capability_updated")
         assert after == [*before, "suspended", "active", "suspended"]
 
     def test_one_that_the_bank_approves_for_a_suspended_account_is_suspended(
@@ -193,7 +193,7 @@ class TestCapabilities:
         world.advance(1)
         world.service.accounts.update(world.server, world.payer.id, status="active")
         assert payout(world).status == "active"
-        changes = told(world, "account.capability_updated")
+        changes = reported_statuses(world, "account.capability_updated")
         assert changes == ["pending", "suspended", "active"]
 
     def test_it_needs_its_product_and_an_active_account(self, world: World) -> None:
@@ -263,7 +263,7 @@ def test_a_rejected_capability_can_be_asked_for_again(memory_world: World) -> No
     ]
     assert payout(world).status == "active"
     assert len(set(bank.asked)) == 3, "a new request needs a new key"
-    changes = told(world, "account.capability_updated")
+    changes = reported_statuses(world, "account.capability_updated")
     assert sorted(changes) == ["active", *["pending"] * 3, *["rejected"] * 2]
 
 
@@ -276,8 +276,8 @@ class TestBankAccounts:
         assert ready.get(BankAccount, made.id).status == "pending"
         ready.advance(1)
         assert ready.get(BankAccount, made.id).status == "active"
-        assert told(ready, "bank_account.created") == ["pending"]
-        assert told(ready, "bank_account.updated") == ["active"]
+        assert reported_statuses(ready, "bank_account.created") == ["pending"]
+        assert reported_statuses(ready, "bank_account.updated") == ["active"]
         page = ready.service.bank_accounts.list(ready.server, ready.payer.id)
         assert [item.id for item in page.records] == [made.id]
 
@@ -287,7 +287,7 @@ class TestBankAccounts:
         ready.advance(60)
         found = ready.get(BankAccount, made.id)
         assert (found.status, found.reason) == ("rejected", "The bank does not pay this account.")
-        assert told(ready, "bank_account.updated") == ["rejected"]
+        assert reported_statuses(ready, "bank_account.updated") == ["rejected"]
 
     @pytest.mark.parametrize("call", ["register_account", "find_account", "lost_answer", "any"])
     def test_a_bank_that_is_down_gets_the_account_once(self, ready: World, call: str) -> None:
@@ -296,7 +296,7 @@ class TestBankAccounts:
         ready.run()
         ready.advance(120)
         assert ready.get(BankAccount, made.id).status == "active"
-        assert told(ready, "bank_account.updated") == ["active"]
+        assert reported_statuses(ready, "bank_account.updated") == ["active"]
 
     def test_its_number_is_sealed_and_opens_for_the_bank(self, ready: World) -> None:
         made = add(ready)

@@ -29,7 +29,7 @@ def test_a_transfer_from_any_wallet_walks_the_payment_to_its_end(world: World) -
     assert payer.paid().status == "succeeded"
     [receipt] = payer.read(option).receipts
     assert (receipt.status, receipt.option_id) == ("verified", option.option.id)
-    assert [name for name, _, _ in world.told(payer.id)] == [
+    assert [name for name, _, _ in world.reported_events(payer.id)] == [
         "payment.created", "payment.processing", "payment.accepted", "payment.executing",
         "payment.succeeded",
     ]  # fmt: skip

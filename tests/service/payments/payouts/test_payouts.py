@@ -57,7 +57,7 @@ def test_a_payout_goes_through_the_offramp_and_the_bank_to_the_recipient(desk: D
     assert done.succeeded_at is not None
     assert desk.books(created) == PAID
     assert desk.causes(created) == ["send", "payout_submitted", "payout_settled"]
-    assert world.told(done.id) == [
+    assert world.reported_events(done.id) == [
         ("payment.created", "processing", 1),
         ("payment.executing", "executing", 2),
         ("payment.succeeded", "succeeded", 3),

@@ -53,11 +53,11 @@ def test_a_return_reopens_a_payment_that_has_succeeded(desk: Desk) -> None:
     assert (payment.failure, payment.settled, payment.succeeded_at) == ("payout_returned", 0, None)
     assert (desk.payout(created).status, desk.payout(created).return_code) == ("returned", "R02")
     assert desk.books(created) == HELD
-    assert desk.world.told(payment.id)[-2:] == [
+    assert desk.world.reported_events(payment.id)[-2:] == [
         ("payment.succeeded", "succeeded", 3),
         ("payment.action_required", "action_required", 4),
     ]
-    told = desk.world.last_told(payment.id, "payment.action_required")
+    told = desk.world.last_payload(payment.id, "payment.action_required")
     assert (told["labels"], told["settledAmountAtomic"]) == (["returned"], "0")
 
 
@@ -82,7 +82,9 @@ def test_who_learns_of_settlement_and_return_at_once_reports_the_return(desk: De
     payment = desk.payment(created)
     assert (payment.status, payment.labels) == ("action_required", ("execution_failed",))
     assert desk.payout(created).settled_at is not None
-    assert "payment.succeeded" not in [name for name, _, _ in desk.world.told(payment.id)]
+    assert "payment.succeeded" not in [
+        name for name, _, _ in desk.world.reported_events(payment.id)
+    ]
     assert desk.books(created) == HELD
 
 

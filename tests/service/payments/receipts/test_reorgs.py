@@ -76,7 +76,7 @@ def test_a_strangers_transfer_that_is_undone_before_it_is_final_never_counted(
     assert (waiting.status, waiting.labels, waiting.received) == ("awaiting_payment", (), 0)
     assert not waiting.is_pending
     assert receipt_statuses(world, payment) == ["reorged"]
-    assert world.told(waiting.id) == [
+    assert world.reported_events(waiting.id) == [
         ("payment.created", "awaiting_payment", 1),
         ("payment.processing", "processing", 2),
     ]
@@ -109,8 +109,8 @@ def test_what_is_short_and_undone_is_taken_back(world: World) -> None:
     short = world.paid(payment.payment.id)
     assert (short.status, short.labels) == ("awaiting_payment", ("underpaid", "reorged"))
     assert (short.received, short.remaining.amount_atomic) == (0, atomic("25"))
-    assert world.told(short.id)[-1] == ("payment.reorged", "awaiting_payment", 4)
-    told = world.last_told(short.id, "payment.reorged")
+    assert world.reported_events(short.id)[-1] == ("payment.reorged", "awaiting_payment", 4)
+    told = world.last_payload(short.id, "payment.reorged")
     assert (told["receivedAmountAtomic"], told["labels"]) == ("0", ["underpaid", "reorged"])
     assert world.journal(short.id) == [
         ("receipt", {"payer": -atomic("10"), "escrow": atomic("10")}),
@@ -145,7 +145,7 @@ def test_a_release_that_was_not_sent_is_withdrawn(memory_world: World) -> None:
     assert (stopped.release_id, stopped.received, stopped.books.held_amount) == (None, 0, 0)
     assert stopped.reconciliation.status == "open"
     assert world.get(OutboundTransfer, release_id).status == "withdrawn"
-    assert world.told(id)[-1] == ("payment.action_required", "action_required", 4)
+    assert world.reported_events(id)[-1] == ("payment.action_required", "action_required", 4)
     world.finish()  # the slow worker finds its release withdrawn
     assert world.sent() == 0
     for action in ("accept", "refund", "refund_excess", "retry_execution"):
