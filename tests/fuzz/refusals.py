@@ -57,7 +57,7 @@ REASONS: Mapping[tuple[str, str, str], str] = {
     ("addOnramp", "destination[.]address", "must be left out: .*|is required for a wallet"): (
         OF_OTHERS
     ),
-    ("depositAtSandboxBank", "amount", "must be dollars, .*"): (
+    ("depositAtSandboxBank", "amount", "must be dollars greater than zero, .*"): (
         "An amount has one form in the whole document; dollars have two decimals of it."
     ),
     ("listLegacyTransactions", "page", "reaches no further than .*"): (

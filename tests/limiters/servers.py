@@ -105,8 +105,9 @@ def started_server(*settings: str) -> RedisServer:
         if process.poll() is not None or time.monotonic() > deadline:
             log = folder / "log"
             reason = log.read_text() if log.exists() else "it wrote no log"
+            code = process.poll()
             server.end()
-            raise NoRedis(f"redis-server did not start: {reason}")
+            raise NoRedis(f"redis-server did not start (exit code {code}): {reason}")
         time.sleep(0.01)
     return server
 
