@@ -5,8 +5,9 @@ from __future__ import annotations
 import fcntl
 import os
 import sqlite3
+import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 from unittest import mock
 
@@ -53,12 +54,22 @@ class UniqueIndexesForgotten(SqliteStorage):
 
 
 class MigrationRaces(SqliteStorage):
-    """Looks first, and takes the lock for each statement by itself."""
+    """Looks first, and takes the lock for each statement by itself.
+
+    It waits until all four handles of the check have looked, so that the race is met in each run.
+    """
+
+    all_have_looked = threading.Barrier(4, timeout=10)
 
     def migrate(self) -> None:
         connection = self._connect()
         try:
-            if not sqlite_schema.is_current(connection, self._record_types):
+            is_current = sqlite_schema.is_current(connection, self._record_types)
+            with suppress(threading.BrokenBarrierError):
+                self.all_have_looked.wait()
+            if not is_current:
+                table = sqlite_schema.SCHEMA_TABLE
+                connection.execute(f"CREATE TABLE {table} (id TEXT PRIMARY KEY, fingerprint TEXT)")
                 sqlite_schema.migrate_schema(connection, self._record_types)
         finally:
             connection.close()

@@ -167,7 +167,7 @@ def nothing_expires(patch: pytest.MonkeyPatch) -> None:
 
 
 def evidence_keeps_no_payment(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(purge, "_came_to_nothing", lambda tracked: True)
+    patch.setattr(purge, "_failed", lambda tracked: True)
     patch.setattr(Payment, "is_pending", property(lambda self: False))
 
 
