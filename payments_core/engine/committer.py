@@ -202,9 +202,11 @@ class Committer:
     ) -> None:
         """End claimed jobs of one partition in one commit.
 
-        `decide` receives the jobs that are still ours, and returns a decision for each by the job's
-        id; if several change a record, only one may write it (`decide_in_turn`). `reads` are as
-        for `commit`. Raises the errors of `decide`, and Unavailable.
+        A job may also be one that was only read, while its lane is this worker's: it is ours until
+        somebody claims or changes it. `decide` receives the jobs that are still ours, and returns
+        a decision for each by the job's id; if several change a record, only one may write it
+        (`decide_in_turn`). `reads` are as for `commit`. Raises the errors of `decide`, and
+        Unavailable.
         """
         id_sequence = self.id_sequence()
         by_id = {item.job.id: item for item in claimed}
@@ -214,8 +216,8 @@ class Committer:
         def work(tx: Transaction) -> None:
             nonlocal decided
             id_sequence.reset()
-            jobs = bulk.lock_many(tx, Job, by_id)
-            bulk.read_ahead(tx, *reads)
+            bulk.read_ahead(tx, *(Get(Job, id, "exclusive") for id in sorted(by_id)), *reads)
+            jobs = {id: tx.get(Job, id, for_update=True) for id in sorted(by_id)}
             # A job that is not ours was finished by another worker, or by a run whose COMMIT was
             # lost.
             ours = [item for id, item in by_id.items() if _is_still_claimed(jobs.get(id), item)]

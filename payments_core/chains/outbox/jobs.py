@@ -2,9 +2,9 @@
 
 There are five kinds of transfers: the funding of a Payment from a vault, the release to its
 recipient, a refund, the sweep of a deposit, and the credit of a bank transfer. Their owners are
-records of five rooms, and the money is moved in one way: here. They differ in what an owner reads
-and commits, which is the protocol of `owners.py`. An owner has no loop, no exception handling
-and, except `read_chain`, no I/O.
+records of five rooms, and the money is moved in one way: here, and in `sending.py`. They differ in
+what an owner reads and commits, which is the protocol of `owners.py`. An owner has no loop, no
+exception handling and, except `read_chain`, no I/O.
 
 The life of one transfer, and the result of a crash at each point:
 
@@ -12,22 +12,24 @@ The life of one transfer, and the result of a crash at each point:
    change that needs it. A crash before leaves nothing, a crash after leaves a job that is due. The
    owner may still withdraw the intent, until a nonce is reserved; then the send job finds nothing
    to send. A release whose receipt was undone can be withdrawn until its bytes are stored.
-2. The nonce. `Outbox.ensure_signed` reserves the sender's next nonce in a separate commit, or
-   with the bytes, if this process has stored the last ones of that sender (`signing.py`). A
-   crash leaves a reserved nonce: the job runs again and signs the same intent for the same nonce.
-   If another transfer is sent before that, or a release is withdrawn, the other transfer gets the
-   nonce, and the job reserves the next. So a transfer is signed only in its own turn, to be
-   broadcast at once.
-3. The bytes. They are signed, then stored, then broadcast. A crash before they are stored loses
-   bytes that nobody has seen. A crash after leaves stored bytes, and only these are ever sent.
-   A replacement with higher fees is stored in the same way, and uses the same nonce.
+2. The nonce. `Outbox.sign` reserves the sender's next nonce in a separate commit. A crash leaves
+   a reserved nonce: the job runs again and signs the same intent for the same nonce. If another
+   transfer is sent before that, or a release is withdrawn, the other transfer gets the nonce, and
+   the job reserves the next. If this process has stored the last bytes of the sender, the nonce is
+   taken in the commit that stores the bytes, and several transfers that wait in the sender's lane
+   take theirs together (`Outbox.sign_next`): a crash before that commit leaves nothing.
+3. The bytes. They are signed, then stored, then broadcast in the order of their nonces. A crash
+   before they are stored loses bytes that nobody has seen. A crash after leaves stored bytes, and
+   only these are ever sent: each has its own send job, which broadcasts them. If one is not
+   answered, those after it wait for their jobs too. A replacement with higher fees is stored in the
+   same way, and uses the same nonce.
 4. The broadcast. A crash, or an answer that is lost, leaves bytes that the chain may have. Sending
    them again moves nothing twice, since a nonce is used once. An owner may record that it does not
    know: its operation is `unknown`, and the chain is asked for the transaction before the same
    bytes are sent again (`TransferToSend.is_unknown`).
-5. Sent. `on_sent` commits the owner's step and the job that watches, with the end of the send job
-   and the lease of the sender's next one. A crash before leaves the send job, which sends the same
-   bytes again; a crash after leaves a lease that ends.
+5. Sent. `on_sent` commits the owner's step and the job that watches, with the end of the send job.
+   One commit has those that were sent together. A crash before leaves the send jobs, which send the
+   same bytes again.
 6. The wait. Each look only reads, and rebroadcasts what is in no block. While the chain does not
    answer, the pauses double; while the transfer is not final it is polled. Neither ever gives up.
 7. The outcome. It is final, success or failure. Further facts for the owner, such as a
@@ -51,19 +53,13 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any, Generic, Literal, TypeVar
+from typing import Any, Generic, TypeVar
 
 import attrs
 
 from payments_core.chains.backoff import back_off, poll_again
-from payments_core.chains.outbox.lost import SearchUnfinished
 from payments_core.chains.outbox.outbox import Outbox
-from payments_core.chains.outbox.owners import (
-    Doubt,
-    FollowedOwner,
-    TransferOwner,
-    TransferToSend,
-)
+from payments_core.chains.outbox.owners import FollowedOwner, TransferOwner
 from payments_core.chains.outbox.record import (
     FOLLOW_AGAIN,
     OutboundTransfer,
@@ -71,26 +67,21 @@ from payments_core.chains.outbox.record import (
     TransferToWatch,
     mark_final,
 )
-from payments_core.chains.port import ChainUnavailable, SignedTransaction
+from payments_core.chains.outbox.sending import SendJobs, order_locks
+from payments_core.chains.port import ChainUnavailable
 from payments_core.engine.decision import Decision, StaleView, WorkerAuthority
 from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.in_turn import decide_in_turn
-from payments_core.engine.jobs.execution import BatchHandler, Handler, lease_next
+from payments_core.engine.jobs.execution import BatchHandler, Handler
 from payments_core.engine.ports import Ports
 from payments_core.errors import DependencyFailed
-from payments_core.storage.bulk import Find, Get, get_many, read_ahead, read_apart
-from payments_core.storage.jobs import Job
-from payments_core.storage.port import ClaimedJob, Snapshot, Transaction
+from payments_core.storage.bulk import Get, get_many, read_apart
+from payments_core.storage.port import ClaimedJob, Transaction
 from payments_core.storage.records import Record
 
 R = TypeVar("R", bound=Record)
 L = TypeVar("L")
 F = TypeVar("F")
-
-_Unsent = Doubt | Literal["searching"]
-"""The search continues soon; for the owner the chain did not answer."""
-_NEXT_TWO = 2
-"""The running job, and the next one."""
 
 
 @attrs.frozen
@@ -123,58 +114,18 @@ class TransferJobs:
         self._clock = ports.clock
         self._outbox = outbox
         self._followed = {owner.purpose: owner for owner in followed}
-        self._owners = (*sent, *self._followed.values())
+        self._sending = SendJobs(ports, outbox, (*sent, *self._followed.values()))
 
     def handlers(self) -> Mapping[str, Handler]:
         """The handler of each job, by its kind."""
         return {
             FOLLOW_AGAIN: self.follow,
-            **{owner.send_kind: partial(self.send, owner) for owner in self._owners},
+            **self._sending.handlers(),
         }
 
     def batch_handlers(self) -> Mapping[str, BatchHandler]:
         """The batch handlers, by kind of job."""
         return {owner.watch_kind: partial(self.watch, owner) for owner in self._followed.values()}
-
-    def send(self, owner: TransferOwner[R], claimed: ClaimedJob) -> ClaimedJob | None:
-        """Hand the transfer to the chain. Its bytes are fixed: sending it again moves nothing more.
-
-        A transfer that was withdrawn, or that its owner no longer needs, ends the job. If it was
-        sent, the next job of the sender is leased with its end.
-        """
-        record, following = self._read(owner, claimed)
-        transfer = owner.find_to_send(record)
-        sent = (
-            self._broadcast(WorkerAuthority.of(claimed), transfer) if transfer is not None else None
-        )
-        if sent is None:
-            self._committer.finish(claimed)
-        elif isinstance(sent, SignedTransaction):
-            return self._commit_sent(owner, claimed, record, sent, following)
-        else:
-            self._try_again(owner, claimed, record, sent)
-        return None
-
-    def _commit_sent(
-        self,
-        owner: TransferOwner[R],
-        claimed: ClaimedJob,
-        record: R,
-        sent: SignedTransaction,
-        following: Job | None,
-    ) -> ClaimedJob | None:
-        def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[ClaimedJob | None]:
-            now = self._clock.now()
-            leased = lease_next(tx, claimed, following, now=now)  # jobs are locked first
-            return leased.merge(owner.on_sent(tx, record, sent, now=now))
-
-        following_id = () if following is None else (Get(Job, following.id, "exclusive"),)
-        return self._committer.commit(
-            WorkerAuthority.of(claimed),
-            decide,
-            claimed=claimed,
-            reads=(*following_id, *owner.locks(record, sent.hash)),
-        )
 
     def watch(self, owner: FollowedOwner[R, L, F], claimed: Sequence[ClaimedJob]) -> None:
         """Look at transfers of one environment: not final, final, or failed permanently."""
@@ -220,8 +171,6 @@ class TransferJobs:
         looks = sorted(final.values(), key=lambda look: look.record.id)
         owned = [lock for look in looks for lock in owner.locks(look.record, look.outcome.hash)]
         transfers = [Get(OutboundTransfer, look.transfer.id, "exclusive") for look in looks]
-        first = [lock for lock in owned if lock.kind is Job]
-        then = [lock for lock in owned if lock.kind is not Job]
 
         def decide(tx: Transaction, id_sequence: IdSequence, item: ClaimedJob) -> Decision[Any]:
             look = final.get(item.job.id)
@@ -236,7 +185,7 @@ class TransferJobs:
             authority,
             claimed,
             partial(decide_in_turn, decide=decide),
-            reads=[*dict.fromkeys((*first, *then, *transfers))],
+            reads=order_locks([*owned, *transfers]),
         )
 
     def _decide_final(
@@ -291,70 +240,6 @@ class TransferJobs:
                 "ALARM: a reorg undid %s after finality, and it failed when sent again: %s",
                 outgoing_id, outcome.reason,
             )  # fmt: skip
-
-    def _read(self, owner: TransferOwner[R], claimed: ClaimedJob) -> tuple[R, Job | None]:
-        """The subject of the job, and the next job in its lane."""
-        job = claimed.job
-        lane = (job.queue, job.lane)
-
-        def load(snapshot: Snapshot) -> tuple[R, Job | None]:
-            read_ahead(
-                snapshot,
-                Get(owner.record_type, job.subject),
-                Find(Job, "by_queue_lane", lane, _NEXT_TWO),
-            )
-            record = snapshot.get(owner.record_type, job.subject)
-            assert record is not None
-            next_two = snapshot.find(Job, "by_queue_lane", lane, limit=_NEXT_TWO).records
-            return record, next((one for one in next_two if one.id != job.id), None)
-
-        return read_apart(self._storage, claimed.partition, load)
-
-    def _broadcast(
-        self, authority: WorkerAuthority, transfer: TransferToSend
-    ) -> SignedTransaction | _Unsent | None:
-        """The bytes that the chain has now, or why there are none; None if it was withdrawn."""
-        try:
-            outgoing = self._outbox.sign(authority, transfer.chain_id, transfer.id)
-            if outgoing is None:
-                return None
-            if transfer.is_unknown:  # the chain must be asked before any other step
-                if not self._outbox.is_known(authority, transfer.id):
-                    return "absent"
-                return self._outbox.ensure_signed(authority, transfer.chain_id, transfer.id)
-        except SearchUnfinished:
-            return "searching"
-        except ChainUnavailable:
-            return "silent"
-        try:
-            return self._outbox.broadcast(authority, transfer.id, outgoing)
-        except ChainUnavailable:
-            return "lost"
-
-    def _try_again(
-        self, owner: TransferOwner[R], claimed: ClaimedJob, record: R, why: _Unsent
-    ) -> None:
-        """Keep the job, with its owner's interim commit; or end it, if the owner has ended."""
-        now = self._clock.now()
-        doubt: Doubt = "silent" if why == "searching" else why
-        if why == "absent":
-            later: Decision[None] = Decision(None, next_run_at=now, made_no_progress=True)
-        elif why == "searching":
-            later = poll_again(now)
-        else:
-            later = back_off(claimed.job, now)
-
-        def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[None]:
-            change = None
-            if owner.on_unsent is not None:
-                change = owner.on_unsent(
-                    tx, id_sequence, claimed.partition, record, doubt, now=self._clock.now()
-                )
-            if change is None:
-                return later
-            return change if doubt == "silent" else later.merge(change)
-
-        self._committer.commit(WorkerAuthority.of(claimed), decide, claimed=claimed)
 
     def _commit_outcome(
         self,

@@ -62,7 +62,7 @@ from payments_core.chains.scanner import get_scanned_height
 from payments_core.engine.decision import Decision, WorkerAuthority
 from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
-from payments_core.storage.bulk import Get, fetch, get_many, read_apart
+from payments_core.storage.bulk import Get, fetch, get_many, read_ahead, read_apart
 from payments_core.storage.port import Snapshot, Transaction
 
 _log = logging.getLogger(__name__)
@@ -260,8 +260,8 @@ class Outbox:
                 return known
             if known.raw is None and known.funded_by is not None:
                 self._require_final(authority, known.funded_by)
-            elif takes_over and (signed := self._signer.sign_next(authority, known, sender)):
-                return signed
+            elif takes_over and (signed := self._signer.sign_next(authority, [known], sender)):
+                return signed[0]
             try:
                 reserved = self._reserve(authority, sender_id, known, sender, takes_over)
             except SignerKeyChanged:
@@ -281,6 +281,25 @@ class Outbox:
             if outgoing.raw is not None:
                 return outgoing
             takes_over = False
+
+    def sign_next(
+        self, authority: WorkerAuthority, chain_id: int, outgoing_ids: Sequence[str]
+    ) -> Sequence[OutboundTransfer]:
+        """The first of some transfers of a chain with its bytes, then as many others as possible.
+
+        Nothing, if the first must be signed by `sign`. Raises ChainUnavailable.
+        """
+        sender_id = get_sender_id(authority, self._chains[chain_id])
+
+        def load(snapshot: Snapshot) -> tuple[Sequence[OutboundTransfer], Sender | None]:
+            gets = (Get(OutboundTransfer, id) for id in outgoing_ids)
+            read_ahead(snapshot, Get(Sender, sender_id), *gets)
+            sender = snapshot.get(Sender, sender_id)
+            found = [snapshot.get(OutboundTransfer, id) for id in outgoing_ids]
+            return [one for one in found if one is not None], sender
+
+        known, sender = read_apart(self._storage, authority.partition, load)
+        return self._signer.sign_next(authority, known, sender)
 
     def _load_with_sender(
         self, authority: WorkerAuthority, outgoing_id: str, sender_id: str

@@ -1,25 +1,20 @@
 """Signs a transfer, and stores its bytes before they are broadcast.
 
 If this process has stored the bytes of a sender's last transfer itself, and nothing of it is
-lost, the next one is signed first: one commit then reserves its nonce and stores the bytes, if it
-is still the sender's next. Otherwise the nonce is reserved by a separate commit, and the transfer
-signed for it. Nobody has seen bytes that were not stored.
+lost, the next ones are signed first: one commit then takes their nonces and stores the bytes, if
+these are still the sender's next. Otherwise the nonce is reserved by a separate commit, and one
+transfer signed for it. Nobody has seen bytes that were not stored.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import attrs
 
 from payments_core.chains.outbox.inclusion import encode_signed
-from payments_core.chains.outbox.nonces import (
-    NonceContested,
-    SignerKeyChanged,
-    nonce_reads,
-    reserve_nonce,
-)
+from payments_core.chains.outbox.nonces import MAX_SENDERS, load_senders
 from payments_core.chains.outbox.record import (
     OutboundTransfer,
     Sender,
@@ -34,13 +29,17 @@ from payments_core.chains.port import (
     SignerRefused,
     TransferIntent,
 )
+from payments_core.clock import SECOND
 from payments_core.engine.decision import Decision, WorkerAuthority
 from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
-from payments_core.storage.bulk import Get
+from payments_core.storage.bulk import Find, Get, Question
 from payments_core.storage.port import Transaction
+from payments_core.storage.records import Record
 
 MAX_REMEMBERED_SENDERS = 10_000
+MAX_TOGETHER_MS = 1 * SECOND
+"""How long transfers are signed, or broadcast, before those that are done are committed."""
 
 _log = logging.getLogger(__name__)
 
@@ -65,54 +64,84 @@ class TransferSigner:
         """The transfer of each sender whose bytes were stored last by this process."""
 
     def sign_next(
-        self, authority: WorkerAuthority, known: OutboundTransfer, sender: Sender | None
-    ) -> OutboundTransfer | None:
-        """The transfer with its bytes, at the sender's next nonce.
+        self, authority: WorkerAuthority, known: Sequence[OutboundTransfer], sender: Sender | None
+    ) -> Sequence[OutboundTransfer]:
+        """The first of some transfers with its bytes, at the sender's next nonce, then others.
 
-        None if anything is unusual, or changed meanwhile, or the signer refused:
-        its nonce must be reserved first. Raises ChainUnavailable.
+        One commit stores all bytes. Those that are not in the result, and all if it is empty, have
+        no bytes yet: anything is unusual, or has changed meanwhile, the signer refused, or
+        signing took too long. Raises ChainUnavailable if the first cannot be signed.
         """
-        if sender is None or not _is_ordinary(known, sender):
-            return None
-        if sender.last_outgoing_id != self._stored_last.get(sender.id):
-            return None  # it may have no bytes: this one would take its nonce
-        slot = sender.next_slot
-        expected = attrs.evolve(
-            known,
-            status="reserved",
-            sender_id=sender.id,
-            slot=slot,
-            previous_id=sender.last_outgoing_id,
+        if sender is None or not _is_ordinary(known[0], sender):
+            return ()
+        last_id = sender.last_outgoing_id
+        if last_id is None or last_id != self._stored_last.get(sender.id):
+            return ()  # it may have no bytes: the first would take its nonce
+        chain_id, first_slot = sender.chain_id, sender.next_slot
+        if self._chains[chain_id].pending_nonce(sender.address) > first_slot:
+            return ()  # transactions that are not known here
+        ordinary = [one for one in known if _is_ordinary(one, sender)]
+        signed = self._sign_in_order(authority, ordinary, sender)
+        if not signed:
+            return ()
+        outgoings = [outgoing for outgoing, _ in signed]
+        locked_ids = [one.id for one in outgoings]
+        taken = attrs.evolve(
+            sender, next_slot=first_slot + len(signed), last_outgoing_id=locked_ids[-1]
         )
-        try:
-            if self._chains[known.chain_id].pending_nonce(sender.address) > slot:
-                return None  # transactions that are not known here
-            signed = self._prepare(authority, expected)
-        except SignerRefused:
-            return None
 
-        def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[OutboundTransfer | None]:
-            nothing: Decision[OutboundTransfer | None] = Decision(None)
-            try:
-                reserving = reserve_nonce(tx, known.chain_id, sender.id, known, takes_over=False)
-            except (SignerKeyChanged, NonceContested):
-                return nothing
-            reserved = reserving.result
-            if reserved.outgoing != expected or any(it.lost for it in reserved.former):
-                return nothing
-            if reserved.sender is None or not _has_lost_nothing(reserved.sender, slot):
-                return nothing
-            stored = self._store(id_sequence, reserved.outgoing, signed)
-            others = tuple(one for one in reserving.replaces if one != reserved.outgoing)
+        def decide(
+            tx: Transaction, id_sequence: IdSequence
+        ) -> Decision[Sequence[OutboundTransfer]]:
+            if not all(_is_current(tx, one) for one in (sender, *outgoings)):
+                return Decision(())
+            if lock_transfer(tx, last_id).raw is None:
+                return Decision(())
+            if any(one.lost for one in load_senders(tx, chain_id)):
+                return Decision(())
+            stored = [self._store(id_sequence, *one) for one in signed]
             return Decision(
-                stored.result,
-                inserts=(*reserving.inserts, *stored.inserts),
-                replaces=(*others, *stored.replaces),
+                [one.result for one in stored],
+                inserts=tuple(record for one in stored for record in one.inserts),
+                replaces=(taken, *(record for one in stored for record in one.replaces)),
             )
 
-        return self._note_stored(
-            self._committer.commit(authority, decide, reads=nonce_reads(sender.id, known, sender))
+        reads: Sequence[Question] = (
+            Get(Sender, sender.id, "exclusive"),
+            *[Get(OutboundTransfer, id, "exclusive") for id in (*locked_ids, last_id)],
+            Find(Sender, "of_chain", (chain_id,), MAX_SENDERS),
         )
+        result = self._committer.commit(authority, decide, reads=reads)
+        if result:
+            self._note_stored(result[-1])
+        return result
+
+    def _sign_in_order(
+        self, authority: WorkerAuthority, ordinary: Sequence[OutboundTransfer], sender: Sender
+    ) -> Sequence[tuple[OutboundTransfer, _SignedIntent]]:
+        """Transfers as they will be with the sender's next nonces, and their bytes.
+
+        The first, and as many of the others in their order as can be signed within a second.
+        """
+        began = self._clock.now()
+        signed: list[tuple[OutboundTransfer, _SignedIntent]] = []
+        previous_id = sender.last_outgoing_id
+        for slot, one in enumerate(ordinary, sender.next_slot):
+            reserved = attrs.evolve(
+                one, status="reserved", sender_id=sender.id, slot=slot, previous_id=previous_id
+            )
+            try:
+                signed.append((reserved, self._prepare(authority, reserved)))
+            except SignerRefused:
+                break
+            except ChainUnavailable:
+                if not signed:
+                    raise
+                break
+            if self._clock.now() - began > MAX_TOGETHER_MS:
+                break
+            previous_id = one.id
+        return signed
 
     def sign(self, authority: WorkerAuthority, outgoing: OutboundTransfer) -> OutboundTransfer:
         """A transfer whose nonce is reserved with its bytes, or as another worker has left it.
@@ -183,6 +212,12 @@ def _is_ordinary(known: OutboundTransfer, sender: Sender) -> bool:
     if known.status != "queued" or known.sender_id is not None or known.funded_by is not None:
         return False
     return _has_lost_nothing(sender, sender.next_slot)
+
+
+def _is_current(tx: Transaction, known: Record) -> bool:
+    """Whether a record, which is locked here, is as it was read."""
+    locked = tx.get(type(known), known.id, for_update=True)
+    return locked is not None and locked.version == known.version
 
 
 def _has_lost_nothing(sender: Sender, slot: int) -> bool:

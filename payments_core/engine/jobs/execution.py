@@ -11,34 +11,25 @@ from collections import ChainMap
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import attrs
-
 from payments_core.clock import Clock, Instant
-from payments_core.engine.decision import Decision
 from payments_core.engine.jobs.hung_threads import HungThreads
 from payments_core.engine.jobs.leases import LeaseKeeper
-from payments_core.engine.jobs.parking import LEASE_MS, ParkingPolicy, Queue
+from payments_core.engine.jobs.parking import ParkingPolicy, Queue
 from payments_core.engine.jobs.suspects import (
     ALONE_PAUSE_MS,
     find_suspects_to_wait,
     is_suspect,
 )
-from payments_core.storage import documents
-from payments_core.storage.jobs import Job
-from payments_core.storage.port import ClaimedJob, Storage, Transaction
+from payments_core.storage.port import ClaimedJob, Storage
 from payments_core.telemetry import Telemetry
 
-Handler = Callable[[ClaimedJob], ClaimedJob | None]
-"""Does a job and commits its outcome; an error counts as no outcome. It may lease the next
-job of its lane in that commit (`lease_next`), and then returns it: it is run at once."""
+Handler = Callable[[ClaimedJob], int | None]
+"""Does a job and commits its outcome; an error counts as no outcome. While it has the only lease of
+a lane, it may also do jobs behind its own, and then returns how many it did."""
 
 BatchHandler = Callable[[Sequence[ClaimedJob]], object]
 """Does jobs of one kind and partition together, and commits an outcome for each. If it raises,
 each is done separately; those already committed are not done again."""
-
-
-MAX_IN_A_ROW = 16
-"""The maximum number of jobs of a lane that are run without a claim between them."""
 
 
 class JobExecutor:
@@ -108,29 +99,16 @@ class JobExecutor:
         return together, others
 
     def run(self, queue: Queue, claimed: Sequence[ClaimedJob]) -> int:
-        """Run a job, or a batch, and the next jobs in its lane; return how many.
-
-        Errors of the jobs are not raised.
-        """
-        following, ran = self._run_once(queue, claimed), len(claimed)
-        while following is not None:
-            self.leases.add(queue, [following])
-            if ran == MAX_IN_A_ROW:  # let the other lanes have their turn
-                self.leases.remove([following])
-                self.parking.release_unstarted([following])
-                break
-            following, ran = self._run_once(queue, [following]), ran + 1
-        return ran
-
-    def _run_once(self, queue: Queue, claimed: Sequence[ClaimedJob]) -> ClaimedJob | None:
+        """Run a job, or a batch; return how many were run. Errors of the jobs are not raised."""
         try:
             runnable = [item for item in claimed if self.parking.should_run(queue, item)]
             with self.hung.observe(queue, runnable):
-                return self._handle(queue, runnable) if runnable else None
+                done = self._handle(queue, runnable) if runnable else None
+            return max(len(claimed), done or 0)
         finally:
             self.leases.remove(claimed)
 
-    def _handle(self, queue: Queue, claimed: Sequence[ClaimedJob]) -> ClaimedJob | None:
+    def _handle(self, queue: Queue, claimed: Sequence[ClaimedJob]) -> int | None:
         kind = claimed[0].job.kind
         try:
             with self.parking.telemetry.observe_job(queue.name, kind, len(claimed)):
@@ -144,23 +122,3 @@ class JobExecutor:
                 for item in claimed:
                     self._handle(queue, [item])
         return None
-
-
-def lease_next(
-    tx: Transaction, claimed: ClaimedJob, following: Job | None, *, now: Instant
-) -> Decision[ClaimedJob | None]:
-    """The lease of the next job in a claimed job's lane, for the commit that ends that job.
-
-    The lane is this worker's until then, so it saves a claim. `following` is as it was read; None
-    if it has changed since, or is not due.
-    """
-    if following is None or max(following.due_at, following.lease_until) > now:
-        return Decision(None)
-    current = tx.get(Job, following.id, for_update=True)
-    if current is None or current.version != following.version:
-        return Decision(None)
-    leased = attrs.evolve(
-        current, claims=current.claims + 1, lease_until=now + LEASE_MS, holder=claimed.job.holder
-    )
-    stored = documents.stamp(leased, leased.version + 1)
-    return Decision(ClaimedJob(claimed.partition, stored), replaces=(leased,))

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Collection as Ids
 from functools import partial
 from typing import Any, TypeVar
 
@@ -28,8 +29,14 @@ from payments_core.storage.port import (
     Where,
 )
 from payments_core.storage.query_semantics import valid_lookup_keys, validate_query
-from payments_core.storage.records import Collection as Kept
-from payments_core.storage.records import R, Record, Value, fits_column, group_by_collection
+from payments_core.storage.records import (
+    Collection,
+    R,
+    Record,
+    Value,
+    fits_column,
+    group_by_collection,
+)
 from payments_core.storage.sqlite.bulk import (
     bulk_statements_of,
     deletion_rows,
@@ -131,23 +138,26 @@ class SqliteSnapshot:
         return None if row is None else documents.decode(kind, row[0])
 
     def read_ahead(self, questions: Sequence[Question]) -> None:
-        """See `ReadsAhead` in bulk.py; for the first unknown records. Pages and further
-        records are read one by one, since there is no network."""
-        places: list[RecordKey] = []
+        """See `ReadsAhead` in bulk.py; pages are read one by one, since there is no network."""
+        places: dict[RecordKey, Collection] = {}
         for question in questions:
             if isinstance(question, Get) and fits_column(question.id):
                 place = (question.kind.collection.name, question.id)
                 if place not in self._ahead:
-                    places.append(place)
-        del places[MAX_READ_AHEAD:]
-        if len(places) < 2:
-            return
-        sql = select_each_statement(tuple([table for table, _ in places]))
-        values = (self._partition, *[id for _, id in places])
-        rows = self._run_guarded(lambda: self._connection.execute(sql, values).fetchall())
-        found = dict(rows)
-        for number, place in enumerate(places):
-            self._ahead[place] = found.get(number)
+                    places[place] = question.kind.collection
+        if len(places) > MAX_READ_AHEAD:
+            self._ahead.update(dict.fromkeys(places))
+            for collection in {it.name: it for it in places.values()}.values():
+                ids = [id for table, id in places if table == collection.name]
+                found = self._select_many(collection, ids)
+                self._ahead.update({(collection.name, id): body for id, body in found})
+        elif len(places) > 1:
+            sql = select_each_statement(tuple([table for table, _ in places]))
+            values = (self._partition, *[id for _, id in places])
+            rows = self._run_guarded(lambda: self._connection.execute(sql, values).fetchall())
+            bodies = dict(rows)
+            for number, place in enumerate(places):
+                self._ahead[place] = bodies.get(number)
 
     def raise_failure(self) -> None:
         """Raise the error of an earlier statement, if the work swallowed it."""
@@ -155,15 +165,17 @@ class SqliteSnapshot:
             raise self._failure
 
     def get_many(
-        self, kind: type[R], ids: Collection[str], *, for_update: bool = False
+        self, kind: type[R], ids: Ids[str], *, for_update: bool = False
     ) -> Mapping[str, R]:
-        sql = bulk_statements_of(kind.collection).select
-        at = {
-            "partition": self._partition,
-            "rows": json.dumps([id for id in ids if fits_column(id)]),
-        }
-        rows = self._run_guarded(lambda: self._connection.execute(sql, at).fetchall())
-        return {id: documents.decode(kind, body) for id, body in rows}
+        found = self._select_many(kind.collection, [id for id in ids if fits_column(id)])
+        return {id: documents.decode(kind, body) for id, body in found}
+
+    def _select_many(
+        self, collection: Collection, ids: Sequence[str]
+    ) -> Sequence[tuple[str, bytes]]:
+        sql = bulk_statements_of(collection).select
+        at = {"partition": self._partition, "rows": json.dumps(ids)}
+        return self._run_guarded(lambda: self._connection.execute(sql, at).fetchall())
 
     def find(
         self,
@@ -343,7 +355,7 @@ class SqliteTransaction(SqliteSnapshot):
             for first in range(0, len(records), MAX_ROWS):
                 self._insert(collection, records[first : first + MAX_ROWS])
 
-    def _insert(self, collection: Kept, records: Sequence[Record]) -> None:
+    def _insert(self, collection: Collection, records: Sequence[Record]) -> None:
         rows: list[Value] = []
         for record in records:
             self._forget(record)
@@ -360,7 +372,7 @@ class SqliteTransaction(SqliteSnapshot):
         self._versions.pop(place, None)
 
     def _write(
-        self, collection: Kept, sql: str, values: Sequence[Value] | Mapping[str, Value]
+        self, collection: Collection, sql: str, values: Sequence[Value] | Mapping[str, Value]
     ) -> int:
         def run() -> int:
             try:
@@ -370,7 +382,9 @@ class SqliteTransaction(SqliteSnapshot):
 
         return self._run_guarded(run)
 
-    def _write_many(self, collection: Kept, sql: str, rows: str, records: Sequence[Record]) -> None:
+    def _write_many(
+        self, collection: Collection, sql: str, rows: str, records: Sequence[Record]
+    ) -> None:
         for record in records:
             self._forget(record)
         changed = self._write(collection, sql, {"partition": self._partition, "rows": rows})
@@ -382,7 +396,7 @@ class SqliteTransaction(SqliteSnapshot):
         return conflict
 
 
-def unique_conflict(collection: Kept, error: sqlite3.IntegrityError) -> Conflict:
+def unique_conflict(collection: Collection, error: sqlite3.IntegrityError) -> Conflict:
     """The key of a `UNIQUE constraint failed: table.a, table.b`."""
     if error.sqlite_errorcode not in (
         sqlite3.SQLITE_CONSTRAINT_UNIQUE,

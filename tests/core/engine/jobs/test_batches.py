@@ -9,11 +9,12 @@ import attrs
 
 from payments_core.clock import MINUTE
 from payments_core.engine.decision import Decision, WorkerAuthority
-from payments_core.engine.jobs.execution import MAX_IN_A_ROW, BatchHandler, lease_next
+from payments_core.engine.identifiers import IdSequence
+from payments_core.engine.jobs.execution import BatchHandler
 from payments_core.engine.jobs.worker import Worker
 from payments_core.storage.jobs import Job
-from payments_core.storage.port import ClaimedJob
-from tests.core.engine.jobs.bench import STOPPING, Bench
+from payments_core.storage.port import ClaimedJob, Transaction
+from tests.core.engine.jobs.bench import AUTHORITY, STOPPING, Bench
 
 
 def worker(bench: Bench, many: BatchHandler) -> Worker:
@@ -100,27 +101,35 @@ def test_what_was_committed_before_a_failure_is_not_done_again() -> None:
     assert bench.jobs() == {}
 
 
-def following(bench: Bench) -> Worker:
-    """A worker whose jobs of a lane lease the next in their commit."""
+def of_the_lane(bench: Bench, changed: str = "") -> Worker:
+    """A worker that does the jobs behind a claimed one with it; one of them changes meanwhile."""
 
-    def run(claimed: ClaimedJob) -> ClaimedJob | None:
+    def run(claimed: ClaimedJob) -> int:
         lane = (claimed.job.queue, claimed.job.lane)
         jobs = bench.storage.read(
-            claimed.partition,
-            lambda snapshot: snapshot.find(Job, "by_queue_lane", lane).records,
+            claimed.partition, lambda snapshot: snapshot.find(Job, "by_queue_lane", lane).records
         )
-        later = next((job for job in jobs if job.id != claimed.job.id), None)
-        bench.ran.append(claimed.job.subject)
-        return bench.committer.commit(
-            WorkerAuthority.of(claimed),
-            lambda tx, id_sequence: lease_next(tx, claimed, later, now=bench.clock.now()),
-            claimed=claimed,
-        )
+        behind = [ClaimedJob(claimed.partition, job) for job in jobs if job.id != claimed.job.id]
+        for item in behind:
+            if item.job.subject == changed:
+                later = attrs.evolve(item.job, due_at=item.job.due_at + MINUTE)
+                bench.storage.transact(claimed.partition, lambda tx, job=later: tx.replace(job))  # type: ignore[misc]
+        ended: list[str] = []
 
-    return bench.worker(next=run)
+        def decide(
+            tx: Transaction, id_sequence: IdSequence, ours: Sequence[ClaimedJob]
+        ) -> dict[str, Decision[None]]:
+            ended[:] = [item.job.subject for item in ours]
+            return {item.job.id: Decision(None) for item in ours}
+
+        bench.committer.finish_all(AUTHORITY, [claimed, *behind], decide)
+        bench.ran += ended
+        return len(ended)
+
+    return bench.worker(lane=run)
 
 
-def test_the_next_job_of_a_lane_is_run_without_a_claim() -> None:
+def test_jobs_behind_a_claimed_one_are_done_with_it_without_a_claim() -> None:
     bench = Bench()
     claims = 0
     claim = bench.storage.claim
@@ -132,34 +141,17 @@ def test_the_next_job_of_a_lane_is_run_without_a_claim() -> None:
 
     bench.storage.claim = counted  # type: ignore[method-assign]
     for subject in "abc":
-        bench.add(subject, "next", lane="shared")
-    assert following(bench).run_until_idle() == 3
+        bench.add(subject, "lane", lane="shared")
+    assert of_the_lane(bench).run_until_idle() == 3
     assert sorted(bench.ran) == ["a", "b", "c"]
     assert claims == 2, "the first, and one that finds nothing more"
     assert bench.jobs() == {}
 
 
-def test_a_lane_gives_way_after_so_many_jobs_in_a_row() -> None:
+def test_one_that_was_changed_meanwhile_is_left() -> None:
     bench = Bench()
-    for n in range(MAX_IN_A_ROW + 2):
-        bench.add(f"s{n:02}", "next", lane="shared")
-    bench.add("a", lane="a")
-    worker = following(bench)
-    assert worker.run_until_idle() == MAX_IN_A_ROW + 3
-    assert "a" in (*bench.ran[:1], *bench.ran[MAX_IN_A_ROW : MAX_IN_A_ROW + 1])
-
-
-def test_what_is_not_due_or_changed_meanwhile_is_not_leased() -> None:
-    bench = Bench()
-    bench.add("a", "next", lane="shared")
-    bench.add("b", "next", lane="shared", delay_ms=MINUTE)
-    worker = following(bench)
-    assert worker.run_until_idle() == 1
-    assert bench.jobs()["b"].lease_until == 0
-    later = attrs.evolve(bench.jobs()["b"], due_at=0)
-    claimed = ClaimedJob("env_test", later)
-    stale = attrs.evolve(later, version=later.version + 1)
-    decision = bench.storage.transact(
-        "env_test", lambda tx: lease_next(tx, claimed, stale, now=bench.clock.now())
-    )
-    assert (decision.result, decision.replaces) == (None, ())
+    for subject in "abc":
+        bench.add(subject, "lane", lane="shared")
+    assert of_the_lane(bench, changed="b").run_until_idle() == 2
+    assert sorted(bench.ran) == ["a", "c"]
+    assert set(bench.jobs()) == {"b"}

@@ -183,3 +183,90 @@ def test_nothing_is_stored_where_transactions_of_the_sender_are_lost(
         outbox.ensure_signed(SCOPE, BASE, "out_2")
     assert stored(stage, "out_2").raw is None
     assert chain.signed == ["out_1", *(["out_2"] if when == "while" else [])]
+
+
+def sign_all(outbox: Outbox) -> list[str]:
+    return [one.id for one in outbox.sign_next(SCOPE, BASE, ["out_2", "out_3"])]
+
+
+def test_several_are_signed_for_successive_nonces_and_stored_together(
+    stage: Stage, chain: Signing, outbox: Outbox
+) -> None:
+    seen: list[str] = []
+    chain.before = lambda: seen.append(stored(stage, "out_3").status)
+    signed = outbox.sign_next(SCOPE, BASE, ["out_2", "out_3"])
+    assert seen == ["queued"]
+    assert [one.slot for one in signed] == [1, 2]
+    assert [one.raw for one in signed] == [stored(stage, id).raw for id in ("out_2", "out_3")]
+    assert signed[0].raw != signed[1].raw
+    assert slots(stage)[1:] == [("signed", 1, "out_1"), ("signed", 2, "out_2")]
+    intend(stage, "out_4")
+    assert outbox.sign_next(SCOPE, BASE, ["out_4"])[0].previous_id == "out_3"
+
+
+def test_the_first_decides_whether_they_are_signed_together(
+    stage: Stage, chain: Signing, outbox: Outbox
+) -> None:
+    other = Outbox(stage.ports, {BASE: chain})
+    assert sign_all(other) == [], "another process does not know that the last one has its bytes"
+    change(stage, "out_2", status="withdrawn")
+    assert sign_all(outbox) == []
+    assert chain.signed == ["out_1"]
+
+
+@pytest.mark.parametrize(
+    "change_of_it", [{"status": "withdrawn"}, {"funded_by": "out_1"}], ids=lambda it: next(iter(it))
+)
+def test_another_that_cannot_be_signed_now_takes_no_nonce(
+    stage: Stage, outbox: Outbox, change_of_it: dict[str, str]
+) -> None:
+    intend(stage, "out_4")
+    change(stage, "out_3", **change_of_it)
+    signed = outbox.sign_next(SCOPE, BASE, ["out_2", "out_3", "out_4"])
+    assert [(one.id, one.slot) for one in signed] == [("out_2", 1), ("out_4", 2)]
+    assert stored(stage, "out_3").slot is None
+
+
+@pytest.mark.parametrize("changed", ["out_2", "out_3"])
+def test_none_is_stored_if_one_of_them_changes_meanwhile(
+    stage: Stage, chain: Signing, outbox: Outbox, changed: str
+) -> None:
+    chain.before = lambda: change(stage, changed, status="withdrawn")
+    assert sign_all(outbox) == []
+    assert [one.raw for one in (stored(stage, "out_2"), stored(stage, "out_3"))] == [None, None]
+    assert outbox.sign(SCOPE, BASE, "out_2" if changed == "out_3" else "out_3") is not None
+
+
+def test_none_is_stored_if_another_worker_takes_the_nonce_meanwhile(
+    stage: Stage, chain: Signing, outbox: Outbox
+) -> None:
+    intend(stage, "out_4")
+    other = Outbox(stage.ports, {BASE: chain})
+    chain.before = lambda: other.ensure_signed(SCOPE, BASE, "out_4") and None  # type: ignore[assignment,return-value]
+    assert sign_all(outbox) == []
+    assert stored(stage, "out_4").slot == 1
+    assert slots(stage)[1:] == [("queued", None, None), ("queued", None, None)]
+
+
+@pytest.mark.parametrize("error", [SignerRefused, ChainUnavailable])
+def test_those_before_one_that_cannot_be_signed_are_stored(
+    stage: Stage, chain: Signing, outbox: Outbox, error: type[Exception]
+) -> None:
+    def refuse() -> None:
+        raise error("not this one")
+
+    def refuse_next() -> None:
+        chain.before = refuse
+
+    chain.before = refuse_next
+    assert sign_all(outbox) == ["out_2"]
+    assert slots(stage)[1:] == [("signed", 1, "out_1"), ("queued", None, None)]
+
+
+def test_signing_that_takes_long_stores_what_is_done(
+    stage: Stage, chain: Signing, outbox: Outbox
+) -> None:
+    chain.before = lambda: stage.clock.advance(signing.MAX_TOGETHER_MS + 1)
+    assert sign_all(outbox) == ["out_2"]
+    assert sign_all(outbox) == [], "it has its bytes"
+    assert outbox.sign(SCOPE, BASE, "out_3") is not None

@@ -1,0 +1,279 @@
+"""The jobs that send our transfers: steps 2 to 5 of `jobs.py`.
+
+A sender's transfers are in one lane, so a worker that has the lease of one job there may also do
+those behind it: up to MAX_TOGETHER are signed, stored, broadcast and recorded together. Only jobs
+that nobody has tried yet are done with another one. So a job that fails, or that takes its process
+down, does that alone the next time, and holds up no other.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import ExitStack
+from functools import partial
+from typing import Any, Literal
+
+import attrs
+
+from payments_core.chains.backoff import back_off, poll_again
+from payments_core.chains.outbox.lost import SearchUnfinished
+from payments_core.chains.outbox.outbox import Outbox
+from payments_core.chains.outbox.owners import Doubt, TransferOwner, TransferToSend
+from payments_core.chains.outbox.record import OutboundTransfer
+from payments_core.chains.outbox.signing import MAX_TOGETHER_MS
+from payments_core.chains.port import ChainUnavailable, SignedTransaction
+from payments_core.clock import Instant
+from payments_core.engine.decision import Decision, WorkerAuthority
+from payments_core.engine.identifiers import IdSequence
+from payments_core.engine.in_turn import decide_in_turn
+from payments_core.engine.jobs.execution import Handler
+from payments_core.engine.jobs.parking import describe_error
+from payments_core.engine.ports import Ports
+from payments_core.storage.bulk import Find, Get, read_ahead, read_apart
+from payments_core.storage.jobs import Job
+from payments_core.storage.port import ClaimedJob, Snapshot, Transaction
+from payments_core.storage.records import Record
+
+_Unsent = Doubt | Literal["searching"]
+"""The search continues soon; for the owner the chain did not answer."""
+MAX_TOGETHER = 16
+"""The maximum number of a sender's transfers that are sent together."""
+
+_log = logging.getLogger(__name__)
+
+
+@attrs.frozen
+class _SendJob:
+    """A send job, its owner, the record that it names, and what to send of that."""
+
+    owner: TransferOwner[Any]
+    claimed: ClaimedJob
+    record: Record
+    transfer: TransferToSend | None
+
+    @property
+    def authority(self) -> WorkerAuthority:
+        return WorkerAuthority.of(self.claimed)
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether there is a transfer to send, and no doubt about it."""
+        return self.transfer is not None and not self.transfer.is_unknown
+
+
+class SendJobs:
+    """Runs the jobs that send transfers, for their owners."""
+
+    def __init__(self, ports: Ports, outbox: Outbox, owners: Iterable[TransferOwner[Any]]) -> None:
+        self._storage = ports.storage
+        self._committer = ports.committer
+        self._clock = ports.clock
+        self._telemetry = ports.telemetry
+        self._outbox = outbox
+        self._owners = {owner.send_kind: owner for owner in owners}
+
+    def handlers(self) -> Mapping[str, Handler]:
+        """The handler of each job, by its kind."""
+        return {kind: partial(self.send, owner) for kind, owner in self._owners.items()}
+
+    def send(self, owner: TransferOwner[Any], claimed: ClaimedJob) -> int:
+        """Hand transfers of a sender to the chain: the claimed job's, and those behind it.
+
+        Bytes are fixed: sending them again moves nothing more. A transfer that was withdrawn, or
+        that its owner no longer needs, ends the job. Returns how many jobs were done.
+        """
+        first, *others = self._read_lane(owner, claimed)
+        try:
+            signed = self._sign_together(first, others)
+        except ChainUnavailable:
+            self._try_again(first, "silent")
+            return 1
+        if signed:
+            return self._send_together(signed)
+        self._send_alone(first)
+        return 1
+
+    # Several transfers.
+
+    def _read_lane(self, owner: TransferOwner[Any], claimed: ClaimedJob) -> Sequence[_SendJob]:
+        """The claimed job, and those behind it that may be done with it."""
+        job = claimed.job
+
+        def load(snapshot: Snapshot) -> Sequence[_SendJob]:
+            lane = Find(Job, "by_queue_lane", (job.queue, job.lane), MAX_TOGETHER)
+            read_ahead(snapshot, Get(owner.record_type, job.subject), lane)
+            first = _read_job(snapshot, owner, claimed)
+            if not first.is_ready or job.claims > 1:
+                return [first]
+            try:
+                return [first, *self._read_behind(snapshot, first, lane)]
+            except Exception as error:  # nobody else's damaged record stops this one
+                _log.warning("%s is sent alone: %s", job.subject, describe_error(error))
+                return [first]
+
+        return read_apart(self._storage, claimed.partition, load)
+
+    def _read_behind(self, snapshot: Snapshot, first: _SendJob, lane: Find) -> Sequence[_SendJob]:
+        now, partition = self._clock.now(), first.claimed.partition
+        found = snapshot.find(Job, lane.index, lane.key, limit=lane.limit).records
+        others = [
+            (self._owners[job.kind], ClaimedJob(partition, job))
+            for job in found
+            if job.id != first.claimed.job.id and job.kind in self._owners and _is_untried(job, now)
+        ]
+        read_ahead(snapshot, *(Get(it.record_type, item.job.subject) for it, item in others))
+        behind = [_read_job(snapshot, owner, item) for owner, item in others]
+        return [job for job in behind if job.is_ready]
+
+    def _sign_together(
+        self, first: _SendJob, others: Sequence[_SendJob]
+    ) -> Sequence[tuple[_SendJob, OutboundTransfer]]:
+        """The first job and others with the bytes of their transfers.
+
+        Empty if there is only one, or the first must be signed alone. Raises ChainUnavailable.
+        """
+        jobs: dict[str, _SendJob] = {}
+        for job in (first, *others):
+            if job.transfer is not None:
+                jobs.setdefault(job.transfer.id, job)
+        if len(jobs) < 2:
+            return ()
+        assert first.transfer is not None
+        try:
+            signed = self._outbox.sign_next(first.authority, first.transfer.chain_id, list(jobs))
+        except ChainUnavailable:
+            raise
+        except Exception as error:  # nobody else's damaged record stops this one
+            _log.warning("%s is signed alone: %s", first.record.id, describe_error(error))
+            return ()
+        return [(jobs[outgoing.id], outgoing) for outgoing in signed]
+
+    def _send_together(self, signed: Sequence[tuple[_SendJob, OutboundTransfer]]) -> int:
+        """Broadcast, and commit what was sent; return how many.
+
+        What is not broadcast here waits with its bytes for its own turn.
+        """
+        with ExitStack() as observed:
+            for job, _ in signed[1:]:  # the executor observes the first
+                _, _, queue = job.claimed.job.queue.rpartition(".")
+                observed.enter_context(self._telemetry.observe_job(queue, job.claimed.job.kind))
+            sent = self._broadcast_each(signed)
+            if sent:
+                self._commit_sent(sent)
+                return len(sent)
+        self._try_again(signed[0][0], "lost")
+        return 1
+
+    def _broadcast_each(
+        self, signed: Sequence[tuple[_SendJob, OutboundTransfer]]
+    ) -> Sequence[tuple[_SendJob, SignedTransaction]]:
+        """Broadcast in the order of nonces, until one is not answered, or it takes too long."""
+        began = self._clock.now()
+        sent: list[tuple[_SendJob, SignedTransaction]] = []
+        for job, outgoing in signed:
+            if self._clock.now() - began > MAX_TOGETHER_MS:
+                break
+            try:
+                sent.append((job, self._outbox.broadcast(job.authority, outgoing.id, outgoing)))
+            except ChainUnavailable:
+                break
+        return sent
+
+    # One transfer.
+
+    def _send_alone(self, job: _SendJob) -> None:
+        sent = self._broadcast(job.authority, job.transfer) if job.transfer is not None else None
+        if sent is None:
+            self._committer.finish(job.claimed)
+        elif isinstance(sent, SignedTransaction):
+            self._commit_sent([(job, sent)])
+        else:
+            self._try_again(job, sent)
+
+    def _broadcast(
+        self, authority: WorkerAuthority, transfer: TransferToSend
+    ) -> SignedTransaction | _Unsent | None:
+        """The bytes that the chain has now, or why there are none; None if it was withdrawn."""
+        try:
+            outgoing = self._outbox.sign(authority, transfer.chain_id, transfer.id)
+            if outgoing is None:
+                return None
+            if transfer.is_unknown:  # the chain must be asked before any other step
+                if not self._outbox.is_known(authority, transfer.id):
+                    return "absent"
+                return self._outbox.ensure_signed(authority, transfer.chain_id, transfer.id)
+        except SearchUnfinished:
+            return "searching"
+        except ChainUnavailable:
+            return "silent"
+        try:
+            return self._outbox.broadcast(authority, transfer.id, outgoing)
+        except ChainUnavailable:
+            return "lost"
+
+    def _try_again(self, job: _SendJob, why: _Unsent) -> None:
+        """Keep the job, with its owner's interim commit; or end it, if the owner has ended."""
+        owner, claimed, now = job.owner, job.claimed, self._clock.now()
+        doubt: Doubt = "silent" if why == "searching" else why
+        if why == "absent":
+            later: Decision[None] = Decision(None, next_run_at=now, made_no_progress=True)
+        elif why == "searching":
+            later = poll_again(now)
+        else:
+            later = back_off(claimed.job, now)
+
+        def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[None]:
+            change = None
+            if owner.on_unsent is not None:
+                change = owner.on_unsent(
+                    tx, id_sequence, claimed.partition, job.record, doubt, now=self._clock.now()
+                )
+            if change is None:
+                return later
+            return change if doubt == "silent" else later.merge(change)
+
+        self._committer.commit(WorkerAuthority.of(claimed), decide, claimed=claimed)
+
+    # The outcome of either.
+
+    def _commit_sent(self, sent: Sequence[tuple[_SendJob, SignedTransaction]]) -> None:
+        """End send jobs, each with its owner's step. If one fails, the first is committed alone:
+        the others are sent again in their own turns."""
+        by_id = {job.claimed.job.id: (job, signed) for job, signed in sent}
+
+        def decide(tx: Transaction, id_sequence: IdSequence, item: ClaimedJob) -> Decision[Any]:
+            job, signed = by_id[item.job.id]
+            return job.owner.on_sent(tx, job.record, signed, now=self._clock.now())
+
+        locks = [lock for job, signed in sent for lock in job.owner.locks(job.record, signed.hash)]
+        try:
+            self._committer.finish_all(
+                sent[0][0].authority,
+                [job.claimed for job, _ in sent],
+                partial(decide_in_turn, decide=decide),
+                reads=order_locks(locks),
+            )
+        except Exception as error:
+            if len(sent) == 1:
+                raise
+            _log.warning("%s is committed alone: %s", sent[0][0].record.id, describe_error(error))
+            self._commit_sent(sent[:1])
+
+
+def order_locks(locks: Sequence[Get]) -> Sequence[Get]:
+    """The locks of several owners: jobs first, as everywhere, and each lock once."""
+    jobs = [lock for lock in locks if lock.kind is Job]
+    others = [lock for lock in locks if lock.kind is not Job]
+    return [*dict.fromkeys((*jobs, *others))]
+
+
+def _read_job(snapshot: Snapshot, owner: TransferOwner[Any], claimed: ClaimedJob) -> _SendJob:
+    record = snapshot.get(owner.record_type, claimed.job.subject)
+    assert record is not None, f"no subject {claimed.job.subject}"
+    return _SendJob(owner, claimed, record, owner.find_to_send(record))
+
+
+def _is_untried(job: Job, now: Instant) -> bool:
+    """Whether a job is due, and nobody has claimed it yet."""
+    return job.due_at <= now and job.claims == job.failures == 0
