@@ -37,7 +37,7 @@ ZERO = Atomic(0)
 
 def atomic(value: int) -> Atomic:
     """The converter of a record's amount fields: results of arithmetic become `Atomic` again."""
-    return Atomic(value)
+    return value if type(value) is Atomic else Atomic(value)
 
 
 @attrs.frozen

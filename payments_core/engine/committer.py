@@ -216,8 +216,8 @@ class Committer:
         def work(tx: Transaction) -> None:
             nonlocal decided
             id_sequence.reset()
-            bulk.read_ahead(tx, *(Get(Job, id, "exclusive") for id in sorted(by_id)), *reads)
-            jobs = {id: tx.get(Job, id, for_update=True) for id in sorted(by_id)}
+            jobs = bulk.lock_many(tx, Job, by_id)
+            bulk.read_ahead(tx, *reads)
             # A job that is not ours was finished by another worker, or by a run whose COMMIT was
             # lost.
             ours = [item for id, item in by_id.items() if _is_still_claimed(jobs.get(id), item)]

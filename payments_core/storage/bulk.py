@@ -100,7 +100,8 @@ class ReadsAhead(Protocol):
         """Cache the answers for the calls with these queries; other calls work as usual.
 
         A cached answer is as good as a fresh one: a transaction's own writes count, and
-        locks are taken here, in the order of the queries. Either call may raise an error.
+        locks are taken here, in the order of the queries, or all of a kind where its first one
+        is, by their ids. Either call may raise an error.
         """
 
 

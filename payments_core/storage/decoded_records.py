@@ -52,8 +52,11 @@ class DecodedRecords:
 def is_immutable(record: Record) -> bool:
     """Whether nobody can change a record or a value inside it."""
     kind: Any = type(record)
-    values = [getattr(record, name) for name in mutable_fields(kind)]
-    return all(value is None or isinstance(value, types.MappingProxyType) for value in values)
+    for name in mutable_fields(kind):
+        value = getattr(record, name)
+        if value is not None and not isinstance(value, types.MappingProxyType):
+            return False
+    return True
 
 
 @cache

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection as Ids
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache, partial
-from itertools import chain, count
+from itertools import count
 from re import compile, sub
+
+import attrs
 
 from payments_core.storage import documents
 from payments_core.storage.bulk import Find, Get, Lock, Question
@@ -49,6 +51,32 @@ def names_unique_key(message: str) -> bool:
     return _CONSTRAINT.search(message) is not None
 
 
+@attrs.frozen
+class RecordQuery:
+    """Records that are read by one statement; `by_list` if they are of one kind and lock."""
+
+    questions: Sequence[Get]
+    by_list: bool
+
+    def build(self, partition: str, *, locked: bool) -> Query:
+        """The statement, and its values."""
+        asked = tuple(
+            (question.kind.collection.name, question.lock if locked else "none")
+            for question in self.questions
+        )
+        ids = [question.id for question in self.questions]
+        if self.by_list:
+            return select_many_statement(*asked[0]), (partition, ids)
+        return select_together_statement(asked), (partition, *ids)
+
+    def split(self, rows: Sequence[ResultRow]) -> Iterable[tuple[Get, bytes | None]]:
+        """Each record with its body in the answer, None if it is absent."""
+        if self.by_list:
+            bodies: dict[bytes | None, bytes | None] = dict(rows)  # type: ignore[arg-type]
+            return [(one, bodies.get(one.id.encode())) for one in self.questions]
+        return zip(self.questions, rows[0], strict=True)
+
+
 class PostgresSnapshot:
     """The operations of a snapshot."""
 
@@ -75,26 +103,19 @@ class PostgresSnapshot:
         unknown = [query for query in records if query not in self._answers]
         together = split_questions([records[query] for query in unknown])
         pages = [query for query in pages if query not in self._answers]
-        queries = [*(self._together_query(several, locked=False) for several in together), *pages]
+        queries = [*(several.build(self._partition, locked=False) for several in together), *pages]
         if not queries:
             return
         answers = self._transaction.query_many(*queries)
-        found = chain.from_iterable(split_together(rows) for rows in answers[: len(together)])
-        self._answers.update(zip(unknown, found, strict=True))
+        for several, rows in zip(together, answers, strict=False):
+            for question, body in several.split(rows):
+                found: list[ResultRow] = [] if body is None else [(body,)]
+                self._answers[self._record_query(question)] = found
         self._answers.update(zip(pages, answers[len(together) :], strict=True))
 
     def _record_query(self, question: Get) -> Query:
         """The statement that `get` would run, if the announced query is one."""
         return self._get_query(question.kind.collection.name, question.id, "none")
-
-    def _together_query(self, questions: Sequence[Get], *, locked: bool) -> Query:
-        """The statement for several records, whose answer `split_together` splits."""
-        asked = tuple(
-            (question.kind.collection.name, question.lock if locked else "none")
-            for question in questions
-        )
-        ids = (question.id for question in questions)
-        return select_together_statement(asked), (self._partition, *ids)
 
     def _find_query(self, question: Find) -> Query:
         """The statement that `find` would run, if the announced query is one."""
@@ -122,11 +143,11 @@ class PostgresSnapshot:
         self, kind: type[R], ids: Ids[str], *, for_update: bool = False
     ) -> Mapping[str, R]:
         wanted = sorted({id for id in ids if "\0" not in id})
-        sql = select_many_statement(kind.collection.name, for_update)
+        sql = select_many_statement(kind.collection.name, "exclusive" if for_update else "none")
         found: dict[str, R] = {}
         for _ in range(1 + for_update):  # as in `get`
             if wanted:
-                for (body,) in self._transaction.query(sql, (self._partition, wanted)):
+                for _, body in self._transaction.query(sql, (self._partition, wanted)):
                     record = documents.decode(kind, body or b"")
                     found[record.id] = record
                 wanted = [id for id in wanted if id not in found]
@@ -242,24 +263,25 @@ def select_together_statement(asked: tuple[tuple[str, Lock], ...]) -> str:
     return f"SELECT {', '.join(bodies)}"
 
 
-def split_questions(questions: Sequence[Get]) -> list[Sequence[Get]]:
-    """All in one statement, or each in its own: long lists, such as those of batches, would
-    need a text for each, and a connection prepares a limited number."""
-    if len(questions) > TOGETHER:
-        return [[question] for question in questions]
-    return [questions] if questions else []
+def split_questions(questions: Sequence[Get]) -> Sequence[RecordQuery]:
+    """All in one statement; or one for each kind and lock, if they are many.
 
-
-def split_together(rows: Sequence[ResultRow]) -> list[list[ResultRow]]:
-    """The rows that a SELECT for each of the queries would return."""
-    return [[] if body is None else [(body,)] for body in rows[0]]
+    Long lists, such as those of batches, would need a text for each, and a connection prepares a
+    limited number.
+    """
+    if len(questions) <= TOGETHER:
+        return [RecordQuery(questions, by_list=False)] if questions else []
+    groups: dict[tuple[str, Lock], list[Get]] = {}
+    for question in questions:
+        groups.setdefault((question.kind.collection.name, question.lock), []).append(question)
+    return [RecordQuery(alike, by_list=True) for alike in groups.values()]
 
 
 @lru_cache(maxsize=512)
-def select_many_statement(table: str, for_update: bool) -> str:
+def select_many_statement(table: str, lock: Lock) -> str:
     """SELECT rows by a list of ids; they are locked in the order of their ids."""
-    lock = " ORDER BY id FOR UPDATE" * for_update
-    return f'SELECT body FROM "{table}" WHERE partition = $1 AND id = ANY ($2::text[]){lock}'
+    locking = f" ORDER BY id{_LOCKS[lock]}" if lock != "none" else ""
+    return f'SELECT id, body FROM "{table}" WHERE partition = $1 AND id = ANY ($2::text[]){locking}'
 
 
 def number_parameters(sql: str) -> str:

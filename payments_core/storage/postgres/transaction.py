@@ -29,7 +29,6 @@ from payments_core.storage.postgres.snapshot import (
     PostgresSnapshot,
     is_possible,
     split_questions,
-    split_together,
     unique_key_of,
 )
 from payments_core.storage.postgres.statements import split_inserts, statements_of
@@ -95,15 +94,14 @@ class PostgresTransaction(PostgresSnapshot):
         pages = [
             self._find_query(one) for one in questions if isinstance(one, Find) and is_possible(one)
         ]
-        queries = [self._together_query(several, locked=True) for several in together]
+        queries = [several.build(self._partition, locked=True) for several in together]
         if not queries and not pages:
             return
         answers = self._transaction.query_many(*queries, *pages)
         self._answers.update(zip(pages, answers[len(queries) :], strict=True))
         has_appeared = False
         for several, rows in zip(together, answers, strict=False):
-            for question, [*found] in zip(several, split_together(rows), strict=True):
-                body = found[0][0] if found else None
+            for question, body in several.split(rows):
                 key = (question.kind.collection.name, question.id)
                 earlier = self._ahead.get(key)
                 has_appeared |= body is not None and earlier is not None and earlier.body is None
