@@ -224,8 +224,7 @@ class Outbox:
             for sender in load_senders(snapshot, chain_id):
                 id = sender.last_outgoing_id
                 while id is not None:
-                    outgoing = snapshot.get(OutboundTransfer, id)
-                    assert outgoing is not None, f"no outgoing {id}"
+                    outgoing = _get_transfer(snapshot, id)
                     if outgoing.block_number is not None and outgoing.block_number < first:
                         break  # so are all before it: blocks take nonces in order
                     found.append(outgoing)
@@ -295,8 +294,7 @@ class Outbox:
             gets = (Get(OutboundTransfer, id) for id in outgoing_ids)
             read_ahead(snapshot, Get(Sender, sender_id), *gets)
             sender = snapshot.get(Sender, sender_id)
-            found = [snapshot.get(OutboundTransfer, id) for id in outgoing_ids]
-            return [one for one in found if one is not None], sender
+            return [_get_transfer(snapshot, id) for id in outgoing_ids], sender
 
         known, sender = read_apart(self._storage, authority.partition, load)
         return self._signer.sign_next(authority, known, sender)
@@ -388,3 +386,9 @@ class Outbox:
 
     def _load_transfer(self, authority: WorkerAuthority, outgoing_id: str) -> OutboundTransfer:
         return load_transfer(self._storage, authority.partition, outgoing_id)
+
+
+def _get_transfer(snapshot: Snapshot, id: str) -> OutboundTransfer:
+    outgoing = snapshot.get(OutboundTransfer, id)
+    assert outgoing is not None, f"no outgoing {id}"
+    return outgoing

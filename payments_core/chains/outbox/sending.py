@@ -2,15 +2,18 @@
 
 A sender's transfers are in one lane, so a worker that has the lease of one job there may also do
 those behind it: up to MAX_TOGETHER are signed, stored, broadcast and recorded together. Only jobs
-that nobody has tried yet are done with another one. So a job that fails, or that takes its process
-down, does that alone the next time, and holds up no other.
+that nobody has tried yet are done with another one, and none while a job of the lane is parked.
+
+A job that takes its process down may do so in the turn of another one, whose claims then count it.
+So after a claimed job that was tried before, the next jobs of its lane are sent alone.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import ExitStack
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from typing import Any, Literal
 
@@ -21,7 +24,7 @@ from payments_core.chains.outbox.lost import SearchUnfinished
 from payments_core.chains.outbox.outbox import Outbox
 from payments_core.chains.outbox.owners import Doubt, TransferOwner, TransferToSend
 from payments_core.chains.outbox.record import OutboundTransfer
-from payments_core.chains.outbox.signing import MAX_TOGETHER_MS
+from payments_core.chains.outbox.signing import MAX_REMEMBERED_SENDERS, MAX_TOGETHER_S
 from payments_core.chains.port import ChainUnavailable, SignedTransaction
 from payments_core.clock import Instant
 from payments_core.engine.decision import Decision, WorkerAuthority
@@ -72,6 +75,8 @@ class SendJobs:
         self._telemetry = ports.telemetry
         self._outbox = outbox
         self._owners = {owner.send_kind: owner for owner in owners}
+        self._alone: dict[tuple[str, str], int] = {}
+        """How many more jobs of a lane are sent alone."""
 
     def handlers(self) -> Mapping[str, Handler]:
         """The handler of each job, by its kind."""
@@ -104,7 +109,7 @@ class SendJobs:
             lane = Find(Job, "by_queue_lane", (job.queue, job.lane), MAX_TOGETHER)
             read_ahead(snapshot, Get(owner.record_type, job.subject), lane)
             first = _read_job(snapshot, owner, claimed)
-            if not first.is_ready or job.claims > 1:
+            if self._must_be_alone(job) or not first.is_ready:
                 return [first]
             try:
                 return [first, *self._read_behind(snapshot, first, lane)]
@@ -114,13 +119,28 @@ class SendJobs:
 
         return read_apart(self._storage, claimed.partition, load)
 
+    def _must_be_alone(self, job: Job) -> bool:
+        lane = (job.queue, job.lane)
+        if job.claims > 1:
+            if len(self._alone) >= MAX_REMEMBERED_SENDERS:
+                self._alone.clear()
+            self._alone[lane] = MAX_TOGETHER
+            return True
+        left = self._alone.pop(lane, 0)
+        if left > 1:
+            self._alone[lane] = left - 1
+        return left > 0
+
     def _read_behind(self, snapshot: Snapshot, first: _SendJob, lane: Find) -> Sequence[_SendJob]:
         now, partition = self._clock.now(), first.claimed.partition
         found = snapshot.find(Job, lane.index, lane.key, limit=lane.limit).records
+        behind_it = [job for job in found if job.id != first.claimed.job.id]
+        if any(job.lease_until > now for job in behind_it):  # sending was stopped
+            return ()
         others = [
             (self._owners[job.kind], ClaimedJob(partition, job))
-            for job in found
-            if job.id != first.claimed.job.id and job.kind in self._owners and _is_untried(job, now)
+            for job in behind_it
+            if job.kind in self._owners and _is_untried(job, now)
         ]
         read_ahead(snapshot, *(Get(it.record_type, item.job.subject) for it, item in others))
         behind = [_read_job(snapshot, owner, item) for owner, item in others]
@@ -154,29 +174,32 @@ class SendJobs:
 
         What is not broadcast here waits with its bytes for its own turn.
         """
-        with ExitStack() as observed:
-            for job, _ in signed[1:]:  # the executor observes the first
-                _, _, queue = job.claimed.job.queue.rpartition(".")
-                observed.enter_context(self._telemetry.observe_job(queue, job.claimed.job.kind))
-            sent = self._broadcast_each(signed)
-            if sent:
-                self._commit_sent(sent)
-                return len(sent)
+        sent = self._broadcast_each(signed)
+        if sent:
+            return self._commit_sent(sent)
         self._try_again(signed[0][0], "lost")
         return 1
 
     def _broadcast_each(
         self, signed: Sequence[tuple[_SendJob, OutboundTransfer]]
     ) -> Sequence[tuple[_SendJob, SignedTransaction]]:
-        """Broadcast in the order of nonces, until one is not answered, or it takes too long."""
-        began = self._clock.now()
+        """Broadcast in the order of nonces, until one fails, or it takes too long.
+
+        Empty if the first was not answered.
+        """
+        began = time.monotonic()
         sent: list[tuple[_SendJob, SignedTransaction]] = []
         for job, outgoing in signed:
-            if self._clock.now() - began > MAX_TOGETHER_MS:
-                break
             try:
                 sent.append((job, self._outbox.broadcast(job.authority, outgoing.id, outgoing)))
             except ChainUnavailable:
+                break
+            except Exception as error:
+                if not sent:
+                    raise
+                _log.warning("%s is broadcast alone: %s", outgoing.id, describe_error(error))
+                break
+            if time.monotonic() - began > MAX_TOGETHER_S:
                 break
         return sent
 
@@ -237,9 +260,11 @@ class SendJobs:
 
     # The outcome of either.
 
-    def _commit_sent(self, sent: Sequence[tuple[_SendJob, SignedTransaction]]) -> None:
-        """End send jobs, each with its owner's step. If one fails, the first is committed alone:
-        the others are sent again in their own turns."""
+    def _commit_sent(self, sent: Sequence[tuple[_SendJob, SignedTransaction]]) -> int:
+        """End send jobs, each with its owner's step; return how many.
+
+        If one fails, the first is committed alone: the others are sent again in their own turns.
+        """
         by_id = {job.claimed.job.id: (job, signed) for job, signed in sent}
 
         def decide(tx: Transaction, id_sequence: IdSequence, item: ClaimedJob) -> Decision[Any]:
@@ -248,24 +273,35 @@ class SendJobs:
 
         locks = [lock for job, signed in sent for lock in job.owner.locks(job.record, signed.hash)]
         try:
-            self._committer.finish_all(
-                sent[0][0].authority,
-                [job.claimed for job, _ in sent],
-                partial(decide_in_turn, decide=decide),
-                reads=order_locks(locks),
-            )
+            with self._observe([job for job, _ in sent[1:]]):  # the executor observes the first
+                self._committer.finish_all(
+                    sent[0][0].authority,
+                    [job.claimed for job, _ in sent],
+                    partial(decide_in_turn, decide=decide),
+                    reads=order_locks(locks),
+                )
         except Exception as error:
             if len(sent) == 1:
                 raise
             _log.warning("%s is committed alone: %s", sent[0][0].record.id, describe_error(error))
-            self._commit_sent(sent[:1])
+            return self._commit_sent(sent[:1])
+        return len(sent)
+
+    @contextmanager
+    def _observe(self, jobs: Sequence[_SendJob]) -> Iterator[None]:
+        with ExitStack() as observed:
+            for job in jobs:
+                _, _, queue = job.claimed.job.queue.rpartition(".")
+                observed.enter_context(self._telemetry.observe_job(queue, job.claimed.job.kind))
+            yield
 
 
 def order_locks(locks: Sequence[Get]) -> Sequence[Get]:
-    """The locks of several owners: jobs first, as everywhere, and each lock once."""
-    jobs = [lock for lock in locks if lock.kind is Job]
-    others = [lock for lock in locks if lock.kind is not Job]
-    return [*dict.fromkeys((*jobs, *others))]
+    """The locks of several owners, each once: jobs first, as everywhere, then the others by their
+    kinds, in the order in which the owners name these, and by their ids."""
+    ranks = {kind: rank for rank, kind in enumerate(dict.fromkeys(lock.kind for lock in locks))}
+    ranks[Job] = -1
+    return sorted(dict.fromkeys(locks), key=lambda lock: (ranks[lock.kind], lock.id))
 
 
 def _read_job(snapshot: Snapshot, owner: TransferOwner[Any], claimed: ClaimedJob) -> _SendJob:

@@ -9,6 +9,7 @@ transfer signed for it. Nobody has seen bytes that were not stored.
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Mapping, Sequence
 
 import attrs
@@ -29,17 +30,17 @@ from payments_core.chains.port import (
     SignerRefused,
     TransferIntent,
 )
-from payments_core.clock import SECOND
 from payments_core.engine.decision import Decision, WorkerAuthority
 from payments_core.engine.identifiers import IdSequence
+from payments_core.engine.jobs.parking import describe_error
 from payments_core.engine.ports import Ports
 from payments_core.storage.bulk import Find, Get, Question
 from payments_core.storage.port import Transaction
 from payments_core.storage.records import Record
 
 MAX_REMEMBERED_SENDERS = 10_000
-MAX_TOGETHER_MS = 1 * SECOND
-"""How long transfers are signed, or broadcast, before those that are done are committed."""
+MAX_TOGETHER_S = 1.0
+"""How many seconds transfers are signed, or broadcast, before those that are done are committed."""
 
 _log = logging.getLogger(__name__)
 
@@ -93,7 +94,8 @@ class TransferSigner:
         def decide(
             tx: Transaction, id_sequence: IdSequence
         ) -> Decision[Sequence[OutboundTransfer]]:
-            if not all(_is_current(tx, one) for one in (sender, *outgoings)):
+            by_id = sorted(outgoings, key=lambda outgoing: outgoing.id)
+            if not all(_is_current(tx, one) for one in (sender, *by_id)):
                 return Decision(())
             if lock_transfer(tx, last_id).raw is None:
                 return Decision(())
@@ -108,7 +110,7 @@ class TransferSigner:
 
         reads: Sequence[Question] = (
             Get(Sender, sender.id, "exclusive"),
-            *[Get(OutboundTransfer, id, "exclusive") for id in (*locked_ids, last_id)],
+            *[Get(OutboundTransfer, id, "exclusive") for id in sorted({*locked_ids, last_id})],
             Find(Sender, "of_chain", (chain_id,), MAX_SENDERS),
         )
         result = self._committer.commit(authority, decide, reads=reads)
@@ -123,7 +125,7 @@ class TransferSigner:
 
         The first, and as many of the others in their order as can be signed within a second.
         """
-        began = self._clock.now()
+        began = time.monotonic()
         signed: list[tuple[OutboundTransfer, _SignedIntent]] = []
         previous_id = sender.last_outgoing_id
         for slot, one in enumerate(ordinary, sender.next_slot):
@@ -134,11 +136,12 @@ class TransferSigner:
                 signed.append((reserved, self._prepare(authority, reserved)))
             except SignerRefused:
                 break
-            except ChainUnavailable:
+            except Exception as error:
                 if not signed:
                     raise
+                _log.warning("%s is signed alone: %s", one.id, describe_error(error))
                 break
-            if self._clock.now() - began > MAX_TOGETHER_MS:
+            if time.monotonic() - began > MAX_TOGETHER_S:
                 break
             previous_id = one.id
         return signed
@@ -210,6 +213,8 @@ class TransferSigner:
 def _is_ordinary(known: OutboundTransfer, sender: Sender) -> bool:
     """Whether a transfer waits for its first nonce, and nothing else must be checked first."""
     if known.status != "queued" or known.sender_id is not None or known.funded_by is not None:
+        return False
+    if known.chain_id != sender.chain_id:
         return False
     return _has_lost_nothing(sender, sender.next_slot)
 

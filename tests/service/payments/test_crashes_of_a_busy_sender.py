@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
+import logging
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import pytest
 
 from payments_core.chains.outbox import sending
-from payments_core.chains.outbox.record import OutboundTransfer
+from payments_core.chains.outbox.record import OutboundTransfer, sender_lane
+from payments_core.chains.port import SignedTransaction, TransferIntent
+from payments_core.clock import SECOND
+from payments_core.maintenance.after_restore import stop_sending
+from payments_core.payments.funding.operations import SEND_FUNDING
 from payments_core.payments.funding.record import FundingOperation
 from payments_core.payments.funding.transfer import FundingOwner
 from payments_core.payments.record import Payment
+from payments_core.payments.refunds.record import Refund
 from payments_core.service import PaymentsService
+from payments_core.storage.jobs import Job
 from payments_core.storage.port import SIMULATED, Storage, Transaction
 from payments_core.storage.records import Record
 from tests.service.faults import (
@@ -38,7 +45,7 @@ from tests.service.payments.test_crashes import (
     world,
 )
 from tests.service.spoiling import spoil
-from tests.service.world import World, atomic
+from tests.service.world import BASE, OTHER_WALLET, World, atomic
 
 __all__ = ["world"]
 
@@ -61,6 +68,44 @@ class CountingStorage(FaultyStorage):
     def transact(self, partition: str, work: Callable[[Transaction], T]) -> T:
         self.commits += partition != SIMULATED
         return super().transact(partition, work)
+
+
+class StoppingStorage(FaultyStorage):
+    """A storage whose operator stops all senders after a claim that leases a send job."""
+
+    def __init__(self, world: World) -> None:
+        super().__init__(world.storage, 10**9, crash)
+        self._world = world
+        self.is_armed = False
+        self.stopped = 0
+
+    def claim(self, *given: Any, **more: Any) -> Any:
+        claimed = super().claim(*given, **more)
+        if self.is_armed and any(item.job.kind == SEND_FUNDING for item in claimed):
+            self.is_armed = False
+            committer = self._world.service.ports.committer
+            self.stopped = len(stop_sending(self._world.storage, committer, "sandbox"))
+        return claimed
+
+
+class DeadlyChain(FaultyChain):
+    """A chain whose client ends the process when it prepares one transfer."""
+
+    def __init__(self, world: World, outgoing_id: str) -> None:
+        super().__init__(world.chain, 10**9, crash)
+        self._outgoing_id = outgoing_id
+
+    def prepare(self, intent: TransferIntent, slot: int) -> SignedTransaction:
+        if intent.id == self._outgoing_id:
+            raise Crashed
+        return super().prepare(intent, slot)
+
+
+def send_jobs(world: World) -> Sequence[Job]:
+    lane = ("sandbox.chain", sender_lane(world.environment_id, BASE))
+    return world.storage.read(
+        world.environment_id, lambda rows: rows.find(Job, "by_queue_lane", lane).records
+    )
 
 
 def authorize(world: World) -> list[str]:
@@ -149,6 +194,56 @@ def test_a_damaged_record_of_one_stops_no_other(world: World, kind: type[Record]
     work(world, over(world, world.storage))
     statuses = [world.operation_now(one).status for one in details[:-1]]
     assert statuses == ["confirmed"] * (AT_ONCE - 1)
+
+
+def test_refunds_of_one_payment_and_fundings_go_together(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    service = over(world, world.storage)
+    paid = world.authorized("20.00")
+    work(world, service)
+    before = world.sent()
+    caplog.set_level(logging.WARNING)
+    refunds = [world.refund(paid, "1.00", OTHER_WALLET) for _ in range(5)]
+    payment_ids = authorize(world)
+    work(world, service)
+    assert {world.get(Refund, one.id).status for one in refunds} == {"succeeded"}
+    check_stories(world, payment_ids, before + len(refunds))
+    assert not [one for one in caplog.messages if "alone" in one]
+
+
+def test_nothing_is_sent_after_an_operator_has_stopped_all_senders(world: World) -> None:
+    """He does so after a worker has claimed the first: that one may be sent."""
+    storage = StoppingStorage(world)
+    service = over(world, storage)
+    world.authorized(AMOUNT)
+    work(world, service)
+    before = world.sent()
+    for _ in range(AT_ONCE):
+        world.authorized(AMOUNT)
+        world.system.advance(1)
+    storage.is_armed = True
+    service.worker("sandbox").run_until_idle()
+    assert storage.stopped == AT_ONCE
+    assert world.sent() <= before + 1
+
+
+def test_one_that_ends_its_process_does_so_once_in_the_turn_of_another(world: World) -> None:
+    details = []
+    for _ in range(2 * AT_ONCE):
+        details += [world.authorized(AMOUNT)]
+        world.system.advance(1)
+    last = world.operation_now(details[-1])
+    deaths = 0
+    while not any(one.subject == last.id and one.claims for one in send_jobs(world)):
+        service = over(world, world.storage, DeadlyChain(world, str(last.outgoing_id)))
+        with contextlib.suppress(Crashed):
+            service.worker("sandbox").run_until_idle()
+        deaths += 1
+        world.clock.advance_to(world.clock.now() + 10 * SECOND)  # its lease ends
+        assert deaths <= 3
+    statuses = [world.operation_now(one).status for one in details[:-1]]
+    assert "authorized" not in statuses
 
 
 @pytest.mark.parametrize("fault", [crash, storage_away, commit_lost, commit_failed])

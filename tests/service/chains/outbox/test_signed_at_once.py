@@ -248,7 +248,7 @@ def test_none_is_stored_if_another_worker_takes_the_nonce_meanwhile(
     assert slots(stage)[1:] == [("queued", None, None), ("queued", None, None)]
 
 
-@pytest.mark.parametrize("error", [SignerRefused, ChainUnavailable])
+@pytest.mark.parametrize("error", [SignerRefused, ChainUnavailable, ValueError])
 def test_those_before_one_that_cannot_be_signed_are_stored(
     stage: Stage, chain: Signing, outbox: Outbox, error: type[Exception]
 ) -> None:
@@ -264,9 +264,16 @@ def test_those_before_one_that_cannot_be_signed_are_stored(
 
 
 def test_signing_that_takes_long_stores_what_is_done(
-    stage: Stage, chain: Signing, outbox: Outbox
+    stage: Stage, chain: Signing, outbox: Outbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    chain.before = lambda: stage.clock.advance(signing.MAX_TOGETHER_MS + 1)
+    monkeypatch.setattr(signing, "MAX_TOGETHER_S", 0.0)
     assert sign_all(outbox) == ["out_2"]
     assert sign_all(outbox) == [], "it has its bytes"
     assert outbox.sign(SCOPE, BASE, "out_3") is not None
+
+
+def test_one_of_another_chain_is_not_signed_with_them(
+    stage: Stage, chain: Signing, outbox: Outbox
+) -> None:
+    change(stage, "out_3", chain_id=1)
+    assert sign_all(outbox) == ["out_2"]
