@@ -139,7 +139,8 @@ class TransferSigner:
             except Exception as error:
                 if not signed:
                     raise
-                _log.warning("%s is signed alone: %s", one.id, describe_error(error))
+                if not isinstance(error, ChainUnavailable):
+                    _log.warning("%s is signed alone: %s", one.id, describe_error(error))
                 break
             if time.monotonic() - began > MAX_TOGETHER_S:
                 break
