@@ -88,6 +88,7 @@ IN_MEMORY: dict[type[broken.Wrapped], str] = {
     broken_bulk.ReadsAheadForGood: "what_a_work_writes_counts_over_what_it_read_ahead",
     broken_bulk.ReadsPagesAheadForGood: "what_a_work_writes_counts_over_what_it_read_ahead",
     broken_bulk.ReadsAheadInTheWrongOrder: "what_is_read_ahead_changes_no_answer",
+    broken_bulk.ReadsAheadMissesTheEndOfALongList: "a_long_list_read_ahead_changes_no_answer",
     broken_bulk.ReadsApartFromLongAgo: "what_is_read_apart_is_as_new_as_what_was_committed",
     broken_bulk.HoldsWhatItRead: "what_is_held_after_a_change_of_its_own_is_refused",
     broken_bulk.CountsFromTheStart: "as_many_are_counted_as_are_found",

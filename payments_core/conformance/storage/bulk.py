@@ -62,6 +62,36 @@ class BulkChecks(Harness):
         assert list(bulk.fetch(storage, PARTITION, *questions[:-1])) == plain[0]
         assert bulk.fetch(storage, PARTITION, bulk.Get(Note, "n2"))[0].rank == 2
 
+    def test_a_long_list_read_ahead_changes_no_answer(self) -> None:
+        """A batch of jobs locks the records of all of them."""
+        storage = self.open_handle()
+        ids = [f"n{n:02}" for n in range(40)]
+        self.insert(storage, *(Note(id=id, text=id) for id in ids[::2]), Counter(id="c"))
+        gets = [bulk.Get(Note, id, "exclusive", is_optional=True) for id in reversed(ids)]
+        questions = (*gets, bulk.Get(Counter, "c"), bulk.Get(Counter, "absent"), *gets[:3])
+
+        def look(rows: Any, **lock: bool) -> Any:
+            notes = [rows.get(Note, id, **lock) for id in ids]
+            return notes, rows.get(Counter, "c"), rows.get(Counter, "absent")
+
+        def look_ahead(rows: Any, **lock: bool) -> Any:
+            bulk.read_ahead(rows, *questions)
+            return look(rows, **lock)
+
+        plain = storage.read(PARTITION, look)
+        assert [note and note.text for note in plain[0][:3]] == ["n00", None, "n02"]
+        assert storage.read(PARTITION, look_ahead) == plain
+        assert bulk.read_apart(storage, PARTITION, look_ahead) == plain
+
+        def work(tx: Transaction) -> None:
+            assert look_ahead(tx, for_update=True) == plain
+            tx.replace(attrs.evolve(lock_existing(tx, Note, "n38"), text="x"))
+            tx.insert(Note(id="n39", text="y"))
+
+        self.write(storage, work)
+        assert fetch_existing(storage, Note, "n38").text == "x"
+        assert fetch_existing(storage, Note, "n39").text == "y"
+
     def test_what_is_read_apart_is_as_new_as_what_was_committed(self) -> None:
         storage = self.open_handle()
         self.insert(storage, Note(id="n"))
