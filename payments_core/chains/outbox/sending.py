@@ -104,12 +104,13 @@ class SendJobs:
     def _read_lane(self, owner: TransferOwner[Any], claimed: ClaimedJob) -> Sequence[_SendJob]:
         """The claimed job, and those behind it that may be done with it."""
         job = claimed.job
+        is_alone = self._must_be_alone(job)
 
         def load(snapshot: Snapshot) -> Sequence[_SendJob]:
             lane = Find(Job, "by_queue_lane", (job.queue, job.lane), MAX_TOGETHER)
             read_ahead(snapshot, Get(owner.record_type, job.subject), lane)
             first = _read_job(snapshot, owner, claimed)
-            if self._must_be_alone(job) or not first.is_ready:
+            if is_alone or not first.is_ready:
                 return [first]
             try:
                 return [first, *self._read_behind(snapshot, first, lane)]
@@ -120,6 +121,7 @@ class SendJobs:
         return read_apart(self._storage, claimed.partition, load)
 
     def _must_be_alone(self, job: Job) -> bool:
+        """Whether it was tried before, or comes soon after one that was. Counts the latter."""
         lane = (job.queue, job.lane)
         if job.claims > 1:
             if len(self._alone) >= MAX_REMEMBERED_SENDERS:
