@@ -7,7 +7,7 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-from wsgiref.simple_server import WSGIRequestHandler, make_server
+from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 
 import attrs
 import pytest
@@ -28,6 +28,10 @@ from tests.webhooks.webhook_bench import Bench
 class Quiet(WSGIRequestHandler):
     def log_message(self, *arguments: Any) -> None:
         pass
+
+
+class Server(WSGIServer):
+    request_queue_size = 64  # more than are sent at once: Linux drops the others for a second
 
 
 @attrs.define
@@ -66,7 +70,7 @@ class Receiver:
 @pytest.fixture
 def receiver(tmp_path: Path) -> Iterator[tuple[Receiver, str]]:
     application = Receiver(tmp_path / "receiver.db")
-    server = make_server("127.0.0.1", 0, application, handler_class=Quiet)
+    server = make_server("127.0.0.1", 0, application, Server, Quiet)
     thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
     thread.start()
     yield application, f"http://localhost:{server.server_port}/hook"

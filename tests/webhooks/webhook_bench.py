@@ -150,16 +150,17 @@ class Bench:
         def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[None]:
             return Decision(None, events=(new_event,))
 
-        before = set(self.event_ids())
+        before = set(self.event_ids(name))
         self.committer.commit(WorkerAuthority(self.authority.partition, "sandbox"), decide)
-        (id,) = set(self.event_ids()) - before
+        (id,) = set(self.event_ids(name)) - before
         return id
 
-    def event_ids(self) -> list[str]:
+    def event_ids(self, name: str = "") -> list[str]:
+        """Those of one name, or all: a delivery that fails makes an event of another name."""
         page = self.storage.read(
             self.authority.partition, lambda tx: tx.find(Event, "by_created", limit=1000)
         )
-        return [event.id for event in page.records]
+        return [event.id for event in page.records if name in {"", event.name}]
 
     def run(self) -> int:
         return self.worker.run_until_idle()
