@@ -11,6 +11,7 @@ ROOMS: dict[str, dict[str, str]] = {
     "payments_core": {
         "clock": "Time as a value; the one place that reads the system clock.",
         "entropy": "The one place that reads randomness.",
+        "evolve": "Changed copies of frozen objects, made quickly.",
         "money": "Amounts as integers, and how they are written.",
         "errors": "Every error that callers can meet, as one table.",
         "validation": "Validation of input, once for the library and HTTP.",

@@ -17,6 +17,7 @@ import attrs
 from payments_core.credentials.tokens import Claims, TokenInvalid
 from payments_core.engine.idempotency.record import ResponseLookup
 from payments_core.errors import CredentialMismatch, NotFound, Unauthorized
+from payments_core.evolve import evolve
 from payments_core.payments.checkout.public import Shop
 from payments_core.tenants.authorization import Authority
 from payments_core.tenants.client_sessions.record import ClientSession
@@ -253,4 +254,4 @@ def _add_payment_secret(
     if claims.subject != path_ids["paymentId"]:
         raise Unauthorized()
     versions = (*caller.bound_versions, claims.api_version)
-    return attrs.evolve(caller, payment_secret=claims, bound_versions=versions)
+    return evolve(caller, payment_secret=claims, bound_versions=versions)

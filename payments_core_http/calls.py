@@ -11,6 +11,7 @@ import msgspec
 
 from payments_core.credentials.tokens import Claims
 from payments_core.engine.idempotency.record import IdempotentRequest, Response
+from payments_core.evolve import evolve
 from payments_core.storage.port import Page, Position
 from payments_core.tenants.authorization import Authority
 from payments_core_http.authentication import Caller
@@ -124,7 +125,7 @@ class ApiCall(Generic[B, Q]):
 
         if self.idempotent is None:
             return render_answer(operation(None))
-        idempotent = attrs.evolve(self.idempotent, render=render_answer)
+        idempotent = evolve(self.idempotent, render=render_answer)
         result = operation(idempotent)
         # An operation that had nothing to commit stored nothing: it may simply run again.
         return idempotent.response or render_answer(result)

@@ -24,6 +24,7 @@ from payments_core.errors import (
     NotFound,
     ValidationFailed,
 )
+from payments_core.evolve import evolve
 from payments_core.pricing.port import Pricing, PricingUnavailable
 from payments_core.tenants.authorization import Authority
 from payments_core.validation.inputs import validate_operations
@@ -119,7 +120,7 @@ class AddressBalances:
             if chain.chain_type != chain_type:
                 continue
             entry = CHAINS.get(number)
-            usdc = attrs.evolve(READABLE_USDC[chain_type], chain_id=number)
+            usdc = evolve(READABLE_USDC[chain_type], chain_id=number)
             yield chain, entry.assets if entry is not None else (usdc,)
 
     def read(self, authority: Authority, chain_type: ChainType, address: str) -> AddressBalance:
@@ -149,7 +150,7 @@ class AddressBalances:
         known = READABLE_USDC[chain_type]
         for chain in self._chains.values():
             if chain.chain_type == chain_type and known.chain_id in (0, chain.chain_id):
-                return chain, attrs.evolve(known, chain_id=chain.chain_id)
+                return chain, evolve(known, chain_id=chain.chain_id)
         raise CapabilityNotActive(f"reading balances on {chain_type}")
 
     def _ask(self, authority: Authority, chain: Chain, asset: Asset, holder: str) -> AddressBalance:

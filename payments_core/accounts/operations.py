@@ -39,6 +39,7 @@ from payments_core.errors import (
     UsernameTaken,
     ValidationFailed,
 )
+from payments_core.evolve import evolve
 from payments_core.storage import documents
 from payments_core.storage.damaged_records import load_listed
 from payments_core.storage.port import Page, Position, Snapshot, Transaction
@@ -262,7 +263,7 @@ class Accounts:
         def change(account: Account) -> Account:
             if account.status == "closed" and changes.get("status", "closed") != "closed":
                 raise InvalidState("account", account.status, f"change to {changes['status']}")
-            return attrs.evolve(account, **changes)
+            return evolve(account, **changes)
 
         return self._apply_change(authority, account_id, change, idempotency_key)
 
@@ -284,7 +285,7 @@ class Accounts:
         asset_of(settlement.chain_id, settlement.asset_symbol)
 
         def change(account: Account) -> Account:
-            return attrs.evolve(_require_not_closed(account), settlement=settlement)
+            return evolve(_require_not_closed(account), settlement=settlement)
 
         return self._apply_change(authority, account_id, change, idempotency_key)
 
@@ -309,7 +310,7 @@ class Accounts:
             wanted = Settlement(chain_id=chosen, asset_symbol=asset_symbol or current.asset_symbol)
             validate_input(wanted)
             asset_of(wanted.chain_id, wanted.asset_symbol)
-            return attrs.evolve(account, settlement=wanted)
+            return evolve(account, settlement=wanted)
 
         return self._apply_change(authority, account_id, change, idempotency_key)
 
@@ -335,7 +336,7 @@ class Accounts:
             known = _require_not_closed(account).username
             if known is not None and (once or known != username):
                 raise InvalidState("handle", "set", "change")
-            return attrs.evolve(account, username=username, username_key=username_key(username))
+            return evolve(account, username=username, username_key=username_key(username))
 
         taken = {"username": UsernameTaken()}
         return self._apply_change(authority, account_id, change, idempotency_key, taken)
@@ -358,13 +359,13 @@ class Accounts:
             changed = change(account)
             # As documents: in Python 1 equals True, but in metadata they differ.
             if documents.encode(changed) == documents.encode(account):
-                return Decision(attrs.evolve(details, account=account))
-            changed = attrs.evolve(changed, updated_at=now)
+                return Decision(evolve(details, account=account))
+            changed = evolve(changed, updated_at=now)
             capabilities = Decision(details.activations)
             if changed.status != account.status:
                 capabilities = decide_suspension(tx, details.activations, changed, now=now)
             return Decision(
-                attrs.evolve(details, account=changed, activations=capabilities.result),
+                evolve(details, account=changed, activations=capabilities.result),
                 replaces=(changed,),
                 events=(account_event("account.updated", changed, authority),),
                 refusals=refusals or {},
@@ -403,7 +404,7 @@ def _normalize_wallets(given: Sequence[NewWallet]) -> list[NewWallet]:
         if (wallet.chain_type, address) in seen:
             faults.append(FieldError(f"wallets[{place}].address", "is given twice"))
         seen.add((wallet.chain_type, address))
-        wallets.append(attrs.evolve(wallet, address=address))
+        wallets.append(evolve(wallet, address=address))
     if faults:
         raise ValidationFailed(tuple(faults))
     return wallets

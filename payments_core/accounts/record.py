@@ -30,7 +30,7 @@ class Settlement:
     asset_symbol: str
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, slots=False)
 class Account(Record):
     """One user of a partner. `username_key` is the username in lower case, for uniqueness.
 
@@ -78,7 +78,7 @@ class Account(Record):
         return f"{self.username}@{self.partner_id}" if self.username else None
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, slots=False)
 class Wallet(Record):
     """A wallet address of an account, listed once per account.
 
@@ -132,7 +132,7 @@ class Wallet(Record):
         return address_key(self.chain_type, self.address) if self.verified else None
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, slots=False)
 class WalletChallenge(Record):
     """A text to be signed, once and in time, by one address for one account."""
 
@@ -152,7 +152,7 @@ class WalletChallenge(Record):
     used_at: Instant | None = None
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, slots=False)
 class SignedMessage(Record):
     """A text of the caller's own that a wallet has signed to be linked, by the digest of both.
 

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import attrs
-
 from payments_core.accounts.challenges import CHALLENGE_TTL_MS, NONCE_BYTES, challenge_text
 from payments_core.accounts.erc1271 import ContractSignatureChecker
 from payments_core.accounts.events import account_event
@@ -50,6 +48,7 @@ from payments_core.errors import (
     ResourceConflict,
     ValidationFailed,
 )
+from payments_core.evolve import evolve
 from payments_core.storage.port import Page, Position, Snapshot, Transaction, Where
 from payments_core.tenants.authorization import Authority
 from payments_core.tenants.idempotency import once_per_key
@@ -115,7 +114,7 @@ class Wallets:
                 expires_at=now + CHALLENGE_TTL_MS,
             )
             text = challenge_text(unsaid, self._service_name, authority.environment.app_name)
-            challenge = attrs.evolve(unsaid, message=text)
+            challenge = evolve(unsaid, message=text)
             return Decision(
                 challenge, inserts=(challenge,), deletes=_find_stale_challenges(tx, account_id, now)
             )
@@ -161,8 +160,8 @@ class Wallets:
                 created_at=now,
             )
             link = _decide_link(tx, authority, account, proven)
-            used = attrs.evolve(challenge, used_at=now)
-            return attrs.evolve(link, replaces=(*link.replaces, used))
+            used = evolve(challenge, used_at=now)
+            return evolve(link, replaces=(*link.replaces, used))
 
         return self._committer.commit(authority, decide, idempotent=idempotency_key)
 
@@ -186,7 +185,7 @@ class Wallets:
             address = normalize_wallet_address(wallet.chain_type, wallet.address)
         except AddressError as error:
             raise ValidationFailed.at("address", str(error)) from None
-        wallet = attrs.evolve(wallet, address=address)
+        wallet = evolve(wallet, address=address)
         used_id = wallet.message_id
 
         def load(snapshot: Snapshot) -> tuple[AccountDetails, bool]:
@@ -257,7 +256,7 @@ class Wallets:
             wallet = tx.get(Wallet, wallet_id, for_update=True)
             if wallet is None or wallet.account_id != account_id:
                 raise NotFound("wallet")
-            changed = attrs.evolve(account, wallet_count=account.wallet_count - 1, updated_at=now)
+            changed = evolve(account, wallet_count=account.wallet_count - 1, updated_at=now)
             return Decision(
                 wallet,
                 replaces=(changed,),
@@ -351,11 +350,9 @@ def _decide_link(
         raise ResourceConflict(f"An account has at most {MAX_WALLETS} wallets.")
     wallet = proven
     if known is not None:
-        wallet = attrs.evolve(
-            known, verified_at=proven.verified_at, label=proven.label or known.label
-        )
+        wallet = evolve(known, verified_at=proven.verified_at, label=proven.label or known.label)
     count = account.wallet_count + (1 if known is None else 0)
-    changed = attrs.evolve(account, wallet_count=count, updated_at=proven.created_at)
+    changed = evolve(account, wallet_count=count, updated_at=proven.created_at)
     # A taken unique key means that a find was stale: look again.
     return Decision(
         wallet,

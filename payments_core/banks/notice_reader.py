@@ -24,6 +24,7 @@ from payments_core.engine.decision import Decision, WorkerAuthority
 from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
 from payments_core.errors import Unavailable
+from payments_core.evolve import evolve
 from payments_core.storage.jobs import NEVER, Job
 from payments_core.storage.port import (
     DIRECTORY,
@@ -43,7 +44,7 @@ MAX_PAGES = 5
 """The pages of each kind that one run reads: a run ends within its lease."""
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, slots=False)
 class NoticeReaderState(Record):
     """The reader of a mode; the id is the job's. `wakes` counts how often it was woken.
 
@@ -146,7 +147,7 @@ class NoticeReader:
             next_run_at = now if was_woken else now + pause_ms
             if (current.pause_ms, current.cursors) == (pause_ms, cursors):
                 return Decision(None, next_run_at=next_run_at)
-            after = attrs.evolve(current, pause_ms=pause_ms, cursors=cursors)
+            after = evolve(current, pause_ms=pause_ms, cursors=cursors)
             return Decision(None, replaces=(after,), next_run_at=next_run_at)
 
         self._committer.commit(WorkerAuthority(DIRECTORY, self._mode), decide, claimed=claimed)
@@ -165,7 +166,7 @@ class NoticeReader:
                 )
             )
         elif job.lease_until == NEVER:
-            tx.replace(attrs.evolve(job, due_at=self._clock.now(), lease_until=0, claims=0))
+            tx.replace(evolve(job, due_at=self._clock.now(), lease_until=0, claims=0))
 
     def _wake(self, tx: Transaction) -> None:
         job = tx.get(Job, self._id, for_update=True)  # locked first, as when a run ends
@@ -173,10 +174,10 @@ class NoticeReader:
         if state is None:
             tx.insert(NoticeReaderState(id=self._id, wakes=1))
         else:
-            tx.replace(attrs.evolve(state, wakes=state.wakes + 1))
+            tx.replace(evolve(state, wakes=state.wakes + 1))
         now = self._clock.now()
         if job is not None and job.due_at > now >= job.lease_until:
-            tx.replace(attrs.evolve(job, due_at=now))
+            tx.replace(evolve(job, due_at=now))
 
     def _transact_until_done(self, work: object) -> None:
         while True:
@@ -244,7 +245,7 @@ def _store(
             if decided is not None:
                 outcome = outcome.merge(decided)
                 stored += notice_ids
-        return attrs.evolve(outcome, result=stored)
+        return evolve(outcome, result=stored)
 
     return committer.commit(authority, decide)
 
@@ -263,4 +264,4 @@ def bring_forward(tx: Transaction, job: Job, now: Instant) -> Decision[None] | N
         return None
     if known.due_at <= now:
         return Decision(None)
-    return Decision(None, replaces=(attrs.evolve(known, due_at=now),))
+    return Decision(None, replaces=(evolve(known, due_at=now),))

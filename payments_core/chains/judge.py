@@ -12,6 +12,7 @@ from typing import Literal
 import attrs
 
 from payments_core.chains.port import Block, Heads, TransactionView, TransferLog
+from payments_core.evolve import evolve
 
 Reason = Literal[
     "wrong_chain",
@@ -58,7 +59,7 @@ def with_confirmations(heads: Heads, confirmations: int) -> Heads:
     deepest = heads.latest.number - confirmations
     if deepest >= heads.final.number:
         return heads
-    return attrs.evolve(heads, final=Block(deepest, ""))
+    return evolve(heads, final=Block(deepest, ""))
 
 
 def judge(

@@ -21,6 +21,7 @@ from payments_core.chains.port import Block, Chain, ChainUnavailable, Heads, Sca
 from payments_core.engine.decision import Decision, WorkerAuthority
 from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
+from payments_core.evolve import evolve
 from payments_core.storage.bulk import Get, fetch
 from payments_core.storage.jobs import NEVER, Job
 from payments_core.storage.port import (
@@ -57,7 +58,7 @@ TransfersListener = Callable[[int, Sequence[ScannedTransfer]], None]
 ReorgListener = Callable[[int, int, int], None]
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, slots=False)
 class ScanCursor(Record):
     """How far a chain was scanned, for one mode: the id is `<mode>:<chain>`.
 
@@ -78,7 +79,7 @@ class ScanCursor(Record):
         return self.ring[-1][0]
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, slots=False)
 class ScanRequest(Record):
     """How often an extra scan was requested; the id is that of the cursor."""
 
@@ -144,7 +145,7 @@ class Scanner:
                 )
             )
         elif job.lease_until == NEVER:
-            tx.replace(attrs.evolve(job, due_at=self._clock.now(), lease_until=0, claims=0))
+            tx.replace(evolve(job, due_at=self._clock.now(), lease_until=0, claims=0))
 
     def wake(self, chain_id: int) -> None:
         """Have the chain scanned at once: something is known to have happened there.
@@ -160,10 +161,10 @@ class Scanner:
             if wish is None:
                 tx.insert(ScanRequest(id=id, count=1))
             else:
-                tx.replace(attrs.evolve(wish, count=wish.count + 1))
+                tx.replace(evolve(wish, count=wish.count + 1))
             now = self._clock.now()
             if job is not None and job.due_at > now >= job.lease_until:
-                tx.replace(attrs.evolve(job, due_at=now))
+                tx.replace(evolve(job, due_at=now))
 
         self._transact_until_done(work)
 
@@ -261,7 +262,7 @@ class Scanner:
         elif last == heads.latest.number:
             pause_ms = min(2 * cursor.pause_ms, chain.max_scan_interval_ms)
         next_span = _next_span(chain, span, blocks, len(everybody))
-        after = attrs.evolve(cursor, ring=ring, pause_ms=pause_ms, span=next_span)
+        after = evolve(cursor, ring=ring, pause_ms=pause_ms, span=next_span)
         self._telemetry.record_scan(chain.chain_id, last, heads.latest.number)
         return after, 0 if last < heads.latest.number else pause_ms
 

@@ -10,8 +10,6 @@ import logging
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
-import attrs
-
 from payments_core.accounts.record import Account
 from payments_core.chains.backoff import back_off
 from payments_core.chains.outbox.record import ReturnAddress, find_own_hashes
@@ -30,6 +28,7 @@ from payments_core.deposits.record import REORGED, AnyDepositAddress, Deposit, D
 from payments_core.engine.decision import Decision, NewJob, WorkerAuthority
 from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
+from payments_core.evolve import evolve
 from payments_core.storage.damaged_records import leave_out_damaged
 from payments_core.storage.lookups import locate_all
 from payments_core.storage.port import ClaimedJob, Snapshot, Transaction
@@ -234,7 +233,7 @@ def _schedule_watch(deposit: Deposit, now: Instant) -> Decision[None]:
     finds the version changed.
     """
     jobs = () if deposit.watched else (_watch_job(deposit.id, now),)
-    return Decision(None, replaces=(attrs.evolve(deposit, watched=True),), jobs=jobs)
+    return Decision(None, replaces=(evolve(deposit, watched=True),), jobs=jobs)
 
 
 def _watch_job(deposit_id: str, now: Instant) -> NewJob:

@@ -16,6 +16,7 @@ from payments_core.deposits.record import (
 from payments_core.engine.events import NewEvent
 from payments_core.engine.state_machine import StateMachine, Transition, transitions_from
 from payments_core.engine.step import Step
+from payments_core.evolve import evolve
 from payments_core.money import Atomic
 
 DEPOSIT = StateMachine(
@@ -101,7 +102,7 @@ class IncomingTransfer:
 def apply_trigger(deposit: Deposit, trigger: str, *, now: Instant, **changes: Any) -> Step[Deposit]:
     """The deposit after `trigger`, with `changes`. Raises InvalidState."""
     row = DEPOSIT.step(deposit.status, trigger)
-    after = attrs.evolve(
+    after = evolve(
         deposit,
         status=row.target,
         status_version=deposit.status_version + 1,
@@ -158,7 +159,7 @@ def is_same(deposit: Deposit, incoming: IncomingTransfer) -> bool:
 
 def with_location(deposit: Deposit, incoming: IncomingTransfer) -> Deposit:
     """The deposit as the chain shows it now."""
-    return attrs.evolve(
+    return evolve(
         deposit,
         asset_symbol=incoming.asset_symbol,
         amount=incoming.amount,

@@ -19,7 +19,7 @@ REORGED = "reorged"
 _LOG = ("chain_id", "transaction_hash", "position", "address")
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, slots=False)
 class DepositAddress(Record):
     """An account's static address on a chain; the same on all EVM chains.
 
@@ -45,7 +45,7 @@ AnyDepositAddress = DepositAddress | ReturnAddress
 """Where deposits arrive: at an account's own address, or at one that has paid for its vault."""
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, slots=False)
 class Deposit(Record):
     """One transfer to a deposit address, counted exactly once.
 

@@ -9,8 +9,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 
-import attrs
-
 from payments_core.chains.backoff import POLL_MS, REORG_RECHECK_MS, back_off
 from payments_core.chains.outbox.record import OutboundTransfer, send_job, withdraw_unsigned
 from payments_core.chains.port import Chain, ChainUnavailable
@@ -24,6 +22,7 @@ from payments_core.engine.decision import Decision, NewJob, WorkerAuthority
 from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
 from payments_core.engine.step import Step
+from payments_core.evolve import evolve
 from payments_core.storage.port import ClaimedJob, Transaction
 
 NOTE_RETURN = "payments.note_return"
@@ -112,7 +111,7 @@ def apply_observation(
         step = step.then(lifecycle.reappear, observation.incoming, now=now)
     outcome = outcome.merge(Decision(None, replaces=(stopped,) if stopped else ()))
     if observation.incoming is not None and step.record.status != "failed":
-        step = attrs.evolve(step, record=lifecycle.with_location(step.record, observation.incoming))
+        step = evolve(step, record=lifecycle.with_location(step.record, observation.incoming))
     if step.record.status == "detected" and observation.is_final:
         outgoing = new_sweep(step.record, id_sequence.issue("out"), vault, now=now)
         step = step.then(lifecycle.confirm, outgoing.id, now=now)
@@ -122,10 +121,10 @@ def apply_observation(
             _note_return(step.record, step.record.amount, now),
         )
     next_run_at = _next_watch_at(step.record, observation, scanned, now=now)
-    after = attrs.evolve(step.record, watched=next_run_at is not None)
+    after = evolve(step.record, watched=next_run_at is not None)
     if after != current:
-        outcome = outcome.merge(attrs.evolve(step, record=after).as_decision())
-    return attrs.evolve(outcome, next_run_at=next_run_at)
+        outcome = outcome.merge(evolve(step, record=after).as_decision())
+    return evolve(outcome, next_run_at=next_run_at)
 
 
 def _is_reorged(deposit: Deposit, observation: DepositObservation) -> bool:
@@ -178,4 +177,4 @@ def _withdraw_sweep(tx: Transaction, deposit: Deposit) -> OutboundTransfer | Non
 
 def _stop_watching(deposit: Deposit) -> Decision[bool]:
     """The deposit unchanged, though it was undone, and no longer watched."""
-    return Decision(True, replaces=(attrs.evolve(deposit, watched=False),))
+    return Decision(True, replaces=(evolve(deposit, watched=False),))

@@ -15,6 +15,7 @@ from payments_core.clock import Instant
 from payments_core.engine.events import NewEvent
 from payments_core.engine.identifiers import IdSequence
 from payments_core.errors import PaymentsError
+from payments_core.evolve import evolve
 from payments_core.storage.bulk import Get
 from payments_core.storage.port import (
     ClaimedJob,
@@ -78,7 +79,7 @@ class NewJob:
     id: str | None = None
 
 
-@attrs.frozen
+@attrs.frozen(slots=False)
 class Decision(Generic[T]):
     """The state after the commit, and the result for the caller.
 
@@ -102,7 +103,7 @@ class Decision(Generic[T]):
     def merge(self, *others: Decision[Any]) -> Decision[T]:
         """This decision with the records, events and jobs of others, committed together."""
         parts = (self, *others)
-        return attrs.evolve(
+        return evolve(
             self,
             holds=tuple(item for part in parts for item in part.holds),
             inserts=tuple(item for part in parts for item in part.inserts),

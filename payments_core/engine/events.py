@@ -182,7 +182,7 @@ class NewEvent:
             raise ValueError(f"{self.name}: the payload is too large to deliver")
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, slots=False)
 class Event(Record):
     """A row of the outbox. Its id is the `x-service-event-id` of every delivery."""
 

@@ -10,10 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, cast
 
-import attrs
-
 from payments_core.engine.decision import Decision
 from payments_core.engine.identifiers import IdSequence
+from payments_core.evolve import evolve
 from payments_core.storage.bulk import lock_many
 from payments_core.storage.port import ClaimedJob, Page, Transaction
 from payments_core.storage.records import R, Record
@@ -101,7 +100,7 @@ class _TransactionAhead:
     def keep_last(self, decision: Decision[Any]) -> Decision[Any]:
         """The decision without records that a later one has changed."""
         changed, inserted = self._changed, self._inserted
-        return attrs.evolve(
+        return evolve(
             decision,
             holds=tuple(one for one in decision.holds if _key_of(one) not in changed),
             inserts=tuple(

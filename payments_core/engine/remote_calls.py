@@ -15,6 +15,7 @@ from typing import Literal
 import attrs
 
 from payments_core.errors import DependencyFailed
+from payments_core.evolve import evolve
 
 Dependency = Literal["chain", "kyc", "pricing", "router", "names"]
 
@@ -61,7 +62,7 @@ class RemoteCalls:
             if not self._has_room(wanted) and not self._wait_for_room(wanted, wait_s):
                 busy = TooManyCalls(f"too many requests wait for {dependency} at this time")
                 raise DependencyFailed(dependency) from busy
-            call = attrs.evolve(wanted, began=time.monotonic())
+            call = evolve(wanted, began=time.monotonic())
             self._running.add(call)
         try:
             yield

@@ -10,6 +10,7 @@ import attrs
 from payments_core.clock import Instant
 from payments_core.engine.decision import CommitAuthority, Decision, NewJob
 from payments_core.engine.events import Event, NewEvent
+from payments_core.evolve import evolve
 from payments_core.storage import bulk
 from payments_core.storage.jobs import NEVER, Job
 from payments_core.storage.port import Transaction
@@ -75,9 +76,7 @@ def reschedule_job(job: Job, next_run_at: Instant | None, *, made_no_progress: b
     if next_run_at is None:
         return None
     if next_run_at == NEVER:
-        return attrs.evolve(job, lease_until=NEVER, holder="")
+        return evolve(job, lease_until=NEVER, holder="")
     # The handler completed, so the count towards parking starts again.
     failures = job.failures + 1 if made_no_progress else 0
-    return attrs.evolve(
-        job, due_at=next_run_at, lease_until=0, claims=0, failures=failures, holder=""
-    )
+    return evolve(job, due_at=next_run_at, lease_until=0, claims=0, failures=failures, holder="")

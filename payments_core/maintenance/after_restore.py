@@ -24,6 +24,7 @@ from payments_core.chains.port import AddressSpec, Chain
 from payments_core.engine.committer import Committer
 from payments_core.engine.decision import Decision, WorkerAuthority
 from payments_core.engine.identifiers import IdSequence
+from payments_core.evolve import evolve
 from payments_core.maintenance.parked_jobs import ParkedJob, is_parked
 from payments_core.storage.jobs import NEVER, Job
 from payments_core.storage.maintenance import scan_all
@@ -136,7 +137,7 @@ def _park_job(committer: Committer, partition: str, job_id: str) -> bool:
         job = tx.get(Job, job_id, for_update=True)
         if job is None or is_parked(job):
             return Decision(job is not None)
-        return Decision(True, replaces=(attrs.evolve(job, lease_until=NEVER),))
+        return Decision(True, replaces=(evolve(job, lease_until=NEVER),))
 
     return committer.commit(WorkerAuthority(partition, "upkeep"), decide)
 

@@ -17,6 +17,7 @@ from payments_core.engine.decision import Decision, WorkerAuthority
 from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
 from payments_core.errors import NotFound, ResourceConflict, ValidationFailed
+from payments_core.evolve import evolve
 from payments_core.maintenance.record import RowRepair, RowRepairAction
 from payments_core.storage import documents
 from payments_core.storage.damaged_records import try_decode
@@ -116,7 +117,7 @@ class DamagedRows:
             raise ValidationFailed.at("document", f"cannot be read: {error}") from error
         if record.id != row.id:
             raise ValidationFailed.at("document", f"is of another record: {record.id}")
-        repaired = attrs.evolve(record, version=row.version)
+        repaired = evolve(record, version=row.version)
         return self._commit(place, row, "repaired", Decision(None, replaces=(repaired,)))
 
     def remove(self, place: DamagedRow) -> RowRepair:

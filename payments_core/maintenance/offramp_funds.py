@@ -13,6 +13,7 @@ import attrs
 
 from payments_core.assets import Asset
 from payments_core.chains.port import Chain
+from payments_core.evolve import evolve
 from payments_core.payments.record import Payment
 from payments_core.storage.port import Page, Position, Snapshot, Storage
 
@@ -55,7 +56,7 @@ class OfframpFunds:
     def add(self, payment: Payment) -> OfframpFunds:
         """These funds and those of a payout."""
         books = payment.books
-        return attrs.evolve(
+        return evolve(
             self,
             held=self.held + books.offramp,
             at_bank=self.at_bank + books.bank,
@@ -88,7 +89,7 @@ def _read_chain(row: OfframpFunds, chains: Mapping[int, Chain]) -> OfframpFunds:
     if chain is None:
         return row
     found = chain.balances(row.asset.address, (row.address,))
-    return attrs.evolve(row, on_chain=found.amounts[row.address])
+    return evolve(row, on_chain=found.amounts[row.address])
 
 
 def _iter_payments(storage: Storage, partition: str) -> Iterator[Payment]:

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import attrs
-
 from payments_core.accounts.vaults.record import Vault
 from payments_core.engine.decision import Decision, WorkerAuthority
 from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
+from payments_core.evolve import evolve
 from payments_core.payments.funding.record import FundingOperation
 from payments_core.payments.record import Payment
 from payments_core.payments.refunds.record import Refund
@@ -54,7 +53,7 @@ def _mark(ports: Ports, partition: str, vault_id: str) -> bool:
         vault = tx.get(Vault, vault_id, for_update=True)
         if vault is None or vault.status == "deployed":
             return Decision(False)
-        paid = attrs.evolve(vault, status="deployed", updated_at=ports.clock.now())
+        paid = evolve(vault, status="deployed", updated_at=ports.clock.now())
         return Decision(True, replaces=(paid,))
 
     return ports.committer.commit(WorkerAuthority(partition, "upkeep"), decide)

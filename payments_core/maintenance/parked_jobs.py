@@ -14,6 +14,7 @@ from payments_core.engine.committer import Committer
 from payments_core.engine.decision import Decision, WorkerAuthority
 from payments_core.engine.identifiers import IdSequence
 from payments_core.errors import NotFound, ResourceConflict
+from payments_core.evolve import evolve
 from payments_core.storage.jobs import NEVER, Job
 from payments_core.storage.maintenance import scan_all
 from payments_core.storage.port import Storage, Transaction
@@ -57,8 +58,8 @@ def retry(committer: Committer, clock: Clock, partition: str, job_id: str) -> Jo
         job = tx.get(Job, job_id, for_update=True)
         if job is None:
             raise NotFound("job")
-        freed = attrs.evolve(job, due_at=now, lease_until=0, claims=0)
-        if attrs.evolve(freed, version=0) == attrs.evolve(job, version=0):
+        freed = evolve(job, due_at=now, lease_until=0, claims=0)
+        if evolve(freed, version=0) == evolve(job, version=0):
             return Decision(job)  # by a run whose COMMIT was not answered
         if not is_parked(job):
             raise ResourceConflict(f"The job {job_id} is not parked.")

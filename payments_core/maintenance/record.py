@@ -10,7 +10,7 @@ from payments_core.clock import Instant
 from payments_core.storage.records import Collection, Record
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, slots=False)
 class CopyMark(Record):
     """The mark of one move: the source has it, and the copy to which the records were moved.
 
@@ -23,7 +23,7 @@ class CopyMark(Record):
 RowRepairAction = Literal["repaired", "removed"]
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, slots=False)
 class RowRepair(Record):
     """An operator's repair or removal of a damaged row, in the partition of that row.
 

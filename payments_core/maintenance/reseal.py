@@ -25,6 +25,7 @@ from payments_core.engine.decision import Decision, WorkerAuthority
 from payments_core.engine.idempotency.record import SEAL_PURPOSE, StoredResponse
 from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
+from payments_core.evolve import evolve
 from payments_core.onramps.record import ONRAMP_NUMBER_SEAL, OnrampAccount
 from payments_core.payments.checkout.links import LINK_DIGEST, LINK_SEAL
 from payments_core.payments.record import Payment, PaymentLink
@@ -55,10 +56,10 @@ def _endpoint_texts(endpoint: Endpoint) -> Sequence[str]:
 
 def _replace_endpoint_texts(endpoint: Endpoint, texts: Sequence[str]) -> Endpoint:
     older = tuple(
-        attrs.evolve(secret, sealed=text)
+        evolve(secret, sealed=text)
         for secret, text in zip(endpoint.older_secrets, texts[1:], strict=True)
     )
-    return attrs.evolve(endpoint, sealed_secret=texts[0], older_secrets=older)
+    return evolve(endpoint, sealed_secret=texts[0], older_secrets=older)
 
 
 SEALED_FIELDS: tuple[SealedField[Any], ...] = (
@@ -67,27 +68,27 @@ SEALED_FIELDS: tuple[SealedField[Any], ...] = (
         Payment,
         LINK_SEAL,
         lambda payment: () if payment.link_code is None else (payment.link_code,),
-        lambda payment, texts: attrs.evolve(payment, link_code=texts[0]),
+        lambda payment, texts: evolve(payment, link_code=texts[0]),
     ),
     SealedField(
         BankAccount,
         NUMBER_SEAL,
         lambda bank_account: (bank_account.sealed_number,),
-        lambda bank_account, texts: attrs.evolve(bank_account, sealed_number=texts[0]),
+        lambda bank_account, texts: evolve(bank_account, sealed_number=texts[0]),
     ),
     SealedField(
         OnrampAccount,
         ONRAMP_NUMBER_SEAL,
         lambda onramp: () if onramp.instructions is None else (onramp.instructions.sealed_number,),
-        lambda onramp, texts: attrs.evolve(
-            onramp, instructions=attrs.evolve(onramp.instructions, sealed_number=texts[0])
+        lambda onramp, texts: evolve(
+            onramp, instructions=evolve(onramp.instructions, sealed_number=texts[0])
         ),
     ),
     SealedField(
         StoredResponse,
         SEAL_PURPOSE,
         lambda answer: (answer.sealed_body,),
-        lambda answer, texts: attrs.evolve(answer, sealed_body=texts[0]),
+        lambda answer, texts: evolve(answer, sealed_body=texts[0]),
     ),
 )
 """All sealed fields of a record. A link's digest is renewed with its Payment."""

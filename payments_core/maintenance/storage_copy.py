@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 import attrs
 
 from payments_core.entropy import system_entropy
+from payments_core.evolve import evolve
 from payments_core.maintenance.record import CopyMark
 from payments_core.storage import documents
 from payments_core.storage.damaged_records import try_decode
@@ -250,7 +251,7 @@ def _copy_collection(
         target.load(
             kind,
             [
-                attrs.evolve(row, columns=kind.collection.values(record))
+                evolve(row, columns=kind.collection.values(record))
                 for row, record in records
                 if record is not None
             ],

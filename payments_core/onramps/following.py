@@ -32,6 +32,7 @@ from payments_core.engine.decision import Decision, WorkerAuthority, lock_shared
 from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
 from payments_core.engine.step import Step
+from payments_core.evolve import evolve
 from payments_core.onramps import lifecycle
 from payments_core.onramps.credit import ONRAMP_ARGUMENT, decide_credit
 from payments_core.onramps.record import BankTransaction, OnrampAccount
@@ -146,7 +147,7 @@ class TransferFollower:
         else:
             next_run_at = _look_again_at(incoming, now)
         written = Decision(None) if step.record == before else step.as_decision()
-        return attrs.evolve(written, next_run_at=next_run_at)
+        return evolve(written, next_run_at=next_run_at)
 
     def _deliver(
         self,
@@ -204,7 +205,7 @@ class TransferFollower:
         assert current is not None
         now = self._clock.now()
         if current.delivery_asked_at is None:
-            asked = attrs.evolve(current, delivery_asked_at=now)
+            asked = evolve(current, delivery_asked_at=now)
             return Decision(0, replaces=(asked,), next_run_at=now + MIN_DELIVERY_POLL_MS)
         waited = now - current.delivery_asked_at
         pause_ms = min(max(waited // 8, MIN_DELIVERY_POLL_MS), MAX_DELIVERY_POLL_MS)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import attrs
-
 from payments_core.banks.incoming import IncomingStatus, IncomingTransfer
 from payments_core.clock import Instant
 from payments_core.engine.events import NewEvent
 from payments_core.engine.state_machine import StateMachine, Transition, transitions_from
 from payments_core.engine.step import Step
+from payments_core.evolve import evolve
 from payments_core.money import Atomic
 from payments_core.onramps.record import (
     BOOK_ACCOUNTS,
@@ -160,14 +159,14 @@ def observe(
 def decide_delivery(transaction: BankTransaction, *, now: Instant) -> Step[BankTransaction]:
     """It will be credited: from now on it is never sent back."""
     step = _end_review(transaction, now=now)
-    return attrs.evolve(step, record=attrs.evolve(step.record, disposition="deliver"))
+    return evolve(step, record=evolve(step.record, disposition="deliver"))
 
 
 def decide_refund(
     transaction: BankTransaction, reason: str, *, now: Instant
 ) -> Step[BankTransaction]:
     """It will be sent back: from now on it is never credited."""
-    return Step(attrs.evolve(transaction, disposition="refund", reason=reason, updated_at=now))
+    return Step(evolve(transaction, disposition="refund", reason=reason, updated_at=now))
 
 
 def hold(transaction: BankTransaction, reason: str, *, now: Instant) -> Step[BankTransaction]:
@@ -185,11 +184,11 @@ def begin_credit(
     After a failed credit they are already there, and its review ends.
     """
     step = _end_review(transaction, now=now)
-    after = attrs.evolve(
+    after = evolve(
         step.record, credit_id=credit_id, credits=step.record.credits + 1, updated_at=now
     )
     if not after.books.bank:
-        return attrs.evolve(step, record=after)
+        return evolve(step, record=after)
     posted = _post(after, "delivery", now=now, bank=-after.books.bank, escrow=after.books.bank)
     return Step(posted.record, step.events, (*step.entries, *posted.entries))
 
@@ -271,7 +270,7 @@ def _change(
 ) -> Step[BankTransaction]:
     row = BANK_TRANSACTION.step(status, trigger)
     assert row.emits is not None, "each step of a bank transfer must have an event"
-    after = attrs.evolve(
+    after = evolve(
         transaction,
         status=_STATUSES[row.target],
         status_version=transaction.status_version + 1,
@@ -295,7 +294,7 @@ def _change(
 def _post(
     transaction: BankTransaction, /, cause: EntryCause, *, now: Instant, **amounts: int
 ) -> Step[BankTransaction]:
-    books = attrs.evolve(
+    books = evolve(
         transaction.books,
         **{name: getattr(transaction.books, name) + amount for name, amount in amounts.items()},
     )
@@ -308,7 +307,7 @@ def _post(
         postings={name: Atomic(amounts[name]) for name in BOOK_ACCOUNTS if amounts.get(name)},
         created_at=now,
     )
-    return Step(attrs.evolve(transaction, books=books, entries=number), (), (entry,))
+    return Step(evolve(transaction, books=books, entries=number), (), (entry,))
 
 
 def format_cents(amount_cents: int) -> str:

@@ -7,8 +7,6 @@ import logging
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
-import attrs
-
 from payments_core.banks.incoming import FundingBank, IncomingNotice, IncomingTransfer
 from payments_core.banks.notice_reader import NoticeJob, NoticesPage, bring_forward, store_jobs
 from payments_core.banks.port import BankRefused, BankUnavailable
@@ -17,6 +15,7 @@ from payments_core.clock import Instant
 from payments_core.engine.decision import Decision, WorkerAuthority
 from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
+from payments_core.evolve import evolve
 from payments_core.onramps.credit import FOLLOW_TRANSFER, ONRAMP_ARGUMENT
 from payments_core.onramps.record import OnrampAccount, UnmatchedTransfer
 from payments_core.onramps.review import LOOK_AGAIN_MS
@@ -160,7 +159,7 @@ class UnmatchedTransfers:
                 return Decision(True, inserts=(made,), next_run_at=next_run_at)
             if known.status == shown.status:
                 return Decision(False, next_run_at=next_run_at)
-            after = attrs.evolve(known, status=shown.status, updated_at=now)
+            after = evolve(known, status=shown.status, updated_at=now)
             return Decision(True, replaces=(after,), next_run_at=next_run_at)
 
         is_new_status = self._committer.commit(

@@ -39,6 +39,7 @@ from payments_core.engine.idempotency.record import IdempotencyKey
 from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
 from payments_core.errors import InvalidState, NotFound, ResourceConflict, ValidationFailed
+from payments_core.evolve import evolve
 from payments_core.onramps.fields import (
     NewOnrampAccount,
     NewOnrampDestination,
@@ -152,7 +153,7 @@ class OnrampAccounts:
             lock_capability(tx, activation_id, FUNDING)
             if account.onramp_count >= MAX_ONRAMPS:
                 raise ResourceConflict(f"An account has at most {MAX_ONRAMPS} on-ramps.")
-            counted = attrs.evolve(account, onramp_count=account.onramp_count + 1)
+            counted = evolve(account, onramp_count=account.onramp_count + 1)
             id = id_sequence.issue("onramp_account")
             made = OnrampAccount(
                 id=id,
@@ -263,10 +264,10 @@ class OnrampAccounts:
             return Decision(None)
         now = self._clock.now()
         if isinstance(opened, BankRefused):
-            after = attrs.evolve(onramp, status="rejected", reason=str(opened), updated_at=now)
+            after = evolve(onramp, status="rejected", reason=str(opened), updated_at=now)
         else:
             instructions = self._seal(onramp.id, opened)
-            after = attrs.evolve(onramp, status="active", instructions=instructions, updated_at=now)
+            after = evolve(onramp, status="active", instructions=instructions, updated_at=now)
         return Decision(None, replaces=(after,))
 
     def _seal(self, onramp_account_id: str, account: VirtualAccount) -> DepositInstructions:

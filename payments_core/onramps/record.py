@@ -59,7 +59,7 @@ class DepositInstructions:
     rails: tuple[IncomingRail, ...]
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, slots=False)
 class OnrampAccount(Record):
     """A reusable on-ramp: an account number at the bank, and where its money goes.
 
@@ -109,7 +109,7 @@ class FundingBooks:
             raise UnbalancedBooks(self)
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, slots=False)
 class BankTransaction(Record):
     """A bank transfer to an on-ramp, counted exactly once: `incoming_id` is the bank's own id.
 
@@ -175,7 +175,7 @@ class BankTransaction(Record):
         return int(self.amount_cents * 10 ** (self.destination.asset.decimals - 2))
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, slots=False)
 class FundingEntry(Record):
     """One movement of a bank transfer's money, never changed; the id is `<transaction id>/<n>`.
 
@@ -195,7 +195,7 @@ class FundingEntry(Record):
     created_at: Instant
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, slots=False)
 class UnmatchedTransfer(Record):
     """A bank transfer for no known on-ramp, in the directory; it is sent back.
 

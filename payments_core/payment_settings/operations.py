@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import attrs
-
 from payments_core.engine.decision import Decision
 from payments_core.engine.idempotency.record import IdempotencyKey
 from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
 from payments_core.errors import ResourceConflict
+from payments_core.evolve import evolve
 from payments_core.payment_settings.record import (
     DEFAULT_SETTINGS,
     SETTINGS_ID,
@@ -64,7 +63,7 @@ class PartnerPaymentSettings:
                 raise ResourceConflict(
                     f"The settings are at version {settings.settings_version} now; read them again."
                 )
-            changed = attrs.evolve(
+            changed = evolve(
                 settings,
                 settings_version=settings.settings_version + 1,
                 terms=terms,

@@ -100,7 +100,7 @@ class PaymentTerms:
 DEFAULT_TERMS = PaymentTerms()
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, slots=False)
 class PaymentSettings(Record):
     """The settings of an environment; `settings_version` rises by one with every change."""
 
@@ -112,7 +112,7 @@ class PaymentSettings(Record):
     updated_at: Instant | None = None
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, slots=False)
 class PaymentSettingsVersion(Record):
     """The terms of one version of the settings; the id ends in its number."""
 

@@ -6,11 +6,10 @@ import re
 from collections.abc import Callable, Container, Iterator, Sequence
 from typing import Any
 
-import attrs
-
 from payments_core.addresses import AddressError, normalize_wallet_address
 from payments_core.assets import CHAINS
 from payments_core.errors import FieldError, ValidationFailed
+from payments_core.evolve import evolve
 from payments_core.money import MoneyError, format_amount, parse_amount
 from payments_core.payment_settings.origins import find_origin_fault, find_url_fault
 from payments_core.payment_settings.record import (
@@ -77,7 +76,7 @@ def validate_terms(terms: PaymentTerms, mode: str) -> PaymentTerms:
     wallets = _parse_wallets(terms.allowed_destinations, faults)
     if faults:
         raise ValidationFailed(tuple(faults))
-    return attrs.evolve(
+    return evolve(
         terms,
         allowed_destinations=wallets,
         min_amount=None if minimum is None else format_amount(minimum, AMOUNT_DECIMALS),
@@ -172,9 +171,7 @@ def _parse_wallets(
             faults.append(FieldError(f"{path}[{place}].chainId", "is not a supported chain"))
             continue
         try:
-            wallet = attrs.evolve(
-                item, address=normalize_wallet_address(entry.chain_type, item.address)
-            )
+            wallet = evolve(item, address=normalize_wallet_address(entry.chain_type, item.address))
         except AddressError as error:
             faults.append(FieldError(f"{path}[{place}].address", str(error)))
             continue

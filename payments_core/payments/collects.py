@@ -14,6 +14,7 @@ from payments_core.engine.idempotency.record import IdempotencyKey
 from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
 from payments_core.errors import NotFound, UnsupportedAsset, UnsupportedChain
+from payments_core.evolve import evolve
 from payments_core.payment_settings.record import lock_settings
 from payments_core.payments import lifecycle
 from payments_core.payments.creation import Payee, draft_payment
@@ -132,7 +133,7 @@ class Collects:
         counted = charge_mandate(tx, mandate.id, amount, now=now)
         payee = Payee(asset, amount, destination)
         draft = draft_payment(authority, payee, new, id_sequence, now=now)
-        draft = attrs.evolve(
+        draft = evolve(
             draft,
             intent="collect",
             **terms.freeze_for_payment(asset.chain_id, now=now),
@@ -151,7 +152,7 @@ class Collects:
         offered, operation = new_vault_option(draft, reading.vault, id_sequence, now)
         consumed = options.consume_action(offered, now=now)
         option = consumed.record
-        drawing = attrs.evolve(
+        drawing = evolve(
             draft,
             option_ids=(option.id,),
             selected_option_id=option.id,

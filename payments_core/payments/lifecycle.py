@@ -9,12 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import attrs
-
 from payments_core.clock import Instant
 from payments_core.engine.events import NewEvent
 from payments_core.engine.step import Step
 from payments_core.errors import InvalidState, PaymentExpired
+from payments_core.evolve import evolve
 from payments_core.money import Atomic
 from payments_core.payments.journal.posting import post
 from payments_core.payments.journal.record import EntryCause
@@ -79,7 +78,7 @@ def apply_trigger(
     if reason is None and any(entry.status == row.target for entry in payment.timeline):
         reason = row.label or REPEAT_REASONS[trigger]
     entry = TimelineEntry(status=row.target, at=now, reason=reason)
-    after = attrs.evolve(
+    after = evolve(
         payment,
         status=row.target,
         status_version=payment.status_version + 1,
@@ -102,7 +101,7 @@ def create(payment: Payment, trigger: str = "create", *, now: Instant) -> Step[P
     """A new Payment in its first state."""
     row = PAYMENT.step(None, trigger)
     first = TimelineEntry(status=row.target, at=now)
-    payment = attrs.evolve(payment, status=row.target, status_version=1, timeline=(first,))
+    payment = evolve(payment, status=row.target, status_version=1, timeline=(first,))
     return Step(payment, (_build_event("payment.created", payment),))
 
 
@@ -139,7 +138,7 @@ def authorize(payment: Payment, operation_id: str, *, now: Instant) -> Step[Paym
     or dust would block every payer. Raises InvalidState."""
     authorized = (*payment.authorized, operation_id)
     if payment.status == "processing" and not payment.authorized:
-        return Step(attrs.evolve(payment, authorized=authorized, updated_at=now))
+        return Step(evolve(payment, authorized=authorized, updated_at=now))
     return apply_trigger(payment, "attempt", now=now, authorized=authorized)
 
 
@@ -150,7 +149,7 @@ def add_pending_transfer(payment: Payment, tracked_id: str, *, now: Instant) -> 
     sighted = (*payment.sighted, tracked_id)
     if payment.status == "awaiting_payment":
         return apply_trigger(payment, "attempt", now=now, sighted=sighted)
-    return Step(attrs.evolve(payment, sighted=sighted, updated_at=now))
+    return Step(evolve(payment, sighted=sighted, updated_at=now))
 
 
 def fail_attempt(
@@ -169,7 +168,7 @@ def end_attempt(payment: Payment, id: str, *, now: Instant, reason: str) -> Step
     left = _remove_attempt(payment, id)
     if left == payment:
         return Step(payment)
-    left = attrs.evolve(left, updated_at=now)
+    left = evolve(left, updated_at=now)
     if left.status != "processing" or left.is_pending:
         return Step(left)
     return apply_trigger(left, "attempt_ended", now=now, reason=reason)
@@ -189,7 +188,7 @@ def apply_receipt(
     kept = min(room, receipt.amount)
     over = receipt.amount - kept
     trigger = _excess_trigger(payment, receipt)
-    counted = attrs.evolve(
+    counted = evolve(
         _remove_attempt(payment, attempt),
         received=payment.received + receipt.amount,
         counted=payment.counted + kept,
@@ -258,14 +257,14 @@ def reverse_receipt(
     for it. A sent release stays sent; the escrow is then short, and the books show it.
     """
     over = receipt.amount - receipt.counted
-    less = attrs.evolve(
+    less = evolve(
         payment,
         received=payment.received - receipt.amount,
         counted=payment.counted - receipt.counted,
         paid_by=add_payment_from(payment.paid_by, receipt.sender, -receipt.amount, -over),
     )
     if release_stopped:
-        less = attrs.evolve(less, release_id=None, released=Atomic(0))
+        less = evolve(less, release_id=None, released=Atomic(0))
     step = post_to_journal(
         less,
         "receipt_reorged",
@@ -330,7 +329,7 @@ def write_off(payment: Payment, *, now: Instant, note: str | None = None) -> Ste
 def drop_refund(payment: Payment, refund_id: str, *, now: Instant) -> Step[Payment]:
     """A refund failed permanently: the amount set aside for it can be refunded again."""
     left = tuple(id for id in payment.refunding if id != refund_id)
-    return Step(attrs.evolve(payment, refunding=left, updated_at=now))
+    return Step(evolve(payment, refunding=left, updated_at=now))
 
 
 def apply_refund(
@@ -349,7 +348,7 @@ def apply_refund(
     paid_by = payment.paid_by
     if any(item.address == to for item in paid_by):
         paid_by = add_payment_from(paid_by, to, -amount, -sources.get("excess", 0))
-    less = attrs.evolve(
+    less = evolve(
         payment,
         refunded=payment.refunded + amount,
         refunding=tuple(id for id in payment.refunding if id != refund_id),
@@ -370,11 +369,11 @@ def post_to_journal(
     """The Payment with its books after a movement, and the journal entry."""
     number = payment.entry_count + 1
     books, entry = post(payment.books, payment.id, number, cause, subject, now=now, **amounts)
-    return Step(attrs.evolve(payment, books=books, entry_count=number), (), (entry,))
+    return Step(evolve(payment, books=books, entry_count=number), (), (entry,))
 
 
 def _remove_attempt(payment: Payment, id: str) -> Payment:
-    return attrs.evolve(
+    return evolve(
         payment,
         authorized=tuple(item for item in payment.authorized if item != id),
         sighted=tuple(item for item in payment.sighted if item != id),
@@ -389,7 +388,7 @@ def note_return(payment: Payment, amount: int, *, now: Instant) -> Step[Payment]
     trigger = "funds_returned" if amount > 0 else "return_reorged"
     returned = Atomic(payment.returned + amount)
     if not PAYMENT.allows(payment.status, trigger):
-        return Step(attrs.evolve(payment, returned=returned, updated_at=now))
+        return Step(evolve(payment, returned=returned, updated_at=now))
     return apply_trigger(payment, trigger, now=now, reason=trigger, returned=returned)
 
 

@@ -19,6 +19,7 @@ from payments_core.engine.idempotency.record import IdempotencyKey
 from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
 from payments_core.errors import FieldError, NotFound, ValidationFailed
+from payments_core.evolve import evolve
 from payments_core.payment_settings.origins import find_url_fault
 from payments_core.payment_settings.record import (
     READ_SETTINGS,
@@ -185,7 +186,7 @@ class Payments:
             paid = payee(tx, terms)
             chain = self._destinations.require_chain(paid.asset)
             methods = terms.allowed_methods if new.allowed_methods is None else new.allowed_methods
-            draft = attrs.evolve(
+            draft = evolve(
                 draft_payment(authority, paid, new, id_sequence, now=now),
                 **terms.freeze_for_payment(
                     paid.asset.chain_id, now=now, expires_in_s=new.expires_in_s
@@ -301,7 +302,7 @@ class Payments:
             if payment.payout is not None:
                 step = step.then(payouts.cancel)
             ended = close_open_options(tx, payment, "cancel", now=now)
-            result = attrs.evolve(ended.result, payment=step.record)
+            result = evolve(ended.result, payment=step.record)
             return step.as_decision(result).merge(ended, _cancel_send(tx, payment))
 
         reads = (Get(Payment, payment_id, "exclusive"),)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import attrs
-
+from payments_core.evolve import evolve
 from payments_core.money import Atomic
 from payments_core.payments.record import PayerTotal
 
@@ -22,7 +21,7 @@ def add_payment_from(
         (item for item in paid_by if item.address == address),
         PayerTotal(address=address, amount=Atomic(0)),
     )
-    changed = attrs.evolve(known, amount=known.amount + amount, excess=known.excess + excess)
+    changed = evolve(known, amount=known.amount + amount, excess=known.excess + excess)
     others = tuple(item for item in paid_by if item.address != address)
     if not changed.amount and not changed.excess:
         return others

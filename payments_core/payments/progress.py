@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import attrs
-
 from payments_core.chains.outbox.record import send_job
 from payments_core.clock import Instant
 from payments_core.engine.decision import Decision
 from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.step import Step
+from payments_core.evolve import evolve
 from payments_core.money import Atomic
 from payments_core.payments.expiry import expire_when_due
 from payments_core.payments.option_cleanup import close_pending_options
@@ -33,11 +32,9 @@ def advance_payment(
     if payment.status == "accepted" and payment.release_id is None:
         outgoing = new_release(payment, id_sequence.issue("out"), now=now)
         job = send_job(SEND_RELEASE, partition, outgoing, now)
-        releasing = attrs.evolve(
-            payment, release_id=outgoing.id, released=Atomic(payment.releasable)
-        )
+        releasing = evolve(payment, release_id=outgoing.id, released=Atomic(payment.releasable))
         return (
-            attrs.evolve(step, record=releasing)
+            evolve(step, record=releasing)
             .as_decision()
             .merge(
                 Decision(None, inserts=(outgoing,), jobs=(job,)),

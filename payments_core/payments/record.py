@@ -130,7 +130,7 @@ class DecisionNote:
     text: str
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, slots=False)
 class Payment(Record):
     """One Payment. All its amounts are in one asset.
 
@@ -299,7 +299,7 @@ class Payment(Record):
         return self.releasable * self.fee_bps // 10_000
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, slots=False)
 class PaymentLink(Record):
     """A checkout link, by the keyed digest of its code.
 
@@ -312,7 +312,7 @@ class PaymentLink(Record):
     mode: Mode
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, slots=False)
 class PurgedPayment(Record):
     """The remainder, under its id, of a Payment that expired with nothing received and was purged.
 

@@ -10,8 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import attrs
-
 from payments_core.accounts.vaults.operations import Vaults
 from payments_core.accounts.vaults.reservations import (
     BalanceReading,
@@ -32,6 +30,7 @@ from payments_core.chains.port import SignedTransaction
 from payments_core.clock import Instant
 from payments_core.engine.decision import Decision
 from payments_core.engine.identifiers import IdSequence
+from payments_core.evolve import evolve
 from payments_core.payments import lifecycle, routing
 from payments_core.payments.details import lock_payment
 from payments_core.payments.expiry import end_expiry, expiry_job_id
@@ -88,7 +87,7 @@ class ReleaseOwner:
         job = watch_job(WATCH_RELEASE, f"payment:{current.id}", current.id, now=now)
         watch = Decision(None, jobs=(job,))
         if current.status not in _SUBMIT_TRIGGERS:
-            sent = attrs.evolve(current, release_hash=signed.hash)
+            sent = evolve(current, release_hash=signed.hash)
             return watch.merge(Decision(None, replaces=(sent,)))
         trigger = _SUBMIT_TRIGGERS[current.status]
         sent_step = lifecycle.apply_trigger(current, trigger, now=now, release_hash=signed.hash)
@@ -111,7 +110,7 @@ class ReleaseOwner:
         if current.release_id is None or current.release_id != record.release_id:
             return None
         outgoing = lock_transfer(tx, current.release_id)
-        offered = attrs.evolve(current, release_hash=outgoing.transaction_hash)
+        offered = evolve(current, release_hash=outgoing.transaction_hash)
         return Decision(None, replaces=(offered,))
 
     def find_to_watch(self, record: Payment, job: Job) -> TransferToWatch | None:
@@ -153,7 +152,7 @@ class ReleaseOwner:
         send's reservation ended."""
         if outcome.reason is None:
             # Of all signed versions, this one is in a block.
-            decision = _complete(tx, attrs.evolve(locked, release_hash=outcome.hash), now=now)
+            decision = _complete(tx, evolve(locked, release_hash=outcome.hash), now=now)
         else:
             fail = lifecycle.fail_release if locked.payout is None else payouts.fail_funding
             decision = fail(locked, outcome.reason, now=now).as_decision()

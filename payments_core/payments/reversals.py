@@ -6,10 +6,9 @@ and failed permanently. The books follow the chain, and the partner decides agai
 
 from __future__ import annotations
 
-import attrs
-
 from payments_core.clock import Instant
 from payments_core.engine.step import Step
+from payments_core.evolve import evolve
 from payments_core.money import Atomic
 from payments_core.payments.journal.record import EntryCause
 from payments_core.payments.lifecycle import CLEARED_RELEASE, apply_trigger, post_to_journal
@@ -46,7 +45,7 @@ def reverse_refund(
     paid_by = payment.paid_by
     if claimed:
         paid_by = add_payment_from(paid_by, to, amount, sources.get("excess", 0))
-    more = attrs.evolve(payment, refunded=payment.refunded - amount, paid_by=paid_by)
+    more = evolve(payment, refunded=payment.refunded - amount, paid_by=paid_by)
     step = post_to_journal(more, "refund_reorged", refund_id, now=now, payer=-amount, **sources)
     return step.then(apply_trigger, _refund_trigger(step.record), now=now)
 

@@ -29,6 +29,7 @@ from payments_core.errors import (
     UnsupportedChain,
     ValidationFailed,
 )
+from payments_core.evolve import evolve
 from payments_core.money import Atomic
 from payments_core.payments import lifecycle
 from payments_core.payments.creation import Payee, draft_payment
@@ -172,7 +173,7 @@ class Sends:
             now=now,
             escrow_of=None if terms is None else OFFRAMP_OWNER,
         )
-        sending = attrs.evolve(
+        sending = evolve(
             draft,
             intent="send",
             account_id=payer.id,

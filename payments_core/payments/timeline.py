@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import attrs
-
+from payments_core.evolve import evolve
 from payments_core.payments.record import DecisionNote, Payment, TimelineEntry
 
 MAX_TIMELINE_ENTRIES = 200
@@ -40,6 +39,6 @@ def with_notes(payment: Payment) -> tuple[TimelineEntry, ...]:
     places = enumerate(payment.timeline, start=1)
     versions = (place + skipped if place >= first_after_gap else place for place, _ in places)
     return tuple(
-        attrs.evolve(entry, reason=notes.get(version, entry.reason))
+        evolve(entry, reason=notes.get(version, entry.reason))
         for version, entry in zip(versions, payment.timeline, strict=True)
     )

@@ -28,6 +28,7 @@ from payments_core.errors import (
     UnsupportedAsset,
     ValidationFailed,
 )
+from payments_core.evolve import evolve
 from payments_core.money import format_amount
 from payments_core.payment_settings.record import (
     DEFAULT_SETTINGS,
@@ -144,7 +145,7 @@ class Quotes:
             return Payee(exchange.source, exchange.amount, paid)
 
         def complete(draft: Payment) -> Decision[Payment]:
-            quoted = attrs.evolve(draft, fee_bps=exchange.fee_bps, route=route, quote_id=quote_id)
+            quoted = evolve(draft, fee_bps=exchange.fee_bps, route=route, quote_id=quote_id)
             quote = _make_quote(quote_id, quoted, exchange, offer)
             made[:] = [quote]
             return Decision(quoted, inserts=(quote,))
@@ -154,7 +155,7 @@ class Quotes:
 
         if request is not None:
             render = request.render
-            request = attrs.evolve(request, render=lambda created: render(describe(created)))
+            request = evolve(request, render=lambda created: render(describe(created)))
         created = self._payments.create_receive_payment(
             authority,
             NewPayment(

@@ -15,7 +15,7 @@ QUOTE_LIFETIME_S = 15 * 60
 QUOTE_LIFETIME_MS = QUOTE_LIFETIME_S * SECOND
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, slots=False)
 class Quote(Record):
     """The frozen offer; it never changes. The Payment that carries it out has the state.
 
@@ -65,7 +65,7 @@ class Quote(Record):
         return asset_of(self.destination_chain_id, self.destination_symbol)
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, slots=False)
 class RouteDelivery(Record):
     """A transfer of a router that counts as the delivery of a Payment, once in a deployment.
 
@@ -84,7 +84,7 @@ class RouteDelivery(Record):
     created_at: Instant
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, slots=False)
 class DeliveryClaim(Record):
     """A directory row: which Payment, of any environment, may count a router's transfer.
 

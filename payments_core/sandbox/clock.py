@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import attrs
-
 from payments_core.chains.simulated.records import SimulatedTime
 from payments_core.clock import Clock, Instant, SystemClock
+from payments_core.evolve import evolve
 from payments_core.storage import bulk
 from payments_core.storage.port import (
     SIMULATED,
@@ -50,7 +49,7 @@ class SandboxClock:
             if row is None:
                 tx.insert(SimulatedTime(id=_ID, ahead_ms=max(0, ahead_ms)))
             elif ahead_ms > row.ahead_ms:
-                tx.replace(attrs.evolve(row, ahead_ms=ahead_ms))
+                tx.replace(evolve(row, ahead_ms=ahead_ms))
             return max(0, ahead_ms, row.ahead_ms if row else 0)
 
         while True:

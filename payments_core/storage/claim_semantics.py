@@ -9,9 +9,8 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Protocol, TypeVar
 
-import attrs
-
 from payments_core.clock import Instant
+from payments_core.evolve import evolve
 from payments_core.storage.documents import stamp
 from payments_core.storage.jobs import NEVER, Job
 from payments_core.storage.port import NO_LANE_OVERRIDES
@@ -102,12 +101,12 @@ def ready_at(row: JobRow) -> Instant:
 
 def free(job: Job) -> Job:
     """The job without its lease."""
-    return attrs.evolve(job, lease_until=0, holder="")
+    return evolve(job, lease_until=0, holder="")
 
 
 def lease(job: Job, until: Instant, holder: str) -> Job:
     """The job as a claim stores it."""
-    leased = attrs.evolve(job, claims=job.claims + 1, lease_until=until, holder=holder)
+    leased = evolve(job, claims=job.claims + 1, lease_until=until, holder=holder)
     return stamp(leased, job.version + 1)
 
 

@@ -15,6 +15,7 @@ from typing import Any
 import attrs
 import msgspec
 
+from payments_core.evolve import evolve
 from payments_core.money import Atomic
 from payments_core.storage.decoded_records import DecodedRecords
 from payments_core.storage.records import Collection, Document, R, Record
@@ -69,7 +70,7 @@ def _decoder(kind: Any, *, strict: bool = True) -> msgspec.json.Decoder[Any]:
 
 def stamp(record: R, version: int) -> R:
     """The record as it is stored at that version."""
-    return attrs.evolve(
+    return evolve(
         record, version=version, schema=max(record.schema, type(record).collection.write_schema)
     )
 

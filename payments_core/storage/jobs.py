@@ -19,7 +19,7 @@ def _upgrade_from_1(document: dict[str, Any]) -> dict[str, Any]:
     return {"holder": "", **document}
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, slots=False)
 class Job(Record):
     """Work to do at `due_at`.
 

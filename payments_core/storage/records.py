@@ -173,7 +173,7 @@ class Collection:
         return int(value)
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, slots=False)
 class Record:
     """The fields that storage itself needs. A base class of data, not of behaviour.
 

@@ -19,6 +19,7 @@ from payments_core.errors import (
     InsufficientPermissions,
     Unauthorized,
 )
+from payments_core.evolve import evolve
 from payments_core.storage.bulk import Get
 from payments_core.storage.port import Transaction
 from payments_core.tenants.client_sessions.record import ClientSession
@@ -212,7 +213,7 @@ class Authority:
             key = environment.key(self.key.id) if self.key else None
             if self.key is not None and (key is None or key.revoked_at is not None):
                 raise Unauthorized()
-            attrs.evolve(self, environment=environment, key=key).require_allowed()
+            evolve(self, environment=environment, key=key).require_allowed()
         if self.session is not None:
             session = lock_shared(tx, ClientSession, self.session.id)
             if session is None or not session_is_valid(session, environment):
@@ -236,9 +237,7 @@ def require_product(authority: Authority, product: str) -> Authority:
 
     Raises EntitlementRequired.
     """
-    requirement = attrs.evolve(
-        authority.requirement, products=(*authority.requirement.products, product)
-    )
-    narrowed = attrs.evolve(authority, requirement=requirement)
+    requirement = evolve(authority.requirement, products=(*authority.requirement.products, product))
+    narrowed = evolve(authority, requirement=requirement)
     narrowed.require_allowed()
     return narrowed

@@ -9,14 +9,13 @@ from __future__ import annotations
 
 from functools import partial
 
-import attrs
-
 from payments_core.clock import Instant
 from payments_core.credentials.secrets import DIGEST_PURPOSE
 from payments_core.engine.decision import Decision, WorkerAuthority
 from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
 from payments_core.errors import Unavailable
+from payments_core.evolve import evolve
 from payments_core.storage.port import DIRECTORY, Snapshot, Transaction
 from payments_core.tenants.record import CredentialIndexEntry, Environment, Key
 
@@ -78,7 +77,7 @@ class CredentialIndex:
         digest = self._key_ring.digest(DIGEST_PURPOSE, secret)
         if digest == address.id:
             return
-        fresh = attrs.evolve(
+        fresh = evolve(
             address,
             id=digest,
             version=0,

@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-import attrs
-
 from payments_core.clock import DAY, MINUTE, Instant
 from payments_core.credentials.secrets import (
     DIGEST_PURPOSE,
@@ -29,6 +27,7 @@ from payments_core.errors import (
     UnsupportedVersion,
     ValidationFailed,
 )
+from payments_core.evolve import evolve
 from payments_core.limiters.policies import ENVIRONMENT_RULES, require_valid_limits
 from payments_core.storage import bulk
 from payments_core.storage.bulk import Get
@@ -191,7 +190,7 @@ class Tenants:
                 raise NotFound("key")
             if key.revoked_at is not None:
                 return Decision(environment)
-            revoked = attrs.evolve(key, revoked_at=now)
+            revoked = evolve(key, revoked_at=now)
             keys = tuple(revoked if item.id == key_id else item for item in environment.keys)
             return _replace(environment, now, keys=keys)
 
@@ -358,7 +357,7 @@ class Tenants:
             known = tx.get(KeyUse, key_id, for_update=True)
             if known is None:
                 return Decision(None, inserts=(KeyUse(id=key_id, last_used_at=now),))
-            return Decision(None, replaces=(attrs.evolve(known, last_used_at=now),))
+            return Decision(None, replaces=(evolve(known, last_used_at=now),))
 
         try:
             self._committer.commit(WorkerAuthority(environment_id, "admin"), decide)
@@ -386,7 +385,7 @@ def _lock_environment(tx: Transaction, environment_id: str) -> Environment:
 
 
 def _replace(environment: Environment, now: Instant, **changes: object) -> Decision[Environment]:
-    changed = attrs.evolve(environment, updated_at=now, **changes)  # type: ignore[arg-type]
+    changed = evolve(environment, updated_at=now, **changes)  # type: ignore[arg-type]
     return Decision(changed, replaces=(changed,))
 
 

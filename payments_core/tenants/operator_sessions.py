@@ -18,6 +18,7 @@ from payments_core.engine.decision import Decision, WorkerAuthority, lock_shared
 from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
 from payments_core.errors import Unauthorized, Unavailable
+from payments_core.evolve import evolve
 from payments_core.storage.port import Snapshot, Transaction
 from payments_core.tenants.authorization import Authority
 from payments_core.tenants.operators import Operators
@@ -163,7 +164,7 @@ class OperatorSessions:
             stored = tx.get(OperatorSession, session.id, for_update=True)
             if stored is None or now <= stored.used_at:
                 return Decision(None)
-            return Decision(None, replaces=(attrs.evolve(stored, used_at=now),))
+            return Decision(None, replaces=(evolve(stored, used_at=now),))
 
         with suppress(Unavailable):  # the call itself continues; the next one records it
             self._committer.commit(WorkerAuthority(environment.id, environment.mode), decide)

@@ -23,6 +23,7 @@ from payments_core.errors import (
     Unavailable,
     ValidationFailed,
 )
+from payments_core.evolve import evolve
 from payments_core.storage.port import DIRECTORY, Position, Transaction
 from payments_core.tenants.record import Environment, Operator, operator_id
 from payments_core.validation.fields import Credential
@@ -135,7 +136,7 @@ class Operators:
 
         def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[Operator]:
             known = _lock_operator(tx, username, mode)
-            changed = attrs.evolve(known, password_hash=hashed, password_set_at=now)
+            changed = evolve(known, password_hash=hashed, password_set_at=now)
             return Decision(changed, replaces=(changed,))
 
         return NewPassword(self._committer.commit(_AUTHORITY, decide), password)

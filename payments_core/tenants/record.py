@@ -65,7 +65,7 @@ class Key:
     revoked_at: Instant | None = None
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, slots=False)
 class Environment(Record):
     """One mode of an app: its rights, its version pin, its keys. The id is its partition.
 
@@ -94,7 +94,7 @@ class Environment(Record):
         return next((key for key in self.keys if key.id == key_id), None)
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, slots=False)
 class App(Record):
     """A directory row: which environments an app has, by mode."""
 
@@ -108,7 +108,7 @@ class App(Record):
     created_at: Instant
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, slots=False)
 class PartnerName(Record):
     """A directory row, by the partner's slug: it belongs to one app."""
 
@@ -117,7 +117,7 @@ class PartnerName(Record):
     app_id: str
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, slots=False)
 class CredentialIndexEntry(Record):
     """A directory row, by a secret's digest: in which environment, and which key it is.
 
@@ -152,7 +152,7 @@ class CredentialIndexEntry(Record):
         return app_id in (None, self.app_id) and (self.expires_at is None or now < self.expires_at)
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, slots=False)
 class KeyUse(Record):
     """When a key was last used, to the minute; separate from the key, which every call holds."""
 
@@ -161,7 +161,7 @@ class KeyUse(Record):
     last_used_at: Instant
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, slots=False)
 class Operator(Record):
     """A directory row, by mode and login name: an operator of an environment's dashboard.
 
@@ -188,7 +188,7 @@ def operator_id(mode: str, username: str) -> str:
     return f"{mode}:{username}"
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, slots=False)
 class OperatorSession(Record):
     """One log-in of an environment's operator; its token is sealed, so it is not stored.
 
@@ -211,7 +211,7 @@ class OperatorSession(Record):
     ends_at: Instant
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, slots=False)
 class MasterKeyMark(Record):
     """A directory row, by a master key's name: its mark."""
 

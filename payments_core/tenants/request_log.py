@@ -18,6 +18,7 @@ from payments_core.engine.decision import Decision, WorkerAuthority
 from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
 from payments_core.errors import NotFound
+from payments_core.evolve import evolve
 from payments_core.storage.port import Page, Position, Snapshot, Transaction
 from payments_core.storage.query_semantics import validate_position
 from payments_core.storage.records import Collection, Index, Record
@@ -56,7 +57,7 @@ class LoggedRequest:
     duration_ms: int = 0
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, slots=False)
 class RequestLogPage(Record):
     """Requests of an environment, in the order in which they were added."""
 
@@ -88,7 +89,7 @@ class RequestLog:
             newest = tx.get(RequestLogPage, known[0].id, for_update=True) if known else None
             joined = None if newest is None else (*newest.requests, *requests)
             if newest is not None and joined is not None and len(joined) <= PAGE_REQUESTS:
-                return Decision(None, replaces=(attrs.evolve(newest, requests=joined),))
+                return Decision(None, replaces=(evolve(newest, requests=joined),))
             page = RequestLogPage(
                 id=id_sequence.issue("request_log"), created_at=now, requests=tuple(requests)
             )

@@ -28,6 +28,7 @@ import attrs
 import msgspec
 
 from payments_core.errors import FieldError, ValidationFailed
+from payments_core.evolve import evolve
 from payments_core.validation.constraints import MAX_INTEGER, apply_checks, make_checks
 from payments_core.validation.faults import InvalidValue, UnfitPosition
 from payments_core.validation.metadata import (
@@ -173,7 +174,7 @@ def _instance_reader(kind: Any) -> Reader:
                 changes[name] = kept
         if found:
             raise InvalidValue(*found)
-        return attrs.evolve(value, **changes) if changes else value
+        return evolve(value, **changes) if changes else value
 
     return read
 

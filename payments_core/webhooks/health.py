@@ -10,11 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Literal
 
-import attrs
-
 from payments_core.clock import HOUR, Instant
 from payments_core.engine.decision import Decision
 from payments_core.engine.events import FAILING, RECOVERED, Event, NewEvent
+from payments_core.evolve import evolve
 from payments_core.webhooks.record import Delivery, Endpoint
 
 MIN_FAILED_ATTEMPTS = 2
@@ -65,9 +64,9 @@ def decide_report(
     name, delivery = change
     if name == FAILING:
         since = endpoint.failing_since or now
-        changed = attrs.evolve(endpoint, failing_since=since, failing_told_at=now)
+        changed = evolve(endpoint, failing_since=since, failing_told_at=now)
     else:
-        changed = attrs.evolve(endpoint, failing_since=None)
+        changed = evolve(endpoint, failing_since=None)
     payload = {
         "webhookId": endpoint.id,
         "deliveryId": delivery.id,

@@ -13,6 +13,7 @@ from payments_core.engine.events import TEST, Event, EventName
 from payments_core.engine.state_machine import StateMachine, Transition, transitions_from
 from payments_core.engine.step import Step
 from payments_core.errors import ResourceConflict, WebhookUrlInUse
+from payments_core.evolve import evolve
 from payments_core.storage.jobs import NEVER, Job
 from payments_core.webhooks.failures import ENDS_UNASKED, explain_attempt
 from payments_core.webhooks.record import (
@@ -173,20 +174,20 @@ def decide_update(
     ENDPOINT.step(endpoint.status, "edit")
     changed = endpoint
     if changes.description is not UNSET:
-        changed = attrs.evolve(changed, description=changes.description)
+        changed = evolve(changed, description=changes.description)
     if changes.subscribed_events is not UNSET:
-        changed = attrs.evolve(changed, subscribed_events=changes.subscribed_events)
+        changed = evolve(changed, subscribed_events=changes.subscribed_events)
     if changes.status is not UNSET:
         ENDPOINT.step(endpoint.status, STATUS_TRIGGERS[changes.status])
-        changed = attrs.evolve(changed, status=changes.status)
+        changed = evolve(changed, status=changes.status)
     if changed == endpoint:
         return Decision(endpoint, holds=(endpoint,))
-    changed = attrs.evolve(changed, updated_at=now)
+    changed = evolve(changed, updated_at=now)
     jobs: tuple[NewJob, ...] = ()
     if _stops_deliveries(endpoint, changed):
         revision = endpoint.revision + 1
         closed = endpoint.closed_revision if changed.status == "active" else revision
-        changed = attrs.evolve(changed, revision=revision, closed_revision=closed)
+        changed = evolve(changed, revision=revision, closed_revision=closed)
         jobs = (_abandon_job(changed, now),)
     return Decision(
         changed, replaces=(changed,), jobs=jobs, refusals={ACTIVE_URL: WebhookUrlInUse()}
@@ -240,9 +241,7 @@ def decide_rotate(
             f"{MAX_OLDER_SECRETS} older secrets are still valid;"
             " wait, or rotate without an overlap."
         )
-    changed = attrs.evolve(
-        endpoint, sealed_secret=sealed_secret, older_secrets=older, updated_at=now
-    )
+    changed = evolve(endpoint, sealed_secret=sealed_secret, older_secrets=older, updated_at=now)
     return Decision(changed, replaces=(changed,))
 
 
@@ -337,7 +336,7 @@ def decide_attempt(
     if trigger == "fail":
         changes["next_attempt_at"] = now + retry_delay_ms(attempts, attempt.retry_after, real_now)
     step = _apply_trigger(delivery, trigger, now=now, **changes)
-    return attrs.evolve(step.as_decision(step.record), next_run_at=step.record.next_attempt_at)
+    return evolve(step.as_decision(step.record), next_run_at=step.record.next_attempt_at)
 
 
 def classify_status(status: int) -> Literal["delivered", "refused", "failing"]:
@@ -393,7 +392,7 @@ def decide_retry(
     # A parked delivery may still be pending: its attempts had no outcome.
     is_pending = delivery.status == "pending"
     step = Step(delivery) if is_pending else _apply_trigger(delivery, trigger, now=now)
-    changed = attrs.evolve(
+    changed = evolve(
         step.record,
         endpoint_revision=endpoint.revision,
         attempts=0,
@@ -401,9 +400,9 @@ def decide_retry(
         updated_at=now,
     )
     if job is not None:
-        due = attrs.evolve(job, due_at=now, lease_until=0, claims=0, failures=0)
+        due = evolve(job, due_at=now, lease_until=0, claims=0, failures=0)
         return Decision(changed, holds=(endpoint,), replaces=(changed, due))
-    changed = attrs.evolve(changed, round=delivery.round + 1)
+    changed = evolve(changed, round=delivery.round + 1)
     fresh = attempt_job(changed, mode, now=now)
     return Decision(changed, holds=(endpoint,), replaces=(changed,), inserts=(fresh,))
 
@@ -413,4 +412,4 @@ def _apply_trigger(
 ) -> Step[Delivery]:
     row = DELIVERY.step(delivery.status, trigger)
     changes = {"next_attempt_at": None, "failure": ENDS_UNASKED.get(trigger), **changes}
-    return Step(attrs.evolve(delivery, status=_STATUSES[row.target], updated_at=now, **changes))
+    return Step(evolve(delivery, status=_STATUSES[row.target], updated_at=now, **changes))

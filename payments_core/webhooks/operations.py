@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated, Literal, TypeVar
 
-import attrs
 from msgspec import UNSET, Meta
 
 from payments_core.clock import SECOND, Instant
@@ -21,6 +20,7 @@ from payments_core.errors import (
     WebhookLimitReached,
     WebhookUrlNotAllowed,
 )
+from payments_core.evolve import evolve
 from payments_core.storage.jobs import Job
 from payments_core.storage.port import (
     Page,
@@ -189,7 +189,7 @@ class WebhookEndpoints:
         """
         changes = validate_input(changes)
         if changes.subscribed_events is not UNSET:
-            changes = attrs.evolve(changes, subscribed_events=_each_once(changes.subscribed_events))
+            changes = evolve(changes, subscribed_events=_each_once(changes.subscribed_events))
         if changes.status == "active" and self.get(authority, endpoint_id).status != "active":
             self._committer.replay(authority, idempotency_key)  # it may meanwhile be full
             self._require_room(authority)
@@ -394,7 +394,7 @@ def _with_console_action(
     action_row = ConsoleAction(
         id=id_sequence.issue("webhook_action"), subject=subject.id, action=action, created_at=now
     )
-    return attrs.evolve(decision, inserts=(action_row, *decision.inserts))
+    return evolve(decision, inserts=(action_row, *decision.inserts))
 
 
 def _with_secret(decision: Decision[Endpoint], secret: str) -> Decision[tuple[Endpoint, str]]:

@@ -27,7 +27,7 @@ class OlderSecret:
     until: Instant
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, slots=False)
 class Endpoint(Record):
     """A partner's address for webhooks.
 
@@ -80,7 +80,7 @@ class Endpoint(Record):
         return not self.subscribed_events or event_name in self.subscribed_events
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, slots=False)
 class Delivery(Record):
     """One event on its way to one endpoint. `request_body` is the exact text of every attempt,
     and `failure` says in words why the last one failed, or why there was none.
@@ -132,7 +132,7 @@ class Delivery(Record):
         return _derive_id("job", self.event_id, f"{self.endpoint_id}/{self.round}")
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, slots=False)
 class ConsoleAction(Record):
     """A partner's request on an endpoint, a delivery or an event: `subject` is its id.
 

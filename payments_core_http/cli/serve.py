@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import sys
 
-import attrs
 import click
 
+from payments_core.evolve import evolve
 from payments_core_http.cli.config_option import report_refusals, with_configuration
 from payments_core_http.deployment.configuration import Configuration
 from payments_core_http.deployment.processes import RunningProcess, serve
@@ -32,8 +32,8 @@ def command(configuration: Configuration, processes: int | None, as_json: bool) 
     With --processes a parent process serves nothing itself, and restarts processes that end.
     """
     if processes is not None:
-        http = attrs.evolve(configuration.http, processes=processes)
-        configuration = attrs.evolve(configuration, http=http)
+        http = evolve(configuration.http, processes=processes)
+        configuration = evolve(configuration, http=http)
 
     def announce(running: RunningProcess) -> None:
         document = {"url": running.url, "managementUrl": running.management_url}

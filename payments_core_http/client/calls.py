@@ -12,6 +12,7 @@ from urllib.parse import quote
 import attrs
 from msgspec import UNSET
 
+from payments_core.evolve import evolve
 from payments_core_http.client.structs import Page
 
 T = TypeVar("T")
@@ -56,7 +57,7 @@ class PageCall(Call[PageT], Generic[PageT, Item]):
         cursor = page.next_cursor
         if cursor is None or cursor == self.query.get("cursor"):
             return None
-        return attrs.evolve(self, query={**self.query, "cursor": cursor})
+        return evolve(self, query={**self.query, "cursor": cursor})
 
 
 def given(arguments: Mapping[str, Any]) -> dict[str, Any]:

@@ -14,6 +14,7 @@ import httpx
 import msgspec
 
 from payments_core.entropy import system_entropy
+from payments_core.evolve import evolve
 from payments_core.versions import FIRST_VERSION
 from payments_core_http.client.calls import Call
 from payments_core_http.client.codes import BY_CODE
@@ -91,7 +92,7 @@ def with_key(call: Call[T]) -> Call[T]:
     if not call.takes_key or call.idempotency_key is not None:
         return call
     key = base64.urlsafe_b64encode(system_entropy(_KEY_BYTES)).decode()
-    return attrs.evolve(call, idempotency_key=key)
+    return evolve(call, idempotency_key=key)
 
 
 def make_request(

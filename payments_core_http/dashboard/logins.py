@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import attrs
-
 from payments_core.engine.idempotency.record import Response
 from payments_core.errors import Unauthorized
+from payments_core.evolve import evolve
 from payments_core_http.browser_sessions import (
     build_login_cookie,
     build_session_cookie,
@@ -83,4 +82,4 @@ def _render_login(
         keeps_sessions=keeps_sessions(service.settings.public_url),
     )
     headers = {"Set-Cookie": build_login_cookie(number, service.settings.public_url)}
-    return attrs.evolve(page, headers=headers)
+    return evolve(page, headers=headers)

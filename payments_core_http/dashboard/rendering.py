@@ -17,6 +17,7 @@ from payments_core.assets import Asset, chain_entry
 from payments_core.clock import SECOND, Instant, format_iso
 from payments_core.engine.idempotency.record import IdempotentRequest, Response
 from payments_core.errors import Missing, PaymentsError, Unauthenticated
+from payments_core.evolve import evolve
 from payments_core.money import format_amount
 from payments_core.storage.port import Position
 from payments_core_http.browser_sessions import make_form_token
@@ -95,9 +96,9 @@ def complete(answer: Response) -> Response:
     """The answer with the headers of a page; the body of a 303 is its target."""
     headers = {**PAGE_HEADERS, **answer.headers}
     if answer.status != 303:
-        return attrs.evolve(answer, headers=headers)
+        return evolve(answer, headers=headers)
     headers["Location"] = answer.body.decode()
-    return attrs.evolve(answer, body=b"", headers=headers)
+    return evolve(answer, body=b"", headers=headers)
 
 
 def redirect(call: PageCall, path: str, done: str | None = None, **headers: str) -> Response:
@@ -113,7 +114,7 @@ def run_form(
 ) -> Response:
     """Run the operation of a form, once, and answer with the stored result."""
     assert call.idempotent is not None, "a form that changes something has a key"
-    idempotent = attrs.evolve(call.idempotent, render=answer)
+    idempotent = evolve(call.idempotent, render=answer)
     result = operation(idempotent)
     return idempotent.response or answer(result)
 

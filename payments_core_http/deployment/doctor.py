@@ -28,6 +28,7 @@ from payments_core.clock import (
     format_iso,
     measure_clock_skew_ms,
 )
+from payments_core.evolve import evolve
 from payments_core.limiters.port import Limiter, LimiterUnavailable, PolicyCheck
 from payments_core.maintenance.damaged_rows import check_rows
 from payments_core.record_types import RECORD_TYPES
@@ -83,7 +84,7 @@ def run_checks(
     hiding = SecretMask.of(configuration)
     with contextlib.ExitStack() as opened:
         for finding in _run_all(configuration, now, opened):
-            yield attrs.evolve(finding, says=hiding(finding.says))
+            yield evolve(finding, says=hiding(finding.says))
 
 
 def _run_all(

@@ -23,6 +23,7 @@ from types import FrameType
 import attrs
 
 from payments_core import __version__
+from payments_core.evolve import evolve
 from payments_core.service import PaymentsService
 from payments_core.tenants.queries import has_apps
 from payments_core_http.app import create_app
@@ -91,8 +92,8 @@ def _configure_member(configuration: Configuration, number: int) -> Configuratio
     management = configuration.management
     if not management.port:
         return configuration
-    own = attrs.evolve(management, port=management.port + number - 1)
-    return attrs.evolve(configuration, management=own)
+    own = evolve(management, port=management.port + number - 1)
+    return evolve(configuration, management=own)
 
 
 def _serve_alone(

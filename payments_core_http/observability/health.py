@@ -8,6 +8,7 @@ import attrs
 
 from payments_core.engine.idempotency.record import Response
 from payments_core.errors import Unavailable
+from payments_core.evolve import evolve
 from payments_core_http.calls import ApiCall
 from payments_core_http.observability.bounded_probe import READY_TIMEOUT_S, BoundedProbe
 from payments_core_http.routing import Route
@@ -70,7 +71,7 @@ def with_bounded_readiness(service: PaymentsService) -> tuple[Route, ...]:
         return call.answer(Health("ready"))
 
     return tuple(
-        attrs.evolve(route, handler=check_readiness_in_time)
+        evolve(route, handler=check_readiness_in_time)
         if route.handler is check_readiness
         else route
         for route in ROUTES

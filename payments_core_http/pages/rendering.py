@@ -8,6 +8,7 @@ import attrs
 import jinja2
 
 from payments_core.errors import PaymentsError
+from payments_core.evolve import evolve
 from payments_core_http.calls import make_etag
 from payments_core_http.errors import status_of
 from payments_core_http.pages.checkout import CheckoutView, build_view
@@ -68,7 +69,7 @@ def build_checkout(
     language = choose_language(wanted, accept_language)
     view = build_view(page, language)
     panel = build_panel(service, mode, code, page, language)
-    timeless = attrs.asdict(attrs.evolve(view, left_ms=None))
+    timeless = attrs.asdict(evolve(view, left_ms=None))
     tag = make_etag(repr((language.tag, timeless, panel)).encode())
     return BuiltPage(page.payment.api_version, language, view, panel, tag)
 

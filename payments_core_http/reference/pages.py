@@ -11,6 +11,7 @@ import attrs
 import jinja2
 import markupsafe
 
+from payments_core.evolve import evolve
 from payments_core_http.openapi.conventions import Schema, resolved
 
 _SCHEMAS = "#/components/schemas/"
@@ -240,13 +241,13 @@ def _name_types(schema: Schema) -> tuple[TypeName, ...]:
             return tuple(one for branch in schema[several] for one in _name_types(branch))
     if "items" in schema and "additionalProperties" not in schema:
         listed = tuple(
-            attrs.evolve(one, name=f"list of {one.name}") for one in _name_types(schema["items"])
+            evolve(one, name=f"list of {one.name}") for one in _name_types(schema["items"])
         )
         kinds = schema["type"]
         return listed + ((TypeName(name="null"),) if "null" in kinds else ())
     further = schema.get("additionalProperties")
     if isinstance(further, dict) and further:
-        return tuple(attrs.evolve(one, name=f"map of {one.name}") for one in _name_types(further))
+        return tuple(evolve(one, name=f"map of {one.name}") for one in _name_types(further))
     kinds = schema.get("type", "any value")
     return tuple(TypeName(name=kind) for kind in ([kinds] if isinstance(kinds, str) else kinds))
 

@@ -17,11 +17,11 @@ from types import TracebackType
 from typing import Any
 from wsgiref.types import WSGIApplication
 
-import attrs
 from waitress import wasyncore
 from waitress.adjustments import Adjustments
 
 from payments_core.engine.identifiers import Identifiers
+from payments_core.evolve import evolve
 from payments_core.versions import FIRST_VERSION
 from payments_core_http.app import DEFAULT_THREADS
 from payments_core_http.server.connection import MAX_HEADER_BYTES, ConnectionServer
@@ -193,4 +193,4 @@ def _fit_to_descriptors(limits: ServerLimits) -> ServerLimits:
     if allowed == resource.RLIM_INFINITY:
         return limits
     fitting = max(1, allowed - _RESERVED_DESCRIPTORS)
-    return attrs.evolve(limits, connections=min(limits.connections, fitting))
+    return evolve(limits, connections=min(limits.connections, fitting))

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import attrs
-
 from payments_core.accounts.bank_accounts.record import BankAccount, BankAccountStatus
 from payments_core.banks.reviews import BankReview, BankReviewStatus
 from payments_core.clock import Instant
 from payments_core.engine.events import NewEvent
 from payments_core.engine.state_machine import StateMachine, Transition
 from payments_core.engine.step import Step
+from payments_core.evolve import evolve
 
 BANK_ACCOUNT = StateMachine(
     "bank account",
@@ -58,13 +57,13 @@ def apply_review(
     """The bank account after the bank's review; unchanged if the bank has not decided."""
     if review.status == "pending":
         return Step(bank_account)
-    decided = attrs.evolve(bank_account, reason=review.reason, updated_at=now)
+    decided = evolve(bank_account, reason=review.reason, updated_at=now)
     return _take(decided, bank_account.status, _DECISIONS[review.status])
 
 
 def _take(bank_account: BankAccount, status: str | None, trigger: str) -> Step[BankAccount]:
     row = BANK_ACCOUNT.step(status, trigger)
-    after = attrs.evolve(bank_account, status=_STATUSES[row.target])
+    after = evolve(bank_account, status=_STATUSES[row.target])
     payload = {
         "accountId": after.account_id,
         "bankAccountId": after.id,

@@ -43,6 +43,7 @@ from payments_core.engine.idempotency.record import IdempotencyKey
 from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
 from payments_core.errors import ValidationFailed
+from payments_core.evolve import evolve
 from payments_core.storage.port import ClaimedJob, Page, Position, Transaction
 from payments_core.tenants.authorization import Authority, require_product
 from payments_core.tenants.idempotency import once_per_key
@@ -142,7 +143,7 @@ class BankAccounts:
             )
             step = lifecycle.create(made)
             job = NewJob("timers", REVIEW_BANK_ACCOUNT, f"bank:{authority.partition}", now, made.id)
-            return attrs.evolve(step.as_decision(step.record), jobs=(job,))
+            return evolve(step.as_decision(step.record), jobs=(job,))
 
         return self._committer.commit(authority, decide, idempotent=idempotency_key)
 

@@ -16,7 +16,7 @@ BankAccountStatus = Literal["pending", "active", "rejected", "disabled"]
 NUMBER_SEAL = "bank_account_number"
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, slots=False)
 class BankAccount(Record):
     """An account at a US bank. `sealed_number` opens with the purpose NUMBER_SEAL and the id.
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import attrs
-
 from payments_core.accounts.capabilities.record import CapabilityActivation, CapabilityStatus
 from payments_core.accounts.record import Account
 from payments_core.banks.reviews import BankReview, BankReviewStatus
@@ -11,6 +9,7 @@ from payments_core.clock import Instant
 from payments_core.engine.events import NewEvent
 from payments_core.engine.state_machine import StateMachine, Transition, transitions_from
 from payments_core.engine.step import Step
+from payments_core.evolve import evolve
 
 _EVENT = "account.capability_updated"
 
@@ -84,7 +83,7 @@ def activate(
     Raises InvalidState if it was already requested.
     """
     trigger = "request" if account.kyc_status == "approved" else "activate"
-    fresh = attrs.evolve(activation, attempt=activation.attempt + 1, hosted_url=None, reason=None)
+    fresh = evolve(activation, attempt=activation.attempt + 1, hosted_url=None, reason=None)
     return _take(fresh, account, trigger, now=now)
 
 
@@ -96,12 +95,12 @@ def apply_review(
     if activation.status == "action_required":
         step = step.then(_take, account, "request", now=now)
     if review.status == "pending":
-        return attrs.evolve(step, record=attrs.evolve(step.record, hosted_url=review.hosted_url))
-    decided = attrs.evolve(step.record, hosted_url=None, reason=review.reason)
+        return evolve(step, record=evolve(step.record, hosted_url=review.hosted_url))
+    decided = evolve(step.record, hosted_url=None, reason=review.reason)
     trigger = _DECISIONS[review.status]
     if trigger == "approve" and account.status != "active":
         trigger = "withhold"
-    return attrs.evolve(step, record=decided).then(_take, account, trigger, now=now)
+    return evolve(step, record=decided).then(_take, account, trigger, now=now)
 
 
 def follow_account(
@@ -121,7 +120,7 @@ def _take(
     activation: CapabilityActivation, account: Account, trigger: str, *, now: Instant
 ) -> Step[CapabilityActivation]:
     row = CAPABILITY.step(activation.status, trigger)
-    after = attrs.evolve(activation, status=_STATUSES[row.target], updated_at=now)
+    after = evolve(activation, status=_STATUSES[row.target], updated_at=now)
     payload = {
         "accountId": account.id,
         "capability": after.capability,

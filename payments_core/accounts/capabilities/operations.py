@@ -38,6 +38,7 @@ from payments_core.errors import (
     NotFound,
     ResourceConflict,
 )
+from payments_core.evolve import evolve
 from payments_core.storage.documents import UnreadableDocument
 from payments_core.storage.port import ClaimedJob, Position, Snapshot, Transaction, Where
 from payments_core.tenants.authorization import Authority, require_product
@@ -135,9 +136,9 @@ class Capabilities:
                 )
             elif known.status not in ("inactive", "rejected"):
                 return Decision(_describe(account, known))
-            step = lifecycle.activate(attrs.evolve(known, return_url=return_url), account, now=now)
+            step = lifecycle.activate(evolve(known, return_url=return_url), account, now=now)
             decision = step.as_decision(_describe(account, step.record))
-            return attrs.evolve(
+            return evolve(
                 decision,
                 jobs=(review_job(authority.partition, account.id, now),),
                 refusals={
@@ -305,4 +306,4 @@ def _decide_reviews(
             outcome = outcome.merge(step.as_decision())
         if step.record.status == "pending":
             times.append(next_review_at(step.record.updated_at, now))
-    return attrs.evolve(outcome, next_run_at=min(times, default=None))
+    return evolve(outcome, next_run_at=min(times, default=None))

@@ -22,7 +22,7 @@ PRODUCT_OF_CAPABILITY: dict[BankCapability, str] = {
 }
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, slots=False)
 class CapabilityActivation(Record):
     """One for each account and capability. `attempt` counts the requests to the bank, each of
     which has its own key: a rejected capability can be requested again.

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-import attrs
-
 from payments_core.accounts.capabilities import lifecycle
 from payments_core.accounts.capabilities.record import CapabilityActivation
 from payments_core.accounts.record import Account
 from payments_core.clock import Instant
 from payments_core.engine.decision import Decision
+from payments_core.evolve import evolve
 from payments_core.storage.port import Transaction
 
 
@@ -32,7 +31,7 @@ def decide_suspension(
         if activation is None:
             continue
         step = lifecycle.follow_account(activation, account, now=now)
-        outcome = attrs.evolve(outcome, result=(*outcome.result, step.record))
+        outcome = evolve(outcome, result=(*outcome.result, step.record))
         if step.events:
             outcome = outcome.merge(step.as_decision())
     return outcome

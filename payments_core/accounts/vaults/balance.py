@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import attrs
-
 from payments_core.accounts.vaults.record import VaultBalance
 from payments_core.clock import DAY, Instant
 from payments_core.engine.decision import StaleView
 from payments_core.errors import InsufficientBalance
+from payments_core.evolve import evolve
 from payments_core.money import Money
 
 
@@ -19,7 +18,7 @@ def with_chain_total(balance: VaultBalance, total: int, height: int) -> VaultBal
     """The balance with the chain's total at a final height. Raises StaleBalance."""
     if height < balance.height:
         raise StaleBalance
-    return attrs.evolve(balance, total=total, height=height)
+    return evolve(balance, total=total, height=height)
 
 
 def daily_spend(balance: VaultBalance, now: Instant) -> int:
@@ -40,10 +39,10 @@ def reserve(
     """
     if not amount <= balance.available:
         raise InsufficientBalance(balance.available.amount_atomic, amount.amount_atomic)
-    reserved = attrs.evolve(balance, reserved=balance.reserved + amount.amount_atomic)
+    reserved = evolve(balance, reserved=balance.reserved + amount.amount_atomic)
     if not counts:
         return reserved
-    return attrs.evolve(
+    return evolve(
         reserved,
         spent_day=_current_spend_day(balance, now),
         spent=daily_spend(balance, now) + amount.amount_atomic,
@@ -61,7 +60,7 @@ def void_reserved_amount(
     freed = _reduce_reserved(balance, amount)
     if counted_at is None or _day_of(counted_at) != balance.spent_day:
         return freed
-    return attrs.evolve(freed, spent=max(0, balance.spent - amount.amount_atomic))
+    return evolve(freed, spent=max(0, balance.spent - amount.amount_atomic))
 
 
 def settle_reserved_amount(
@@ -92,7 +91,7 @@ def void_after_failure(
 
 def _reduce_reserved(balance: VaultBalance, amount: Money) -> VaultBalance:
     left = Money(balance.reserved, balance.asset_id) - amount
-    return attrs.evolve(balance, reserved=left.amount_atomic)
+    return evolve(balance, reserved=left.amount_atomic)
 
 
 def _current_spend_day(balance: VaultBalance, now: Instant) -> int:

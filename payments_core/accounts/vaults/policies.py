@@ -26,6 +26,7 @@ from payments_core.engine.idempotency.record import IdempotencyKey
 from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
 from payments_core.errors import FieldError, NotFound, ResourceConflict, ValidationFailed
+from payments_core.evolve import evolve
 from payments_core.money import MoneyError, format_amount, parse_amount
 from payments_core.storage.port import Snapshot, Transaction
 from payments_core.tenants.authorization import Authority
@@ -146,7 +147,7 @@ def _apply_terms(policy: Policy, terms: PolicyTerms, policy_version: int, since:
     facts: dict[str, Any] = {
         field.name: getattr(terms, field.name) for field in attrs.fields(PolicyTerms)
     }
-    return attrs.evolve(policy, policy_version=policy_version, updated_at=since, **facts)
+    return evolve(policy, policy_version=policy_version, updated_at=since, **facts)
 
 
 def _to_version(policy: Policy) -> PolicyVersion:
@@ -164,7 +165,7 @@ def _validate_terms(terms: PolicyTerms) -> PolicyTerms:
     """The terms in canonical form. Raises ValidationFailed with every error."""
     faults: list[FieldError] = []
     symbols = {asset.symbol for entry in CHAINS.values() for asset in entry.assets}
-    checked = attrs.evolve(
+    checked = evolve(
         terms,
         per_payment_limit=_validate_limit("perPaymentLimit", terms.per_payment_limit, faults),
         daily_limit=_validate_limit("dailyLimit", terms.daily_limit, faults),
@@ -226,7 +227,7 @@ def _validate_destinations(
             faults += [FieldError(f"{path}[{place}].{name}", text) for name, text in found]
             continue
         if item.type == "wallet":
-            item = attrs.evolve(item, address=_canonical_address(item))
+            item = evolve(item, address=_canonical_address(item))
         if item in checked:
             faults.append(FieldError(f"{path}[{place}]", "is given twice"))
         checked.append(item)

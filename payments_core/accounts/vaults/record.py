@@ -20,7 +20,7 @@ def _add_updated_at(document: Document) -> Document:
     return {**document, "updated_at": document["created_at"]}
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, slots=False)
 class Vault(Record):
     """An account's vault on one chain; on all EVM chains it has the same address.
 
@@ -76,7 +76,7 @@ class PolicyTerms:
     allowed_destinations: tuple[AllowedDestination, ...] | None = None
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, slots=False)
 class Policy(Record):
     """The policy of a vault. Every authorization records the version that it passed."""
 
@@ -101,7 +101,7 @@ class Policy(Record):
         )
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, slots=False)
 class PolicyVersion(Record):
     """The terms of one version of a policy. It is never changed.
 
@@ -114,7 +114,7 @@ class PolicyVersion(Record):
     created_at: Instant
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, slots=False)
 class YieldSettings(Record):
     """Whether a vault's idle funds are to earn yield, and how. The id is the vault's."""
 
@@ -126,7 +126,7 @@ class YieldSettings(Record):
     updated_at: Instant
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, slots=False)
 class VaultBalance(Record):
     """A vault's balance of an asset at a final height, and the reserved amount.
 

@@ -33,6 +33,7 @@ from payments_core.chains.port import FinalBalances
 from payments_core.clock import Instant
 from payments_core.engine.decision import Decision, lock_shared
 from payments_core.errors import DependencyFailed
+from payments_core.evolve import evolve
 from payments_core.money import Money
 from payments_core.storage.bulk import Get
 from payments_core.storage.port import Transaction
@@ -157,7 +158,7 @@ def _mark_deployed(tx: Transaction, known: Vault, *, now: Instant) -> Decision[N
     assert vault is not None
     if vault.status == "deployed":
         return Decision(None)
-    return Decision(None, replaces=(attrs.evolve(vault, status="deployed", updated_at=now),))
+    return Decision(None, replaces=(evolve(vault, status="deployed", updated_at=now),))
 
 
 def _lock_balance(tx: Transaction, reservation: Reservation) -> tuple[VaultBalance, Money]:

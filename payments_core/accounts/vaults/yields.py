@@ -14,6 +14,7 @@ from payments_core.engine.idempotency.record import IdempotencyKey
 from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
 from payments_core.errors import CapabilityNotActive
+from payments_core.evolve import evolve
 from payments_core.storage.port import Snapshot, Transaction
 from payments_core.tenants.authorization import Authority
 from payments_core.tenants.idempotency import once_per_key
@@ -72,7 +73,7 @@ class VaultYields:
             if enabled:  # no adapter exists that could do it
                 raise CapabilityNotActive("yield")
             stored = tx.get(YieldSettings, vault.id, for_update=True)
-            settings = attrs.evolve(
+            settings = evolve(
                 stored or _default_settings(vault),
                 enabled=enabled,
                 strategy=strategy,

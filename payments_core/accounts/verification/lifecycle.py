@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import attrs
-
 from payments_core.accounts.events import account_event
 from payments_core.accounts.record import Account, KycStatus
 from payments_core.accounts.verification.record import Verification
 from payments_core.clock import Instant
 from payments_core.engine.state_machine import StateMachine, Transition
 from payments_core.engine.step import Step
+from payments_core.evolve import evolve
 from payments_core.tenants.authorization import Authority
 
 VERIFICATION = StateMachine(
@@ -63,7 +62,7 @@ _STATUSES: dict[str, KycStatus] = {status: status for status in PROVIDER_STATUSE
 def apply_trigger(verification: Verification, trigger: str, *, now: Instant) -> Step[Verification]:
     """The verification after `trigger`. Raises InvalidState."""
     status = _STATUSES[VERIFICATION.step(verification.status, trigger).target]
-    after = attrs.evolve(
+    after = evolve(
         verification,
         status=status,
         hosted_url=verification.hosted_url if status == "pending" else None,
@@ -76,7 +75,7 @@ def follow(
     account: Account, verification: Verification, authority: Authority, *, now: Instant
 ) -> Step[Account]:
     """The account with the status of its newest verification, in one event for all its steps."""
-    after = attrs.evolve(account, kyc_status=verification.status, updated_at=now)
+    after = evolve(account, kyc_status=verification.status, updated_at=now)
     return Step(after, (account_event("account.updated", after, authority),))
 
 

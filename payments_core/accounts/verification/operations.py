@@ -45,6 +45,7 @@ from payments_core.errors import (
     NotFound,
     ValidationFailed,
 )
+from payments_core.evolve import evolve
 from payments_core.storage.port import Page, Position, Snapshot, Transaction, Where
 from payments_core.tenants.authorization import Authority
 from payments_core.tenants.idempotency import once_per_key
@@ -269,7 +270,7 @@ class Verifications:
             if newest is None or (newest.id, newest.status) != wanted:
                 # It was decided meanwhile, perhaps also restarted: this case belongs to nobody.
                 raise InvalidState(VERIFICATION.name, account.kyc_status, "start")
-            opened = attrs.evolve(
+            opened = evolve(
                 newest, reference=case.reference, hosted_url=case.hosted_url, created_at=now
             )
             step = apply_trigger(opened, "start", now=now)
@@ -340,4 +341,4 @@ def _new_verification(
     made = Verification(
         id=id_sequence.issue("verification"), account_id=account.id, created_at=now, updated_at=now
     )
-    return attrs.evolve(account, verification_id=made.id), made
+    return evolve(account, verification_id=made.id), made

@@ -11,7 +11,7 @@ from payments_core.clock import Instant
 from payments_core.storage.records import Collection, Index, Record
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, slots=False)
 class Verification(Record):
     """One attempt to verify the identity of an account's user, with the provider that hosts it.
 

@@ -21,6 +21,7 @@ from payments_core.banks.simulated.incoming_records import (
     SimulatedIncomingNotice,
 )
 from payments_core.clock import HOUR, Instant
+from payments_core.evolve import evolve
 
 ArrivalOutcome = Literal["receive", "review", "return", "cancel", "unmatched"]
 """The possible courses: received; held for an hour and then received, or sent back;
@@ -86,17 +87,15 @@ def plan_arrival(new: NewArrival, now: Instant) -> SimulatedIncoming:
         settles_at=settles_at,
     )
     if new.outcome == "cancel":
-        return attrs.evolve(
+        return evolve(
             planned, end="cancelled", ends_at=settles_at, end_reason="cancelled_by_sender"
         )
     if new.outcome not in ("review", "return"):
         return planned
-    held = attrs.evolve(planned, held_until=settles_at + HOLD_TAKES)
+    held = evolve(planned, held_until=settles_at + HOLD_TAKES)
     if new.outcome == "review":
         return held
-    return attrs.evolve(
-        held, end="returned", ends_at=held.held_until, end_reason="rejected_by_bank"
-    )
+    return evolve(held, end="returned", ends_at=held.held_until, end_reason="rejected_by_bank")
 
 
 def return_now(row: SimulatedIncoming, reason: str, now: Instant) -> SimulatedIncoming:
@@ -106,7 +105,7 @@ def return_now(row: SimulatedIncoming, reason: str, now: Instant) -> SimulatedIn
         return row
     if status not in ("received", "in_review") or row.delivery_key is not None:
         raise BankRefused("not_returnable", f"a transfer that is {status} cannot be sent back")
-    return attrs.evolve(row, end="returned", ends_at=now, end_reason=reason)
+    return evolve(row, end="returned", ends_at=now, end_reason=reason)
 
 
 def status_of(row: SimulatedIncoming, now: Instant) -> IncomingStatus:

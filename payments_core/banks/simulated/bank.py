@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-import attrs
 import msgspec
 
 from payments_core.banks.payouts import BankPayout
@@ -35,6 +34,7 @@ from payments_core.clock import Instant
 from payments_core.engine.decision import Decision
 from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
+from payments_core.evolve import evolve
 from payments_core.storage.port import Transaction
 
 T = TypeVar("T")
@@ -227,6 +227,6 @@ def _decide_notices(
         if notice is None:
             outcome = outcome.merge(Decision(None, deletes=(row,)))
         elif notice.due_at != row.due_at:
-            changed = attrs.evolve(row, occurred_at=notice.occurred_at, due_at=notice.due_at)
+            changed = evolve(row, occurred_at=notice.occurred_at, due_at=notice.due_at)
             outcome = outcome.merge(Decision(None, replaces=(changed,)))
     return outcome

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-import attrs
 import msgspec
 
 from payments_core.banks.incoming import (
@@ -35,6 +34,7 @@ from payments_core.engine.decision import Decision
 from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
 from payments_core.errors import Unavailable
+from payments_core.evolve import evolve
 from payments_core.storage.port import Snapshot, StorageError, Transaction, Where
 
 T = TypeVar("T")
@@ -124,7 +124,7 @@ class SimulatedFundingBank:
                 if arrivals.status_of(row, now) != "received":
                     raise BankRefused("not_received", "the money of the transfer is not available")
                 digest = self._key_ring.digest(_DIGEST, text)
-                ordered = attrs.evolve(
+                ordered = evolve(
                     row, delivery_key=order.key, delivery_digest=digest, end=None, ends_at=None
                 )
                 return Decision(None, replaces=(ordered,))

@@ -11,7 +11,7 @@ from payments_core.clock import Instant
 from payments_core.storage.records import Collection, Index, Record
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, slots=False)
 class SimulatedVirtualAccount(Record):
     """A virtual account; the id is its key. Its number follows from the key and is not stored."""
 
@@ -20,7 +20,7 @@ class SimulatedVirtualAccount(Record):
     request_digest: str
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, slots=False)
 class SimulatedIncoming(Record):
     """An incoming transfer. Its state follows from the clock.
 
@@ -45,7 +45,7 @@ class SimulatedIncoming(Record):
     delivery_digest: str | None = None
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, slots=False)
 class SimulatedIncomingNotice(Record):
     """A notice that the bank gives from `due_at` on, until it is acknowledged."""
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from datetime import date
 
-import attrs
-
 from payments_core.banks.payouts import BankPayout, BankPayoutStatus
 from payments_core.banks.port import BankAccountDetails, BankRefused, PayoutOrder
 from payments_core.banks.rails import SERVICES, choose_service
@@ -20,6 +18,7 @@ from payments_core.banks.simulated.records import (
     SimulatedReview,
 )
 from payments_core.clock import DAY, HOUR, MINUTE, Instant
+from payments_core.evolve import evolve
 
 RETURNING_ACCOUNT = re.compile(r"999000([0-9]{2})", re.ASCII)
 """Account numbers whose ACH payouts come back: 99900003 with R03, 99900010 with R10, and so on."""
@@ -99,7 +98,7 @@ def plan_payout(order: PayoutOrder, order_digest: str, now: Instant) -> Simulate
     last = return_deadline(code, order.recipient.holder_type, settlement.on)
     returns_at = settlement.at + BY_AGREEMENT_AFTER if last is None else max(now, last)
     settles = settlement.at < returns_at  # the operator rejects before settlement
-    return attrs.evolve(payout, settles=settles, returns_at=returns_at, return_code=code)
+    return evolve(payout, settles=settles, returns_at=returns_at, return_code=code)
 
 
 def settle_now(payout: SimulatedPayout, now: Instant) -> SimulatedPayout:
@@ -110,7 +109,7 @@ def settle_now(payout: SimulatedPayout, now: Instant) -> SimulatedPayout:
     status = status_of(payout, now)
     if status == "returned":
         raise BankRefused("payout_returned", "the payout has been returned")
-    return payout if status == "settled" else attrs.evolve(payout, settles=True, settles_at=now)
+    return payout if status == "settled" else evolve(payout, settles=True, settles_at=now)
 
 
 def return_now(payout: SimulatedPayout, code: str, now: Instant) -> SimulatedPayout:
@@ -133,7 +132,7 @@ def return_now(payout: SimulatedPayout, code: str, now: Instant) -> SimulatedPay
     if last is not None and now > max(last, payout.settles_at):
         raise BankRefused("return_too_late", f"the time to return with {code} has passed")
     settles = status == "settled"
-    return attrs.evolve(payout, settles=settles, returns_at=now, return_code=code)
+    return evolve(payout, settles=settles, returns_at=now, return_code=code)
 
 
 def status_of(payout: SimulatedPayout, now: Instant) -> BankPayoutStatus:

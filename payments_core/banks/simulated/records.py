@@ -13,7 +13,7 @@ from payments_core.clock import Instant
 from payments_core.storage.records import Collection, Index, Record
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, slots=False)
 class SimulatedReview(Record):
     """A request for a capability, or a recipient's account; the id is `kind:key`.
 
@@ -27,7 +27,7 @@ class SimulatedReview(Record):
     rejection: str | None = None
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, slots=False)
 class SimulatedPayout(Record):
     """A payout in the bank's books; the id is its key.
 
@@ -50,7 +50,7 @@ class SimulatedPayout(Record):
     return_code: str | None = None
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, slots=False)
 class SimulatedBankNotice(Record):
     """A notice that the bank gives from `due_at` on, until it is acknowledged."""
 

@@ -54,6 +54,7 @@ from payments_core.chains.port import (
 from payments_core.chains.role_modules import AvatarCall, ModuleState
 from payments_core.chains.rotated_signer import OperatorSigner, RotatedSigner, find_signer
 from payments_core.clock import MINUTE, SECOND
+from payments_core.evolve import evolve
 
 
 @attrs.frozen
@@ -172,7 +173,7 @@ class EvmChain(EvmReader):
         if bump.is_held:
             return None
         fees = bump.fees
-        raised = attrs.evolve(before, max_fee=fees.max_fee, max_priority_fee=fees.max_priority_fee)
+        raised = evolve(before, max_fee=fees.max_fee, max_priority_fee=fees.max_priority_fee)
         return _sign_transaction(signer, environment_id, raised)
 
     def broadcast(self, signed: SignedTransaction) -> None:

@@ -39,6 +39,7 @@ from payments_core.chains.port import (
     TransactionView,
 )
 from payments_core.chains.shared_read import SharedRead
+from payments_core.evolve import evolve
 
 HEADS_GRACE_S = 0.25
 """How long the heads of more nodes than necessary are awaited: one may be far behind."""
@@ -250,7 +251,7 @@ class EvmReader:
                 raise ChainUnavailable(f"chain {self.chain_id}: too few nodes agree on logs")
             view = views[log.transaction_hash]
             if view is not None and view.block == log.block:
-                transfers = {attrs.evolve(transfer, position=0) for transfer in view.logs}
+                transfers = {evolve(transfer, position=0) for transfer in view.logs}
                 proven += [log] if answers.to_transfer_log(log, 0) in transfers else []
         return tuple(proven)
 

@@ -23,8 +23,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 
-import attrs
-
 from payments_core.chains.outbox.record import (
     LostBlocks,
     OutboundTransfer,
@@ -40,6 +38,7 @@ from payments_core.clock import DAY, MINUTE, Instant
 from payments_core.engine.decision import Decision, WorkerAuthority
 from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
+from payments_core.evolve import evolve
 from payments_core.storage.port import Storage, Transaction
 from payments_core.storage.records import Record
 
@@ -191,7 +190,7 @@ class LostTransactions:
                 return Decision(current)
             assert current.slot is not None
             free = max(current.slot, lost.nonce)
-            closed = attrs.evolve(
+            closed = evolve(
                 current,
                 status="signed",
                 slot=free - 1,
@@ -206,7 +205,7 @@ class LostTransactions:
             return Decision(
                 closed,
                 inserts=(watched,) if watched else (),
-                replaces=(attrs.evolve(sender, next_slot=free), closed),
+                replaces=(evolve(sender, next_slot=free), closed),
             )
 
         return self._committer.commit(authority, decide)
@@ -226,11 +225,11 @@ class LostTransactions:
             if current.status != "reserved" or current.slot != outgoing.slot:
                 return Decision(current)
             assert current.slot is not None
-            stored = attrs.evolve(current, searched_to=max(current.searched_to, searched))
+            stored = evolve(current, searched_to=max(current.searched_to, searched))
             changed: tuple[Record, ...] = ()
             if searched >= lost.last and current.slot < lost.nonce:
-                stored = attrs.evolve(stored, slot=lost.nonce)
-                changed = (attrs.evolve(sender, next_slot=lost.nonce + 1),)
+                stored = evolve(stored, slot=lost.nonce)
+                changed = (evolve(sender, next_slot=lost.nonce + 1),)
             if stored != current:
                 changed += (stored,)
             return Decision(stored, replaces=changed)
@@ -246,7 +245,7 @@ class LostTransactions:
             sender = tx.get(Sender, known.id, for_update=True)
             assert sender is not None
             merged = _merge(sender.lost, lost, self._clock.now())
-            changed = attrs.evolve(sender, seen_nonce=max(sender.seen_nonce, seen), lost=merged)
+            changed = evolve(sender, seen_nonce=max(sender.seen_nonce, seen), lost=merged)
             return Decision(changed, replaces=(changed,) if changed != sender else ())
 
         return self._committer.commit(authority, decide)
@@ -310,7 +309,7 @@ def _find_blocks_to_search(
     Lost transactions of former senders have used no nonce of this one.
     """
     found = [
-        attrs.evolve(one.lost, nonce=0)
+        evolve(one.lost, nonce=0)
         for one in former
         if one.lost is not None and outgoing.created_at < one.lost.until
     ]
@@ -330,9 +329,7 @@ def _find_blocks_to_search(
 def _merge(before: LostBlocks | None, lost: LostBlocks | None, now: Instant) -> LostBlocks | None:
     if before is None or lost is None or now >= before.until:
         return lost or before
-    return attrs.evolve(
-        lost, first=min(before.first, lost.first), nonce=max(before.nonce, lost.nonce)
-    )
+    return evolve(lost, first=min(before.first, lost.first), nonce=max(before.nonce, lost.nonce))
 
 
 def _lock_sender(tx: Transaction, outgoing: OutboundTransfer) -> Sender:

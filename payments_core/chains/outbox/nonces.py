@@ -13,6 +13,7 @@ import attrs
 from payments_core.chains.outbox.record import OutboundTransfer, Sender, lock_transfer
 from payments_core.chains.port import AddressSpec, Chain
 from payments_core.engine.decision import Decision, WorkerAuthority
+from payments_core.evolve import evolve
 from payments_core.storage.bulk import Find, Get, Question
 from payments_core.storage.port import Snapshot, Transaction
 from payments_core.storage.records import Record
@@ -113,10 +114,10 @@ def reserve_nonce(
             returned = Decision(None, replaces=(_without_slot(last),))
     slot = sender.next_slot if sender else 0
     previous_id = sender.last_outgoing_id if sender else None
-    reserved = attrs.evolve(
+    reserved = evolve(
         outgoing, status="reserved", sender_id=sender_id, slot=slot, previous_id=previous_id
     )
-    taken = attrs.evolve(
+    taken = evolve(
         sender or Sender(id=sender_id, chain_id=chain_id),
         next_slot=slot + 1,
         last_outgoing_id=outgoing.id,
@@ -140,17 +141,15 @@ def _lock_order(*ids: str | None) -> list[str]:
 def _return_nonce(former: Sender | None, outgoing: OutboundTransfer) -> Sender:
     assert former is not None
     assert former.last_outgoing_id == outgoing.id, "only the last slot may have no bytes"
-    return attrs.evolve(
-        former, next_slot=former.next_slot - 1, last_outgoing_id=outgoing.previous_id
-    )
+    return evolve(former, next_slot=former.next_slot - 1, last_outgoing_id=outgoing.previous_id)
 
 
 def _without_slot(outgoing: OutboundTransfer) -> OutboundTransfer:
     """An unsigned transfer as it was before it had a slot, or still withdrawn."""
-    freed = attrs.evolve(outgoing, slot=None, previous_id=None)
+    freed = evolve(outgoing, slot=None, previous_id=None)
     if outgoing.status == "withdrawn":
         return freed
-    return attrs.evolve(freed, status="queued", sender_id=None)
+    return evolve(freed, status="queued", sender_id=None)
 
 
 def _needs_nonce(outgoing: OutboundTransfer, sender_id: str) -> bool:

@@ -62,6 +62,7 @@ from payments_core.chains.scanner import get_scanned_height
 from payments_core.engine.decision import Decision, WorkerAuthority
 from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
+from payments_core.evolve import evolve
 from payments_core.storage.bulk import Get, fetch, get_many, read_ahead, read_apart
 from payments_core.storage.port import Snapshot, Transaction
 
@@ -379,7 +380,7 @@ class Outbox:
             current = lock_transfer(tx, outgoing.id)
             if current.reorgs != outgoing.reorgs or current.searched_to >= search.searched_to:
                 return Decision(None)
-            return Decision(None, replaces=(attrs.evolve(current, searched_to=search.searched_to),))
+            return Decision(None, replaces=(evolve(current, searched_to=search.searched_to),))
 
         self._committer.commit(authority, decide)
         return search

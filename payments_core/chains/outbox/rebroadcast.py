@@ -41,6 +41,7 @@ from payments_core.clock import MINUTE, SECOND, Instant
 from payments_core.engine.decision import Decision, WorkerAuthority
 from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
+from payments_core.evolve import evolve
 from payments_core.storage.port import Transaction
 
 STALLED_MS = 15 * MINUTE
@@ -362,7 +363,7 @@ class Rebroadcaster:
                 signed_at=self._clock.now(),
                 signed_above=signed_above,
             )
-            counted = attrs.evolve(current, replacements=number)
+            counted = evolve(current, replacements=number)
             return Decision(True, inserts=(replacement,), replaces=(counted,))
 
         return self._committer.commit(authority, decide)

@@ -14,6 +14,7 @@ from payments_core.chains.port import Contract, ModuleIntent, TransferIntent
 from payments_core.chains.typed_data import ZERO_ADDRESS
 from payments_core.clock import Instant
 from payments_core.engine.decision import Decision, NewJob, StaleView
+from payments_core.evolve import evolve
 from payments_core.money import ZERO, Atomic, atomic
 from payments_core.storage.lookups import locate_with_damaged
 from payments_core.storage.port import Storage, Transaction
@@ -28,7 +29,7 @@ TransferPurpose = StoredPurpose | Literal["onramp", "deploy_module", "enable_mod
 BANK_TRANSACTION_PREFIX = "bank_txn_"
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, slots=False)
 class OutboundTransfer(Record):
     """A transfer of ours, from intent to signed bytes. Its owner has its outcome.
 
@@ -95,7 +96,7 @@ class OutboundTransfer(Record):
         return "deploy_module" if self.module.signature is None else "enable_module"
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, slots=False)
 class Replacement(Record):
     """Bytes that may take the slot of an outgoing transfer in place of earlier ones.
 
@@ -122,7 +123,7 @@ class Replacement(Record):
     signed_above: int = 0
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, slots=False)
 class ReturnAddress(Record):
     """The address that a recipient sees as the sender of a transfer out of a vault.
 
@@ -157,7 +158,7 @@ class LostBlocks:
     until: Instant
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, slots=False)
 class Sender(Record):
     """The environment's sender on a chain: the next free slot, and the transfer in the last one.
 
@@ -337,7 +338,7 @@ def withdraw(outgoing: OutboundTransfer) -> OutboundTransfer | None:
     """The intent withdrawn, or None if a slot is reserved and work on it has begun."""
     if outgoing.status != "queued":
         return None
-    return attrs.evolve(outgoing, status="withdrawn")
+    return evolve(outgoing, status="withdrawn")
 
 
 def withdraw_unsigned(outgoing: OutboundTransfer) -> OutboundTransfer | None:
@@ -347,7 +348,7 @@ def withdraw_unsigned(outgoing: OutboundTransfer) -> OutboundTransfer | None:
     """
     if outgoing.status not in ("queued", "reserved"):
         return None
-    return attrs.evolve(outgoing, status="withdrawn")
+    return evolve(outgoing, status="withdrawn")
 
 
 def mark_final(
@@ -362,7 +363,7 @@ def mark_final(
         raise StaleChainView
     if outcome.reason is not None:
         return mark_failed(tx, outgoing_id)
-    done = attrs.evolve(outgoing, block_number=outcome.block_number)
+    done = evolve(outgoing, block_number=outcome.block_number)
     if outcome.block_number <= outcome.scanned_height:
         return Decision(None, replaces=(done,))
     return Decision(None, replaces=(done,), jobs=(follow_job(outgoing_id, now + REORG_RECHECK_MS),))
@@ -376,7 +377,7 @@ def follow_job(outgoing_id: str, due_at: Instant) -> NewJob:
 def mark_failed(tx: Transaction, outgoing_id: str) -> Decision[None]:
     """Record that a transfer's failure is final: its bytes must never be sent again."""
     outgoing = lock_transfer(tx, outgoing_id)
-    return Decision(None, replaces=(attrs.evolve(outgoing, status="failed"),))
+    return Decision(None, replaces=(evolve(outgoing, status="failed"),))
 
 
 def find_own_hashes(storage: Storage, hashes: Iterable[str]) -> frozenset[str]:

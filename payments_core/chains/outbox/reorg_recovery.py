@@ -11,8 +11,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 
-import attrs
-
 from payments_core.chains.backoff import POLL_MS, back_off
 from payments_core.chains.outbox.outbox import Outbox
 from payments_core.chains.outbox.record import OutboundTransfer, Sender, follow_job, sender_lane
@@ -21,6 +19,7 @@ from payments_core.clock import Instant
 from payments_core.engine.decision import Decision, NewJob, WorkerAuthority
 from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
+from payments_core.evolve import evolve
 from payments_core.storage.damaged_records import leave_out_damaged
 from payments_core.storage.jobs import NEVER
 from payments_core.storage.lookups import locate_all
@@ -116,7 +115,7 @@ def _note_reorg(tx: Transaction, outgoing_id: str, *, now: Instant) -> Decision[
     """Earlier looks at the transfer are stale; a finished transfer must be followed again."""
     outgoing = tx.get(OutboundTransfer, outgoing_id, for_update=True)
     assert outgoing is not None
-    undone = attrs.evolve(outgoing, block_number=None, searched_to=0, reorgs=outgoing.reorgs + 1)
+    undone = evolve(outgoing, block_number=None, searched_to=0, reorgs=outgoing.reorgs + 1)
     if outgoing.block_number is None:
         return Decision(None, replaces=(undone,))
     follow = follow_job(outgoing.id, now + POLL_MS)

@@ -34,6 +34,7 @@ from payments_core.engine.decision import Decision, WorkerAuthority
 from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.jobs.parking import describe_error
 from payments_core.engine.ports import Ports
+from payments_core.evolve import evolve
 from payments_core.storage.bulk import Find, Get, Question
 from payments_core.storage.port import Transaction
 from payments_core.storage.records import Record
@@ -87,9 +88,7 @@ class TransferSigner:
             return ()
         outgoings = [outgoing for outgoing, _ in signed]
         locked_ids = [one.id for one in outgoings]
-        taken = attrs.evolve(
-            sender, next_slot=first_slot + len(signed), last_outgoing_id=locked_ids[-1]
-        )
+        taken = evolve(sender, next_slot=first_slot + len(signed), last_outgoing_id=locked_ids[-1])
 
         def decide(
             tx: Transaction, id_sequence: IdSequence
@@ -129,7 +128,7 @@ class TransferSigner:
         signed: list[tuple[OutboundTransfer, _SignedIntent]] = []
         previous_id = sender.last_outgoing_id
         for slot, one in enumerate(ordinary, sender.next_slot):
-            reserved = attrs.evolve(
+            reserved = evolve(
                 one, status="reserved", sender_id=sender.id, slot=slot, previous_id=previous_id
             )
             try:
@@ -194,7 +193,7 @@ class TransferSigner:
         self, id_sequence: IdSequence, current: OutboundTransfer, bytes: _SignedIntent
     ) -> Decision[OutboundTransfer]:
         now = self._clock.now()
-        stored = attrs.evolve(
+        stored = evolve(
             current,
             status="signed",
             transaction_hash=bytes.signed.hash,

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import hashlib
 
-import attrs
-
 from payments_core.chains.port import Block, Heads, TransactionView, TransferLog
 from payments_core.chains.simulated.records import SimulatedChainState, SimulatedTransaction
 from payments_core.clock import SECOND, Instant
 from payments_core.engine.decision import Decision
 from payments_core.engine.identifiers import IdSequence
+from payments_core.evolve import evolve
 from payments_core.storage.port import Transaction
 
 CONFIRMATIONS = 3
@@ -42,7 +41,7 @@ def height(state: SimulatedChainState, now: Instant) -> int:
 
 def add_blocks(state: SimulatedChainState, now: Instant, blocks: int) -> SimulatedChainState:
     """The chain with more blocks."""
-    return attrs.evolve(
+    return evolve(
         state,
         extra_blocks=state.extra_blocks + blocks,
         highest=height(state, now) + blocks,
@@ -55,7 +54,7 @@ def add_transaction_block(state: SimulatedChainState, now: Instant) -> Simulated
     Blocks come with time, and a reader during the commit of the transaction may see
     those of the next moments. They must stay as empty as they were seen.
     """
-    return attrs.evolve(
+    return evolve(
         state,
         extra_blocks=state.extra_blocks + 1,
         highest=height(state, now + COMMIT_MS) + 1,
@@ -67,9 +66,7 @@ def add_fork(
 ) -> SimulatedChainState:
     """The chain with other blocks from `first` on. It stays as high as it is."""
     kept = tuple(fork for fork in state.forks if fork[0] < first)
-    return attrs.evolve(
-        state, forks=(*kept, (first, nonce))[-MAX_FORKS:], highest=height(state, now)
-    )
+    return evolve(state, forks=(*kept, (first, nonce))[-MAX_FORKS:], highest=height(state, now))
 
 
 def heads(state: SimulatedChainState, now: Instant) -> Heads:

@@ -12,7 +12,6 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TypeVar
 
-import attrs
 import msgspec
 
 from payments_core.assets import ChainType
@@ -68,6 +67,7 @@ from payments_core.engine.decision import Decision, WorkerAuthority
 from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
 from payments_core.errors import Unavailable
+from payments_core.evolve import evolve
 from payments_core.storage.port import SIMULATED, Snapshot, StorageError, Transaction
 
 T = TypeVar("T")
@@ -318,14 +318,14 @@ class SimulatedChain:
         faults = FaultInjection(tx, id_sequence, "chain", self.chain_id)
         outcome: Decision[str | None] = Decision(None)
         if faults.take(ANY, "broadcast"):
-            return attrs.evolve(outcome, result=_INJECTED_FAILURE).merge(faults.as_decision())
+            return evolve(outcome, result=_INJECTED_FAILURE).merge(faults.as_decision())
         state = self._lock_state(tx)
         sender_id = f"{self.chain_id}:{call.sender}"
         sender = tx.get(SimulatedSender, sender_id, for_update=True)
         next_slot = sender.next_slot if sender else 0
         if self._lock_transaction(tx, hash) is None:
             if call.slot != next_slot:
-                return attrs.evolve(
+                return evolve(
                     outcome, result=f"slot {call.slot} is not the next slot of the sender"
                 )
             done: Decision[bool] = Decision(True)
@@ -333,11 +333,11 @@ class SimulatedChain:
             if call.module is not None and not reverts:
                 done = decide_step(tx, self.chain_id, call.module, hash)
             movement = to_movement(call, hash, reverts=reverts or not done.result)
-            used = attrs.evolve(sender or SimulatedSender(id=sender_id), next_slot=next_slot + 1)
+            used = evolve(sender or SimulatedSender(id=sender_id), next_slot=next_slot + 1)
             included = include(tx, state, movement, self._clock.now())
             outcome = outcome.merge(included, insert_or_replace(used), done)
         if faults.take("lost_answer"):
-            outcome = attrs.evolve(outcome, result=_INJECTED_FAILURE)
+            outcome = evolve(outcome, result=_INJECTED_FAILURE)
         return outcome.merge(faults.as_decision())
 
     def _decide_reorg(
@@ -347,12 +347,12 @@ class SimulatedChain:
         state = self._lock_state(tx)
         outcome: Decision[SimulatedChainState | None] = Decision(None)
         if tx.get(SimulatedReorg, reorg_id(state, name), for_update=True) is not None:
-            return attrs.evolve(outcome, result=state)
+            return evolve(outcome, result=state)
         if state.version != end.state.version:
             return outcome
         now = self._clock.now()
         done = decide_reorg(tx, state, end, name=name, reinclude=reinclude, now=now)
-        return attrs.evolve(outcome, result=done.result).merge(done)
+        return evolve(outcome, result=done.result).merge(done)
 
     def _load_tail(self, snapshot: Snapshot, depth: int) -> Tail:
         return load_tail(snapshot, self._load_state(snapshot), depth, self._clock.now())

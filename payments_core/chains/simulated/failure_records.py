@@ -21,7 +21,7 @@ class ArmedFailure:
     times: int
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, slots=False)
 class ArmedFailures(Record):
     """All armed failures, in one row: without any, there is no row to lock.
 

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import attrs
-
 from payments_core.chains.simulated.failure_records import (
     ArmedFailure,
     ArmedFailures,
@@ -20,6 +18,7 @@ from payments_core.engine.decision import Decision, WorkerAuthority
 from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
 from payments_core.errors import CapabilityNotActive, ValidationFailed
+from payments_core.evolve import evolve
 from payments_core.storage.port import SIMULATED, Snapshot, Transaction
 
 ANY = "any"
@@ -93,10 +92,8 @@ class Failures:
             row = _lock_failures(tx)
             if row is None:
                 return Decision(item, inserts=(ArmedFailures(id=_ID, armed=(item,)),))
-            others = tuple(
-                other for other in row.armed if attrs.evolve(other, times=item.times) != item
-            )
-            return Decision(item, replaces=(attrs.evolve(row, armed=(*others, item)),))
+            others = tuple(other for other in row.armed if evolve(other, times=item.times) != item)
+            return Decision(item, replaces=(evolve(row, armed=(*others, item)),))
 
         return self._committer.commit(_AUTHORITY, decide)
 
@@ -157,9 +154,9 @@ class FaultInjection:
             return True
         for place, item in enumerate(row.armed):
             if matches(item, self._dependency, operations, self._chain_id):
-                left = (attrs.evolve(item, times=item.times - 1),) if item.times > 1 else ()
+                left = (evolve(item, times=item.times - 1),) if item.times > 1 else ()
                 armed = (*row.armed[:place], *left, *row.armed[place + 1 :])
-                self._row = attrs.evolve(row, armed=armed, taken=(*row.taken, use)[-_KEPT_USES:])
+                self._row = evolve(row, armed=armed, taken=(*row.taken, use)[-_KEPT_USES:])
                 return True
         return False
 

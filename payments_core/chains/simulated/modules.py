@@ -9,14 +9,13 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable
 
-import attrs
-
 from payments_core.addresses import encode_checksum_address
 from payments_core.chains.port import ModuleIntent
 from payments_core.chains.role_modules import ModuleState
 from payments_core.chains.simulated.records import SimulatedModule, SimulatedTransaction
 from payments_core.chains.simulated.transfers import insert_or_replace
 from payments_core.engine.decision import Decision
+from payments_core.evolve import evolve
 from payments_core.storage.port import Snapshot, Transaction
 
 
@@ -44,9 +43,9 @@ def decide_step(tx: Transaction, chain_id: int, step: ModuleIntent, hash: str) -
     )
     known = row or SimulatedModule(id=id)
     if step.signature is None:
-        refused, done = state.is_deployed, attrs.evolve(known, deployed_by=hash)
+        refused, done = state.is_deployed, evolve(known, deployed_by=hash)
     else:
-        refused, done = step.nonce != state.nonce, attrs.evolve(known, enabled_by=hash)
+        refused, done = step.nonce != state.nonce, evolve(known, enabled_by=hash)
     return Decision(False) if refused else Decision(True).merge(insert_or_replace(done))
 
 

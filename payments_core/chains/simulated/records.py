@@ -15,7 +15,7 @@ from payments_core.money import ZERO, Atomic, atomic
 from payments_core.storage.records import Collection, Index, Record
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, slots=False)
 class SimulatedTime(Record):
     """How far the sandbox's clock runs ahead of the real one; it only grows."""
 
@@ -24,7 +24,7 @@ class SimulatedTime(Record):
     ahead_ms: int = 0
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, slots=False)
 class SimulatedChainState(Record):
     """A chain's beginning, and the blocks added to one for every second.
 
@@ -50,7 +50,7 @@ class SimulatedLog:
     amount: Atomic = attrs.field(converter=atomic)
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, slots=False)
 class SimulatedTransaction(Record):
     """A transaction in its block; the id is `chainId:hash`.
 
@@ -74,7 +74,7 @@ class SimulatedTransaction(Record):
     slot: int | None = None
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, slots=False)
 class SimulatedSender(Record):
     """The next slot (nonce) of a sender; the id is `chainId:address`."""
 
@@ -83,7 +83,7 @@ class SimulatedSender(Record):
     next_slot: int = 0
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, slots=False)
 class SimulatedBalance(Record):
     """A holder's tokens at the newest block; the id is `chainId:token:holder`.
 
@@ -97,7 +97,7 @@ class SimulatedBalance(Record):
     recent: tuple[tuple[int, Atomic], ...] = ()
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, slots=False)
 class SimulatedModule(Record):
     """The transactions that put a role module in place; the id is `chainId:vault:module`."""
 
@@ -107,7 +107,7 @@ class SimulatedModule(Record):
     enabled_by: str | None = None
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, slots=False)
 class SimulatedReorg(Record):
     """A reorganisation that took place; the id is `chainId:name`, and a name takes place once.
 

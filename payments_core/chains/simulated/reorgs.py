@@ -21,6 +21,7 @@ from payments_core.chains.simulated.records import (
 from payments_core.chains.simulated.transfers import balance_id, insert_or_replace
 from payments_core.clock import Instant
 from payments_core.engine.decision import Decision
+from payments_core.evolve import evolve
 from payments_core.money import Atomic
 from payments_core.storage.port import Position, Snapshot, Transaction
 
@@ -108,7 +109,7 @@ def _move_transactions(seen: Tail, block_number: int) -> Decision[None]:
     log_index = 1 + max(row.log_index for row in seen.rows)
     moved = []
     for row in seen.rows:
-        moved.append(attrs.evolve(row, block_number=block_number, log_index=log_index))
+        moved.append(evolve(row, block_number=block_number, log_index=log_index))
         log_index += max(1, len(row.logs))
     return Decision(None, replaces=tuple(moved))
 
@@ -123,7 +124,7 @@ def _rewind_nonces(tx: Transaction, state: SimulatedChainState, seen: Tail) -> D
     for address, slot in sorted(first.items()):
         sender = tx.get(SimulatedSender, f"{state.id}:{address}", for_update=True)
         assert sender is not None
-        senders.append(attrs.evolve(sender, next_slot=slot))
+        senders.append(evolve(sender, next_slot=slot))
     return Decision(None, replaces=tuple(senders))
 
 
@@ -145,8 +146,8 @@ def _revert_balances(
         kept = tuple(item for item in row.recent if item[0] < seen.first)
         change = Atomic(sum(change for block, change in row.recent if block >= seen.first))
         if back_in is None:
-            row = attrs.evolve(row, total=row.total - change, recent=kept)
+            row = evolve(row, total=row.total - change, recent=kept)
         else:
-            row = attrs.evolve(row, recent=(*kept, (back_in, change)))
+            row = evolve(row, recent=(*kept, (back_in, change)))
         changed.append(row)
     return Decision(None, replaces=tuple(changed))

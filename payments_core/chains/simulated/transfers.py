@@ -18,6 +18,7 @@ from payments_core.chains.simulated.records import (
 from payments_core.clock import Instant
 from payments_core.engine.decision import Decision
 from payments_core.errors import AmountOutOfRange
+from payments_core.evolve import evolve
 from payments_core.money import MAX_ATOMIC, Atomic
 from payments_core.storage.port import Snapshot, Transaction
 from payments_core.storage.records import Record
@@ -153,7 +154,7 @@ def _move_balances(
         id = balance_id(state.id, token_address, holder)
         row = tx.get(SimulatedBalance, id, for_update=True) or SimulatedBalance(id=id)
         recent = tuple(item for item in row.recent if item[0] > number - RECENT_BLOCKS)
-        changed = attrs.evolve(row, total=row.total + change, recent=(*recent, (number, change)))
+        changed = evolve(row, total=row.total + change, recent=(*recent, (number, change)))
         if -changed.total > MAX_ATOMIC:
             raise AmountOutOfRange("the total is larger than any token supports")
         moved = moved.merge(insert_or_replace(changed))

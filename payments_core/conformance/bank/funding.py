@@ -25,8 +25,6 @@ from __future__ import annotations
 import unittest
 from collections.abc import Callable, Sequence
 
-import attrs
-
 from payments_core.banks.incoming import (
     DeliveryOrder,
     FundingBank,
@@ -38,6 +36,7 @@ from payments_core.banks.port import BankRefused, BankUnavailable, KeyReused
 from payments_core.banks.routing_numbers import find_routing_number_fault
 from payments_core.conformance.remote_harness import RemoteHarness
 from payments_core.entropy import system_entropy
+from payments_core.evolve import evolve
 
 AMOUNT_CENTS = 123_45
 TOKEN = "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913"
@@ -162,7 +161,7 @@ class FundingConformance(FundingHarness):
     def test_another_request_under_the_same_key_is_refused(self) -> None:
         bank, request = self.open(), self.new_request()
         bank.open_virtual_account(request)
-        other = attrs.evolve(request, account_id="acct_other")
+        other = evolve(request, account_id="acct_other")
         _require_raises(
             KeyReused, "another request under a key", lambda: bank.open_virtual_account(other)
         )
@@ -206,7 +205,7 @@ class FundingConformance(FundingHarness):
         bank = self.open()
         order = self.new_order(self.new_received(bank))
         bank.deliver(order)
-        other = attrs.evolve(order, amount_atomic=1)
+        other = evolve(order, amount_atomic=1)
         _require_raises(KeyReused, "another order under a key", lambda: bank.deliver(other))
 
     def test_nothing_is_delivered_before_it_is_received(self) -> None:

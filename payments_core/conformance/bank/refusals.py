@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import traceback
 
-import attrs
-
 from payments_core.banks.port import Bank, BankRefused, KeyReused, PayoutOrder
 from payments_core.conformance.bank.harness import Harness
+from payments_core.evolve import evolve
 
 PLANTED_NUMBER = "73910264851"
 
@@ -42,7 +41,7 @@ class RefusalChecks(Harness):
 
     def test_the_key_of_a_refused_order_can_be_used(self) -> None:
         bank, order = self.open(), self.new_order()
-        self._require_refused(bank, attrs.evolve(order, amount_cents=0), "an amount of zero")
+        self._require_refused(bank, evolve(order, amount_cents=0), "an amount of zero")
         made = bank.submit(order)
         assert made.amount_cents == order.amount_cents, "the refused order must not count"
 
@@ -51,7 +50,7 @@ class RefusalChecks(Harness):
         order = self.new_order(account_number=PLANTED_NUMBER)
         texts = [repr(bank.submit(order)), repr(bank.find_payout(order.key))]
         texts += [repr(bank.list_notices())]
-        for bad in (attrs.evolve(order, amount_cents=1), *self._bad_orders(order).values()):
+        for bad in (evolve(order, amount_cents=1), *self._bad_orders(order).values()):
             try:
                 bank.submit(bad)
             except (BankRefused, KeyReused) as error:
@@ -73,31 +72,31 @@ class RefusalChecks(Harness):
         """The order with one field changed, by the field's name."""
         recipient = order.recipient
         recipients = {
-            "account number": attrs.evolve(recipient, account_number="000987654321"),
-            "holder": attrs.evolve(recipient, holder_name="Grace Hopper"),
-            "account type": attrs.evolve(recipient, account_type="savings"),
+            "account number": evolve(recipient, account_number="000987654321"),
+            "holder": evolve(recipient, holder_name="Grace Hopper"),
+            "account type": evolve(recipient, account_type="savings"),
         }
         return {
-            "amount": attrs.evolve(order, amount_cents=order.amount_cents + 1),
-            "rail": attrs.evolve(order, rail="wire"),
-            "statement text": attrs.evolve(order, statement_text="INV 8"),
-            **{name: attrs.evolve(order, recipient=other) for name, other in recipients.items()},
+            "amount": evolve(order, amount_cents=order.amount_cents + 1),
+            "rail": evolve(order, rail="wire"),
+            "statement text": evolve(order, statement_text="INV 8"),
+            **{name: evolve(order, recipient=other) for name, other in recipients.items()},
         }
 
     def _bad_orders(self, order: PayoutOrder) -> dict[str, PayoutOrder]:
         """Orders under a new key that no rail carries, by their error."""
-        order = attrs.evolve(order, key=self.new_order().key)
+        order = evolve(order, key=self.new_order().key)
         last = int(self.routing_number[-1])
         wrong_check_digit = f"{self.routing_number[:-1]}{(last + 1) % 10}"
         recipient = order.recipient
         return {
-            "an amount of zero": attrs.evolve(order, amount_cents=0),
-            "a negative amount": attrs.evolve(order, amount_cents=-1),
-            "an amount beyond ten digits by ACH": attrs.evolve(order, amount_cents=10**10),
-            "a routing number with a wrong check digit": attrs.evolve(
-                order, recipient=attrs.evolve(recipient, routing_number=wrong_check_digit)
+            "an amount of zero": evolve(order, amount_cents=0),
+            "a negative amount": evolve(order, amount_cents=-1),
+            "an amount beyond ten digits by ACH": evolve(order, amount_cents=10**10),
+            "a routing number with a wrong check digit": evolve(
+                order, recipient=evolve(recipient, routing_number=wrong_check_digit)
             ),
-            "an account number of 18 digits": attrs.evolve(
-                order, recipient=attrs.evolve(recipient, account_number="1" * 18)
+            "an account number of 18 digits": evolve(
+                order, recipient=evolve(recipient, account_number="1" * 18)
             ),
         }

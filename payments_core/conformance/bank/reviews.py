@@ -10,6 +10,7 @@ import attrs
 from payments_core.banks.port import Bank, BankRefused, KeyReused
 from payments_core.banks.reviews import BankReview
 from payments_core.conformance.bank.harness import Harness
+from payments_core.evolve import evolve
 
 PLANTED_NUMBER = "60473918255"
 
@@ -104,11 +105,11 @@ class ReviewChecks(Harness):
             f"{self.routing_number[:-1]}{(int(self.routing_number[-1]) + 1) % 10}"
         )
         accounts = {
-            "routing number": attrs.evolve(good.account, routing_number=wrong_routing_number),
-            "account number": attrs.evolve(good.account, account_number="1" * 18),
+            "routing number": evolve(good.account, routing_number=wrong_routing_number),
+            "account number": evolve(good.account, account_number="1" * 18),
         }
         for name, account in accounts.items():
-            bad = attrs.evolve(good, account=account)
+            bad = evolve(good, account=account)
             try:
                 bank.register_account(bad)
             except BankRefused:
@@ -120,11 +121,11 @@ class ReviewChecks(Harness):
         bank = self.open()
         good = self.new_registration(account_number=PLANTED_NUMBER)
         texts = [repr(bank.register_account(good)), repr(bank.find_account(good.key))]
-        savings = attrs.evolve(good.account, account_type="savings")
-        unknown = attrs.evolve(good.account, routing_number="000000000")
+        savings = evolve(good.account, account_type="savings")
+        unknown = evolve(good.account, routing_number="000000000")
         for other in (
-            attrs.evolve(good, account=savings),
-            attrs.evolve(self.new_registration(), account=unknown),
+            evolve(good, account=savings),
+            evolve(self.new_registration(), account=unknown),
         ):
             try:
                 bank.register_account(other)
@@ -136,7 +137,7 @@ class ReviewChecks(Harness):
 
     def _each_kind(self) -> Iterator[Reviewed]:
         request = self.new_capability_request()
-        other_request = attrs.evolve(request, account_id="acct_other")
+        other_request = evolve(request, account_id="acct_other")
         yield Reviewed(
             "capability",
             request.key,
@@ -146,8 +147,8 @@ class ReviewChecks(Harness):
             self.approve_capability,
         )
         registration = self.new_registration()
-        other_account = attrs.evolve(registration.account, account_number="000987654321")
-        other_registration = attrs.evolve(registration, account=other_account)
+        other_account = evolve(registration.account, account_number="000987654321")
+        other_registration = evolve(registration, account=other_account)
         yield Reviewed(
             "account",
             registration.key,

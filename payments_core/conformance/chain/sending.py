@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import attrs
-
 from payments_core.chains.port import AddressSpec, ChainUnavailable
 from payments_core.conformance.chain.harness import AMOUNT, Harness
+from payments_core.evolve import evolve
 
 
 class SendingChecks(Harness):
@@ -99,7 +98,7 @@ class SendingChecks(Harness):
         self.send_and_mine(chain, signed)
         view, _ = self.require_in_block(chain, signed.hash)
         assert not view.succeeded
-        less = attrs.evolve(intent, id="out_less", amount_atomic=AMOUNT)
+        less = evolve(intent, id="out_less", amount_atomic=AMOUNT)
         self.send_and_mine(chain, chain.prepare(less, 1))
         assert self.read_final_balance(chain, intent.recipient) == AMOUNT
 
@@ -145,7 +144,7 @@ class SendingChecks(Harness):
         self.send_external_transfer(self.token, vault.address, 2 * AMOUNT)
         fund = self.funding_intent(chain, environment, AMOUNT)
         somebody = chain.derive(AddressSpec(environment, "deposit", "acct_somebody"))
-        pay_out = attrs.evolve(fund, id="out_paid", recipient=somebody, escrow_of=None)
+        pay_out = evolve(fund, id="out_paid", recipient=somebody, escrow_of=None)
         for nonce, intent in enumerate((fund, pay_out)):
             signed = chain.prepare(intent, nonce)
             self.send_and_mine(chain, signed)

@@ -5,8 +5,6 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-import attrs
-
 from payments_core.conformance.storage.harness import (
     PARTITION,
     Harness,
@@ -15,6 +13,7 @@ from payments_core.conformance.storage.harness import (
     lock_existing,
 )
 from payments_core.conformance.storage.records import Counter, Letter, Note
+from payments_core.evolve import evolve
 from payments_core.storage import bulk
 from payments_core.storage.port import (
     Snapshot,
@@ -85,7 +84,7 @@ class BulkChecks(Harness):
 
         def work(tx: Transaction) -> None:
             assert look_ahead(tx, for_update=True) == plain
-            tx.replace(attrs.evolve(lock_existing(tx, Note, "n38"), text="x"))
+            tx.replace(evolve(lock_existing(tx, Note, "n38"), text="x"))
             tx.insert(Note(id="n39", text="y"))
 
         self.write(storage, work)
@@ -102,7 +101,7 @@ class BulkChecks(Harness):
 
         for rank in range(3):
             note = fetch_existing(storage, Note, "n")
-            self.write(storage, lambda tx, note=note: tx.replace(attrs.evolve(note, rank=rank)))  # type: ignore[misc]  # noqa: B023
+            self.write(storage, lambda tx, note=note: tx.replace(evolve(note, rank=rank)))  # type: ignore[misc]  # noqa: B023
             found, listed = bulk.read_apart(storage, PARTITION, look)
             assert found.rank == rank
             assert listed == (found,)
@@ -127,15 +126,15 @@ class BulkChecks(Harness):
             tx.hold(counter)
             notes = [lock_existing(tx, Note, f"n{n}") for n in range(3)]
             assert tx.get(Note, "new", for_update=True) is None
-            tx.replace(attrs.evolve(notes[0], text="x"))
-            bulk.write(tx, [Note(id="new")], [attrs.evolve(notes[1], text="y")], [notes[2]])
+            tx.replace(evolve(notes[0], text="x"))
+            bulk.write(tx, [Note(id="new")], [evolve(notes[1], text="y")], [notes[2]])
             assert lock_existing(tx, Note, "n0").text == "x"
             assert lock_existing(tx, Note, "n1").text == "y"
             assert tx.get(Note, "n2") is None
             assert find() == ["n0x", "n1y", "new"]
             assert lock_existing(tx, Note, "new").version == 1
-            tx.replace(attrs.evolve(lock_existing(tx, Note, "n0"), text="z"))
-            tx.replace(attrs.evolve(lock_existing(tx, Counter, "c"), total=1))
+            tx.replace(evolve(lock_existing(tx, Note, "n0"), text="z"))
+            tx.replace(evolve(lock_existing(tx, Counter, "c"), total=1))
 
         self.write(storage, work)
         assert fetch_existing(storage, Note, "n0").text == "z"
@@ -150,7 +149,7 @@ class BulkChecks(Harness):
             bulk.read_ahead(tx, bulk.Get(Note, "n", "exclusive"), bulk.Get(Counter, "c", "shared"))
             note = lock_existing(tx, Note, "n")
             tx.hold(note)
-            tx.replace(attrs.evolve(note, text="x"))
+            tx.replace(evolve(note, text="x"))
             tx.hold(note)
 
         self.require_error(storage, VersionConflict, work)
@@ -196,12 +195,12 @@ class BulkChecks(Harness):
             old = bulk.lock_many(tx, Note, [f"old {n}" for n in range(len(TEXTS))])
             gone = bulk.lock_many(tx, Note, [f"gone {n}" for n in range(3)])
             changed = [
-                attrs.evolve(old[f"old {n}"], text=text, left=text or None, rank=-n)
+                evolve(old[f"old {n}"], text=text, left=text or None, rank=-n)
                 for n, text in enumerate(TEXTS)
             ]
-            counter = attrs.evolve(lock_existing(tx, Counter, "c"), total=2**63 - 1)
+            counter = evolve(lock_existing(tx, Counter, "c"), total=2**63 - 1)
             moved = [
-                attrs.evolve(letters[f"letter {n}"], text=text, folder=text or None)
+                evolve(letters[f"letter {n}"], text=text, folder=text or None)
                 for n, text in enumerate(TEXTS)
             ]
             bulk.write(tx, [Note(id="new")], [*changed, counter, *moved], list(gone.values()))
@@ -220,15 +219,13 @@ class BulkChecks(Harness):
         storage = self.open_handle()
         self.insert(storage, *(Note(id=f"n{n}") for n in range(3)))
         first, *others = (fetch_existing(storage, Note, f"n{n}") for n in range(3))
-        self.write(
-            storage, lambda tx: tx.replace(attrs.evolve(lock_existing(tx, Note, "n0"), text="x"))
-        )
-        changed = [attrs.evolve(note, text="y") for note in (first, *others)]
+        self.write(storage, lambda tx: tx.replace(evolve(lock_existing(tx, Note, "n0"), text="x")))
+        changed = [evolve(note, text="y") for note in (first, *others)]
         self.require_error(storage, VersionConflict, lambda tx: bulk.write(tx, [], changed))
         self.require_error(
             storage, VersionConflict, lambda tx: bulk.write(tx, [], [], [first, *others])
         )
-        twice = [attrs.evolve(others[0], text="y"), attrs.evolve(others[0], text="z")]
+        twice = [evolve(others[0], text="y"), evolve(others[0], text="z")]
         for replaces, deletes in ((twice, []), (twice[:1], others[:1])):
             work = partial(bulk.write, inserts=[], replaces=replaces, deletes=deletes)
             self.require_error(storage, VersionConflict, work)
@@ -237,7 +234,7 @@ class BulkChecks(Harness):
         self.insert(storage, Counter(id="a"), Counter(id="b"))
         stale = [fetch_existing(storage, Counter, id) for id in ("a", "b")]
         self.write(storage, lambda tx: tx.replace(lock_existing(tx, Counter, "b")))
-        more = [attrs.evolve(counter, total=7) for counter in stale]
+        more = [evolve(counter, total=7) for counter in stale]
         self.require_error(storage, VersionConflict, lambda tx: bulk.write(tx, [], more))
         assert fetch_existing(storage, Counter, "a").total == 0
 
@@ -245,7 +242,7 @@ class BulkChecks(Harness):
         storage = self.open_handle()
         self.insert(storage, *(Note(id=f"n{n}", code=f"c{n}") for n in range(3)))
         notes = [fetch_existing(storage, Note, f"n{n}") for n in range(3)]
-        same = [attrs.evolve(note, code="same") for note in notes]
+        same = [evolve(note, code="same") for note in notes]
         error = self.require_error(storage, UniqueConflict, lambda tx: bulk.write(tx, [], same))
         assert (error.collection, error.unique) == ("suite_notes", "code")
         taken = [Note(id="a"), Note(id="b", code="c1")]
@@ -260,7 +257,7 @@ class BulkChecks(Harness):
 
             def work(tx: Transaction, giver: str = giver, taker: str = taker) -> None:
                 gives, takes = lock_existing(tx, Note, giver), lock_existing(tx, Note, taker)
-                changed = [attrs.evolve(gives, code=None), attrs.evolve(takes, code="c")]
+                changed = [evolve(gives, code=None), evolve(takes, code="c")]
                 bulk.write(tx, [], changed)
 
             self.write(storage, work)

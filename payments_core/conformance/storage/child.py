@@ -13,8 +13,6 @@ import sys
 import threading
 from collections.abc import Callable, Sequence
 
-import attrs
-
 from payments_core.conformance.storage.harness import OPENED, PARTITION, lock_existing
 from payments_core.conformance.storage.records import (
     RECORD_TYPES,
@@ -24,6 +22,7 @@ from payments_core.conformance.storage.records import (
     Mark,
     Note,
 )
+from payments_core.evolve import evolve
 from payments_core.storage.port import Storage, Transaction
 from payments_core.storage.records import Record
 
@@ -39,7 +38,7 @@ def write_until_killed(storage: Storage, threads: str) -> None:
                 counter = lock_existing(tx, Counter, "c")
                 tx.insert(Mark(id=name))
                 tx.insert(Note(id=name, code=name, text="x" * 2_000))
-                tx.replace(attrs.evolve(counter, total=counter.total + 1))
+                tx.replace(evolve(counter, total=counter.total + 1))
 
             storage.transact(PARTITION, work)
             _print_line(name)
@@ -65,7 +64,7 @@ def increment(storage: Storage, times: str) -> None:
 
     def work(tx: Transaction) -> None:
         counter = lock_existing(tx, Counter, "c")
-        tx.replace(attrs.evolve(counter, total=counter.total + 1))
+        tx.replace(evolve(counter, total=counter.total + 1))
 
     for _ in range(int(times)):
         storage.transact(PARTITION, work)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import attrs
-
 from payments_core.conformance.storage.harness import (
     PARTITION,
     Harness,
@@ -13,6 +11,7 @@ from payments_core.conformance.storage.harness import (
     lock_existing,
 )
 from payments_core.conformance.storage.records import Letter, Mark, NewerLetter, Note
+from payments_core.evolve import evolve
 from payments_core.money import Atomic
 from payments_core.storage.documents import MAX_BODY_BYTES
 from payments_core.storage.port import StorageError, Transaction
@@ -98,7 +97,7 @@ class DocumentChecks(Harness):
             def replace(tx: Transaction, record: Letter | Note = record) -> None:
                 tx.insert(Mark(id="first"))
                 version = lock_existing(tx, Note, "n").version
-                tx.replace(attrs.evolve(record, id="n", version=version))
+                tx.replace(evolve(record, id="n", version=version))
 
             self.require_error(storage, ValueError, insert)
             if isinstance(record, Note) and record.id == "m":
@@ -119,7 +118,7 @@ class DocumentChecks(Harness):
         self.insert(storage, NewerLetter(id="l", text="t", seal="wax", details=details))
 
         def work(tx: Transaction) -> None:
-            tx.replace(attrs.evolve(lock_existing(tx, Letter, "l"), text="changed"))
+            tx.replace(evolve(lock_existing(tx, Letter, "l"), text="changed"))
 
         self.write(storage, work)
         letter = fetch_existing(storage, NewerLetter, "l")

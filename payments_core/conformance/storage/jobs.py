@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import attrs
-
 from payments_core.clock import Instant
 from payments_core.conformance.storage.harness import (
     HANG_TIMEOUT_S,
@@ -18,6 +16,7 @@ from payments_core.conformance.storage.harness import (
     require_no_errors,
     run_concurrently,
 )
+from payments_core.evolve import evolve
 from payments_core.storage.jobs import NEVER, Job
 from payments_core.storage.port import ClaimedJob, Storage, Transaction
 
@@ -135,7 +134,7 @@ class JobChecks(Harness):
         storage = self.open_handle()
         self.insert(storage, job("j"))
         (claimed,) = claim(storage)
-        later = attrs.evolve(claimed.job, due_at=NOW + 500, lease_until=0)
+        later = evolve(claimed.job, due_at=NOW + 500, lease_until=0)
         self.write(storage, lambda tx: tx.replace(later))
         assert ids(claim(storage, now=NOW + 499)) == []
         assert ids(claim(storage, now=NOW + 500)) == ["j"]

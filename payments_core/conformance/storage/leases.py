@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import attrs
-
 from payments_core.conformance.storage.harness import (
     OTHER_PARTITION,
     Harness,
@@ -21,6 +19,7 @@ from payments_core.conformance.storage.jobs import (
     places,
 )
 from payments_core.conformance.storage.records import Mark
+from payments_core.evolve import evolve
 from payments_core.storage.jobs import NEVER, Job
 from payments_core.storage.port import Transaction, VersionConflict
 
@@ -50,7 +49,7 @@ class LeaseChecks(Harness):
             tx.delete(first.job)
 
         self.require_error(storage, VersionConflict, finish_late)
-        put_off = attrs.evolve(first.job, due_at=NEVER)
+        put_off = evolve(first.job, due_at=NEVER)
         self.require_error(storage, VersionConflict, lambda tx: tx.replace(put_off))
         assert fetch(storage, Mark, "late") is None
         assert fetch_existing(storage, Job, "j") == second.job
@@ -63,7 +62,7 @@ class LeaseChecks(Harness):
         (claimed,) = claim(storage, limit=1)
         assert storage.renew([claimed], NOW + 3 * LEASE_MS) == [claimed]
         stored = fetch_existing(storage, Job, "j")
-        assert stored == attrs.evolve(claimed.job, lease_until=NOW + 3 * LEASE_MS)
+        assert stored == evolve(claimed.job, lease_until=NOW + 3 * LEASE_MS)
         assert ids(claim(storage, now=NOW + 3 * LEASE_MS - 1)) == []
         assert storage.next_due(QUEUE, NOW) == NOW + 3 * LEASE_MS
         self.write(storage, lambda tx: tx.delete(claimed.job))  # as it was claimed
@@ -124,7 +123,7 @@ class LeaseChecks(Harness):
         storage = self.open_handle()
         self.insert(storage, job("parked", lane="a"), job("over", lane="b"))
         claimed = {item.job.id: item.job for item in claim(storage, holder="me")}
-        parked = attrs.evolve(claimed["parked"], lease_until=NEVER)
+        parked = evolve(claimed["parked"], lease_until=NEVER)
         self.write(storage, lambda tx: tx.replace(parked))
         assert storage.end_leases(QUEUE, "me", NOW + LEASE_MS) == 0
         assert fetch_existing(storage, Job, "parked").lease_until == NEVER

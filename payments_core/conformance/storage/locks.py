@@ -5,8 +5,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
-import attrs
-
 from payments_core.conformance.storage.harness import (
     Harness,
     Rendezvous,
@@ -18,6 +16,7 @@ from payments_core.conformance.storage.harness import (
     run_concurrently,
 )
 from payments_core.conformance.storage.records import Counter, Note
+from payments_core.evolve import evolve
 from payments_core.storage.port import (
     Conflict,
     Storage,
@@ -58,7 +57,7 @@ class LockChecks(Harness):
             def work(tx: Transaction) -> None:
                 tx.hold(other)
                 meeting.wait()
-                tx.replace(attrs.evolve(mine, total=0))
+                tx.replace(evolve(mine, total=0))
 
             self.write(storage, work)
             return True
@@ -82,7 +81,7 @@ class LockChecks(Harness):
                 tx.hold(right)
                 meeting.wait()  # the other may now try to change the held record
                 meeting.wait()
-                tx.replace(attrs.evolve(lock_existing(tx, Counter, "c"), total=1))
+                tx.replace(evolve(lock_existing(tx, Counter, "c"), total=1))
 
             self.write(storage, work)
             order.append("relied")
@@ -90,7 +89,7 @@ class LockChecks(Harness):
         def revoke() -> None:
             def work(tx: Transaction) -> bool:
                 meeting.wait()
-                tx.replace(attrs.evolve(lock_existing(tx, Counter, "right"), total=1))
+                tx.replace(evolve(lock_existing(tx, Counter, "right"), total=1))
                 return lock_existing(tx, Counter, "c").total == 1
 
             # A change of the right after it was relied on must see the records that depend on it.
@@ -126,7 +125,7 @@ class LockChecks(Harness):
             def work(tx: Transaction) -> None:
                 counter = lock_existing(tx, Counter, "c")
                 meeting.wait()
-                tx.replace(attrs.evolve(counter, total=counter.total + 1))
+                tx.replace(evolve(counter, total=counter.total + 1))
 
             for _ in range(8):
                 self.write(storage, work)
@@ -146,7 +145,7 @@ class LockChecks(Harness):
                 tx.get(Counter, "c")
                 meeting.wait()
                 counter = lock_existing(tx, Counter, "c")
-                tx.replace(attrs.evolve(counter, total=counter.total + 1))
+                tx.replace(evolve(counter, total=counter.total + 1))
 
             for _ in range(10):
                 self.write(storage, work)
@@ -162,7 +161,7 @@ class LockChecks(Harness):
             def work(tx: Transaction) -> None:
                 before(tx)
                 counter = lock_existing(tx, Counter, "c")
-                tx.replace(attrs.evolve(counter, total=counter.total + 1))
+                tx.replace(evolve(counter, total=counter.total + 1))
 
             self.write(storage, work)
 
@@ -188,8 +187,8 @@ class LockChecks(Harness):
                 one = lock_existing(tx, Counter, first)
                 meeting.wait()
                 two = lock_existing(tx, Counter, second)
-                tx.replace(attrs.evolve(one, total=one.total + 1))
-                tx.replace(attrs.evolve(two, total=two.total + 1))
+                tx.replace(evolve(one, total=one.total + 1))
+                tx.replace(evolve(two, total=two.total + 1))
 
             self.write(storage, work)
 

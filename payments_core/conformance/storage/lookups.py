@@ -5,8 +5,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 
-import attrs
-
 from payments_core.conformance.storage.harness import (
     OTHER_PARTITION,
     PARTITION,
@@ -16,6 +14,7 @@ from payments_core.conformance.storage.harness import (
     run_concurrently,
 )
 from payments_core.conformance.storage.records import Note, TornNote
+from payments_core.evolve import evolve
 from payments_core.storage.documents import UnreadableDocument
 from payments_core.storage.port import MAX_LOCATE_KEYS, LocatedRecord, Storage, Transaction, Where
 from payments_core.storage.records import Value
@@ -51,7 +50,7 @@ class LookupChecks(Harness):
             (PARTITION, "here"),
             (OTHER_PARTITION, "there"),
         ]
-        assert found[0] == LocatedRecord(PARTITION, attrs.evolve(here, version=1, schema=1))
+        assert found[0] == LocatedRecord(PARTITION, evolve(here, version=1, schema=1))
         assert list(storage.locate(Note, "named", [("unknown",)])) == []
 
     def test_located_records_come_by_partition_then_by_id(self) -> None:
@@ -166,16 +165,14 @@ class LookupChecks(Harness):
         self.insert(storage, Note(id="n", tag="old", size=1), Note(id="gone", tag="old", size=1))
 
         def work(tx: Transaction) -> None:
-            tx.replace(attrs.evolve(lock_existing(tx, Note, "n"), tag="new", text="changed"))
+            tx.replace(evolve(lock_existing(tx, Note, "n"), tag="new", text="changed"))
             tx.delete(lock_existing(tx, Note, "gone"))
 
         self.write(storage, work)
         assert list(storage.locate(Note, "tagged", [("old", 1)])) == []
         (found,) = storage.locate(Note, "tagged", [("old", 1), ("new", 1)])
         assert (found.record.version, found.record.text) == (2, "changed")
-        self.write(
-            storage, lambda tx: tx.replace(attrs.evolve(lock_existing(tx, Note, "n"), tag=None))
-        )
+        self.write(storage, lambda tx: tx.replace(evolve(lock_existing(tx, Note, "n"), tag=None)))
         assert list(storage.locate(Note, "tagged", [("new", 1)])) == []
 
     def test_an_answered_commit_is_located(self) -> None:
@@ -228,7 +225,7 @@ class LookupChecks(Harness):
         def write() -> None:
             def work(tx: Transaction) -> None:
                 tx.insert(Note(id="m", name="after"))
-                tx.replace(attrs.evolve(lock_existing(tx, Note, "n"), name="after"))
+                tx.replace(evolve(lock_existing(tx, Note, "n"), name="after"))
                 inside.set()
                 looked.wait(0.1)  # without result if readers wait for writers
                 raise ArithmeticError

@@ -7,8 +7,6 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 
-import attrs
-
 from payments_core.conformance.storage.harness import (
     HANG_TIMEOUT_S,
     OTHER_PARTITION,
@@ -25,6 +23,7 @@ from payments_core.conformance.storage.records import (
     Note,
     TornNote,
 )
+from payments_core.evolve import evolve
 from payments_core.storage import documents
 from payments_core.storage.maintenance import (
     ExclusiveAccess,
@@ -98,7 +97,7 @@ class MaintenanceChecks(Harness):
         letter = documents.stamp(NewerLetter(id="l", seal="unbroken"), 41)
         note = documents.stamp(Note(id="n", name="sought", code="taken"), 7)
         self._load(
-            storage, Letter, [attrs.evolve(to_record_row(OTHER_PARTITION, letter), columns=("in",))]
+            storage, Letter, [evolve(to_record_row(OTHER_PARTITION, letter), columns=("in",))]
         )
         self._load(storage, Note, [to_record_row(OTHER_PARTITION, note)])
         assert fetch(storage, NewerLetter, "l", OTHER_PARTITION) == letter
@@ -108,7 +107,7 @@ class MaintenanceChecks(Harness):
         assert [(one.partition, one.record) for one in located] == [(OTHER_PARTITION, note)]
         code = Note(id="m", code="taken")
         self.require_error(storage, UniqueConflict, lambda tx: tx.insert(code), OTHER_PARTITION)
-        changed = attrs.evolve(note, text="changed")
+        changed = evolve(note, text="changed")
         self.write(storage, lambda tx: tx.replace(changed), OTHER_PARTITION)
         found = fetch(storage, Note, "n", OTHER_PARTITION)
         assert found is not None

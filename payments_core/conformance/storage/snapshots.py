@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import threading
 
-import attrs
-
 from payments_core.conformance.storage.harness import (
     PARTITION,
     Harness,
@@ -15,6 +13,7 @@ from payments_core.conformance.storage.harness import (
     run_concurrently,
 )
 from payments_core.conformance.storage.records import Counter, Note
+from payments_core.evolve import evolve
 from payments_core.storage.port import Snapshot, Storage, Transaction
 
 
@@ -66,7 +65,7 @@ class SnapshotChecks(Harness):
             looked.wait(5)
 
             def work(tx: Transaction) -> None:
-                tx.replace(attrs.evolve(lock_existing(tx, Note, "n"), rank=2))
+                tx.replace(evolve(lock_existing(tx, Note, "n"), rank=2))
                 tx.insert(Note(id="m", rank=3))
 
             self.write(storage, work)
@@ -141,7 +140,7 @@ class SnapshotChecks(Harness):
 
         def write() -> None:
             def work(tx: Transaction) -> None:
-                tx.replace(attrs.evolve(lock_existing(tx, Counter, "a"), total=-1))
+                tx.replace(evolve(lock_existing(tx, Counter, "a"), total=-1))
                 inside.set()
                 looked.wait(0.1)  # without result if readers wait for writers
                 raise ArithmeticError
@@ -186,8 +185,8 @@ class SnapshotChecks(Harness):
     def _move_one(self, storage: Storage) -> None:
         def work(tx: Transaction) -> None:
             first, second = lock_existing(tx, Counter, "a"), lock_existing(tx, Counter, "b")
-            tx.replace(attrs.evolve(first, total=first.total - 1))
-            tx.replace(attrs.evolve(second, total=second.total + 1))
+            tx.replace(evolve(first, total=first.total - 1))
+            tx.replace(evolve(second, total=second.total + 1))
 
         self.write(storage, work)
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
-import attrs
-
 from payments_core.conformance.storage.harness import (
     OTHER_PARTITION,
     PARTITION,
@@ -19,6 +17,7 @@ from payments_core.conformance.storage.harness import (
     run_concurrently,
 )
 from payments_core.conformance.storage.records import Counter, Mark, Note
+from payments_core.evolve import evolve
 from payments_core.storage.port import (
     CommitUnknown,
     Conflict,
@@ -37,7 +36,7 @@ class TransactionChecks(Harness):
         storage = self.open_handle()
         note = Note(id="n", rank=-3, name="Zoë", tag="t", code="c", text="x")
         self.insert(storage, note)
-        assert fetch(storage, Note, "n") == attrs.evolve(note, version=1, schema=1)
+        assert fetch(storage, Note, "n") == evolve(note, version=1, schema=1)
 
     def test_an_absent_record_is_none(self) -> None:
         storage = self.open_handle()
@@ -59,7 +58,7 @@ class TransactionChecks(Harness):
         for total in range(1, 4):
 
             def work(tx: Transaction, total: int = total) -> None:
-                tx.replace(attrs.evolve(lock_existing(tx, Counter, "c"), total=total))
+                tx.replace(evolve(lock_existing(tx, Counter, "c"), total=total))
 
             self.write(storage, work)
             counter = fetch_existing(storage, Counter, "c")
@@ -70,8 +69,8 @@ class TransactionChecks(Harness):
 
         def work(tx: Transaction) -> None:
             tx.insert(Counter(id="c", total=1))
-            tx.replace(attrs.evolve(lock_existing(tx, Counter, "c"), total=2))
-            tx.replace(attrs.evolve(lock_existing(tx, Counter, "c"), total=3))
+            tx.replace(evolve(lock_existing(tx, Counter, "c"), total=2))
+            tx.replace(evolve(lock_existing(tx, Counter, "c"), total=3))
             tx.insert(Note(id="gone", code="code"))
             tx.delete(lock_existing(tx, Note, "gone"))
 
@@ -87,7 +86,7 @@ class TransactionChecks(Harness):
         stale = fetch_existing(storage, Counter, "c")
         self.write(
             storage,
-            lambda tx: tx.replace(attrs.evolve(lock_existing(tx, Counter, "c"), total=5)),
+            lambda tx: tx.replace(evolve(lock_existing(tx, Counter, "c"), total=5)),
         )
         self.require_error(storage, VersionConflict, lambda tx: tx.replace(stale))
         self.require_error(storage, VersionConflict, lambda tx: tx.delete(stale))
@@ -110,7 +109,7 @@ class TransactionChecks(Harness):
 
         def work(tx: Transaction) -> list[tuple[str, int]]:
             tx.insert(Note(id="c", rank=3))
-            tx.replace(attrs.evolve(lock_existing(tx, Note, "a"), rank=4))
+            tx.replace(evolve(lock_existing(tx, Note, "a"), rank=4))
             tx.delete(lock_existing(tx, Note, "b"))
             for id, rank in (("c", 3), ("a", 4)):
                 note = tx.get(Note, id)
@@ -131,7 +130,7 @@ class TransactionChecks(Harness):
 
         def work(tx: Transaction) -> None:
             tx.insert(Note(id="n", code="new"))
-            tx.replace(attrs.evolve(lock_existing(tx, Counter, "c"), total=9))
+            tx.replace(evolve(lock_existing(tx, Counter, "c"), total=9))
             tx.delete(lock_existing(tx, Note, "old"))
             raise refusal
 
@@ -144,7 +143,7 @@ class TransactionChecks(Harness):
     def test_a_conflict_that_the_work_swallows_commits_nothing(self) -> None:
         storage = self.open_handle()
         self.insert(storage, Note(id="n", code="c"))
-        stale = attrs.evolve(fetch_existing(storage, Note, "n"), version=7)
+        stale = evolve(fetch_existing(storage, Note, "n"), version=7)
         conflicts: list[Work] = [
             lambda tx: tx.insert(Note(id="n")),
             lambda tx: tx.insert(Note(id="m", code="c")),
@@ -174,7 +173,7 @@ class TransactionChecks(Harness):
             nonlocal runs
             runs += 1
             counter = lock_existing(tx, Counter, "c")
-            tx.replace(attrs.evolve(counter, total=counter.total + 1))
+            tx.replace(evolve(counter, total=counter.total + 1))
             tx.insert(Note(id=f"run {runs}"))
 
         for _ in range(20):

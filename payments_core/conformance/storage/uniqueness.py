@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import attrs
-
 from payments_core.conformance.storage.harness import (
     Harness,
     Rendezvous,
@@ -18,6 +16,7 @@ from payments_core.conformance.storage.harness import (
     run_concurrently,
 )
 from payments_core.conformance.storage.records import Note
+from payments_core.evolve import evolve
 from payments_core.storage.port import Storage, Transaction, UniqueConflict
 
 NoteFactory = Callable[[int], Note]
@@ -119,7 +118,7 @@ class UniquenessChecks(Harness):
         error = self.require_error(
             storage,
             UniqueConflict,
-            lambda tx: tx.replace(attrs.evolve(lock_existing(tx, Note, "b"), code="c")),
+            lambda tx: tx.replace(evolve(lock_existing(tx, Note, "b"), code="c")),
         )
         assert error.unique == "code"
         assert fetch_existing(storage, Note, "b").code == "d"
@@ -127,17 +126,13 @@ class UniquenessChecks(Harness):
     def test_a_record_may_keep_its_own_unique_key(self) -> None:
         storage = self.open_handle()
         self.insert(storage, Note(id="a", code="c"))
-        self.write(
-            storage, lambda tx: tx.replace(attrs.evolve(lock_existing(tx, Note, "a"), text="x"))
-        )
+        self.write(storage, lambda tx: tx.replace(evolve(lock_existing(tx, Note, "a"), text="x")))
         assert fetch_existing(storage, Note, "a").text == "x"
 
     def test_replace_and_delete_release_a_unique_key(self) -> None:
         storage = self.open_handle()
         self.insert(storage, Note(id="a", code="c"), Note(id="b", code="d"))
-        self.write(
-            storage, lambda tx: tx.replace(attrs.evolve(lock_existing(tx, Note, "a"), code="e"))
-        )
+        self.write(storage, lambda tx: tx.replace(evolve(lock_existing(tx, Note, "a"), code="e")))
         self.insert(storage, Note(id="new a", code="c"))
         self.write(storage, lambda tx: tx.delete(lock_existing(tx, Note, "b")))
         self.insert(storage, Note(id="new b", code="d"), Note(id="b", code="f"))
@@ -150,8 +145,8 @@ class UniquenessChecks(Harness):
 
         def work(tx: Transaction) -> None:
             tx.insert(Note(id="e", code="spare"))
-            tx.replace(attrs.evolve(lock_existing(tx, Note, "a"), code=None))
-            tx.replace(attrs.evolve(lock_existing(tx, Note, "e"), code="c"))
+            tx.replace(evolve(lock_existing(tx, Note, "a"), code=None))
+            tx.replace(evolve(lock_existing(tx, Note, "e"), code="c"))
             tx.delete(lock_existing(tx, Note, "b"))
             tx.insert(Note(id="b", code="spare"))
 

@@ -45,7 +45,7 @@ class AlreadyResponded(Exception):
         self.answer = answer
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, slots=False)
 class StoredResponse(Record):
     """The answer under an id made from principal and key; the body is sealed to that id.
 

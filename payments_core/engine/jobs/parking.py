@@ -12,6 +12,7 @@ import attrs
 from payments_core.clock import MINUTE, SECOND, Clock, Instant
 from payments_core.engine.decision import LeaseLost
 from payments_core.errors import PaymentsError
+from payments_core.evolve import evolve
 from payments_core.storage.bulk import lock_many, write
 from payments_core.storage.jobs import NEVER, Job
 from payments_core.storage.port import ClaimedJob, Storage, Transaction
@@ -83,7 +84,7 @@ class ParkingPolicy:
             _log.error("no handler for jobs of kind %s; job %s waits", job.kind, job.id)
             # It was not tried, so this claim does not count towards parking.
             until = self._clock.now() + UNKNOWN_KIND_DELAY_MS
-            self._rewrite(claimed, _delay_until(queue, attrs.evolve(job, claims=0), until))
+            self._rewrite(claimed, _delay_until(queue, evolve(job, claims=0), until))
             return False
         return True
 
@@ -163,14 +164,14 @@ class ParkingPolicy:
 
 def _unclaim(job: Job) -> Job:
     """A job as it was before its claim, if it was not begun."""
-    return attrs.evolve(job, lease_until=0, claims=job.claims - 1, holder="")
+    return evolve(job, lease_until=0, claims=job.claims - 1, holder="")
 
 
 def _delay_until(queue: Queue, job: Job, until: Instant) -> Job:
     """How a job waits: a live lease blocks its lane, a later due time lets the others pass."""
     if queue.failure_blocks_lane:
-        return attrs.evolve(job, lease_until=until, holder="")
-    return attrs.evolve(job, due_at=until, lease_until=0, holder="")
+        return evolve(job, lease_until=until, holder="")
+    return evolve(job, due_at=until, lease_until=0, holder="")
 
 
 def describe_error(error: BaseException) -> str:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import attrs
-
 from payments_core.clock import Instant
 from payments_core.engine.state_machine import StateMachine, Transition, transitions_from
 from payments_core.engine.step import Step
+from payments_core.evolve import evolve
 from payments_core.legacy.role_modules.record import RoleModuleInstallation
 
 IN_PROGRESS = ("deploying", "enabling")
@@ -46,7 +45,7 @@ def apply_trigger(
     source = installation.status or None
     row = ROLE_MODULE.step(source, trigger)
     return Step(
-        attrs.evolve(
+        evolve(
             installation,
             status=row.target,
             status_version=installation.status_version + 1,

@@ -8,10 +8,11 @@ import attrs
 
 from payments_core.chains.port import ModuleIntent
 from payments_core.clock import Instant
+from payments_core.evolve import evolve
 from payments_core.storage.records import Collection, Record
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, slots=False)
 class RoleModuleInstallation(Record):
     """A role module of a vault, from the owner's signature until the vault obeys it.
 
@@ -49,7 +50,7 @@ class RoleModuleInstallation(Record):
     @property
     def enable_step(self) -> ModuleIntent:
         """The transaction that brings the owner's signature to the vault."""
-        return attrs.evolve(self.deploy_step, nonce=self.nonce, signature=self.signature)
+        return evolve(self.deploy_step, nonce=self.nonce, signature=self.signature)
 
 
 def installation_id(vault_id: str, module_address: str) -> str:

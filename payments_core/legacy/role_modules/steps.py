@@ -26,6 +26,7 @@ from payments_core.chains.port import AddressSpec, Chain, ChainUnavailable, Sign
 from payments_core.chains.role_modules import ModuleChain, ModuleState
 from payments_core.clock import Instant
 from payments_core.engine.decision import Decision
+from payments_core.evolve import evolve
 from payments_core.legacy.role_modules import lifecycle
 from payments_core.legacy.role_modules.record import RoleModuleInstallation
 from payments_core.storage.bulk import Get
@@ -110,7 +111,7 @@ class ModuleStepOwner:
         current = _lock(tx, record.id)
         if current.outgoing_id != record.outgoing_id:
             return Decision(None)
-        sent = attrs.evolve(current, transaction_hash=signed.hash, updated_at=now)
+        sent = evolve(current, transaction_hash=signed.hash, updated_at=now)
         of = {"outgoingId": record.outgoing_id}
         watch = watch_job(self.watch_kind, f"module:{record.id}", record.id, of, now=now)
         return Decision(None, replaces=(sent,), jobs=(watch,))

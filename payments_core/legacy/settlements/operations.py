@@ -36,6 +36,7 @@ from payments_core.errors import (
     UnsupportedChain,
     ValidationFailed,
 )
+from payments_core.evolve import evolve
 from payments_core.legacy.settlements.record import QuoteSettlement
 from payments_core.legacy.settlements.request import (
     SettlementRequest,
@@ -212,7 +213,7 @@ class Settlements:
             authority.partition,
             offer.payment,
             offer.option,
-            attrs.evolve(offer.operation, settles_quote=desk.quote.id),
+            evolve(offer.operation, settles_quote=desk.quote.id),
             reading,
             None,
             now=now,

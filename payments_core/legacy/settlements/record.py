@@ -10,7 +10,7 @@ from payments_core.clock import Instant
 from payments_core.storage.records import Collection, Record, Unique
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, slots=False)
 class QuoteSettlement(Record):
     """A payer's signature, once per quote; each nonce of an account works once.
 

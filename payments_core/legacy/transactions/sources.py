@@ -15,6 +15,7 @@ from payments_core.accounts.vaults.record import Vault
 from payments_core.clock import Instant
 from payments_core.deposits.record import Deposit
 from payments_core.engine.identifiers import LENGTH
+from payments_core.evolve import evolve
 from payments_core.legacy.transactions.translation import (
     PREFIXES,
     STATUSES,
@@ -141,7 +142,7 @@ def _narrow(source: Source, status: TransactionStatus | None) -> tuple[Source, .
     if status is None:
         return (source,)
     return tuple(
-        attrs.evolve(source, where=(*source.where, Where("status", "=", stored)))
+        evolve(source, where=(*source.where, Where("status", "=", stored)))
         for stored, shown in STATUSES[source.kind].items()
         if shown == status
     )

@@ -30,6 +30,7 @@ from payments_core.errors import (
     UnsupportedChain,
     ValidationFailed,
 )
+from payments_core.evolve import evolve
 from payments_core.payment_settings.record import PaymentMethod
 from payments_core.payments.details import (
     DirectOptionDetails,
@@ -146,7 +147,7 @@ class DirectOptions:
             require_direct_option_capacity(payment)
             option = direct.new_direct_option(payment, payer, id_sequence, now)
             ids = (*payment.direct_option_ids, option.id)
-            offered = attrs.evolve(payment, direct_option_ids=ids, updated_at=now)
+            offered = evolve(payment, direct_option_ids=ids, updated_at=now)
             details = DirectOptionDetails(offered, option, pending_amount=pending_amount)
             return Decision(details, inserts=(option,), replaces=(offered,))
 
@@ -194,7 +195,7 @@ class DirectOptions:
             _require_no_pending_funds(tx, payment, "select option", now=now)
             selected = direct.select(option, now=now)
             before = supersede_selected(tx, payment, now)
-            selecting = attrs.evolve(payment, selected_option_id=option.id, updated_at=now)
+            selecting = evolve(payment, selected_option_id=option.id, updated_at=now)
             details = DirectOptionDetails(
                 selecting, selected.record, known.receipts, known.pending_amount
             )

@@ -12,6 +12,7 @@ from payments_core.engine.events import NewEvent
 from payments_core.engine.state_machine import StateMachine, Transition
 from payments_core.engine.step import Step
 from payments_core.errors import InvalidState
+from payments_core.evolve import evolve
 from payments_core.payments.disputes.record import Dispute, Resolution
 from payments_core.payments.record import Payment
 
@@ -114,7 +115,7 @@ def resolve(
     if session.dispute is None:
         raise InvalidState("session", "undisputed", "resolve")
     DISPUTE.step(session.dispute.status, "resolve")
-    dispute = attrs.evolve(
+    dispute = evolve(
         session.dispute, status="resolved", resolution=resolution, note=note, resolved_at=now
     )
     return Step(dispute, (_build_event("dispute.resolved", dispute, session.payment),))

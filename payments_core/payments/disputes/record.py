@@ -13,7 +13,7 @@ DisputeStatus = Literal["flagged", "resolved"]
 Resolution = Literal["won", "lost", "withdrawn"]
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, slots=False)
 class Dispute(Record):
     """The one dispute of a session, under the session's id, so there is never a second.
 

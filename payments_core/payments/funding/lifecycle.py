@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import attrs
-
 from payments_core.clock import Instant
 from payments_core.engine.events import NewEvent
 from payments_core.engine.state_machine import StateMachine, Transition, transitions_from
 from payments_core.engine.step import Step
+from payments_core.evolve import evolve
 from payments_core.payments.funding.record import FundingOperation
 from payments_core.payments.record import Payment
 
@@ -103,7 +102,7 @@ def apply_trigger(
     moment = _TIMESTAMP_FIELDS.get(row.target)
     if moment is not None and getattr(operation, moment) is None:  # a reorg keeps them
         changes.setdefault(moment, now)
-    after = attrs.evolve(
+    after = evolve(
         operation,
         status=row.target,
         status_version=operation.status_version + 1,

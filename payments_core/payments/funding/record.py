@@ -12,7 +12,7 @@ from payments_core.money import Atomic, atomic
 from payments_core.storage.records import Collection, Index, Record
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, slots=False)
 class FundingOperation(Record):
     """The transfer that an option's authorization allows, exactly once.
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import attrs
-
 from payments_core.clock import Instant
+from payments_core.evolve import evolve
 from payments_core.money import Atomic
 from payments_core.payments.journal.record import (
     JOURNAL_ACCOUNTS,
@@ -28,7 +27,7 @@ def post(
 
     `amounts` are by account, positive if an account gains.
     """
-    after = attrs.evolve(
+    after = evolve(
         books, **{name: getattr(books, name) + amount for name, amount in amounts.items()}
     )
     entry = JournalEntry(

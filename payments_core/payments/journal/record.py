@@ -62,7 +62,7 @@ class JournalBalances:
         return self.escrow + self.excess + self.offramp
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, slots=False)
 class JournalEntry(Record):
     """One movement, never changed and never removed; the id is `<payment id>/<number>`.
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from datetime import date, timedelta
 
-import attrs
-
 from payments_core.clock import DAY, Instant
 from payments_core.engine.state_machine import StateMachine, Transition, transitions_from
 from payments_core.engine.step import Step
 from payments_core.errors import PolicyDenied
+from payments_core.evolve import evolve
 from payments_core.payments.mandates.record import Mandate, Period
 
 MANDATE = StateMachine(
@@ -52,7 +51,7 @@ def charge(mandate: Mandate, amount: int, *, now: Instant) -> Step[Mandate]:
     MANDATE.step(status_of(mandate, now), "collect")
     if amount > remaining(mandate, now):
         raise PolicyDenied("amountPerPeriod")
-    after = attrs.evolve(
+    after = evolve(
         mandate,
         period_start=_charge_period(mandate, now),
         drawn=_charged_amount(mandate, now) + amount,
@@ -68,13 +67,13 @@ def void_charge(mandate: Mandate, amount: int, *, charged_at: Instant) -> Step[M
     """
     if period_start(mandate.period, charged_at) != mandate.period_start:
         return Step(mandate)
-    return Step(attrs.evolve(mandate, drawn=max(0, mandate.drawn - amount)))
+    return Step(evolve(mandate, drawn=max(0, mandate.drawn - amount)))
 
 
 def revoke(mandate: Mandate, *, now: Instant) -> Step[Mandate]:
     """The mandate, revoked. Raises InvalidState if it was already revoked."""
     MANDATE.step(status_of(mandate, now), "revoke")
-    return Step(attrs.evolve(mandate, status="revoked", revoked_at=now, updated_at=now))
+    return Step(evolve(mandate, status="revoked", revoked_at=now, updated_at=now))
 
 
 def period_start(period: Period, instant: Instant) -> Instant:

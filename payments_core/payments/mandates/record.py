@@ -15,7 +15,7 @@ from payments_core.storage.records import Collection, Index, Record
 Period = Literal["day", "week", "month"]
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, slots=False)
 class Mandate(Record):
     """A standing approval to collect from a vault, up to an amount in each period.
 

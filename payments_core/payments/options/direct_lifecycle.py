@@ -7,12 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-import attrs
-
 from payments_core.clock import MINUTE, Instant
 from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.step import Step
 from payments_core.errors import InvalidState, OptionExpired, OptionSuperseded, ResourceConflict
+from payments_core.evolve import evolve
 from payments_core.money import Atomic
 from payments_core.payments.machine import OPEN
 from payments_core.payments.options.lifecycle import OPTION, SELECTION
@@ -82,13 +81,13 @@ def select(option: DirectOption, *, now: Instant) -> Step[DirectOption]:
     """The option, selected by the payer. Raises as `require_open`."""
     require_open(option, "select")
     row = SELECTION.step(option.selection_status, "select")
-    return Step(attrs.evolve(option, selection_status=row.target, updated_at=now))
+    return Step(evolve(option, selection_status=row.target, updated_at=now))
 
 
 def supersede(option: DirectOption, *, now: Instant) -> Step[DirectOption]:
     """Another option was selected; a receipt by this option still matches it."""
     row = SELECTION.step(option.selection_status, "supersede")
-    return Step(attrs.evolve(option, selection_status=row.target, updated_at=now))
+    return Step(evolve(option, selection_status=row.target, updated_at=now))
 
 
 def refresh(option: DirectOption, payment: Payment, *, now: Instant) -> Step[DirectOption]:
@@ -97,7 +96,7 @@ def refresh(option: DirectOption, payment: Payment, *, now: Instant) -> Step[Dir
     if option.status != "pending":
         raise InvalidState("payment option", option.status, "refresh")
     required = Atomic(option.paid + payment.remaining.amount_atomic)
-    return Step(attrs.evolve(option, required=required, updated_at=now))
+    return Step(evolve(option, required=required, updated_at=now))
 
 
 def close(option: DirectOption, trigger: str, *, now: Instant) -> Step[DirectOption]:
@@ -105,7 +104,7 @@ def close(option: DirectOption, trigger: str, *, now: Instant) -> Step[DirectOpt
     if not OPTION.allows(option.status, trigger):
         return Step(option)
     row = OPTION.step(option.status, trigger)
-    return Step(attrs.evolve(option, status=row.target, updated_at=now))
+    return Step(evolve(option, status=row.target, updated_at=now))
 
 
 def submit(
@@ -124,7 +123,7 @@ def submit(
         )
     submission = Submission(chain_id=chain_id, transaction_hash=transaction_hash, submitted_at=now)
     submissions = (*option.submissions, submission)
-    return Step(attrs.evolve(option, submissions=submissions, updated_at=now))
+    return Step(evolve(option, submissions=submissions, updated_at=now))
 
 
 def has_submitted(option: DirectOption, chain_id: int, transaction_hash: str) -> bool:
@@ -232,5 +231,5 @@ def apply_observation(
             status = OPTION.step(status, "verify").target
         elif not sighted:
             status = OPTION.step(status, "reopen").target
-    option = attrs.evolve(option, status=status, paid=Atomic(paid), sighted=sighted, updated_at=now)
+    option = evolve(option, status=status, paid=Atomic(paid), sighted=sighted, updated_at=now)
     return Step(option)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import attrs
-
 from payments_core.clock import SECOND, Instant
 from payments_core.engine.state_machine import StateMachine, Transition, transitions_from
 from payments_core.engine.step import Step
@@ -17,6 +15,7 @@ from payments_core.errors import (
     OptionExpired,
     OptionSuperseded,
 )
+from payments_core.evolve import evolve
 from payments_core.payments.options.record import Option
 
 ACTION_TTL_MS = 300 * SECOND
@@ -71,13 +70,13 @@ SELECTION = StateMachine(
 def apply_trigger(option: Option, trigger: str, *, now: Instant, **changes: Any) -> Step[Option]:
     """The option after `trigger`, with `changes`. Raises InvalidState."""
     row = OPTION.step(option.status, trigger)
-    return Step(attrs.evolve(option, status=row.target, updated_at=now, **changes))
+    return Step(evolve(option, status=row.target, updated_at=now, **changes))
 
 
 def supersede(option: Option, *, now: Instant) -> Step[Option]:
     """Another option was selected: this option's action is void, a late receipt still matches."""
     row = SELECTION.step(option.selection_status, "supersede")
-    after = attrs.evolve(
+    after = evolve(
         option,
         selection_status=row.target,
         action_id=None,
@@ -95,7 +94,7 @@ def refresh(option: Option, action_id: str, required: int, *, now: Instant) -> S
     _require_open(option)
     if option.status != "pending":
         raise InvalidState("payment option", option.status, "refresh")
-    after = attrs.evolve(
+    after = evolve(
         option,
         required=required,
         action_id=action_id,

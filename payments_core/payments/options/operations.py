@@ -25,6 +25,7 @@ from payments_core.errors import (
     UnsupportedAsset,
     UnsupportedChain,
 )
+from payments_core.evolve import evolve
 from payments_core.payments.details import (
     OptionDetails,
     load_option_details,
@@ -162,7 +163,7 @@ class VaultOptions:
             option, operation = lock_option(tx, option_id)
             required = payment.remaining.amount_atomic
             refreshed = lifecycle.refresh(option, id_sequence.issue("action"), required, now=now)
-            moving = attrs.evolve(operation, amount=required, updated_at=now)
+            moving = evolve(operation, amount=required, updated_at=now)
             details = OptionDetails(payment, refreshed.record, moving)
             return refreshed.as_decision(details).merge(Decision(None, replaces=(moving,)))
 
@@ -238,7 +239,7 @@ def offer_vault(
         raise UnsupportedChain(asset.chain_id, "has no vault of this account")
     option, operation = new_vault_option(payment, vault, id_sequence, now)
     superseded = supersede_selected(tx, payment, now)
-    selecting = attrs.evolve(
+    selecting = evolve(
         payment,
         option_ids=(*payment.option_ids, option.id),
         selected_option_id=option.id,

@@ -11,7 +11,7 @@ from payments_core.money import ZERO, Atomic, atomic
 from payments_core.storage.records import Collection, Record
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, slots=False)
 class Option(Record):
     """One offer to fund a Payment from a payer's vault.
 
@@ -52,7 +52,7 @@ class Submission:
     submitted_at: Instant
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, slots=False)
 class DirectOption(Record):
     """A payer's intent to pay from any wallet, straight into the Payment's escrow.
 

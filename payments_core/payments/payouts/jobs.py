@@ -24,6 +24,7 @@ from payments_core.engine.decision import Decision, NewJob, WorkerAuthority
 from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
 from payments_core.engine.step import Step
+from payments_core.evolve import evolve
 from payments_core.payments.details import lock_payment
 from payments_core.payments.payouts import lifecycle
 from payments_core.payments.payouts.record import Payout, parse_payout_key
@@ -212,4 +213,4 @@ def _apply(payment: Payment, answer: BankPayout | _Refusal, *, now: Instant) -> 
 
 def _write(before: Payment, step: Step[Payment], next_run_at: Instant | None) -> Decision[None]:
     changed = step.as_decision() if step.record != before else Decision(None)
-    return attrs.evolve(changed, next_run_at=next_run_at)
+    return evolve(changed, next_run_at=next_run_at)

@@ -10,12 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import attrs
-
 from payments_core.banks.payouts import BankPayout
 from payments_core.clock import DAY, HOUR, MINUTE, Instant
 from payments_core.engine.state_machine import StateMachine, Transition, transitions_from
 from payments_core.engine.step import Step
+from payments_core.evolve import evolve
 from payments_core.money import ZERO
 from payments_core.payments import lifecycle as payments
 from payments_core.payments.payouts.record import Payout, payout_key
@@ -110,9 +109,7 @@ def is_drawn(payment: Payment) -> bool:
 def fund(payment: Payment, *, now: Instant) -> Step[Payment]:
     """The transfer to the off-ramp address is final: the bank can be asked."""
     assert payment.release_id is not None
-    funded = attrs.evolve(
-        payment, payout=attrs.evolve(require_payout(payment), funded_at=now), updated_at=now
-    )
+    funded = evolve(payment, payout=evolve(require_payout(payment), funded_at=now), updated_at=now)
     moved = {"payer": -payment.amount, "offramp": payment.amount}
     return payments.post_to_journal(funded, "send", payment.release_id, now=now, **moved)
 
@@ -174,7 +171,7 @@ def _submit(payment: Payment, seen: BankPayout, *, now: Instant) -> Step[Payment
         submitted_at=seen.submitted_at,
         settles_on=seen.settles_on.isoformat(),
     )
-    return attrs.evolve(step, record=attrs.evolve(submitted, updated_at=now))
+    return evolve(step, record=evolve(submitted, updated_at=now))
 
 
 def _settle(payment: Payment, seen: BankPayout, *, now: Instant) -> Step[Payment]:
@@ -187,7 +184,7 @@ def _settle(payment: Payment, seen: BankPayout, *, now: Instant) -> Step[Payment
         settles_on=seen.settles_on.isoformat(),
         settled_at=now if seen.settled_at is None else seen.settled_at,
     )
-    paid = attrs.evolve(step, record=settled)
+    paid = evolve(step, record=settled)
     return paid.then(payments.apply_trigger, "settle", now=now, settled=payment.amount)
 
 
@@ -227,13 +224,13 @@ def _take_back(payment: Payment, holder: str, seen: BankPayout, *, now: Instant)
         return_code=seen.return_code,
         failure="payout_returned",
     )
-    return attrs.evolve(step, record=returned)
+    return evolve(step, record=returned)
 
 
 def _step_payout(payment: Payment, trigger: str, **changes: Any) -> Payment:
     payout = require_payout(payment)
     row = PAYOUT.step(payout.status, trigger)
-    return attrs.evolve(payment, payout=attrs.evolve(payout, status=row.target, **changes))
+    return evolve(payment, payout=evolve(payout, status=row.target, **changes))
 
 
 _VIEWS: Mapping[tuple[str, str], Callable[..., Step[Payment]]] = {

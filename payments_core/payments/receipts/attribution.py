@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import attrs
-
 from payments_core.chains.backoff import POLL_MS
 from payments_core.clock import MINUTE, Instant
 from payments_core.engine.decision import Decision
+from payments_core.evolve import evolve
 from payments_core.payments.details import lock_direct_option
 from payments_core.payments.machine import OPEN
 from payments_core.payments.options import direct_lifecycle as direct
@@ -114,4 +113,4 @@ def recheck_hint(
     assert tracked.hinted_until is not None
     if observed.block is None and now < tracked.hinted_until:
         return Decision(None, next_run_at=now + max(POLL_MS, now - tracked.created_at))
-    return Decision(None, replaces=(attrs.evolve(tracked, watched=False),))
+    return Decision(None, replaces=(evolve(tracked, watched=False),))

@@ -17,6 +17,7 @@ from payments_core.clock import Instant
 from payments_core.engine.decision import Decision, NewJob, WorkerAuthority
 from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
+from payments_core.evolve import evolve
 from payments_core.payments.receipts.record import TrackedTransaction, tracked_transaction_id
 from payments_core.payments.record import Payment
 from payments_core.storage.damaged_records import leave_out_damaged
@@ -62,11 +63,9 @@ def track_transaction(
         )
         return Decision(None, inserts=(found,), jobs=(job,))
     # Its version rises in any case: a check in progress may have been too early.
-    again = attrs.evolve(known, watched=True, option_id=option_id or known.option_id)
+    again = evolve(known, watched=True, option_id=option_id or known.option_id)
     if block is not None:
-        again = attrs.evolve(
-            again, block_number=block.number, block_hash=block.hash, hinted_until=None
-        )
+        again = evolve(again, block_number=block.number, block_hash=block.hash, hinted_until=None)
     # A hint is checked less and less often: a found transaction is checked now.
     is_followed = known.watched and again.hinted_until == known.hinted_until
     return Decision(None, replaces=(again,), jobs=() if is_followed else (job,))
@@ -173,7 +172,7 @@ class ReceiptDiscovery:
                 payment = tx.get(Payment, payment_id, for_update=True)
                 if payment is None:
                     return kept
-                kept = Decision(None, replaces=(attrs.evolve(payment, updated_at=now),))
+                kept = Decision(None, replaces=(evolve(payment, updated_at=now),))
             if is_ours:
                 id = tracked_transaction_id(payment_id, chain_id, hash)
                 known = tx.get(TrackedTransaction, id, for_update=True)

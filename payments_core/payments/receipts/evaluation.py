@@ -9,6 +9,7 @@ import attrs
 from payments_core.chains.judge import ExpectedTransfer, Verdict, judge
 from payments_core.chains.port import Block, Heads, TransactionView, TransferLog
 from payments_core.clock import Instant
+from payments_core.evolve import evolve
 from payments_core.money import Atomic
 from payments_core.payments.receipts import lifecycle
 from payments_core.payments.receipts.record import Receipt, TrackedTransaction
@@ -149,7 +150,7 @@ def _update_location(
         receipt = _copy_log_fields(
             lifecycle.mark_reorged(receipt).then(lifecycle.mark_reobserved).record, log
         )
-    return attrs.evolve(
+    return evolve(
         receipt,
         option_id=tracked.attributed_option_id,  # the sender may have become known since
         block_number=block.number,
@@ -168,7 +169,7 @@ def _is_same(receipt: Receipt, log: TransferLog) -> bool:
 
 
 def _copy_log_fields(receipt: Receipt, log: TransferLog) -> Receipt:
-    return attrs.evolve(
+    return evolve(
         receipt,
         token_address=log.token_address,
         sender=log.sender,

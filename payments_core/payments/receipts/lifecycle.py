@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import attrs
-
 from payments_core.clock import Instant
 from payments_core.engine.state_machine import StateMachine, Transition, transitions_from
 from payments_core.engine.step import Step
+from payments_core.evolve import evolve
 from payments_core.money import Atomic
 from payments_core.payments.receipts.record import Reason, Receipt
 
@@ -36,25 +35,25 @@ RECEIPT = StateMachine(
 def mark_verified(receipt: Receipt, counted: int, now: Instant) -> Step[Receipt]:
     """The receipt proven, and how much of it the release may take."""
     row = RECEIPT.step(receipt.status, "verify")
-    return Step(attrs.evolve(receipt, status=row.target, counted=Atomic(counted), verified_at=now))
+    return Step(evolve(receipt, status=row.target, counted=Atomic(counted), verified_at=now))
 
 
 def mark_rejected(receipt: Receipt, reason: Reason) -> Step[Receipt]:
     """The receipt, final and rejected."""
     row = RECEIPT.step(receipt.status, "reject")
-    return Step(attrs.evolve(receipt, status=row.target, rejection_reason=reason))
+    return Step(evolve(receipt, status=row.target, rejection_reason=reason))
 
 
 def mark_reobserved(receipt: Receipt) -> Step[Receipt]:
     """The receipt of a log that came back, to be judged again."""
     row = RECEIPT.step(receipt.status, "observe")
-    return Step(attrs.evolve(receipt, status=row.target))
+    return Step(evolve(receipt, status=row.target))
 
 
 def mark_reorged(receipt: Receipt) -> Step[Receipt]:
     """The receipt of a log that the chain undid; its key is free for it to come back."""
     row = RECEIPT.step(receipt.status, "reorg")
-    after = attrs.evolve(
+    after = evolve(
         receipt, status=row.target, counted=Atomic(0), rejection_reason=None, verified_at=None
     )
     return Step(after)

@@ -96,6 +96,7 @@ from payments_core.clock import Instant
 from payments_core.engine.decision import Decision
 from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.step import Step
+from payments_core.evolve import evolve
 from payments_core.money import Atomic
 from payments_core.payments import lifecycle as payments
 from payments_core.payments.details import lock_option, lock_payment
@@ -199,9 +200,9 @@ def apply_observation(
     attempt = _lock_attempt(tx, found)  # 2. The sender.
     instead = _follow_included(tx, found, observation, now)  # 3. The same under another hash.
     if observation.included_hash is not None and not found.receipt_ids:
-        return instead.merge(Decision(None, replaces=(attrs.evolve(found, watched=False),)))
+        return instead.merge(Decision(None, replaces=(evolve(found, watched=False),)))
     option = find_direct_option(tx, payment, found, observation.observed)  # 4. The direct option.
-    tracked = attrs.evolve(found, direct_option_id=option.id) if option else found
+    tracked = evolve(found, direct_option_id=option.id) if option else found
     receipts = tuple(_lock(tx, Receipt, id) for id in tracked.receipt_ids)
     case = _Case(
         tx, id_sequence, partition, observation, now, payment, tracked, attempt, option, receipts
@@ -303,7 +304,7 @@ def _update_tracked(
     watched: bool,
 ) -> TrackedTransaction:
     block = observed.block
-    return attrs.evolve(
+    return evolve(
         tracked,
         receipt_ids=tuple(receipt.id for receipt in receipts),
         block_number=block.number if block else tracked.block_number,

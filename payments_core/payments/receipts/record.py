@@ -12,7 +12,7 @@ from payments_core.money import ZERO, Atomic, atomic
 from payments_core.storage.records import Collection, Index, Lookup, Record, Unique
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, slots=False)
 class Receipt(Record):
     """One transfer log, counted exactly once.
 
@@ -55,7 +55,7 @@ class Receipt(Record):
     verified_at: Instant | None = None
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, slots=False)
 class TrackedTransaction(Record):
     """A transaction that concerns a Payment; the id is `<payment id>/<chain>/<hash>`.
 

@@ -18,6 +18,7 @@ from payments_core.errors import (
     ReconciliationActionNotAllowed,
     ValidationFailed,
 )
+from payments_core.evolve import evolve
 from payments_core.money import format_amount
 from payments_core.payments.machine import PAYMENT
 from payments_core.payments.record import PayerTotal, Payment
@@ -72,7 +73,6 @@ FUNDS_IN_ESCROW = ("action_required", "expired", "cancelled", "failed")
 
 FUNDS_PAID_OUT = ("succeeded", "partially_refunded")
 """The states in which the recipient has the funds."""
-
 
 MAX_LEGS = 50
 """The maximum number of senders refunded at once; another call refunds the rest."""
@@ -318,7 +318,7 @@ def _plan_held_legs(
     legs = []
     for share, amount in parts:
         leg = _new_leg_from_held(refundable, share, amount)
-        refundable = attrs.evolve(
+        refundable = evolve(
             refundable,
             escrow=refundable.escrow - leg.from_escrow,
             excess=refundable.excess - leg.from_excess,
@@ -364,7 +364,7 @@ def _require_any(legs: Sequence[RefundLeg], action: str) -> tuple[RefundLeg, ...
 def create(refund: Refund, payment: Payment) -> Step[Refund]:
     """A new refund in its first state."""
     row = REFUND.step(None, "create")
-    refund = attrs.evolve(refund, status=row.target, status_version=1)
+    refund = evolve(refund, status=row.target, status_version=1)
     return Step(refund, (_build_event("refund.created", refund, payment),))
 
 
@@ -375,7 +375,7 @@ def apply_trigger(
     row = REFUND.step(refund.status, trigger)
     if row.target == "succeeded":
         changes["succeeded_at"] = now
-    after = attrs.evolve(
+    after = evolve(
         refund,
         status=row.target,
         status_version=refund.status_version + 1,

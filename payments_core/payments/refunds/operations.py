@@ -31,6 +31,7 @@ from payments_core.errors import (
     ResourceConflict,
     ValidationFailed,
 )
+from payments_core.evolve import evolve
 from payments_core.payments.destinations import Destinations
 from payments_core.payments.details import lock_payment
 from payments_core.payments.payouts.record import OFFRAMP_OWNER
@@ -324,7 +325,7 @@ def start_refunds(
         queued = Decision(None, inserts=(outgoing,), jobs=(job,))
         decision = decision.merge(made.as_decision(), queued)
     ids = tuple(refund.id for refund in refunds)
-    knowing = attrs.evolve(payment, refunding=(*payment.refunding, *ids), updated_at=now)
+    knowing = evolve(payment, refunding=(*payment.refunding, *ids), updated_at=now)
     return Decision(tuple(refunds), replaces=(knowing,)).merge(decision)
 
 

@@ -26,6 +26,7 @@ from payments_core.errors import (
     NotFound,
     ReconciliationActionNotAllowed,
 )
+from payments_core.evolve import evolve
 from payments_core.money import Atomic
 from payments_core.payments import lifecycle
 from payments_core.payments.details import PaymentDetails, lock_payment
@@ -312,12 +313,12 @@ def _retry_send(case: _Case) -> Decision[None]:
         now=case.now,
         escrow_of=None if payment.payout is None else OFFRAMP_OWNER,
     )
-    source = attrs.evolve(payment.source, policy_version=reservation.result, reserved_at=case.now)
-    drawing = attrs.evolve(payment, source=source)
+    source = evolve(payment.source, policy_version=reservation.result, reserved_at=case.now)
+    drawing = evolve(payment, source=source)
     if case.terms is not None:
         lock_recipient(case.tx, case.terms)
         another = payouts.retry_payout(case.authority.partition, payment, funded_at=None)
-        drawing = attrs.evolve(drawing, payout=another)
+        drawing = evolve(drawing, payout=another)
     return _start_retry(case, drawing, outgoing, payment.amount).merge(reservation)
 
 
@@ -330,7 +331,7 @@ def _retry_payout(case: _Case) -> Decision[None]:
     lock_active_payer(case.tx, case.authority, payment.source.account_id)
     lock_recipient(case.tx, case.terms)
     another = payouts.retry_payout(case.authority.partition, payment, funded_at=case.now)
-    step = lifecycle.retry(attrs.evolve(payment, payout=another), now=case.now, note=case.note)
+    step = lifecycle.retry(evolve(payment, payout=another), now=case.now, note=case.note)
     job = payout_job(step.record, case.now)
     return step.as_decision().merge(Decision(None, jobs=(job,)))
 
@@ -339,10 +340,10 @@ def _start_retry(
     case: _Case, payment: Payment, outgoing: OutboundTransfer, amount: int
 ) -> Decision[None]:
     step = lifecycle.retry(payment, now=case.now, note=case.note)
-    sending = attrs.evolve(step.record, release_id=outgoing.id, released=Atomic(amount))
+    sending = evolve(step.record, release_id=outgoing.id, released=Atomic(amount))
     job = send_job(SEND_RELEASE, case.authority.partition, outgoing, case.now)
     return (
-        attrs.evolve(step, record=sending)
+        evolve(step, record=sending)
         .as_decision()
         .merge(Decision(None, inserts=(outgoing,), jobs=(job,)))
     )

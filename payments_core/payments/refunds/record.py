@@ -17,7 +17,7 @@ Purpose = Literal["refund", "reconcile_refund", "refund_excess"]
 PENDING = ("created", "submitted")
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, slots=False)
 class Refund(Record):
     """One transfer back. The accounts of the Payment's books that it uses are fixed at creation.
 

@@ -11,7 +11,7 @@ from payments_core.money import Atomic, atomic
 from payments_core.storage.records import Collection, Record
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, slots=False)
 class SimulatedRoute(Record):
     """An order that the router has taken; the id is its key. Assets are `chainId/symbol`."""
 
@@ -27,7 +27,7 @@ class SimulatedRoute(Record):
     address: str
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, slots=False)
 class SimulatedExchange(Record):
     """The payment of one transaction for an order; the id is `key:hash`.
 

@@ -19,6 +19,7 @@ from typing import TypeVar
 import attrs
 
 from payments_core.clock import SECOND, Instant
+from payments_core.evolve import evolve
 from payments_core.storage import documents
 from payments_core.storage.claim_semantics import (
     ClaimRings,
@@ -192,7 +193,7 @@ class MemoryStorage:
             self._require_open()
             held = [item for item in claimed if self._is_held(item)]
             for item in held:
-                self._store_job(item.partition, attrs.evolve(item.job, lease_until=until))
+                self._store_job(item.partition, evolve(item.job, lease_until=until))
             return held
 
     def end_leases(self, queue: str, holder: str, now: Instant) -> int:

@@ -24,6 +24,7 @@ from functools import partial
 import attrs
 
 from payments_core.clock import SECOND, Instant
+from payments_core.evolve import evolve
 from payments_core.storage.damaged_records import log_damaged_jobs
 from payments_core.storage.port import ClaimedJob, StorageUnavailable
 from payments_core.storage.postgres.claims import ClaimResult, RunInTransaction, claim_in
@@ -192,7 +193,7 @@ class DuePartitions:
         if key not in self.hinted:
             self._write_in(partial(make_hint, key=key))
             self.hinted.add(key)
-        rest = attrs.evolve(request, limit=request.limit - taken)
+        rest = evolve(request, limit=request.limit - taken)
         ends = 0
         while True:
             guess = self._guesses.pop(key, NO_GUESS)
@@ -200,7 +201,7 @@ class DuePartitions:
                 partial(claim_in, partition=partition, request=rest, wait=wait, guess=guess)
             )
             if result is None:
-                self._guesses[key] = attrs.evolve(guess, contended=True)
+                self._guesses[key] = evolve(guess, contended=True)
                 return None
             log_damaged_jobs([(partition, id) for id in result.unreadable])
             ends += result.at_end

@@ -12,9 +12,8 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from functools import partial
 
-import attrs
-
 from payments_core.clock import MINUTE, Instant
+from payments_core.evolve import evolve
 from payments_core.storage import bulk, documents
 from payments_core.storage.damaged_records import try_decode
 from payments_core.storage.jobs import Job, require_holder
@@ -115,7 +114,7 @@ def _renew_in(
 
 def _renewal(items: Sequence[ClaimedJob], until: Instant) -> tuple[Param, ...]:
     """The parameters of a partition's renewal: the partition, ids, versions, the end, bodies."""
-    renewed = [attrs.evolve(item.job, lease_until=until) for item in items]
+    renewed = [evolve(item.job, lease_until=until) for item in items]
     return (
         items[0].partition,
         [item.job.id for item in items],
@@ -146,5 +145,5 @@ def _end_in(tx: Transaction, ids: Sequence[str], holder: str, now: Instant) -> i
     jobs = bulk.lock_many(tx, Job, ids)
     leased = [job for job in jobs.values() if job.holder == holder and job.lease_until > now]
     for job in leased:
-        tx.replace(attrs.evolve(job, lease_until=0, holder=""))
+        tx.replace(evolve(job, lease_until=0, holder=""))
     return len(leased)

@@ -12,6 +12,7 @@ import attrs
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
+from payments_core.evolve import evolve
 from payments_core.storage.port import StorageError
 
 DEFAULTS: Mapping[str, str | int] = MappingProxyType({
@@ -104,7 +105,7 @@ def parse_url(url: str, defaults: ConnectionSettings) -> ConnectionTarget:
             own[name] = _parse_option(name, unquote(value), getattr(defaults, name))
         else:
             others.append(part)
-    settings = attrs.evolve(defaults, **own)
+    settings = evolve(defaults, **own)
     try:
         libpq_parameters = conninfo_to_dict(place + "?" * bool(others) + "&".join(others))
     except psycopg.Error:

@@ -13,9 +13,8 @@ from contextlib import AbstractContextManager
 from functools import partial
 from typing import Any, Protocol
 
-import attrs
-
 from payments_core.clock import Instant
+from payments_core.evolve import evolve
 from payments_core.storage.damaged_records import log_damaged_jobs
 from payments_core.storage.port import ClaimedJob, StorageUnavailable
 from payments_core.storage.sqlite.claims import (
@@ -115,7 +114,7 @@ class Claims:
             rest = request.limit - len(claimed)
             if rest <= 0:
                 break
-            taken = self._claim_in(attrs.evolve(request, partition=partition, limit=rest))
+            taken = self._claim_in(evolve(request, partition=partition, limit=rest))
             if taken:
                 self._partitions[request.queue] = partition
             claimed += taken

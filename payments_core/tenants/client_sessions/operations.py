@@ -26,6 +26,7 @@ from payments_core.errors import (
     NotFound,
     Unauthorized,
 )
+from payments_core.evolve import evolve
 from payments_core.storage import bulk
 from payments_core.storage.bulk import Get
 from payments_core.storage.port import Snapshot, Transaction
@@ -228,7 +229,7 @@ class ClientSessions:
                 raise NotFound("client session")
             if session.revoked_at is not None:
                 return Decision(session)
-            revoked = attrs.evolve(session, revoked_at=now)
+            revoked = evolve(session, revoked_at=now)
             return Decision(revoked, replaces=(revoked,))
 
         return self._committer.commit(authority, decide, idempotent=idempotency_key)

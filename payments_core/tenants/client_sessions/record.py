@@ -10,7 +10,7 @@ from payments_core.clock import Instant
 from payments_core.storage.records import Collection, Record
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, slots=False)
 class ClientSession(Record):
     """Access to one account, made by one key, until `expires_at` or its revocation."""
 
@@ -31,7 +31,7 @@ class ClientSession(Record):
         return self.created_at if self.revoked_at is None else self.revoked_at
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, slots=False)
 class SessionExchange(Record):
     """The one exchange of a session, under the session's id; `nonce` identifies the call."""
 

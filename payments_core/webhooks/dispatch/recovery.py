@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from functools import partial
 
-import attrs
-
 from payments_core.clock import Instant
 from payments_core.engine.decision import Decision, WorkerAuthority, lock_shared
 from payments_core.engine.events import Event
 from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
 from payments_core.errors import NotFound, ResourceConflict
+from payments_core.evolve import evolve
 from payments_core.storage.bulk import lock_many
 from payments_core.storage.jobs import NEVER, Job
 from payments_core.storage.port import ClaimedJob, Page, Position, Snapshot, Transaction
@@ -95,7 +94,7 @@ class WebhookRecovery:
                 continue
             sent.append(decision)
         joined: Decision[None] = Decision(None).merge(*sent)
-        return attrs.evolve(joined, holds=joined.holds[:1])  # each holds the one endpoint
+        return evolve(joined, holds=joined.holds[:1])  # each holds the one endpoint
 
 
 def _read_missed(
@@ -141,7 +140,7 @@ def _revive_pending(
     if delivery.version != seen.version:
         return None
     require_active_subscriber(endpoint, delivery.event_name)
-    kept = attrs.evolve(delivery, endpoint_revision=endpoint.revision, updated_at=now)
+    kept = evolve(delivery, endpoint_revision=endpoint.revision, updated_at=now)
     return Decision(kept, holds=(endpoint,), replaces=(kept,))
 
 

@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import attrs
-
+from payments_core.evolve import evolve
 from payments_core_http.cli.api_client import ApiResponse, Summarize, bearer_authorization
 from payments_core_http.cli.demo.scenario import (
     DemoContext,
@@ -63,12 +62,12 @@ def read_config(context: DemoContext, state: DemoState) -> DemoState:
 
 def create_payer(context: DemoContext, state: DemoState) -> DemoState:
     """Alice, who pays."""
-    return attrs.evolve(state, alice_id=_create_account(context, state, "alice"))
+    return evolve(state, alice_id=_create_account(context, state, "alice"))
 
 
 def create_recipient(context: DemoContext, state: DemoState) -> DemoState:
     """Bob, who is paid."""
-    return attrs.evolve(state, bob_id=_create_account(context, state, "bob"))
+    return evolve(state, bob_id=_create_account(context, state, "bob"))
 
 
 def fund_vault(context: DemoContext, state: DemoState) -> DemoState:
@@ -107,7 +106,7 @@ def register_webhook(context: DemoContext, state: DemoState) -> DemoState:
         201,
     )
     context.receiver.expect(state.webhook_path, made["signingSecret"])
-    return attrs.evolve(state, webhook_id=made["webhookEndpoint"]["id"])
+    return evolve(state, webhook_id=made["webhookEndpoint"]["id"])
 
 
 def create_payment(context: DemoContext, state: DemoState) -> DemoState:
@@ -115,7 +114,7 @@ def create_payment(context: DemoContext, state: DemoState) -> DemoState:
     answer = _send_creation(context, state)
     created = require_status(answer, 201)
     require_equal("status", created["status"], "awaiting_payment")
-    return attrs.evolve(
+    return evolve(
         state,
         payment_id=created["paymentId"],
         client_secret=created["clientSecret"],
@@ -161,7 +160,7 @@ def open_session(context: DemoContext, state: DemoState) -> DemoState:
         ),
         200,
     )
-    return attrs.evolve(state, access_token=exchanged["accessToken"])
+    return evolve(state, access_token=exchanged["accessToken"])
 
 
 def create_option(context: DemoContext, state: DemoState) -> DemoState:
@@ -183,7 +182,7 @@ def create_option(context: DemoContext, state: DemoState) -> DemoState:
         201,
     )
     option = made["option"]
-    return attrs.evolve(state, option_id=option["id"], action_id=option["execution"]["actionId"])
+    return evolve(state, option_id=option["id"], action_id=option["execution"]["actionId"])
 
 
 def authorize(context: DemoContext, state: DemoState) -> DemoState:

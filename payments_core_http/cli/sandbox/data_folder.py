@@ -21,6 +21,7 @@ import attrs
 from payments_core.credentials.keyring import KeyRing, WeakKeyRing
 from payments_core.credentials.secrets import SecretKind
 from payments_core.errors import ResourceConflict, Unauthorized
+from payments_core.evolve import evolve
 from payments_core.service import PaymentsService
 from payments_core.storage.port import DIRECTORY
 from payments_core.tenants.record import Environment, PartnerName, operator_id
@@ -178,9 +179,9 @@ class DataFolder:
             if known.api_key is None:
                 environment = service.tenants.get_environment(known.environment_id)
                 key = _replace_key(service, environment, "publishable", API_KEY_NAME)
-                made = attrs.evolve(made, api_key=key)
+                made = evolve(made, api_key=key)
             if not known.operator_password or not _has_operator(service):
-                made = attrs.evolve(made, operator_password=_make_operator(service, known))
+                made = evolve(made, operator_password=_make_operator(service, known))
             if made == known:
                 return known
         else:
@@ -237,7 +238,7 @@ def _make_keys(service: PaymentsService) -> SandboxKeys:
         api_key=_replace_key(service, environment, "publishable", API_KEY_NAME),
         operator_password="",
     )
-    return attrs.evolve(keys, operator_password=_make_operator(service, keys))
+    return evolve(keys, operator_password=_make_operator(service, keys))
 
 
 def _has_operator(service: PaymentsService) -> bool:

@@ -6,10 +6,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-import attrs
-
 from payments_core.engine.idempotency.record import Response
 from payments_core.errors import ValidationFailed
+from payments_core.evolve import evolve
 from payments_core.payments.destinations import (
     DestinationRequest,
     ToAccount,
@@ -111,5 +110,5 @@ def _naming_fields(names: Mapping[str, str]) -> Iterator[None]:
     try:
         yield
     except ValidationFailed as error:
-        fields = (attrs.evolve(it, path=names.get(it.path, it.path)) for it in error.fields)
+        fields = (evolve(it, path=names.get(it.path, it.path)) for it in error.fields)
         raise ValidationFailed(tuple(fields)) from None

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-import attrs
-
 from payments_core.clock import parse_iso
 from payments_core.engine.idempotency.record import IdempotentRequest, Response
+from payments_core.evolve import evolve
 from payments_core.payments.collects import NewCollect
 from payments_core.payments.destinations import (
     DestinationRequest,
@@ -176,7 +175,7 @@ def _merge_details(details: PaymentDetails, known: PaymentDetails) -> PaymentDet
     """
     options = {item.option.id: item for item in (*known.options, *details.options)}
     refunds = {item.id: item for item in (*known.refunds, *details.refunds)}
-    return attrs.evolve(
+    return evolve(
         details,
         options=tuple(options.values()),
         receipts=known.receipts,

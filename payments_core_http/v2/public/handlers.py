@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import attrs
-
 from payments_core.engine.idempotency.record import Response
+from payments_core.evolve import evolve
 from payments_core_http.calls import ApiCall
 from payments_core_http.v2.options import direct_views as direct_option_views
 from payments_core_http.v2.public import bodies
@@ -111,4 +110,4 @@ def exchange_link(service: PaymentsService, call: ApiCall[None, None]) -> Respon
     service.refresh()  # the one call without a credential that asks what time it is
     exchanged = service.checkout.exchange(call.path["code"], mode=call.mode)
     answer = call.answer(public_views.exchanged_link(exchanged))
-    return attrs.evolve(answer, headers={"Referrer-Policy": "no-referrer"})
+    return evolve(answer, headers={"Referrer-Policy": "no-referrer"})
