@@ -22,7 +22,6 @@ class Statements:
 
     select: str
     version: str
-    replace: str
     delete: str
 
 
@@ -30,11 +29,9 @@ class Statements:
 def build_statements(table: str, columns: tuple[str, ...]) -> Statements:
     """The statements of a table with those declared columns."""
     where = "WHERE partition = ? AND id = ?"
-    sets = "".join(f'"{column}" = ?, ' for column in columns)
     return Statements(
         select=f'SELECT {BODY_BYTES} FROM "{table}" {where}',
         version=f'SELECT version FROM "{table}" {where}',
-        replace=f'UPDATE "{table}" SET version = ?, {sets}body = ? {where} AND version = ?',
         delete=f'DELETE FROM "{table}" {where} AND version = ?',
     )
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Collection as Ids
 from functools import partial
@@ -37,11 +38,7 @@ from payments_core.storage.records import (
     fits_column,
     group_by_collection,
 )
-from payments_core.storage.sqlite.bulk import (
-    bulk_statements_of,
-    deletion_rows,
-    replacement_rows,
-)
+from payments_core.storage.sqlite.bulk import bulk_statements_of, deletion_rows
 from payments_core.storage.sqlite.queries import (
     MAX_ROWS,
     count_statement,
@@ -51,6 +48,7 @@ from payments_core.storage.sqlite.queries import (
     select_each_statement,
     statements_of,
 )
+from payments_core.storage.sqlite.replacements import replace_rows
 
 T = TypeVar("T")
 RecordKey = tuple[str, str]
@@ -289,18 +287,26 @@ class SqliteTransaction(SqliteSnapshot):
 
     def __init__(self, connection: sqlite3.Connection, partition: str) -> None:
         super().__init__(connection, partition)
-        self._versions: dict[RecordKey, int] = {}
-        """The versions of read records; nobody else can change them."""
+        self._read: defaultdict[str, dict[str, Record]] = defaultdict(dict)
+        """The read records, by collection and id; nobody else can change them."""
 
     def get(self, kind: type[R], id: str, *, for_update: bool = False) -> R | None:
         record = super().get(kind, id, for_update=for_update)
         if record is not None:
-            self._versions[kind.collection.name, id] = record.version
+            self._read[kind.collection.name][id] = record
         return record
+
+    def get_many(
+        self, kind: type[R], ids: Ids[str], *, for_update: bool = False
+    ) -> Mapping[str, R]:
+        found = super().get_many(kind, ids, for_update=for_update)
+        self._read[kind.collection.name].update(found)
+        return found
 
     def hold(self, record: Record) -> None:
         collection = type(record).collection
-        version = self._versions.get((collection.name, record.id))
+        read = self._read[collection.name].get(record.id)
+        version = None if read is None else read.version
         if version is None:
             at = (self._partition, record.id)
             row = self._fetch_one(statements_of(collection).version, at)
@@ -313,18 +319,7 @@ class SqliteTransaction(SqliteSnapshot):
         self._insert(type(record).collection, [record])
 
     def replace(self, record: Record) -> None:
-        collection = type(record).collection
-        self._forget(record)
-        stored = documents.stamp(record, record.version + 1)
-        values = collection.values(stored)
-        body = documents.encode(stored).decode()
-        changed = self._write(
-            collection,
-            statements_of(collection).replace,
-            (stored.version, *values, body, self._partition, record.id, record.version),
-        )
-        if not changed:
-            raise self._fail(VersionConflict(f"{collection.name}: {record.id} has changed"))
+        self._replace(type(record).collection, [record])
 
     def delete(self, record: Record) -> None:
         collection = type(record).collection
@@ -341,19 +336,28 @@ class SqliteTransaction(SqliteSnapshot):
         self, inserts: Sequence[Record], replaces: Sequence[Record], deletes: Sequence[Record]
     ) -> None:
         for collection, records in group_by_collection(replaces):
-            if len(records) == 1 or not collection.is_replaced_in_any_order:
-                for record in records:
-                    self.replace(record)
-            else:
-                rows = replacement_rows(collection, records)
-                sql = bulk_statements_of(collection).replace
-                self._write_many(collection, sql, rows, records)
+            together = [records]
+            if not collection.is_replaced_in_any_order:
+                together = [[record] for record in records]
+            for batch in together:
+                self._replace(collection, batch)
         for collection, records in group_by_collection(deletes):
             sql = bulk_statements_of(collection).delete
             self._write_many(collection, sql, deletion_rows(records), records)
         for collection, records in group_by_collection(inserts):
             for first in range(0, len(records), MAX_ROWS):
                 self._insert(collection, records[first : first + MAX_ROWS])
+
+    def _replace(self, collection: Collection, records: Sequence[Record]) -> None:
+        read = self._read[collection.name]
+        replaced = replace_rows(
+            partial(self._write, collection), self._partition, collection, records, read
+        )
+        for record in records:
+            self._forget(record)
+        if not replaced:
+            which = records[0].id if len(records) == 1 else "one of many"
+            raise self._fail(VersionConflict(f"{collection.name}: {which} has changed"))
 
     def _insert(self, collection: Collection, records: Sequence[Record]) -> None:
         rows: list[Value] = []
@@ -367,9 +371,9 @@ class SqliteTransaction(SqliteSnapshot):
 
     def _forget(self, record: Record) -> None:
         """The earlier read of a record that is written now."""
-        place = (type(record).collection.name, record.id)
-        self._ahead.pop(place, None)
-        self._versions.pop(place, None)
+        table = type(record).collection.name
+        self._ahead.pop((table, record.id), None)
+        self._read[table].pop(record.id, None)
 
     def _write(
         self, collection: Collection, sql: str, values: Sequence[Value] | Mapping[str, Value]
