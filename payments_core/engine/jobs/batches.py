@@ -13,7 +13,8 @@ from payments_core.storage.port import ClaimedJob
 
 SplitTogether = Callable[[Sequence[ClaimedJob]], tuple[Sequence[ClaimedJob], Sequence[ClaimedJob]]]
 
-MAX_BATCH = 32
+MAX_BATCH = 64
+"""More are hardly cheaper: with 128 a Payment takes 5 % fewer round trips, and no less time."""
 MAX_BATCH_WAIT_S = 1.0
 """A claimed job that waits for a thread this long is released for another process."""
 
