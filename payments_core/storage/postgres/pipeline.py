@@ -209,18 +209,17 @@ class PipelinedConnection:
 
     def _read_result(self) -> psycopg.pq.abc.PGresult:
         """The next complete answer."""
-        result = self._read_next()
-        while result is None:  # the mark between two statements
+        is_busy, get_result = self._pgconn.is_busy, self._pgconn.get_result
+        while True:
+            while is_busy():
+                self._wait()
+                self._pgconn.consume_input()
+            result = get_result()
+            if result is not None:
+                return result
+            # It was the mark between two statements, or the end of the connection.
             if self._pgconn.status == ConnStatus.BAD:
                 raise psycopg.OperationalError("the connection was lost")
-            result = self._read_next()
-        return result
-
-    def _read_next(self) -> psycopg.pq.abc.PGresult | None:
-        while self._pgconn.is_busy():
-            self._wait()
-            self._pgconn.consume_input()
-        return self._pgconn.get_result()
 
     def _flush(self) -> None:
         """Hand everything to the system; answers of the server are read meanwhile."""

@@ -242,7 +242,7 @@ def test_an_interrupt_amid_an_answer_ends_the_connection(
         raise KeyboardInterrupt
 
     pipeline_class = "payments_core.storage.postgres.pipeline.PipelinedConnection"
-    monkeypatch.setattr(f"{pipeline_class}._read_next", interrupted)
+    monkeypatch.setattr(f"{pipeline_class}._read_result", interrupted)
     with pytest.raises(KeyboardInterrupt):
         fetch(storage, Mark, "m")
     monkeypatch.undo()

@@ -5,11 +5,13 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 import attrs
 import psycopg
 import pytest
+from psycopg.pq import ConnStatus
 
 from payments_core.conformance.storage.harness import (
     PARTITION,
@@ -553,6 +555,7 @@ def test_a_connection_that_has_ended_says_so_wherever_it_is_noticed(
     with pytest.raises(StorageUnavailable):
         to_driver_connection(ended())
     pipeline = ended()
-    monkeypatch.setattr(PipelinedConnection, "_read_next", lambda pipeline: None)
+    silent = SimpleNamespace(is_busy=lambda: False, get_result=lambda: None, status=ConnStatus.BAD)
+    monkeypatch.setattr(pipeline, "_pgconn", silent)
     with pytest.raises(psycopg.OperationalError, match="lost"):
         pipeline._read_result()
