@@ -18,7 +18,7 @@ START_OR_END = "[*]"
 _LINE = re.compile(r"\s*(\S+) --> ([^\s:]+)(?:: (.+))?")
 _BOX_WIDTH, _BOX_HEIGHT = 150, 30
 _COLUMN, _ROW, _MARGIN = 200, 96, 90
-_MOST_LABELS = 14
+_MAX_LABELS = 14
 """With more arrows their labels would hide each other: then they appear on hover."""
 _END = "end"
 _FIRST = "start"
@@ -53,7 +53,7 @@ def draw(text: str) -> str:
     width = max(len(row) for row in rows) * _COLUMN + 2 * _MARGIN
     height = len(rows) * _ROW
     ways = [
-        _draw_arrow(arrow, places, number, width, labelled=len(arrows) <= _MOST_LABELS)
+        _draw_arrow(arrow, places, number, width, labelled=len(arrows) <= _MAX_LABELS)
         for number, arrow in enumerate(arrows, start=1)
     ]
     boxes = [_draw_state(name, *place) for name, place in places.items()]

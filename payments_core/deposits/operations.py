@@ -300,14 +300,14 @@ def _load_failed_sweeps(
     return tuple(deposit for deposit in found if deposit.chain_id in chain_ids)[:MAX_RETRIED_SWEEPS]
 
 
-def _collect_pages(find: Callable[[Position | None], Page[T]], most: int) -> tuple[T, ...]:
+def _collect_pages(find: Callable[[Position | None], Page[T]], limit: int) -> tuple[T, ...]:
     """The records of as many pages as needed, since a page may be short."""
     found: list[T] = []
     after: Position | None = None
-    while len(found) < most:
+    while len(found) < limit:
         page = find(after)
         found += page.records
         after = page.next
         if after is None:
             break
-    return tuple(found[:most])
+    return tuple(found[:limit])

@@ -164,13 +164,13 @@ class MemoryLimiter:
         length.windows[window] = counters
         return counters
 
-    def _free_expired(self, most: int) -> None:
-        while self._expired and most:
+    def _free_expired(self, limit: int) -> None:
+        while self._expired and limit:
             counters = self._expired[-1]
-            some = min(most, len(counters))
+            some = min(limit, len(counters))
             for _ in range(some):
                 counters.popitem()
-            most -= some
+            limit -= some
             if not counters:
                 self._expired.pop()
 

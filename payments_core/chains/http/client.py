@@ -123,7 +123,7 @@ class HttpClient:
         try:
             request = self._request(method, path, body)
             waiting = self._idle.take([key])
-            connection = self._connected(deadline) if waiting is None else waiting[1]
+            connection = self._connect(deadline) if waiting is None else waiting[1]
             answer = self._exchange(key, connection, request, deadline)
         except TimeoutError as error:
             raise ChainUnavailable(f"{self.name}: the request timed out") from error
@@ -170,7 +170,7 @@ class HttpClient:
                 return answer, clean
         raise ResponseTooLarge(f"{self.name}: the response has more than {most} bytes")
 
-    def _connected(self, deadline: Deadline) -> socket.socket:
+    def _connect(self, deadline: Deadline) -> socket.socket:
         """A connection to the first address of the server that accepts one. Raises OSError."""
         last = OSError("the name has no address")
         places = socket.getaddrinfo(self._host, self._port, socket.AF_UNSPEC, socket.SOCK_STREAM)

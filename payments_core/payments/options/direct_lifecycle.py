@@ -132,7 +132,7 @@ def has_submitted(option: DirectOption, chain_id: int, transaction_hash: str) ->
     return (chain_id, transaction_hash) in named
 
 
-def least_locking_amount(payment: Payment) -> int:
+def min_locking_amount(payment: Payment) -> int:
     """The minimum that pending transfers must bring together to lock the option that they pay.
 
     The share is of the whole amount: a share of the remainder would let dust lock the last cent.
@@ -174,12 +174,12 @@ def list_locking_submissions(
     paid the Payment begins no lock; dust does, or a sender of dust after a lock would begin the
     next one at once.
     """
-    least = least_locking_amount(payment)
+    minimum = min_locking_amount(payment)
     unpaid = sorted(
         (item.submitted_at, id)
         for option in options
         for item, id in zip(option.submissions, list_submissions(option), strict=True)
-        if id not in tracked or tracked[id].amount < least
+        if id not in tracked or tracked[id].amount < minimum
     )
     begun: Instant | None = None
     for submitted_at, _ in unpaid:

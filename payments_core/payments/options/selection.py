@@ -24,7 +24,7 @@ def require_no_pending_submission(tx: Transaction, payment: Payment, *, now: Ins
     option = lock_direct_option(tx, selected)
     sighted = direct.list_sighted_submissions(option, payment)
     coming = bulk.lock_many(tx, TrackedTransaction, sighted).values()
-    if coming and sum(one.amount for one in coming) >= direct.least_locking_amount(payment):
+    if coming and sum(one.amount for one in coming) >= direct.min_locking_amount(payment):
         raise OptionLocked(selected)
     if not direct.has_new_submission(option, now=now):
         return

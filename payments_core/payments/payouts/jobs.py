@@ -160,7 +160,9 @@ class PayoutJobs:
             _log.critical("ALARM: the bank does not know the payout %s any more", payout.key)
             raise BankUnavailable("the bank does not know a payout that it has accepted")
         try:
-            return _checked(payout, self._banks[mode].submit(self._build_order(partition, payout)))
+            return _require_match(
+                payout, self._banks[mode].submit(self._build_order(partition, payout))
+            )
         except BankRefused as refusal:
             return _Refusal(refusal.reason)
 
@@ -170,7 +172,7 @@ class PayoutJobs:
         if bank is None:
             raise BankUnavailable("the deployment has no bank")
         seen = bank.find_payout(payout.key)
-        return None if seen is None else _checked(payout, seen)
+        return None if seen is None else _require_match(payout, seen)
 
     def _build_order(self, partition: str, payout: Payout) -> PayoutOrder:
         """The same order at every call: all its inputs are fixed."""
@@ -187,7 +189,7 @@ class PayoutJobs:
         )
 
 
-def _checked(payout: Payout, seen: BankPayout) -> BankPayout:
+def _require_match(payout: Payout, seen: BankPayout) -> BankPayout:
     """The bank's payout, if it matches the order. Raises KeyReused."""
     if (seen.key, seen.rail, seen.amount_cents) != (payout.key, payout.rail, payout.amount_cents):
         raise KeyReused("the bank's payout differs from the order")

@@ -38,7 +38,7 @@ def replace_rows(
         values = collection.values(stored)
         body = documents.encode(stored).decode()
         rows.append((record.id, record.version, stored.version, *values, body))
-        changed.update(_changed_columns(collection, read.get(record.id), values))
+        changed.update(_find_changed_columns(collection, read.get(record.id), values))
     left = len(rows)
     every = tuple(collection.columns)
     for columns in dict.fromkeys((tuple(name for name in every if name in changed), every)):
@@ -63,7 +63,7 @@ def _update(
     return write(sql, {"partition": partition, "rows": msgspec.json.encode(rows).decode()})
 
 
-def _changed_columns(
+def _find_changed_columns(
     collection: Collection, before: Record | None, values: Sequence[Value]
 ) -> Sequence[str]:
     if before is None:

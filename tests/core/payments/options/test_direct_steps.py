@@ -203,7 +203,7 @@ def test_what_locks_pays_a_tenth_or_all_that_is_missing(
     """So ten transfers lock a Payment at most, and what would pay it always does."""
     payment, locks = a_payment(amount=amount, tolerance_bps=tolerance_bps), 0
     while payment.counted < payment.required:
-        least = direct.least_locking_amount(payment)
+        least = direct.min_locking_amount(payment)
         missing = payment.required - payment.counted
         assert 1 <= least <= missing
         assert least == missing or amount <= direct.MIN_LOCKING_PARTS * least < amount + 10
