@@ -14,6 +14,7 @@ from payments_core.clock import Instant
 from payments_core.credentials.secrets import Mode
 from payments_core.money import ZERO, Atomic, Money, atomic
 from payments_core.payment_settings.record import PaymentMethod
+from payments_core.payments.fees import compute_fee
 from payments_core.payments.journal.record import JournalBalances
 from payments_core.payments.payouts.record import Payout
 from payments_core.storage.records import Collection, Index, Lookup, Record
@@ -295,8 +296,8 @@ class Payment(Record):
 
     @property
     def fee(self) -> int:
-        """The recipient's fee on the released amount, rounded down (contract §6 "Fees")."""
-        return self.releasable * self.fee_bps // 10_000
+        """The recipient's fee on the released amount, rounded down (`fees.py`)."""
+        return compute_fee(self.releasable, self.fee_bps)
 
 
 @attrs.frozen(kw_only=True, slots=False)

@@ -40,6 +40,7 @@ from payments_core.payments.creation import Payee
 from payments_core.payments.destinations import Destinations
 from payments_core.payments.details import PaymentDetails
 from payments_core.payments.disputes.lifecycle import PAYMENT_SESSION_STATUSES
+from payments_core.payments.fees import deduct_fee
 from payments_core.payments.operations import NewPayment, Payments
 from payments_core.payments.record import Payment, PaymentRoute
 from payments_core.pricing.port import Estimate, NotPriced, Pricing, PricingUnavailable
@@ -52,7 +53,6 @@ from payments_core.quotes.request import (
 )
 from payments_core.quotes.terms import (
     QuoteTerms,
-    compute_paid_on,
     compute_terms,
     format_rate,
     value_in_usd,
@@ -235,7 +235,7 @@ class Quotes:
         if pricing is None:
             raise CapabilityNotActive("pricing")
         source, destination = exchange.source, exchange.destination
-        paid_on = compute_paid_on(exchange.amount, exchange.fee_bps)
+        paid_on = deduct_fee(exchange.amount, exchange.fee_bps)
         try:
             with self._calls.acquire("pricing", authority.partition):
                 estimate = pricing.estimate(source, destination, paid_on)

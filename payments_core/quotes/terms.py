@@ -13,6 +13,7 @@ import attrs
 from payments_core.assets import Asset
 from payments_core.errors import AmountOutOfRange
 from payments_core.money import MAX_ATOMIC, format_amount
+from payments_core.payments.fees import deduct_fee
 from payments_core.pricing.port import Estimate
 
 _USD_DECIMALS = 6
@@ -29,17 +30,12 @@ class QuoteTerms:
     fee: int
 
 
-def compute_paid_on(amount: int, fee_bps: int) -> int:
-    """The rest of an amount after the recipient's fee, as a Payment computes it."""
-    return amount - amount * fee_bps // 10_000
-
-
 def compute_terms(
     source: Asset, destination: Asset, amount: int, fee_bps: int, estimate: Estimate
 ) -> QuoteTerms:
     """The terms for an amount of the source asset. Raises AmountOutOfRange if nothing is left,
     and if the output is more than a token can carry."""
-    paid_on = compute_paid_on(amount, fee_bps)
+    paid_on = deduct_fee(amount, fee_bps)
     output = convert(paid_on, source, destination, estimate.rate) - estimate.fee_atomic
     if output <= 0:
         raise AmountOutOfRange("it does not cover the fee")

@@ -3,7 +3,7 @@
 The row of the partition and queue in `storage_hints` has the position in the ring of lanes, and
 claims lock it, so that two never count a lane's slots at once. Each statement concerns one
 partition. A claim waits twice for the server: for the due jobs, and for the leases with COMMIT.
-Which partitions to claim from, `due_partitions` finds out.
+`due_partitions` finds the partitions to claim from, and `due_jobs` chooses the jobs.
 """
 
 from __future__ import annotations

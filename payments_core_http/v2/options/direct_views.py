@@ -9,6 +9,7 @@ from typing import Literal
 
 from payments_core.clock import format_iso
 from payments_core.payments.details import DirectOptionDetails
+from payments_core.payments.fees import deduct_fee
 from payments_core.payments.machine import OPEN
 from payments_core.payments.options.lifecycle import OPTION
 from payments_core_http.v2.options import views as option_views
@@ -99,7 +100,7 @@ def option(details: DirectOptionDetails) -> DirectOptionView:
         decimals=asset.decimals,
         chainId=asset.chain_id,
     )
-    recipient = required - required * payment.fee_bps // 10_000
+    recipient = deduct_fee(required, payment.fee_bps)
     return DirectOptionView(
         id=record.id,
         status=record.status,

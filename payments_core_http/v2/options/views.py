@@ -15,6 +15,7 @@ from payments_core.chains.judge import Reason
 from payments_core.clock import format_iso, format_iso_or_none
 from payments_core.money import format_amount
 from payments_core.payments.details import OptionDetails
+from payments_core.payments.fees import deduct_fee
 from payments_core.payments.funding.record import FundingOperation
 from payments_core.payments.machine import OPEN
 from payments_core.payments.options.lifecycle import OPTION
@@ -175,7 +176,7 @@ def option(details: OptionDetails, *, for_partner: bool = False) -> OptionView:
     record, payment = details.option, details.payment
     asset = payment.asset
     required, paid = record.required, record.paid
-    recipient = required - required * payment.fee_bps // 10_000
+    recipient = deduct_fee(required, payment.fee_bps)
     is_terminal = record.status in OPTION.terminal
     is_open = record.selection_status == "selected" and payment.status in OPEN
     chain_amount = ChainAmount(

@@ -9,9 +9,9 @@ import pytest
 from payments_core.assets import Asset
 from payments_core.errors import AmountOutOfRange
 from payments_core.money import MAX_ATOMIC
+from payments_core.payments.fees import deduct_fee
 from payments_core.pricing.port import Estimate
 from payments_core.quotes.terms import (
-    compute_paid_on,
     compute_terms,
     convert,
     format_rate,
@@ -49,7 +49,7 @@ def test_the_minimum_is_rounded_for_nobodys_gain_and_is_never_nothing() -> None:
 
 
 def test_the_recipients_fee_comes_first_and_the_exchanges_after_it() -> None:
-    assert compute_paid_on(999, 100) == 990  # as a Payment has it: 9.99 is rounded down
+    assert deduct_fee(999, 100) == 990  # as a Payment has it: 9.99 is rounded down
     terms = compute_terms(SIX, SIX, 1_000_000, 100, estimate(rate="2", fee=7))
     assert (terms.input, terms.paid_on) == (1_000_000, 990_000)
     assert (terms.output, terms.fee) == (1_979_993, 20_007)
