@@ -24,7 +24,7 @@ else:
     class _Shape:
         """What a copy of a class needs: `converters` of its fields, and `finish` as its last step.
 
-        `is_copied` says that its dictionary has all fields.
+        `is_copied` says that its dictionary has all fields, and that no validator sees them.
         """
 
         is_copied: bool
@@ -33,9 +33,12 @@ else:
 
         @classmethod
         def of(cls, kind: type) -> _Shape:
+            fields = attrs.fields(kind)
+            has_slots = any(base.__dict__.get("__slots__") for base in kind.__mro__)
+            is_verified = any(field.validator for field in fields)
             return cls(
-                not any(base.__dict__.get("__slots__") for base in kind.__mro__),
-                {field.name: field.converter for field in attrs.fields(kind) if field.converter},
+                not has_slots and not is_verified,
+                {field.name: field.converter for field in fields if field.converter},
                 getattr(kind, "__attrs_post_init__", None),
             )
 

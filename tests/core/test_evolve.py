@@ -85,3 +85,13 @@ def test_an_object_with_slots_is_copied_by_attrs() -> None:
 
     copy = evolve(Slotted(id="a", name="b"), name="c", version=2)
     assert (copy.id, copy.name, copy.version) == ("a", "c", 2)
+
+
+def test_a_validator_sees_the_changed_field() -> None:
+    @attrs.frozen(slots=False)
+    class Positive:
+        number: int = attrs.field(validator=attrs.validators.gt(0))
+
+    assert evolve(Positive(1), number=2) == Positive(2)
+    with pytest.raises(ValueError, match="number"):
+        evolve(Positive(1), number=0)
