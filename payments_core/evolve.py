@@ -9,6 +9,7 @@ copied instead.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import attrs
@@ -24,7 +25,8 @@ else:
     class _Shape:
         """What a copy of a class needs: `converters` of its fields, and `finish` as its last step.
 
-        `is_copied` says that its dictionary has all fields, and that no validator sees them.
+        `is_copied` says that the fields are all that its dictionary has, and that its constructor
+        only sets and converts them. An object of another class is left to `attrs.evolve`.
         """
 
         is_copied: bool
@@ -34,18 +36,25 @@ else:
         @classmethod
         def of(cls, kind: type) -> _Shape:
             fields = attrs.fields(kind)
-            has_slots = any(base.__dict__.get("__slots__") for base in kind.__mro__)
-            is_verified = any(field.validator for field in fields)
+            members = [member for base in kind.__mro__ for member in vars(base).items()]
             return cls(
-                not has_slots and not is_verified,
+                kind.__new__ is object.__new__
+                and not any(name == "__slots__" and value for name, value in members)
+                and not any(isinstance(value, cached_property) for _, value in members)
+                and all(_is_plain(field) for field in fields),
                 {field.name: field.converter for field in fields if field.converter},
                 getattr(kind, "__attrs_post_init__", None),
             )
 
+    def _is_plain(field: attrs.Attribute) -> bool:
+        return (
+            field.init and not field.validator and not isinstance(field.converter, attrs.Converter)
+        )
+
     _shapes: dict[type, _Shape] = {}
     _new = object.__new__
 
-    def evolve(instance: T, **changes: Any) -> T:
+    def evolve(instance: T, /, **changes: Any) -> T:
         """The object with other values of some fields. Raises TypeError for an unknown field."""
         kind = type(instance)
         shape = _shapes.get(kind)

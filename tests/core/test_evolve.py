@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from types import MappingProxyType
 from typing import Any
 
@@ -95,3 +96,29 @@ def test_a_validator_sees_the_changed_field() -> None:
     assert evolve(Positive(1), number=2) == Positive(2)
     with pytest.raises(ValueError, match="number"):
         evolve(Positive(1), number=0)
+
+
+def test_a_cached_property_is_not_copied() -> None:
+    @attrs.frozen(slots=False)
+    class Square:
+        side: int
+
+        @cached_property
+        def area(self) -> int:
+            return self.side**2
+
+    square = Square(2)
+    assert square.area == 4
+    assert evolve(square, side=3).area == 9
+
+
+def test_a_converter_that_takes_the_object_is_called_with_it() -> None:
+    def add(value: int, made: Any) -> int:
+        return value + made.first
+
+    @attrs.frozen(slots=False)
+    class Sum:
+        first: int
+        second: int = attrs.field(converter=attrs.Converter(add, takes_self=True))  # type: ignore[misc]
+
+    assert evolve(Sum(1, 1), first=2).second == attrs.evolve(Sum(1, 1), first=2).second

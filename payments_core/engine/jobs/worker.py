@@ -172,7 +172,8 @@ class Worker:
             ):
                 while claimed:
                     together, claimed = self._executor.split_together(claimed)
-                    ran += self._executor.run(queue, together)
+                    if ours := self._leave_out_ended(together):
+                        ran += self._executor.run(queue, ours)
         return ran
 
     def run_through(self, until: Instant, move: Callable[[Instant], None]) -> int:
@@ -328,8 +329,7 @@ class Worker:
                 self.wake()  # after one job, there may be another for another thread
                 began = time.monotonic()
                 ran = self._executor.run(queue, claimed)
-                took_s = time.monotonic() - began
-                self._batches.record_run(queue.name, took_s / ran)
+                self._batches.record_run(queue.name, (time.monotonic() - began) / ran)
             return bool(claimed)
         finally:
             self._release_thread(queue)
@@ -385,17 +385,21 @@ class Worker:
     def _take(self, queue: Queue) -> Sequence[ClaimedJob]:
         """Jobs of the queue to run now: claimed before, or the first of a new batch."""
         while waiting := self._batches.take(queue.name):
-            now = self._clock.now()
-            ours = [item for item in waiting if now < self.leases.lease_end(item)]
-            # This process or the storage was away: another worker may have the others.
-            self._release([item for item in waiting if item not in ours])
-            if ours:
+            if ours := self._leave_out_ended(waiting):
                 return ours
         threads = self._count if queue.threads is None else min(queue.threads, self._count)
         size = self._batches.next_size(queue.name, threads)
         together, others = self._executor.split_together(self._executor.claim(queue, None, size))
         self._batches.put(queue.name, others)
         return together
+
+    def _leave_out_ended(self, claimed: Sequence[ClaimedJob]) -> Sequence[ClaimedJob]:
+        """The jobs whose leases have not ended. Another worker may have the others: this process
+        or the storage was away, or a pass, which renews no leases, took long."""
+        now = self._clock.now()
+        ours = [item for item in claimed if now < self.leases.lease_end(item)]
+        self._release([item for item in claimed if item not in ours])
+        return ours
 
     def _give_back(self, waited_s: float = 0.0) -> None:
         """Release the jobs that have waited too long for a thread."""

@@ -19,6 +19,8 @@ from payments_core.storage.records import Collection, Record, Value
 Write = Callable[[str, Sequence[Value] | Mapping[str, Value]], int]
 """Runs a statement, and returns how many rows it has changed."""
 
+_UNKNOWN = object()
+
 
 def replace_rows(
     write: Write,
@@ -66,12 +68,12 @@ def _update(
 def _find_changed_columns(
     collection: Collection, before: Record | None, values: Sequence[Value]
 ) -> Sequence[str]:
-    if before is None:
-        return tuple(collection.columns)
-    known = collection.values(before)
-    return [
-        name for name, old, new in zip(collection.columns, known, values, strict=True) if old != new
-    ]
+    """The columns of a record whose values are others before; all if nothing is known of it.
+
+    The old values are not verified: the record may be replaced because they are wrong.
+    """
+    named = zip(collection.columns, values, strict=True)
+    return [name for name, value in named if getattr(before, name, _UNKNOWN) != value]
 
 
 @lru_cache(maxsize=2048)
@@ -79,9 +81,10 @@ def replace_statement(table: str, columns: tuple[str, ...], changed: tuple[str, 
     """UPDATE a row: its partition, id and version, the new version, the columns, the body."""
     places = {name: f"?{number}" for number, name in enumerate((*columns, "body"), 5)}
     sets = "".join(f', "{name}" = {places[name]}' for name in (*changed, "body"))
+    same = _compare(table, columns, changed, places)
     return (
         f'UPDATE "{table}" SET "version" = ?4{sets}'
-        f" WHERE partition = ?1 AND id = ?2 AND version = ?3{_compare(columns, changed, places)}"
+        f" WHERE partition = ?1 AND id = ?2 AND version = ?3{same}"
     )
 
 
@@ -92,20 +95,24 @@ def replace_many_statement(table: str, columns: tuple[str, ...], changed: tuple[
     set_columns = ("version", *changed, "body")
     sets = ", ".join(f'"{name}" = new."{name}"' for name in set_columns)
     values = ", ".join(f'{places.get(name, "value ->> 2")} AS "{name}"' for name in set_columns)
+    same = _compare("stored", columns, changed, places)
     # The limit keeps SQLite from taking the table first, and the rows for each of its own.
     return (
         f'UPDATE "{table}" SET {sets} FROM (SELECT stored.rowid AS place, {values}'
         f' FROM json_each(:rows) CROSS JOIN "{table}" AS stored ON stored.partition = :partition'
         " AND stored.id = value ->> 0 AND stored.version = value ->> 1"
-        f"{_compare(columns, changed, places, 'stored.')} LIMIT -1) AS new"
+        f"{same} LIMIT -1) AS new"
         f' WHERE "{table}".rowid = new.place'
     )
 
 
 def _compare(
-    columns: Sequence[str], changed: Sequence[str], places: Mapping[str, str], table: str = ""
+    table: str, columns: Sequence[str], changed: Sequence[str], places: Mapping[str, str]
 ) -> str:
-    """The condition that the columns which are not set have the record's values."""
+    """The condition that the columns which are not set have the record's values.
+
+    SQLite takes the name of a column that is missing for a text, unless its table is named too.
+    """
     return "".join(
-        f' AND {table}"{name}" IS {places[name]}' for name in columns if name not in changed
+        f' AND "{table}"."{name}" IS {places[name]}' for name in columns if name not in changed
     )

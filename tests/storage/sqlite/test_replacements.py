@@ -12,7 +12,7 @@ import pytest
 from payments_core.conformance.storage.harness import PARTITION, fetch_existing
 from payments_core.conformance.storage.records import RECORD_TYPES, Letter, Note
 from payments_core.storage.bulk import lock_many, write
-from payments_core.storage.port import Transaction, VersionConflict
+from payments_core.storage.port import StorageError, Transaction, VersionConflict
 from payments_core.storage.records import Record
 from payments_core.storage.sqlite.adapter import SqliteStorage
 
@@ -87,6 +87,21 @@ def test_a_stale_column_is_corrected_by_the_next_replace(storage: SqliteStorage)
     run(storage, "UPDATE suite_notes SET name = 'old', tag = 'old'")
     assert len(change_note(storage, text="b")) == 2
     assert columns(storage, "suite_notes", "name", "tag", "version") == [("007", None, 2)]
+
+
+def test_a_value_that_no_column_may_have_can_be_replaced(storage: SqliteStorage) -> None:
+    insert(storage, NOTE)
+    long = "n" * 600
+    run(storage, f"UPDATE suite_notes SET body = json_set(body, '$.rank', 9, '$.name', '{long}')")
+    change_note(storage, name="short")
+    assert columns(storage, "suite_notes", "rank", "name") == [(9, "short")]
+
+
+def test_a_column_that_is_missing_is_an_error(storage: SqliteStorage) -> None:
+    insert(storage, attrs.evolve(NOTE, tag="tag"))
+    run(storage, "ALTER TABLE suite_notes RENAME COLUMN tag TO gone")
+    with pytest.raises(StorageError, match="no such column"):
+        change_note(storage, text="b")
 
 
 def change_letters(storage: SqliteStorage, ids: Sequence[str], **changes: object) -> None:

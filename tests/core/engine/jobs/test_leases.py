@@ -408,3 +408,24 @@ def test_a_job_of_the_release_before_has_no_holder_until_it_is_claimed() -> None
     assert documents.decode(Job, msgspec.json.encode({**old, "schema": 1})).holder == ""
     claimed = msgspec.json.encode({**old, "schema": 1, "holder": "me"})  # as SQLite writes it
     assert documents.decode(Job, claimed).holder == "me"
+
+
+def test_a_pass_does_not_begin_jobs_whose_leases_have_ended() -> None:
+    """A pass renews no leases, and the jobs of a batch may take longer than one."""
+    bench = Bench()
+    other = bench.worker()
+    begun: list[str] = []
+
+    def slow(claimed: ClaimedJob) -> None:
+        begun.append(claimed.job.subject)
+        bench.clock.advance(STOPPING.lease_ms / 2 / 1_000)
+        bench.note(claimed)
+        if len(bench.ran) == 2:
+            assert other.run_until_idle() == 4, "the leases of the others have ended"
+
+    for subject in "abcdef":
+        bench.add(subject)
+    bench.worker(note=slow).run_until_idle()
+    assert begun == bench.ran[:2]
+    assert sorted(bench.ran) == list("abcdef")
+    assert bench.jobs() == {}
