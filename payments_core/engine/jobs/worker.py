@@ -18,12 +18,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from types import MappingProxyType
-from typing import Protocol
 
 from payments_core.clock import SECOND, Clock, Instant
 from payments_core.engine.jobs.batches import MAX_BATCH, MAX_BATCH_WAIT_S, Batches
 from payments_core.engine.jobs.execution import BatchHandler, Handler, JobExecutor
 from payments_core.engine.jobs.hung_threads import HungThreads
+from payments_core.engine.jobs.job_runner import JobRunner
 from payments_core.engine.jobs.leases import CHECKS_PER_LEASE, LeaseKeeper
 from payments_core.engine.jobs.parking import ParkingPolicy, Queue, describe_error
 from payments_core.errors import Unavailable
@@ -37,25 +37,6 @@ MAX_EMPTY_PASSES = 3
 EXCLUSIVE_WAIT_S = 5.0
 
 _log = logging.getLogger(__name__)
-
-
-class JobRunner(Protocol):
-    """A companion that runs a queue's jobs in its own threads, beside the worker's."""
-
-    def start(self) -> None:
-        """Start the threads."""
-
-    def stop(self, timeout_s: float) -> bool:
-        """End the threads; False if some did not end in time."""
-
-    def wake(self) -> None:
-        """Look for work now."""
-
-    def pause(self, timeout_s: float) -> bool:
-        """Begin nothing, and wait for the running jobs; False if they did not end in time."""
-
-    def resume(self) -> None:
-        """Undo one `pause`."""
 
 
 class Worker:
@@ -170,10 +151,17 @@ class Worker:
             while ran < limit and (
                 claimed := self._executor.claim(queue, now, min(MAX_BATCH, limit - ran))
             ):
-                while claimed:
-                    together, claimed = self._executor.split_together(claimed)
-                    if ours := self._leave_out_ended(together):
-                        ran += self._executor.run(queue, ours)
+                ran += self._run_claimed(queue, claimed)
+        return ran
+
+    def _run_claimed(self, queue: Queue, claimed: Sequence[ClaimedJob]) -> int:
+        """Run the jobs of a claim. Only the first ones certainly have their leases still."""
+        together, others = self._executor.split_together(claimed)
+        ran = self._executor.run(queue, together)
+        while others:
+            together, others = self._executor.split_together(others)
+            if ours := self._leave_out_ended(together):
+                ran += self._executor.run(queue, ours)
         return ran
 
     def run_through(self, until: Instant, move: Callable[[Instant], None]) -> int:

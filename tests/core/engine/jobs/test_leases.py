@@ -429,3 +429,13 @@ def test_a_pass_does_not_begin_jobs_whose_leases_have_ended() -> None:
     assert begun == bench.ran[:2]
     assert sorted(bench.ran) == list("abcdef")
     assert bench.jobs() == {}
+
+
+def test_a_pass_at_an_earlier_time_ends() -> None:
+    """Every lease that it gets has ended already."""
+    bench = Bench()
+    for subject in "abc":
+        bench.add(subject)
+    due = bench.clock.now()
+    bench.clock.advance(10 * STOPPING.lease_ms / 1_000)
+    assert bench.worker().run_due(now=due) == 3
