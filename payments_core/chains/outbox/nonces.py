@@ -1,7 +1,8 @@
 """The slots of a sender: one after the other, and none without its bytes.
 
 A chain includes what a sender signed in the order of its slots (an EVM account's nonces), so a slot
-that stays empty holds up all after it.
+that stays empty holds up all after it. `signing.py` gives slots to the transfers that are signed
+together, and `lost.py` to one whose transaction was lost.
 """
 
 from __future__ import annotations
