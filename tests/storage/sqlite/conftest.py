@@ -1,4 +1,4 @@
-"""A file of an SQLite storage, closed and in use."""
+"""SQLite storages: an empty one, and a service's file, closed and in use."""
 
 from __future__ import annotations
 
@@ -7,8 +7,18 @@ from pathlib import Path
 
 import pytest
 
+from payments_core.conformance.storage.records import RECORD_TYPES
 from payments_core.storage.sqlite.adapter import SqliteStorage
 from tests.storage.sqlite.files import opened, write
+
+
+@pytest.fixture
+def storage(tmp_path: Path) -> Iterator[SqliteStorage]:
+    """The storage suite's tables, empty."""
+    storage = SqliteStorage(tmp_path / "data.db", RECORD_TYPES)
+    storage.migrate()
+    yield storage
+    storage.close()
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -30,14 +30,6 @@ from tests.storage.lossy import fail_next_sqlite_commit
 from tests.storage.sqlite.groups import count_commits, in_one_group, insert, there
 
 Work = Callable[[Transaction], Any]
-
-
-@pytest.fixture
-def storage(tmp_path: Path) -> Iterator[SqliteStorage]:
-    storage = SqliteStorage(tmp_path / "data.db", RECORD_TYPES)
-    storage.migrate()
-    yield storage
-    storage.close()
 
 
 def test_a_group_has_one_commit_and_each_its_own_outcome(

@@ -3,28 +3,19 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 
 import attrs
 import pytest
 
 from payments_core.conformance.storage.harness import PARTITION, fetch_existing
-from payments_core.conformance.storage.records import RECORD_TYPES, Letter, Note
+from payments_core.conformance.storage.records import Letter, Note
 from payments_core.storage.bulk import lock_many, write
 from payments_core.storage.port import StorageError, Transaction, VersionConflict
 from payments_core.storage.records import Record
 from payments_core.storage.sqlite.adapter import SqliteStorage
 
 NOTE = Note(id="n", group="g", rank=2, name="007", tag=None, size=2**62, code="ü", text="a")
-
-
-@pytest.fixture
-def storage(tmp_path: Path) -> Iterator[SqliteStorage]:
-    storage = SqliteStorage(tmp_path / "data.db", RECORD_TYPES)
-    storage.migrate()
-    yield storage
-    storage.close()
 
 
 def insert(storage: SqliteStorage, *records: Record) -> None:

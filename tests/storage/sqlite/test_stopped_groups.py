@@ -5,14 +5,12 @@ from __future__ import annotations
 import signal
 import sqlite3
 import threading
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from payments_core.conformance.storage.harness import PARTITION
-from payments_core.conformance.storage.records import RECORD_TYPES, Note
+from payments_core.conformance.storage.records import Note
 from payments_core.storage.port import CommitUnknown, Transaction
 from payments_core.storage.sqlite import group_commit as sqlite_groups
 from payments_core.storage.sqlite.adapter import SqliteStorage
@@ -21,14 +19,6 @@ from tests.storage.sqlite.groups import in_one_group, insert, there, until
 
 class Stopped(BaseException):
     """As Ctrl-C stops a thread: no `except Exception` takes it."""
-
-
-@pytest.fixture
-def storage(tmp_path: Path) -> Iterator[SqliteStorage]:
-    storage = SqliteStorage(tmp_path / "data.db", RECORD_TYPES)
-    storage.migrate()
-    yield storage
-    storage.close()
 
 
 def test_a_leader_that_is_stopped_gives_the_others_back(storage: SqliteStorage) -> None:
