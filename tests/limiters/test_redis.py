@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import socket
 import time
@@ -27,8 +28,12 @@ PASSWORD = "s3cret/with@odd?marks#"
 
 @pytest.fixture
 def server() -> Iterator[RedisServer]:
+    """A server, and no garbage collection: that of what other tests have left takes longer than a
+    check may."""
     started = own_server_or_skip()
+    gc.disable()
     yield started
+    gc.enable()
     started.end()
 
 
