@@ -20,6 +20,7 @@ from payments_core.accounts.record import (
     Wallet,
 )
 from payments_core.accounts.usernames import require_usable, username_key
+from payments_core.accounts.vaults.of_account import find_vaults
 from payments_core.accounts.vaults.provisioning import new_vault
 from payments_core.accounts.vaults.record import Vault
 from payments_core.addresses import AddressError, normalize_wallet_address
@@ -376,12 +377,12 @@ class Accounts:
 
 def load_details(snapshot: Snapshot, account: Account) -> AccountDetails:
     """An account with its vaults and wallets, from one snapshot."""
-    vaults = snapshot.find(Vault, "by_account", (account.id,), limit=100)
+    vaults = find_vaults(snapshot, account.id)
     wallets = snapshot.find(Wallet, "by_account", (account.id,), limit=MAX_WALLETS)
     activations = snapshot.find(
         CapabilityActivation, "by_account", (account.id,), limit=len(CAPABILITIES)
     )
-    return AccountDetails(account, vaults.records, wallets.records, activations.records)
+    return AccountDetails(account, vaults, wallets.records, activations.records)
 
 
 def _require_not_closed(account: Account) -> Account:

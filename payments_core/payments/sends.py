@@ -5,6 +5,7 @@ from __future__ import annotations
 import attrs
 
 from payments_core.accounts.record import Account
+from payments_core.accounts.vaults.of_account import find_vaults_by_chain
 from payments_core.accounts.vaults.operations import Vaults
 from payments_core.accounts.vaults.policy_rules import Spend
 from payments_core.accounts.vaults.record import Vault
@@ -229,11 +230,10 @@ def load_vault(snapshot: Snapshot, account_id: str, asset: Asset) -> Vault:
     """The account's vault on the asset's chain. Raises NotFound, UnsupportedChain."""
     if snapshot.get(Account, account_id) is None:
         raise NotFound("account")
-    vaults = snapshot.find(Vault, "by_account", (account_id,), limit=100).records
-    for vault in vaults:
-        if vault.chain_id == asset.chain_id:
-            return vault
-    raise UnsupportedChain(asset.chain_id, "has no vault of this account")
+    vault = find_vaults_by_chain(snapshot, account_id).get(asset.chain_id)
+    if vault is None:
+        raise UnsupportedChain(asset.chain_id, "has no vault of this account")
+    return vault
 
 
 def lock_active_payer(tx: Transaction, authority: Authority, account_id: str) -> Account:

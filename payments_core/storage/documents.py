@@ -9,6 +9,7 @@ lists the schemas that may read it.
 from __future__ import annotations
 
 import threading
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Any
 
@@ -36,13 +37,15 @@ class UnstorableRecord(ValueError):
 
 def _encode_extra(value: Any) -> Any:
     if isinstance(value, Atomic):
-        return str(int(value))
+        return int.__repr__(value)
     if isinstance(value, MappingProxyType):
         return dict(value)
     raise TypeError(f"a {type(value).__name__} cannot be stored")
 
 
+@lru_cache(maxsize=4_096)
 def _decode_extra(kind: type, value: Any) -> Any:
+    # Cached, since all records of a Payment repeat its few amounts.
     if kind is Atomic:
         return Atomic(value)
     raise TypeError(f"a {kind.__name__} cannot be read")

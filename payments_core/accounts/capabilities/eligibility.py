@@ -10,14 +10,13 @@ from payments_core.accounts.capabilities.record import (
     CapabilityActivation,
 )
 from payments_core.accounts.record import Account
+from payments_core.accounts.vaults.of_account import find_vaults
 from payments_core.accounts.vaults.record import Vault
 from payments_core.banks.reviews import BankCapability
 from payments_core.engine.decision import lock_shared
 from payments_core.errors import CapabilityNotActive, NotFound
 from payments_core.storage.port import Snapshot, Transaction
 from payments_core.tenants.authorization import Authority
-
-MAX_VAULTS = 100
 
 
 @attrs.frozen
@@ -54,8 +53,7 @@ def load_eligibility(
     )
     if reasons:
         return Eligibility(reasons, ())
-    vaults = snapshot.find(Vault, "by_account", (account_id,), limit=MAX_VAULTS, skip_damaged=True)
-    return Eligibility((), tuple(vaults.records))
+    return Eligibility((), find_vaults(snapshot, account_id, skip_damaged=True))
 
 
 def lock_capability(tx: Transaction, activation_id: str | None, capability: BankCapability) -> None:

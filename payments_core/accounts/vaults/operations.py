@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager, nullcontext
 import attrs
 
 from payments_core.accounts.record import Account
+from payments_core.accounts.vaults.of_account import find_vaults
 from payments_core.accounts.vaults.record import Vault, VaultBalance, balance_id
 from payments_core.accounts.vaults.reservations import BalanceReading
 from payments_core.assets import Asset, chain_entry
@@ -134,4 +135,4 @@ class Vaults:
 def _load_vaults(snapshot: Snapshot, account_id: str) -> tuple[Vault, ...]:
     if snapshot.get(Account, account_id) is None:
         raise NotFound("account")
-    return snapshot.find(Vault, "by_account", (account_id,), limit=100).records
+    return find_vaults(snapshot, account_id)

@@ -8,6 +8,7 @@ import attrs
 
 from payments_core.accounts.queries import list_for_account
 from payments_core.accounts.record import Account
+from payments_core.accounts.vaults.of_account import find_vaults_by_chain
 from payments_core.accounts.vaults.record import Policy, Vault
 from payments_core.chains.port import AddressSpec, Chain
 from payments_core.clock import Instant
@@ -81,8 +82,7 @@ class VaultProvisioning:
 
     def _find_vault(self, authority: Authority, account_id: str, chain_id: int) -> Vault | None:
         def load(snapshot: Snapshot) -> Vault | None:
-            found = snapshot.find(Vault, "by_account", (account_id,), limit=100).records
-            return next((vault for vault in found if vault.chain_id == chain_id), None)
+            return find_vaults_by_chain(snapshot, account_id).get(chain_id)
 
         return self._storage.read(authority.partition, load)
 

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 import attrs
 
 from payments_core.accounts.record import Account, Wallet
+from payments_core.accounts.vaults.of_account import find_vaults_by_chain
 from payments_core.accounts.vaults.record import Vault
 from payments_core.assets import DEFAULT_CHAIN_ID, chain_entry
 from payments_core.chains.port import AddressSpec, Chain, ChainUnavailable
@@ -203,8 +204,7 @@ def _load_home(snapshot: Snapshot, account_id: str) -> _Home:
     if account is None:
         raise NotFound("account")
     chain_id = account.settlement.chain_id if account.settlement else DEFAULT_CHAIN_ID
-    vaults = snapshot.find(Vault, "by_account", (account_id,), limit=100).records
-    vault = next((vault for vault in vaults if vault.chain_id == chain_id), None)
+    vault = find_vaults_by_chain(snapshot, account_id).get(chain_id)
     if vault is None:
         raise NotFound("vault")
     wallets = snapshot.find(Wallet, "by_account", (account_id,), limit=MAX_WALLETS_READ).records

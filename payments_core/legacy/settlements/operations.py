@@ -13,6 +13,7 @@ import attrs
 
 from payments_core.accounts.erc1271 import ContractSignatureChecker
 from payments_core.accounts.record import MAX_WALLETS, Account, Wallet
+from payments_core.accounts.vaults.of_account import find_vaults_by_chain
 from payments_core.accounts.vaults.operations import Vaults
 from payments_core.accounts.vaults.record import Vault
 from payments_core.accounts.vaults.reservations import BalanceReading, retry_on_stale_balance
@@ -55,8 +56,6 @@ from payments_core.storage.port import Snapshot, Transaction
 from payments_core.tenants.authorization import Authority
 from payments_core.tenants.idempotency import once_per_key
 from payments_core.validation.inputs import validate_input, validate_operations
-
-MAX_VAULTS_READ = 100
 
 NOT_THE_PAYERS = "is not a signature of this settlement by a verified wallet of the quote's payer"
 
@@ -146,8 +145,7 @@ class Settlements:
                 raise CapabilityNotActive("Settling a quote without the payer's userId")
             require_payable(payment, now=now)
             require_active(snapshot.get(Account, payer_id))
-            found = snapshot.find(Vault, "by_account", (payer_id,), limit=MAX_VAULTS_READ).records
-            vaults = {vault.chain_id: vault for vault in found}
+            vaults = find_vaults_by_chain(snapshot, payer_id)
             if quote.source_chain_id not in vaults:
                 raise UnsupportedChain(quote.source_chain_id, "has no vault of this account")
             wallets = snapshot.find(Wallet, "by_account", (payer_id,), limit=MAX_WALLETS).records

@@ -8,7 +8,7 @@ from itertools import islice
 import attrs
 
 from payments_core.accounts.record import Account
-from payments_core.accounts.vaults.record import Vault
+from payments_core.accounts.vaults.of_account import find_vaults
 from payments_core.deposits.record import Deposit
 from payments_core.engine.identifiers import LENGTH, is_identifier
 from payments_core.engine.ports import Ports
@@ -42,8 +42,6 @@ from payments_core.validation.inputs import validate_operations
 MAX_REACH = 1_000
 """The number of transactions that page numbers reach, and that are counted; `before` continues
 after them."""
-
-MAX_VAULTS = 100
 
 
 @attrs.frozen
@@ -99,7 +97,7 @@ class LegacyTransactions:
         def load(snapshot: Snapshot) -> TransactionPage:
             if snapshot.get(Account, account_id) is None:
                 raise NotFound("account")
-            vaults = snapshot.find(Vault, "by_account", (account_id,), limit=MAX_VAULTS).records
+            vaults = find_vaults(snapshot, account_id)
             sources = find_sources(account_id, vaults, filters)
             place = _load_place(snapshot, before)
             records = list(islice(merge(snapshot, sources, place), start, stop))

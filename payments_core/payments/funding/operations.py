@@ -11,6 +11,7 @@ from typing import Any
 
 from payments_core.accounts.record import Account
 from payments_core.accounts.vaults.balance import daily_spend
+from payments_core.accounts.vaults.of_account import find_vaults, vaults_of
 from payments_core.accounts.vaults.operations import Vaults
 from payments_core.accounts.vaults.policy_rules import Spend, require_policy_allows
 from payments_core.accounts.vaults.record import Policy, Vault, VaultBalance, balance_id
@@ -34,7 +35,7 @@ from payments_core.payments.options import lifecycle as options
 from payments_core.payments.options.operations import lock_active_account, require_active
 from payments_core.payments.options.record import Option
 from payments_core.payments.record import Payment
-from payments_core.storage.bulk import Find, Get, read_ahead
+from payments_core.storage.bulk import Get, read_ahead
 from payments_core.storage.port import Snapshot, Transaction
 from payments_core.tenants.authorization import Authority
 from payments_core.tenants.idempotency import once_per_key
@@ -42,9 +43,6 @@ from payments_core.validation.fields import ActionId, MetadataInput
 from payments_core.validation.inputs import validate_operations
 
 SEND_FUNDING = "funding.send"
-
-_MAX_VAULTS = 100
-"""More than an account can have: it has one on each chain."""
 
 
 @validate_operations
@@ -111,7 +109,7 @@ class Funding:
                 Get(Payment, payment_id),
                 Get(Option, option_id),
                 Get(Account, account_id),
-                Find(Vault, "by_account", (account_id,), _MAX_VAULTS),
+                vaults_of(account_id),
             )
             payment = snapshot.get(Payment, payment_id)
             option = snapshot.get(Option, option_id)
@@ -122,7 +120,7 @@ class Funding:
             require_active(snapshot.get(Account, account_id))
             payments.require_payable(payment, now=now)
             options.require_live_action(option, action_id, now=now)
-            vaults = snapshot.find(Vault, "by_account", (account_id,), limit=_MAX_VAULTS).records
+            vaults = find_vaults(snapshot, account_id)
             vault = next(vault for vault in vaults if vault.id == option.vault_id)
             held_id = balance_id(vault.id, payment.asset_symbol)
             read_ahead(snapshot, Get(Policy, vault.policy_id), Get(VaultBalance, held_id))

@@ -8,6 +8,7 @@ from functools import cache
 import attrs
 
 from payments_core.accounts.record import Account
+from payments_core.accounts.vaults.of_account import find_vaults_by_chain
 from payments_core.accounts.vaults.record import Vault
 from payments_core.assets import Asset
 from payments_core.clock import Instant
@@ -86,7 +87,11 @@ class VaultOptions:
         Raises NotFound, PaymentExpired, InvalidState, OptionLocked, PaymentOptionLimitReached,
         CapabilityNotActive, UnsupportedChain, UnsupportedAsset, AccountSuspended.
         """
-        vaults = self._load_vaults_by_chain(authority)
+        vaults = bulk.read_apart(
+            self._storage,
+            authority.partition,
+            lambda snapshot: find_vaults_by_chain(snapshot, authority.account_id),
+        )
         now = self._clock.now()
 
         def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[OptionDetails]:
@@ -185,14 +190,6 @@ class VaultOptions:
             return item
 
         return self._storage.read(authority.partition, load)
-
-    def _load_vaults_by_chain(self, authority: Authority) -> dict[int, Vault]:
-        page = bulk.read_apart(
-            self._storage,
-            authority.partition,
-            lambda snapshot: snapshot.find(Vault, "by_account", (authority.account_id,), limit=100),
-        )
-        return {vault.chain_id: vault for vault in page.records}
 
 
 @attrs.frozen
