@@ -268,7 +268,7 @@ class DuePartitions:
             if is_due:
                 self._warn_at_s = now_s + WARN_S
         if is_due:
-            _log.warning("a machine of the database is away; its jobs wait: %s", error)
+            _log.warning("a server of the database is unavailable; its jobs wait: %s", error)
 
     def _plan_look(self, request: ClaimRequest) -> _Look:
         now_s = time.monotonic()
