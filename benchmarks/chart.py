@@ -2,9 +2,9 @@
 
     python -m benchmarks.chart < table.md > docs/images/reach.svg
 
-Each bar is a line's part of what it is to reach at least, which is the mark in the middle: ratios
-as they are, times and memory the other way round, so that longer is better everywhere. A bar that
-reaches the right edge is twice as good or more.
+A bar shows how near a row is to its lower target, which is the line in the middle: ratios are shown
+as they are, and times and memory are inverted, so that longer is better everywhere. A bar that
+reaches the right edge is twice as good as the target or more.
 """
 
 from __future__ import annotations
@@ -57,9 +57,9 @@ def draw(bars: Iterable[Bar]) -> str:
     return "\n".join((
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" role="img"'
         ' font-family="sans-serif" font-size="13">',
-        "<title>What is to be reached, and what was measured</title>",
+        "<title>The targets, and the measured figures</title>",
         f'<rect width="{WIDTH}" height="{height}" fill="#ffffff"/>',
-        f'<text x="{middle}" y="20" text-anchor="middle" fill="#333333">to be reached</text>',
+        f'<text x="{middle}" y="20" text-anchor="middle" fill="#333333">target</text>',
         *drawn,
         f'<line x1="{middle}" x2="{middle}" y1="26" y2="{height - 8}" stroke="#333333"/>',
         "</svg>\n",

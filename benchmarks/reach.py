@@ -148,17 +148,17 @@ def over_sqlite(rounds: int, seconds: float) -> list[Line]:
             for name in ("read", "create")
         }
     beside_mock = [
-        Line("read, beside the mock", "1.0 ×", "1.5 ×", ratio(rates, "read", "mock, read")),
-        Line("read from two processes, beside the mock", "1.0 ×", "1.5 ×",
+        Line("read vs the mock", "1.0 ×", "1.5 ×", ratio(rates, "read", "mock, read")),
+        Line("read from two processes vs the mock", "1.0 ×", "1.5 ×",
              ratio(rates, "read, two processes", "mock, read")),
-        Line("create on SQLite, beside the mock in memory", "0.4 ×", "1.0 ×",
+        Line("create on SQLite vs the mock in memory", "0.4 ×", "1.0 ×",
              ratio(rates, "create", "mock, create")),
     ]  # fmt: skip
     return [
         *(beside_mock if mock else ()),
-        Line("create on SQLite, beside the bare script behind the same server", "0.5 ×", "0.8 ×",
+        Line("create on SQLite vs the bare script behind the same server", "0.5 ×", "0.8 ×",
              ratio(rates, "create", "bare create")),
-        Line("create from two processes, beside the bare script", "0.5 ×", "0.8 ×",
+        Line("create from two processes vs the bare script", "0.5 ×", "0.8 ×",
              ratio(rates, "create, two processes", "bare create")),
         *(
             Line(f"p99 at half the peak, {name} on SQLite", "25 ms", "10 ms", f"{found:.0f} ms")
@@ -179,7 +179,7 @@ def authorize(rounds: int, runs: int = 200) -> Line:
             ours = pipeline.timed(lambda: bench.authorize(next(ready)), runs)  # noqa: B023
             ratios.append(ours / (runs / pipeline.bare(bench.path, template, runs)))
         bench.close()
-    return Line("authorize on SQLite (WSGI), beside its bare script", "0.35 ×", "0.6 ×",
+    return Line("authorize on SQLite (WSGI) vs its bare script", "0.35 ×", "0.6 ×",
                 f"{statistics.median(ratios):.2f} ×")  # fmt: skip
 
 
@@ -199,7 +199,7 @@ def over_postgres(rounds: int, seconds: float) -> Line:
             for _ in range(rounds):
                 ours, _ = serve_postgres.served(ports, request, seconds)
                 ratios.append(ours / serve_postgres.bare(cluster.url(), template, 1, seconds))
-    return Line("create on PostgreSQL, beside bare psycopg", "0.5 ×", "0.7 ×",
+    return Line("create on PostgreSQL vs bare psycopg", "0.5 ×", "0.7 ×",
                 f"{statistics.median(ratios):.2f} ×")  # fmt: skip
 
 
