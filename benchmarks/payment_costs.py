@@ -15,7 +15,7 @@ import argparse
 import gc
 import tempfile
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -68,20 +68,24 @@ class SimulationInMemory:
         return getattr(self._storage, name)
 
     def transact(self, partition: str, work: Callable[[Any], T]) -> T:
-        return self._route(partition, lambda storage: storage.transact(partition, work))
+        if partition != SIMULATED:
+            return self._storage.transact(partition, work)
+        return self._take_time(self._simulated.transact, partition, work)
 
     def read(self, partition: str, work: Callable[[Any], T]) -> T:
-        return self._route(partition, lambda storage: storage.read(partition, work))
+        if partition != SIMULATED:
+            return self._storage.read(partition, work)
+        return self._take_time(self._simulated.read, partition, work)
 
     def fetch(self, partition: str, questions: Sequence[Get]) -> Sequence[Any]:
-        return self._route(partition, lambda storage: fetch(storage, partition, *questions))
-
-    def _route(self, partition: str, call: Callable[[Storage], T]) -> T:
         if partition != SIMULATED:
-            return call(self._storage)
+            return fetch(self._storage, partition, *questions)
+        return self._take_time(fetch, self._simulated, partition, *questions)
+
+    def _take_time(self, call: Callable[..., T], *args: Any) -> T:
         began = time.thread_time()
         try:
-            return call(self._simulated)
+            return call(*args)
         finally:
             self.spent_s += time.thread_time() - began
 
@@ -90,13 +94,17 @@ class SimulationInMemory:
 class StatementCounts:
     """What this process asks PostgreSQL, under the label of what it does just then."""
 
-    read_times: Callable[[], tuple[float, float]] = lambda: (time.process_time(), 0.0)
-    """The seconds that this process and the server have spent."""
+    read_ours_s: Callable[[], float] = time.process_time
+    """The seconds that this process has spent."""
+    read_theirs_s: Callable[[], float] = lambda: 0.0
+    """The seconds that the server has spent; to find its processes takes milliseconds of ours."""
     times_labels: bool = False
     """Whether the time under each label is read; that takes time itself."""
     label: str = ""
-    by_label: dict[str, Counter[str]] = attrs.field(factory=dict)
-    by_text: dict[str, Counter[str]] = attrs.field(factory=dict)
+    keeps_texts: bool = False
+    """Whether statements are counted by their texts; that takes time too."""
+    by_label: dict[str, Counter[str]] = attrs.field(factory=lambda: defaultdict(Counter))
+    by_text: dict[str, Counter[str]] = attrs.field(factory=lambda: defaultdict(Counter))
     left_out_s: tuple[float, float] = (0.0, 0.0)
 
     @contextmanager
@@ -107,11 +115,12 @@ class StatementCounts:
         def run(
             wire: PipelinedConnection, statements: Sequence[tuple[str, EncodedParams]]
         ) -> list[list[ResultRow]]:
-            counts = self.by_label.setdefault(self.label, Counter())
+            counts = self.by_label[self.label]
             counts["trips"] += 1
             counts["statements"] += len(statements)
-            counts["commits"] += sum(sql.startswith("COMMIT") for sql, _ in statements)
-            self.by_text.setdefault(self.label, Counter()).update(sql for sql, _ in statements)
+            counts["commits"] += statements[-1][0] == "COMMIT"
+            if self.keeps_texts:
+                self.by_text[self.label].update(sql for sql, _ in statements)
             return inner(wire, statements)
 
         PipelinedConnection.run = run  # type: ignore[method-assign]
@@ -125,7 +134,7 @@ class StatementCounts:
 
         def count(*args: Any, **more: Any) -> T:
             before, self.label = self.label, self.label or label
-            counts = self.by_label.setdefault(self.label, Counter())
+            counts = self.by_label[self.label]
             counts["calls"] += 1
             began = time.process_time() if self.times_labels else 0.0
             try:
@@ -141,13 +150,13 @@ class StatementCounts:
         """The call, whose times are in `left_out_s`."""
 
         def leave_out(*args: Any, **more: Any) -> T:
-            began = self.read_times()
+            ours_s, theirs_s = self.read_ours_s(), self.read_theirs_s()
             try:
                 return call(*args, **more)
             finally:
-                spent = zip(self.left_out_s, began, self.read_times(), strict=True)
-                ours_s, theirs_s = (known + end - start for known, start, end in spent)
-                self.left_out_s = ours_s, theirs_s
+                theirs_s = self.read_theirs_s() - theirs_s  # first, so that it is left out too
+                ours_s = self.read_ours_s() - ours_s
+                self.left_out_s = self.left_out_s[0] + ours_s, self.left_out_s[1] + theirs_s
 
         return leave_out
 
@@ -220,24 +229,29 @@ def require_settled(storage: Any, runs: int) -> None:
 
 
 def measure(
-    url: str | None, runs: int, *, postgres_s: Callable[[], float], jobs: bool = False
+    url: str | None,
+    runs: int,
+    *,
+    postgres_s: Callable[[], float],
+    jobs: bool = False,
+    statements: bool = False,
 ) -> dict[str, Any]:
     """What one Payment costs, and what of that is each job's."""
     with service_with_endpoint(url) as (bench, storage):
 
-        def read_times() -> tuple[float, float]:
-            return time.process_time() - storage.spent_s, postgres_s()
+        def read_ours_s() -> float:
+            return time.process_time() - storage.spent_s
 
-        counts = StatementCounts(read_times, times_labels=jobs)
+        counts = StatementCounts(read_ours_s, postgres_s, times_labels=jobs, keeps_texts=statements)
         gc.freeze()  # as the command line does for its processes
         for _ in range(WARM_UP):
             bench.authorize(bench.option())
         bench.call("POST", "/v2/sandbox/clock", {"advanceSeconds": 1_200})
-        began = read_times()
+        theirs_s, ours_s = postgres_s(), read_ours_s()
         with counts.counting():
             whole_payments(bench, counts, runs)
-        spent = zip(began, read_times(), counts.left_out_s, strict=True)
-        ours_s, theirs_s = (end - start - left_out for start, end, left_out in spent)
+        ours_s = read_ours_s() - ours_s - counts.left_out_s[0]
+        theirs_s = postgres_s() - theirs_s - counts.left_out_s[1]
         require_settled(storage, runs + WARM_UP)
     each = {name: count / runs for name, count in counts.total().items() if name != "ms"}
     return {
@@ -265,6 +279,7 @@ def report(runs: int, *, jobs: bool = False, statements: bool = False) -> None:
             runs,
             postgres_s=lambda: processor_s([pid, *children_of(pid)]),
             jobs=jobs,
+            statements=statements,
         )
     on_sqlite = measure(None, runs, postgres_s=lambda: 0.0)
     print(f"{'a whole Payment, one endpoint':34}", *(f"{name:>10}" for name in TARGET))

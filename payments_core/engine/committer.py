@@ -11,7 +11,7 @@ from typing import Any, Generic, TypeVar
 
 import attrs
 
-from payments_core.clock import Clock
+from payments_core.clock import Clock, Instant
 from payments_core.credentials.keyring import KeyRing
 from payments_core.engine.decision import (
     CommitAuthority,
@@ -223,11 +223,12 @@ class Committer:
             ours = [item for id, item in by_id.items() if _is_still_claimed(jobs.get(id), item)]
             decisions = decide(tx, id_sequence, ours)
             decided = tuple(decisions.values())
+            now = self._clock.now()
             written = [
-                self._row_changes(authority, decision, id_sequence, jobs[id])
+                _row_changes(authority, decision, id_sequence, jobs[id], now)
                 for id, decision in decisions.items()
             ]
-            write_rows(tx, decided, [*written, self._fan_outs(authority, written, id_sequence)])
+            write_rows(tx, decided, [*written, _fan_outs(authority, written, id_sequence, now)])
 
         with self._telemetry.observe_commit():
             for _ in range(MAX_ATTEMPTS):
@@ -292,51 +293,16 @@ class Committer:
         idempotent: IdempotentRequest | None,
         outcome: _Attempt[T],
     ) -> None:
-        written = self._row_changes(authority, decision, id_sequence, job)
-        write_rows(tx, [decision], [written, self._fan_outs(authority, [written], id_sequence)])
+        now = self._clock.now()
+        written = _row_changes(authority, decision, id_sequence, job, now)
+        write_rows(tx, [decision], [written, _fan_outs(authority, [written], id_sequence, now)])
         if idempotent is not None:
-            answer = idempotent.build_record(decision.result, self._clock.now(), self._key_ring)
+            answer = idempotent.build_record(decision.result, now, self._key_ring)
             tx.insert(answer)
             outcome.witness = answer
         elif written.inserts:
             outcome.witness = written.inserts[0]
             outcome.has_issued_id = id_sequence.has_issued(written.inserts[0].id)
-
-    def _row_changes(
-        self,
-        authority: CommitAuthority,
-        decision: Decision[Any],
-        id_sequence: IdSequence,
-        job: Job | None,
-    ) -> RowChanges:
-        """The rows of a decision."""
-        now = self._clock.now()
-        events = [
-            build_event(new_event, id_sequence.issue("evt"), now) for new_event in decision.events
-        ]
-        jobs = [
-            build_job(authority, new_job, new_job.id or id_sequence.issue("job"))
-            for new_job in decision.jobs
-        ]
-        inserts = (*decision.inserts, *events, *jobs)  # jobs last: they come and go
-        replaces, deletes = decision.replaces, decision.deletes
-        if job is not None:
-            after = reschedule_job(
-                job, decision.next_run_at, made_no_progress=decision.made_no_progress
-            )
-            replaces, deletes = (
-                (replaces, (*deletes, job)) if after is None else ((*replaces, after), deletes)
-            )
-        return RowChanges(inserts, replaces, deletes, events)
-
-    def _fan_outs(
-        self, authority: CommitAuthority, written: Sequence[RowChanges], id_sequence: IdSequence
-    ) -> RowChanges:
-        """The jobs that make the deliveries of all events of a commit."""
-        events = [event for one in written for event in one.events]
-        fan_outs = new_fan_outs(authority.partition, events, self._clock.now())
-        jobs = [build_job(authority, job, id_sequence.issue("job")) for job in fan_outs]
-        return RowChanges(jobs)
 
     def _committed_attempt(
         self, authority: CommitAuthority, unanswered: list[_Attempt[T]], claimed: ClaimedJob | None
@@ -390,6 +356,45 @@ class Committer:
         if any(_adds_work(decision) for decision in decisions):
             for wake in self._on_commit:
                 wake()
+
+
+def _row_changes(
+    authority: CommitAuthority,
+    decision: Decision[Any],
+    id_sequence: IdSequence,
+    job: Job | None,
+    now: Instant,
+) -> RowChanges:
+    """The rows of a decision."""
+    events = [
+        build_event(new_event, id_sequence.issue("evt"), now) for new_event in decision.events
+    ]
+    jobs = [
+        build_job(authority, new_job, new_job.id or id_sequence.issue("job"))
+        for new_job in decision.jobs
+    ]
+    inserts = (*decision.inserts, *events, *jobs)  # jobs last: they come and go
+    replaces, deletes = decision.replaces, decision.deletes
+    if job is not None:
+        after = reschedule_job(
+            job, decision.next_run_at, made_no_progress=decision.made_no_progress
+        )
+        replaces, deletes = (
+            (replaces, (*deletes, job)) if after is None else ((*replaces, after), deletes)
+        )
+    return RowChanges(inserts, replaces, deletes, events)
+
+
+def _fan_outs(
+    authority: CommitAuthority,
+    written: Sequence[RowChanges],
+    id_sequence: IdSequence,
+    now: Instant,
+) -> RowChanges:
+    """The jobs that make the deliveries of all events of a commit."""
+    events = [event for one in written for event in one.events]
+    fan_outs = new_fan_outs(authority.partition, events, now)
+    return RowChanges([build_job(authority, job, id_sequence.issue("job")) for job in fan_outs])
 
 
 def _final_error(outcome: _Attempt[T], error: Exception) -> Exception | None:

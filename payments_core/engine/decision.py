@@ -102,16 +102,18 @@ class Decision(Generic[T]):
 
     def merge(self, *others: Decision[Any]) -> Decision[T]:
         """This decision with the records, events and jobs of others, committed together."""
-        parts = (self, *others)
-        return evolve(
-            self,
-            holds=tuple(item for part in parts for item in part.holds),
-            inserts=tuple(item for part in parts for item in part.inserts),
-            replaces=tuple(item for part in parts for item in part.replaces),
-            deletes=tuple(item for part in parts for item in part.deletes),
-            events=tuple(item for part in parts for item in part.events),
-            jobs=tuple(item for part in parts for item in part.jobs),
-        )
+        merged = self
+        for other in others:
+            merged = evolve(
+                merged,
+                holds=(*merged.holds, *other.holds),
+                inserts=(*merged.inserts, *other.inserts),
+                replaces=(*merged.replaces, *other.replaces),
+                deletes=(*merged.deletes, *other.deletes),
+                events=(*merged.events, *other.events),
+                jobs=(*merged.jobs, *other.jobs),
+            )
+        return merged
 
 
 def lock_shared(tx: Transaction, kind: type[R], id: str) -> R | None:

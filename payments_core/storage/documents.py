@@ -9,6 +9,7 @@ lists the schemas that may read it.
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from functools import lru_cache
 from types import MappingProxyType
 from typing import Any
@@ -43,12 +44,14 @@ def _encode_extra(value: Any) -> Any:
     raise TypeError(f"a {type(value).__name__} cannot be stored")
 
 
-@lru_cache(maxsize=4_096)
-def _decode_extra(kind: type, value: Any) -> Any:
-    # Cached, since all records of a Payment repeat its few amounts.
+def _read_extra(kind: type, value: Any) -> Any:
     if kind is Atomic:
         return Atomic(value)
     raise TypeError(f"a {kind.__name__} cannot be read")
+
+
+_decode_extra: Callable[[type, Any], Any] = lru_cache(maxsize=4_096)(_read_extra)
+"""Cached, since the records of a Payment repeat its few amounts."""
 
 
 _encoder = msgspec.json.Encoder(enc_hook=_encode_extra)

@@ -222,13 +222,14 @@ class PostgresTransaction(PostgresSnapshot):
             self._due[record.queue] = min(ready, self._due.get(record.queue, FOREVER))
 
     def _note_locked(self, record: Record) -> None:
-        self._locked[_record_key(record)] = record.version
-        self._read[_record_key(record)] = record
+        place = _record_key(record)
+        self._locked[place], self._read[place] = record.version, record
 
     def _note_written(self, record: Record, version: int | None) -> None:
-        self._locked[_record_key(record)] = version
-        self._read.pop(_record_key(record), None)
-        self._ahead.pop(_record_key(record), None)
+        place = _record_key(record)
+        self._locked[place] = version
+        self._read.pop(place, None)
+        self._ahead.pop(place, None)
         self._answers.clear()
 
     def _lock(self, record: Record) -> None:
