@@ -26,12 +26,12 @@ MAX_DELIVERIES = 200
 PAYMENT_TONES: Mapping[Tone, str] = {
     "good": "Succeeded",
     "wait": "Under way",
-    "warn": "To decide, or failed",
+    "warn": "Needs a decision, or failed",
     "end": "Ended without payment, or refunded",
 }
 DELIVERY_TONES: Mapping[Tone, str] = {
     "good": "Delivered",
-    "wait": "To be tried, or tried again",
+    "wait": "Waiting for an attempt",
     "warn": "Abandoned",
 }
 _TONE_OF_DELIVERY: Mapping[DeliveryStatus, Tone] = {

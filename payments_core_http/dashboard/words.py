@@ -27,7 +27,7 @@ class StatusWords:
 STATUS_WORDS: Mapping[str, StatusWords] = {
     # Payments
     "awaiting_payment": StatusWords(
-        "wait", "Awaiting payment", "It waits for funds, and none are on their way yet."
+        "wait", "Awaiting payment", "The Payment waits for funds, and none are on their way yet."
     ),
     "processing": StatusWords(
         "wait", "Processing", "Funds are on their way and are not confirmed yet."
@@ -38,30 +38,38 @@ STATUS_WORDS: Mapping[str, StatusWords] = {
     "executing": StatusWords("wait", "Executing", "The funds are on their way to the recipient."),
     "succeeded": StatusWords("good", "Succeeded", "The recipient has the funds."),
     "action_required": StatusWords(
-        "warn", "Action required", "It did not go as planned. Decide what happens with the funds."
+        "warn",
+        "Action required",
+        "The Payment needs a decision. Decide what happens with the funds.",
     ),
     "partially_refunded": StatusWords(
-        "good", "Partially refunded", "A part of the funds went back; the recipient has the rest."
+        "good",
+        "Partially refunded",
+        "A part of the funds was sent back; the recipient has the rest.",
     ),
-    "refunded": StatusWords("end", "Refunded", "The funds went back to their sender."),
-    "expired": StatusWords("end", "Expired", "Its time ended and nothing had arrived."),
-    "cancelled": StatusWords("end", "Cancelled", "It was cancelled before anything arrived."),
-    "failed": StatusWords("warn", "Failed", "It was given up. Held funds can still be refunded."),
+    "refunded": StatusWords("end", "Refunded", "The funds were sent back."),
+    "expired": StatusWords("end", "Expired", "The Payment expired before anything arrived."),
+    "cancelled": StatusWords(
+        "end", "Cancelled", "The Payment was cancelled before anything arrived."
+    ),
+    "failed": StatusWords(
+        "warn", "Failed", "The Payment was written off. Held funds can still be refunded."
+    ),
     # Deliveries
-    "pending": StatusWords("wait", "Pending", "It has not been answered yet."),
-    "delivered": StatusWords("good", "Delivered", "The endpoint has it."),
-    "abandoned": StatusWords("warn", "Abandoned", "It will not be sent again by itself."),
+    "pending": StatusWords("wait", "Pending", "The endpoint has not answered yet."),
+    "delivered": StatusWords("good", "Delivered", "The endpoint has received it."),
+    "abandoned": StatusWords("warn", "Abandoned", "It is not sent again automatically."),
     # Endpoints
     "active": StatusWords("good", "Active", "Events are sent to it."),
     "disabled": StatusWords("end", "Disabled", "Nothing is sent to it."),
     "archived": StatusWords("end", "Archived", "Nothing is sent to it any more."),
     # Receipts, refunds, options
-    "observed": StatusWords("wait", "Observed", "It is seen and not final."),
+    "observed": StatusWords("wait", "Observed", "It was found on the chain, and is not final."),
     "verified": StatusWords("good", "Verified", "It is final and counted."),
     "rejected": StatusWords("warn", "Rejected", "It is not counted."),
     "reorged": StatusWords("warn", "Reorged", "The chain undid it."),
     "created": StatusWords("wait", "Created", "It is not sent yet."),
-    "submitted": StatusWords("wait", "Submitted", "It is sent and not final."),
+    "submitted": StatusWords("wait", "Submitted", "It was sent, and is not final."),
     "creating": StatusWords("wait", "Creating", "It is being made."),
     # Keys
     "live": StatusWords("good", "Active", "It gives access to the API."),
@@ -81,17 +89,16 @@ class ActionWords:
 
 ACTION_WORDS: Mapping[ReconciliationAction, ActionWords] = {
     "accept": ActionWords(
-        "Accept", "Releases what is held in escrow to the recipient, without the excess."
+        "Accept", "Releases the funds in escrow to the recipient, without the excess."
     ),
-    "refund": ActionWords("Refund everything", "Sends all that is held back to its senders."),
-    "refund_excess": ActionWords(
-        "Refund the excess", "Sends what was paid too much back to its senders."
-    ),
+    "refund": ActionWords("Refund everything", "Sends all held funds back to their senders."),
+    "refund_excess": ActionWords("Refund the excess", "Sends the excess back to its senders."),
     "retry_execution": ActionWords(
         "Try again", "Sends the funds to the recipient once more, after the transfer failed."
     ),
     "write_off": ActionWords(
-        "Write off", "Gives the Payment up. What is held stays held, and can still be refunded."
+        "Write off",
+        "Closes the Payment as failed. Held funds stay in escrow, and can still be refunded.",
     ),
 }
 
@@ -101,8 +108,8 @@ DONE: Mapping[str, str] = {
     "cancel": "The Payment is cancelled.",
     "retry": "The delivery is queued with its full number of attempts.",
     "test": "A test event is on its way to the endpoint.",
-    "recover": "The recovery is under way. Missed events are sent, the oldest first.",
-    "resend": "The event is on its way again.",
+    "recover": "The recovery has started. Missed events are sent, the oldest first.",
+    "resend": "The event is being delivered again.",
     "logout": "You are logged out.",
 }
 """The first sentence of a page after a form, by the name in its address."""
@@ -118,7 +125,7 @@ _BY_STATUS: Mapping[int, str] = {
     404: "This page does not exist",
     409: "This is not possible now",
     422: "This is not allowed",
-    424: "A service that this needs does not answer",
+    424: "A required service does not answer",
     429: "Too many requests",
     503: "The service is not available",
 }
@@ -134,34 +141,34 @@ def explain_delivery(delivery: Delivery, endpoint: Endpoint, max_attempts: int) 
     answered = delivery.response_status
     last = "did not answer" if answered is None else f"answered {answered}"
     if delivery.status == "delivered":
-        return f"The endpoint answered {answered}. It is not sent again by itself."
+        return f"The endpoint answered {answered}. The delivery is not sent again automatically."
     if delivery.status == "pending":
-        return "It waits for its first attempt, or for the first one since it was queued again."
+        return "The delivery was queued, or queued again, and waits for its next attempt."
     if delivery.status == "failed":
         return (
             f"Attempt {delivery.attempts} of {max_attempts} failed: the endpoint {last}. "
-            "It is tried again."
+            "The delivery is retried."
         )
-    return f"It was abandoned. {_explain_end(delivery, endpoint, max_attempts, last)}"
+    return f"The delivery was abandoned. {_explain_end(delivery, endpoint, max_attempts, last)}"
 
 
 def _explain_end(delivery: Delivery, endpoint: Endpoint, max_attempts: int, last: str) -> str:
     answered = delivery.response_status
     if answered is not None and classify_status(answered) == "refused":
         return (
-            f"The endpoint answered {answered}. Only 408, 425, 429 and 5xx are tried again; "
-            "any other answer is taken as a refusal."
+            f"The endpoint answered {answered}. Only 408, 425, 429 and 5xx are retried; "
+            "any other answer is treated as a refusal."
         )
     if delivery.attempts >= max_attempts:
         return f"All {max_attempts} attempts failed; at the last one the endpoint {last}."
     why = abandon_reason(delivery, endpoint)
     if why == "close":
         if endpoint.status == "active":
-            return "The endpoint was disabled while the delivery was under way."
+            return "The endpoint was disabled during the delivery."
         return f"The endpoint is {endpoint.status}."
     if why == "unsubscribe":
         return f"The endpoint is no longer subscribed to {delivery.event_name}."
     return (
-        "The URL of the endpoint led to an address that webhooks must not use, "
+        "The URL of the endpoint resolved to an address that webhooks must not use, "
         "such as one of a private network."
     )

@@ -215,7 +215,7 @@ NOTICE_WORDS: Mapping[Notice, Words] = {
     "reorged": Words(
         "warn",
         N_("The network took a transfer back"),
-        N_("A transfer that had been confirmed was undone by the network and counts no more."),
+        N_("The network undid a transfer that had been confirmed. It no longer counts."),
     ),
 }
 

@@ -96,7 +96,7 @@ class TestPages:
             console.happen()
             console.run()
         text = desk.open(f"{path}/health").text
-        for words in ("Delivered: 2", "tried again: 1", "Abandoned: 1"):
+        for words in ("Delivered: 2", "Waiting for an attempt: 1", "Abandoned: 1"):
             assert words in text
 
     def test_a_chart_reads_a_bounded_number(

@@ -239,7 +239,7 @@ class TestRefund:
         path = f"{page(payment)}/refund"
         for given in ("?amount=", "?amount=+"):
             text = desk.open(path + given).text
-            assert "You confirm it on the next page" in text
+            assert "You confirm the refund on the next page" in text
             assert "Confirm the refund" not in text
 
     def test_without_a_key_nothing_is_done(self, checkout: Checkout) -> None:
@@ -300,7 +300,7 @@ class TestDecisions:
     def test_a_decision_is_confirmed_and_carried_out(self, checkout: Checkout) -> None:
         payment, desk = self.late(checkout), open_desk(checkout)
         path = f"{page(payment)}/reconcile"
-        assert "Releases what is held in escrow" in desk.open(page(payment)).text
+        assert "Releases the funds in escrow" in desk.open(page(payment)).text
         seen = desk.submit(f"{path}?action=accept", path, note="He called us")
         assert seen.headers["location"] == f"{page(payment)}?done=reconcile"
         checkout.advance(60)
@@ -314,7 +314,7 @@ class TestDecisions:
         pay(checkout, payment, "31.5")
         path = f"{page(payment)}/reconcile"
         text = desk.open(f"{path}?action=accept").text
-        assert "In escrow31.50 USDC, of it 6.50 USDC in excess" in text
+        assert "In escrow31.50 USDC, including an excess of 6.50 USDC" in text
         assert "Released25.00 USDC" in text
         desk.submit(f"{path}?action=accept", path)
         checkout.advance(60)

@@ -218,7 +218,7 @@ class TestWhatNeverIs:
         [request] = recorded.read()
         assert request.body is None
         assert request.body_bytes > 2_000
-        assert "bytes are not kept" in recorded.desk.open(f"{LIST}/{request.id}").text
+        assert "bytes was not stored" in recorded.desk.open(f"{LIST}/{request.id}").text
 
     @pytest.mark.parametrize("attack", ATTACKS)
     def test_what_programs_send_appears_as_text(self, recorded: Recorded, attack: str) -> None:

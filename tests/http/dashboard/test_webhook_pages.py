@@ -45,7 +45,7 @@ class TestDeliveries:
         assert path in {str(one["href"]) for one in html.all("a")}
         assert "HealthAbandoned The endpoint answered 400" in texts(desk, hook(endpoint))
         text = texts(desk, path)
-        assert "The endpoint answered 400. Only 408, 425, 429 and 5xx are tried again" in text
+        assert "The endpoint answered 400. Only 408, 425, 429 and 5xx are retried" in text
         assert "Attempts1 of 10" in text
         assert '"name": "account.created"' in text
         assert "Status 400 no" in text
@@ -61,7 +61,7 @@ class TestDeliveries:
     def test_the_next_attempt_is_shown(self, console: Console) -> None:
         _, path = fail(console, LATER)
         text = texts(open_desk(console), path)
-        assert "Attempt 1 of 10 failed: the endpoint answered 503. It is tried again." in text
+        assert "Attempt 1 of 10 failed: the endpoint answered 503. The delivery is retried." in text
         assert "The next attempt is at 2026-09-21 14:13:50 UTC." in text
 
     def test_by_status_and_by_pages(self, console: Console) -> None:
@@ -105,14 +105,14 @@ def _delivery(console: Console, **more: Any) -> Delivery:
 @pytest.mark.parametrize(
     ("facts", "endpoint", "said"),
     [
-        ({"status": "pending"}, {}, "It waits for its first attempt"),
+        ({"status": "pending"}, {}, "waits for its next attempt"),
         ({"status": "failed", "attempts": 3}, {}, "the endpoint did not answer"),
         ({"status": "delivered", "response_status": 204}, {}, "The endpoint answered 204."),
         ({"response_status": 301, "attempts": 1}, {}, "The endpoint answered 301. Only 408"),
         ({"response_status": 500, "attempts": 10}, {}, "All 10 attempts failed; at the last one"),
         ({"attempts": 10}, {}, "the endpoint did not answer"),
         ({"attempts": 2}, {"status": "archived"}, "The endpoint is archived."),
-        ({"attempts": 2}, {"closed_revision": 2, "revision": 2}, "was disabled while"),
+        ({"attempts": 2}, {"closed_revision": 2, "revision": 2}, "was disabled during"),
         ({"attempts": 0}, {"subscribed_events": ("payment.created",)}, "no longer subscribed to"),
         ({"attempts": 1}, {}, "an address that webhooks must not use"),
     ],
