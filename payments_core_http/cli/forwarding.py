@@ -86,7 +86,7 @@ class ForwardTarget:
         except TimeoutError:
             return ForwardResult(failure=f"no answer within {FORWARD_TIMEOUT_S:.0f} s")
         except ConnectionRefusedError:
-            return ForwardResult(failure="connection refused: nothing listens there")
+            return ForwardResult(failure="connection refused: nothing listens at this address")
         except (OSError, http.client.HTTPException) as error:
             return ForwardResult(failure=f"{type(error).__name__}: {error}")
         finally:

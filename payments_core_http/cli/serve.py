@@ -19,7 +19,7 @@ from payments_core_http.deployment.supervisor import CannotStart
 @click.option(
     "--processes",
     type=click.IntRange(1, 64),
-    help="How many processes serve the port, in place of http.processes.",
+    help="How many processes serve the port; replaces http.processes.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON line when ready.")
 def command(configuration: Configuration, processes: int | None, as_json: bool) -> None:

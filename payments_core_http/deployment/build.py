@@ -220,7 +220,7 @@ def _read_secret_file(path: Path) -> str:
     """The content of a secret file. Raises OSError, and ValueError if everybody may read it."""
     text = path.read_text(encoding="ascii")
     if path.stat().st_mode & (stat.S_IROTH | stat.S_IWOTH):
-        raise ValueError("is open to everybody: chmod o-rw it")
+        raise ValueError("is open to all users: chmod o-rw it")
     return text
 
 

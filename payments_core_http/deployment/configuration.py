@@ -38,9 +38,11 @@ def table(about: str, kind: Any) -> Any:
 class KeysSettings:
     """The master key ring, which encrypts stored secrets. One of the two is required."""
 
-    ring: Text | None = setting("The keys as `name:base64`, the current first.", None, secret=True)
+    ring: Text | None = setting(
+        "The keys as `name:base64`, the current key first.", None, secret=True
+    )
     ring_file: Text | None = setting(
-        "A file that contains them, which only its owner can read.", None
+        "A file that contains the keys, and that only its owner can read.", None
     )
     exactly_one_of: ClassVar[tuple[tuple[str, ...], ...]] = (("ring_file", "ring"),)
 
@@ -70,9 +72,9 @@ class HttpSettings:
 
     host: Text = setting("The address to listen on.", "127.0.0.1")
     port: Port = setting("The port to listen on; 0 picks a free one.", 8080)
-    threads: Count = setting("How many requests a process processes at the same time, at most.", 8)
+    threads: Count = setting("How many requests a process handles at the same time, at most.", 8)
     processes: Annotated[int, msgspec.Meta(ge=1, le=64)] = setting(
-        "How many processes serve the port; threads, connections and pools are of each.", 1
+        "How many processes serve the port; each has its own threads, connections and pools.", 1
     )
     trusted_proxies: tuple[Text, ...] = setting(
         "The proxies whose X-Forwarded-For is trusted, such as `10.0.0.0/8`.", ()
@@ -85,12 +87,12 @@ class HttpSettings:
 class WorkerSettings:
     """The jobs of `payments worker`."""
 
-    threads: Count = setting("How many jobs run at the same time, without webhooks.", 4)
+    threads: Count = setting("How many jobs run at the same time, not counting webhooks.", 4)
     drain_s: Seconds = setting("How long a stopping process waits for running jobs.", 30)
     state_folder: Text | None = setting(
-        "A folder of this machine with a file for each worker, by which a restarted worker finds"
-        " the jobs that it left; unless set, systemd's state directory, or a folder for"
-        " temporary files.",
+        "A folder on this machine with a file for each worker. A restarted worker finds its"
+        " unfinished jobs by this file. Unless set, the folder is systemd's state directory, or a"
+        " folder for temporary files.",
         None,
     )
 
@@ -139,7 +141,7 @@ class SignerSettings:
         "The URL of a key service, or `file:///path/key`.", None, secret=True
     )
     former_urls: tuple[Text, ...] = setting(
-        "Signers whose keys were in use before; they finish what they have signed.",
+        "Signers of earlier keys; they complete the transfers that these keys have signed.",
         (),
         secret=True,
     )
@@ -241,7 +243,8 @@ class Configuration:
     storage: StorageSettings = setting("")
     limiter: LimiterSettings = setting("")
     limits: Mapping[str, Annotated[int, msgspec.Meta(ge=1)]] = setting(
-        "Limits that replace those of a rate policy, by rule (limits.md).", attrs.Factory(dict)
+        "Limits that replace the defaults of rate policies, by rule (limits.md).",
+        attrs.Factory(dict),
     )
     http: HttpSettings = table("", HttpSettings)
     worker: WorkerSettings = table("", WorkerSettings)

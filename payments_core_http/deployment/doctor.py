@@ -216,7 +216,7 @@ def _check_storage(storage: Storage, clock: Clock) -> Iterator[Finding]:
         remedy = "if storage.url is right, run `payments admin apps create`"
         yield Finding("storage", "warning", "has no app", remedy)
     for fault in faults:
-        remedy = "docs/how-to/deploy.md, or move-to-postgresql.md after a move"
+        remedy = "see docs/how-to/deploy.md; after a move, docs/how-to/move-to-postgresql.md"
         yield Finding("storage", "fault", fault, remedy)
     for doubt in doubts:
         yield Finding("storage", "warning", doubt, "docs/how-to/deploy.md")
@@ -235,7 +235,9 @@ def check_writability(storage: ChecksWritability) -> Iterator[Finding]:
     try:
         storage.require_writable()
     except StorageError as error:
-        yield Finding("storage", "fault", str(error), "free disk space: every write fails without")
+        yield Finding(
+            "storage", "fault", str(error), "free disk space: until then, every write fails"
+        )
 
 
 def _check_rows(storage: Storage) -> Iterator[Finding]:
@@ -250,7 +252,7 @@ def _check_rows(storage: Storage) -> Iterator[Finding]:
     more = len(found.damaged) - MAX_NAMED_ROWS
     if more > 0:
         says = f"{more} more rows cannot be read"
-        yield Finding("rows", "fault", says, "`payments admin damaged list` names all")
+        yield Finding("rows", "fault", says, "`payments admin damaged list` lists all")
     if not found.damaged:
         part = "all" if found.is_complete else "the first"
         says = f"{part} {found.rows_read} rows can be read"
@@ -289,7 +291,7 @@ def check_clock_skew(whose: str, server: HasServerTime, clock: Clock) -> Iterato
             "clock",
             "warning",
             f"{whose} clock cannot be read: {error}",
-            "allow the query of its time",
+            "allow this machine to read its time",
         )
         return
     says = f"this machine's clock and {whose} clock differ by {off / SECOND:.1f} s"
@@ -314,11 +316,13 @@ def _check_chain(number: int, chain: Chain) -> Iterator[Finding]:
         yield Finding(name, "fault", str(error), remedy)
         return
     except ChainError as error:
-        remedy = "its Payments wait, no funds are lost; are the nodes reachable from here?"
+        remedy = (
+            "its Payments wait, and no funds are lost; are the nodes reachable from this machine?"
+        )
         yield Finding(name, "fault", f"does not answer: {error}", remedy)
         return
     if heads is None:
-        yield Finding(name, "ok", "has not begun: no worker has read it yet")
+        yield Finding(name, "ok", "not scanned yet: no worker has read it")
         return
     behind = heads.latest.number - heads.final.number
     yield Finding(name, "ok", f"latest block {heads.latest.number}, final block {behind} behind it")

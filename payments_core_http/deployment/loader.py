@@ -192,7 +192,7 @@ def _find_setting(known: list[Setting], variable: str) -> tuple[Setting, tuple[s
 def _read_value_file(variable: str, name: str) -> str:
     try:
         if Path(name).stat().st_mode & stat.S_IWOTH:
-            fault = FieldError(variable, "points to a file that everybody can write: chmod o-w it")
+            fault = FieldError(variable, "points to a file that all users can write: chmod o-w it")
             raise ConfigurationRefused(variable, (fault,))
         return Path(name).read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
@@ -229,7 +229,7 @@ def _require_private_file(path: Path, held: Mapping[str, Any]) -> None:
     """Refuse a file that everybody may write, or that has secrets and everybody may read."""
     mode = path.stat().st_mode
     if mode & stat.S_IWOTH:
-        fault = "is writable by everybody, who can then change the signer: chmod o-w it"
+        fault = "can be written by all users, who could then change the signer: chmod o-w it"
         raise ConfigurationRefused(str(path), (FieldError("", fault),))
     if not mode & stat.S_IROTH:
         return
@@ -239,7 +239,7 @@ def _require_private_file(path: Path, held: Mapping[str, Any]) -> None:
         if one.is_secret and any(map(may_be_secret, find_texts(held, one.path)))
     ]
     if secrets:
-        fault = f"holds {', '.join(secrets)}, and everybody can read it: chmod o-r it"
+        fault = f"contains {', '.join(secrets)}, and all users can read it: chmod o-r it"
         raise ConfigurationRefused(str(path), (FieldError("", fault),))
 
 

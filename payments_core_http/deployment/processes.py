@@ -160,7 +160,9 @@ def work(configuration: Configuration, ready: OnReady) -> None:
                     "some jobs did not finish in time; they run again when their leases expire"
                 )
             if worker.hung.is_stuck and not is_stopping():
-                _log.error("this process ends with %d, to be restarted", EXIT_STUCK)
+                _log.error(
+                    "this process ends with exit code %d, so that it is restarted", EXIT_STUCK
+                )
                 os._exit(EXIT_STUCK)  # like a crash: hanging jobs might block an orderly end
 
 

@@ -52,7 +52,7 @@ class Member:
         try:
             self._line.sendall(json.dumps(facts).encode() + b"\n")
         except OSError:
-            _log.warning("the parent process is gone")
+            _log.warning("the parent process has ended")
 
     def call_at_end(self, stop: Callable[[], object]) -> None:
         """Call `stop` in a thread when the parent requests it, or is gone."""

@@ -82,7 +82,7 @@ def test_the_key_ring_comes_from_a_file_for_few_eyes(tmp_path: Path) -> None:
     ring.chmod(0o640)
     assert assembling.build_key_ring(configuration).current_id == "k1"
     ring.chmod(0o644)
-    with pytest.raises(ConfigurationRefused, match="is open to everybody"):
+    with pytest.raises(ConfigurationRefused, match="is open to all users"):
         assembling.build_key_ring(configuration)
 
 

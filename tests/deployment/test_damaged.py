@@ -83,7 +83,9 @@ def test_a_change_is_confirmed_by_the_id(deployed: Deployed) -> None:
     for arguments in (["remove", *place], ["repair", *place, str(file)]):
         for given in ("y\n", "apps\n", ""):
             assert run(deployed, *arguments, given=given).exit_code == 1
-        assert "another id" in run(deployed, *arguments, "--confirm", "x", given="").stderr
+        assert (
+            "not the id of the row" in run(deployed, *arguments, "--confirm", "x", given="").stderr
+        )
     assert len(deployed.admin("damaged", "list")) == 1
     done = run(deployed, "remove", *place, "--json", given=f"{place[2]}\n")
     assert done.exit_code == 0 and json.loads(done.stdout)["action"] == "removed"

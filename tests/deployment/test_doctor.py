@@ -48,7 +48,7 @@ def test_a_diagnosis_changes_nothing(deployed: Deployed) -> None:
 
     before = dump()
     (chain,) = findings(deployed, faulty=False)["chain 8453"]
-    assert (chain["level"], chain["says"]) == ("ok", "has not begun: no worker has read it yet")
+    assert (chain["level"], chain["says"]) == ("ok", "not scanned yet: no worker has read it")
     assert dump() == before
 
 

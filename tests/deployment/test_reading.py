@@ -173,19 +173,19 @@ def test_a_file_with_secrets_is_for_few_eyes(
     if not refused:
         load_configuration(path, {})
         return
-    with pytest.raises(ConfigurationRefused, match="everybody can read it") as told:
+    with pytest.raises(ConfigurationRefused, match="all users can read it") as told:
         load_configuration(path, {})
     assert "hidden" not in str(told.value) and "k1:abc" not in str(told.value)
 
 
 def test_what_everybody_may_write_is_refused(file: Path, tmp_path: Path) -> None:
     file.chmod(0o646)
-    with pytest.raises(ConfigurationRefused, match="is writable by everybody"):
+    with pytest.raises(ConfigurationRefused, match="can be written by all users"):
         load_configuration(file, {})
     secret = tmp_path / "storage-url"
     secret.write_text("sqlite:///payments.db")
     secret.chmod(0o666)
-    with pytest.raises(ConfigurationRefused, match="everybody can write"):
+    with pytest.raises(ConfigurationRefused, match="all users can write"):
         configured(SANDBOX, STORAGE_URL_FILE=str(secret))
 
 

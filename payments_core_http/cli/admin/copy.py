@@ -62,7 +62,7 @@ def command() -> None:
 def run_(configuration: Configuration, to: str, not_retired: bool) -> CommandResult:
     """Copy the configured storage to an empty one, compare every row, and retire the source.
 
-    The source accepts no writes meanwhile, nor afterwards: stop all processes first. You can
+    The source accepts no writes during the copy or after it: stop all processes first. You can
     interrupt the command and run it again.
     """
     _require_other_storage(configuration, to)
@@ -94,8 +94,8 @@ def run_(configuration: Configuration, to: str, not_retired: bool) -> CommandRes
 def verify_(configuration: Configuration, to: str) -> CommandResult | FailingResult:
     """Compare every row of the configured storage with another storage, both ways.
 
-    Neither storage accepts writes meanwhile: run it before a process uses the copy. The exit code
-    is 1 if anything differs.
+    During the comparison neither storage accepts writes: run it before a process uses the copy.
+    The exit code is 1 if anything differs.
     """
     _require_other_storage(configuration, to)
     source, target = assembling.build_storage(configuration), _open_target(to)

@@ -47,7 +47,7 @@ def command() -> None:
 @with_configuration
 @print_result
 def list_(configuration: Configuration) -> CommandResult:
-    """Read every row, and list the damaged ones. The service may run meanwhile."""
+    """Read every row, and list the damaged ones. The service may keep running."""
     with _open_unverified(configuration) as service, show_progress("Reading") as progress:
         found = check_rows(service.ports.storage, RECORD_TYPES, progress=progress).damaged
     return [attrs.asdict(place) for place in found]
@@ -58,7 +58,7 @@ def list_(configuration: Configuration) -> CommandResult:
 @with_configuration
 @print_result
 def show(configuration: Configuration, collection: str, partition: str, id: str) -> CommandResult:
-    """Show a damaged row as it is stored. It may hold data of your customers."""
+    """Show a damaged row as it is stored. It may contain data of your customers."""
     place = DamagedRow(collection, partition, id)
     with _open_unverified(configuration) as service:
         return _render_row(place, _damaged_rows(service).get(place))
@@ -131,7 +131,7 @@ def _require_confirmed(place: DamagedRow, confirm: str | None) -> None:
         f"This changes {place.collection} in {place.partition}. Type the id of the row", err=True
     )
     if given != place.id:
-        raise click.ClickException("That is another id. Nothing was changed.")
+        raise click.ClickException("That is not the id of the row. Nothing was changed.")
 
 
 def _render_row(place: DamagedRow, row: RecordRow) -> dict[str, Any]:

@@ -37,7 +37,9 @@ def command() -> None:
     help="Make a restricted key with this scope. May be repeated.",
 )
 @click.option(
-    "--expires-in-days", type=click.IntRange(1, 3_650), help="When the key expires; default: never."
+    "--expires-in-days",
+    type=click.IntRange(1, 3_650),
+    help="Days until the key expires; default: never.",
 )
 @with_service
 def create(

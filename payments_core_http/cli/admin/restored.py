@@ -38,7 +38,7 @@ def stop(service: PaymentsService, mode: str) -> CommandResult:
 @command.command(name="behind")
 @with_service
 def behind_(service: PaymentsService, mode: str) -> CommandResult:
-    """List senders that have used more nonces, the pool included, than the storage knows."""
+    """List senders that have used more nonces than the storage knows, also in the nodes' pools."""
     return [
         _render_sender(one)
         for one in find_senders_behind_chain(service.ports.storage, service.chains, mode)
@@ -50,9 +50,9 @@ def behind_(service: PaymentsService, mode: str) -> CommandResult:
 @click.argument("chain_id", type=int)
 @with_service
 def fill(service: PaymentsService, mode: str, environment_id: str, chain_id: int) -> CommandResult:
-    """Use up the nonces of lost transactions that no pool has any more."""
+    """Use the nonces of lost transactions that are no longer in any node's pool."""
     if chain_id not in service.chains:
-        raise click.UsageError(f"Chain {chain_id} is not served by this deployment.")
+        raise click.UsageError(f"This deployment does not serve chain {chain_id}.")
     try:
         filled = fill_nonces(service.ports.storage, service.chains, environment_id, chain_id)
     except (ChainUnavailable, SignerRefused) as error:
