@@ -12,12 +12,14 @@ def page() -> str:
     return "\n\n".join(
         [
             "# Chains and assets",
-            "The chains and tokens that the service knows; a deployment serves those that it has"
-            " nodes for, and a sandbox simulates them all.\n"
+            "These are the chains and tokens that the service supports.\n"
+            "A deployment serves the chains for which it has nodes; a sandbox simulates all of"
+            " them.\n"
             "`GET /sdk/v1/supported-chains` lists them with `isActive`, which says whether this"
             " deployment serves the chain.",
-            f"Without `chainId` and `assetSymbol` a Payment is in the recipient's settlement"
-            f" preference, and else in {DEFAULT_SYMBOL} on {default.name} ({DEFAULT_CHAIN_ID}).",
+            "A Payment without `chainId` and `assetSymbol` uses the recipient's settlement"
+            f" preference, or {DEFAULT_SYMBOL} on {default.name} ({DEFAULT_CHAIN_ID}) if the"
+            " recipient has none.",
             "## Chains",
             table(
                 ("Chain", "`chainId`", "Kind", "Fees in", "Explorer"),
@@ -36,8 +38,8 @@ def page() -> str:
             "The page about [finality](finality.md) says when a block counts as final, and"
             " [Serve an EVM chain](../how-to/serve-an-evm-chain.md) says what a deployment needs.",
             "## Assets",
-            "Addresses and decimals are those of this table, never what a contract reports:"
-            " a token with the same symbol at another address does not count.",
+            "The service uses the addresses and decimals of this table, never those that a contract"
+            " reports: a token with the same symbol at another address does not count.",
             table(
                 ("Asset", "Chain", "Decimals", "Contract"),
                 (
@@ -46,10 +48,10 @@ def page() -> str:
                     for asset in entry.assets
                 ),
             ),
-            "An amount is a decimal string with at most the decimals of its asset, such as `25.00`"
-            " or `25.000001` of USDC; `amountAtomic` is the same in the smallest unit,"
-            " `25000001`.\n"
-            "Wallets of Solana and Aptos can be linked and shown a balance of USDC; Payments are"
-            " on the chains above.",
+            "An amount is a decimal string with at most as many decimals as its asset has, such as"
+            " `25.00` or `25.000001` of USDC; `amountAtomic` is the same amount in the smallest"
+            " unit, `25000001`.\n"
+            "Solana and Aptos wallets can be linked, and their USDC balances can be read; Payments"
+            " use only the chains above.",
         ]
     )

@@ -20,26 +20,27 @@ def page() -> str:
     """All settings by their table, and what is refused."""
     parts = [
         "# Settings",
-        "What `payments serve`, `worker`, `admin` and `doctor` read.\n"
-        "`--config FILE`, or `PAYMENTS_CONFIG`, names a TOML file; each setting may come from an"
-        " environment variable instead, which overrides the file.\n"
-        "A variable that ends in `_FILE` names a file with the value: `PAYMENTS_STORAGE_URL_FILE`."
-        "\nAn array is written with commas there.\n"
-        "A TOML file with secrets that everybody may read is refused, and so is any file that"
-        " everybody may write.\n"
+        "`payments serve`, `worker`, `admin` and `doctor` read these settings.\n"
+        "`--config FILE`, or the variable `PAYMENTS_CONFIG`, names a TOML file.\n"
+        "Each setting can also be an environment variable, which overrides the file.\n"
+        "A variable that ends in `_FILE` names a file that contains the value, such as"
+        " `PAYMENTS_STORAGE_URL_FILE`.\n"
+        "In a variable, commas separate the items of an array.\n"
+        "The commands refuse a TOML file that contains secrets and that all users can read, and any"
+        " file that all users can write.\n"
         "[Deploy](../how-to/deploy.md) has an example.",
     ]
     for name, rows in groupby(list_settings(), key=lambda one: one.path[0] if one.path[1:] else ""):
         listed = list(rows)
-        parts += [f"## {code(f'[{name}]') if name else 'At the top'}", *_about(name), _rows(listed)]
+        parts += [f"## {code(f'[{name}]') if name else 'Top level'}", *_about(name), _rows(listed)]
     parts += [
         "## What is refused",
-        "`payments serve` and `payments worker` do not start with these, in the named mode.\n"
-        "What a setting refers to may also be refused when it is opened, for example"
-        " [PostgreSQL](../how-to/deploy.md#postgresql).",
+        "`payments serve` and `payments worker` do not start with these faults in the named mode.\n"
+        "They also check some services when they open them, such as"
+        " [PostgreSQL](../how-to/deploy.md#postgresql), and do not start if a service is unsafe.",
         table(("Setting", "In the mode", "Fault"), _rules(weaknesses.REFUSAL_RULES)),
         "## Warnings",
-        "The log and `payments doctor` report these.",
+        "The log and `payments doctor` report these warnings.",
         table(("Setting", "In the mode", "Warning"), _rules(weaknesses.WARNING_RULES)),
     ]
     return "\n\n".join(parts)
@@ -54,7 +55,7 @@ def _about(name: str) -> Iterable[str]:
 
 def _rows(listed: Iterable[Setting]) -> str:
     return table(
-        ("Setting", "Variable", "Values", "Unless set", "Purpose"),
+        ("Setting", "Variable", "Values", "Default", "Purpose"),
         (
             (code(one.name), code(one.variable), _allowed(one), _default(one.default), one.about)
             for one in listed
@@ -64,7 +65,7 @@ def _rows(listed: Iterable[Setting]) -> str:
 
 def _default(default: Any) -> str:
     if default is attrs.NOTHING:
-        return "needed"
+        return "required"
     if default is None or default == () or isinstance(default, attrs.Factory):  # type: ignore[arg-type]
         return "–"
     return code(str(default).lower() if isinstance(default, bool) else str(default))
@@ -75,11 +76,11 @@ def _allowed(one: Setting) -> str:
     if get_origin(kind) is Literal:
         return ", ".join(code(str(value)) for value in get_args(kind))
     if get_origin(kind) is tuple:
-        return "array of texts"
+        return "array of strings"
     if get_origin(kind) is Mapping:
         kind = strip_constraints(get_args(kind)[1])
     bounds = _bounds(one.kind)
-    name = {int: "number", bool: "`true`, `false`", str: "text"}[kind]
+    name = {int: "number", bool: "`true`, `false`", str: "string"}[kind]
     return f"{name} {bounds}".rstrip()
 
 

@@ -20,5 +20,5 @@ def sections(kinds: Iterable[type[PaymentsError]]) -> Iterator[str]:
         yield "Common causes:\n\n" + "\n".join(f"- {cause}" for cause in advice.causes)
         again = "may succeed later" if advice.retry else "fails again"
         yield "What to do:\n\n" + "\n".join(
-            f"- {step}" for step in (*advice.remedy, f"The same request, sent as it is, {again}.")
+            f"- {step}" for step in (*advice.remedy, f"The same request {again}.")
         )

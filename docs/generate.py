@@ -93,7 +93,7 @@ def state_machines() -> str:
         "# State machines",
         "The code uses these tables; a transition without a row is refused.\n"
         "The event is written in the same commit as the change.\n"
-        "*same* means that the status stays as it is; the diagrams leave such rows out.",
+        "*same* means that the status does not change; the diagrams leave such rows out.",
     ]
     for machine in MACHINES:
         parts += [
@@ -103,7 +103,7 @@ def state_machines() -> str:
         ]
     parts += [
         "## session",
-        "A session has no own table: its status follows that of its Payment,"
+        "A session has no table of its own: its status follows the status of its Payment,"
         " and a dispute does not change it.",
         table(
             ("Payment", "Session"),
@@ -143,17 +143,17 @@ def events() -> str:
         families.setdefault((event.name.split(".")[0], event.fields), []).append(event)
     parts = [
         "# Events",
-        "Every event an endpoint can subscribe to, with the fields of its payload.\n"
+        "Every event that an endpoint can subscribe to, with the fields of its payload.\n"
         "You can also subscribe to events that this release does not send yet.\n"
         "`refund.*`, `vault_funding.*`, `deposit.*` and `dispute.*` carry the `status` of their own"
         " resource, not that of the Payment.\n"
         "The page about [receiving webhooks](../how-to/receive-webhooks.md) shows what a delivery"
         " looks like.",
-        "See any payload yourself with `payments trigger NAME --json`"
+        "To see any payload, run `payments trigger NAME --json`"
         " [in a sandbox](../how-to/listen-and-trigger.md).\n"
-        "`amountAtomic`, and a field that ends in `AmountAtomic`, is a string of digits that counts"
-        " the asset's smallest unit; `chainId` and `statusVersion` are integers, and `labels` is an"
-        " array of strings.\n"
+        "`amountAtomic`, and every field whose name ends in `AmountAtomic`, is a string of digits:"
+        " an amount in the asset's smallest unit.\n"
+        "`chainId` and `statusVersion` are integers, and `labels` is an array of strings.\n"
         "The `accountId` of a Payment to a wallet is null.",
     ]
     titles: list[str] = []
@@ -184,10 +184,10 @@ def routes() -> str:
     """Every route by its resource: its credential, what it needs, and what it answers."""
     parts = [
         "# Routes",
-        "The page about [bodies](bodies.md) describes what each accepts.\n"
-        "Each answer, errors too, carries `X-Request-Id` and `Service-Version`.",
-        "Any route may also answer the [errors](errors.md) that belong to no resource, about the"
-        f" request itself, its credential or the service: {', '.join(errors_of_all())}.",
+        "The page about [bodies](bodies.md) describes the fields that each route accepts.\n"
+        "Every answer, also an error, has the headers `X-Request-Id` and `Service-Version`.",
+        "Any route may also answer these [errors](errors.md), which are about the request itself,"
+        f" its credential or the service: {', '.join(errors_of_all())}.",
         table(("Request header", "What it is"), HEADERS.items()),
     ]
     for title, rows in list_resources():
@@ -252,9 +252,10 @@ def error_codes() -> str:
     return "\n\n".join(
         (
             "# Errors",
-            "An error answers `{error: {code, message, details}}`; `details` contains the facts"
-            " and always the `requestId`, and its `docUrl` names the page about the error: that of"
-            " the deployment at `/docs/errors`, or of the operator's own documentation.\n"
+            "The body of an error is `{error: {code, message, details}}`.\n"
+            "`details` contains the facts of the error, and always `requestId`.\n"
+            "`details.docUrl` is the URL of the page about the error: below `/docs/errors` of the"
+            " deployment, or in the operator's own documentation.\n"
             "The legacy interface answers `{success: false, error, code, requestId}` with the same"
             " statuses and codes; `error` is the message.",
             table(
@@ -271,15 +272,17 @@ def error_codes() -> str:
             ),
             *error_guide.sections(error_kinds()),
             "## The rules of `policy_denied`",
-            "`rule` names the first limit that forbids it.",
-            table(("Rule", "Whose", "What it forbids"), RULES),
+            "`details.rule` names the first limit that forbids the request.",
+            table(("Rule", "Set in", "What it forbids"), RULES),
             "## When a reconciliation is refused",
             "`invalid_state` (409): the Payment's status has no row for the action in its"
             " [table](state-machines.md), such as `accept` of a Payment that is `succeeded`.\n"
-            "`reconciliation_action_not_allowed` (422): the status has one, but the money or the"
-            " work in progress does not allow it, such as `accept` with nothing held,"
-            " `retry_execution` if no transfer has failed, or any action while a refund is in"
-            " progress, except `refund_excess` of funds that arrived since; `reason` says which.",
+            "`reconciliation_action_not_allowed` (422): the status has a row for the action, but"
+            " the funds or the work in progress do not allow it.\n"
+            "Examples are `accept` with no held funds, `retry_execution` if no transfer has failed,"
+            " and any action while a refund is in progress, except `refund_excess` of funds that"
+            " arrived after that refund began.\n"
+            "`details.reason` says why.",
         )
     )
 
@@ -309,14 +312,13 @@ def leaves(kind: type[PaymentsError]) -> list[type[PaymentsError]]:
 ROUTE_HEAD = ("Route", "Purpose", "Credential", "Needs", "Key", "Answers", "Own errors")
 
 HEADERS = {
-    "`Idempotency-Key`": "1 to 256 printable ASCII characters, kept for 30 days, or for one hour by"
-    " public creation. Every `POST`,"
-    " `PUT` and `PATCH` of v2 with a key or a client token accepts one, and those of v1 that change"
-    " something; *required* marks the routes that need"
-    " one. The same request with the same key gets the same answer, with"
+    "`Idempotency-Key`": "1 to 256 printable ASCII characters. The service keeps it for 30 days;"
+    " for public creation, one hour. Every `POST`, `PUT` and `PATCH` of v2 with a key or a client"
+    " token accepts the header, and so do the routes of v1 that change something. *required* marks"
+    " the routes that need it. The same request with the same key gets the same answer, with"
     " `Idempotent-Replayed: true`.",
     "`Service-Version`": "The date of the contract that your program was written for. It must be"
-    " the one that your credential is bound to, and may be omitted.",
+    " the date to which your credential is bound. You may omit the header.",
     "`X-Service-Payment-Secret`": "The `clientSecret` of the path's Payment, if the column"
     " Credential requires it.",
 }
@@ -325,9 +327,9 @@ RULES = (
     ("`allowedChains`", "the vault's policy", "a chain that is not listed"),
     ("`allowedAssets`", "the vault's policy", "an asset that is not listed"),
     ("`allowedDestinations`", "the vault's policy", "a recipient that is not listed"),
-    ("`perPaymentLimit`", "the vault's policy", "an amount beyond the limit of one Payment"),
-    ("`dailyLimit`", "the vault's policy", "an amount beyond what is left of the UTC day"),
-    ("`amountPerPeriod`", "the mandate", "a collection beyond what is left of its period"),
+    ("`perPaymentLimit`", "the vault's policy", "an amount above the limit of one Payment"),
+    ("`dailyLimit`", "the vault's policy", "an amount above the rest of the limit for the UTC day"),
+    ("`amountPerPeriod`", "the mandate", "a collection above the rest of the period's amount"),
 )
 
 CREDENTIALS = {
@@ -336,7 +338,7 @@ CREDENTIALS = {
     "client_token": "client access token (Bearer)",
     "session_token": "client session token (Bearer)",
     "payment_secret": "Payment client secret (Bearer)",
-    "app_id": "none; the app id and an allowed `Origin`",
+    "app_id": "none; the app id in the path and an allowed `Origin`",
     "basic_app_id": "app id alone (Basic)",
     "sdk_key": "publishable key (`x-sdk-key`)",
     "none": "none",
@@ -350,12 +352,12 @@ def limits() -> str:
         "\n\n".join(
             [
                 "# Limits",
-                "The rate policies with their defaults; a deployment and an environment may have"
-                " their own limits ([Limit requests](../how-to/limit-requests.md));"
-                " sizes, lengths and lifetimes are [other limits](other-limits.md).\n"
-                "Every request counts against every policy that applies to it, refused ones and"
-                " replays too;"
-                f" {code(PUBLIC_CREATION_MINUTE.rule)} counts only what was created.",
+                "These are the rate policies with their default limits.\n"
+                "A deployment or an environment may have its own limits"
+                " ([Limit requests](../how-to/limit-requests.md)).\n"
+                "Sizes, lengths and lifetimes have [other limits](other-limits.md).\n"
+                "A request counts against every policy that applies to it, even if it is refused or"
+                f" replayed; {code(PUBLIC_CREATION_MINUTE.rule)} counts only created Payments.",
                 table(
                     ("`details.rule`", "Counts", "For each", "Limit", "Window"),
                     (
@@ -369,13 +371,13 @@ def limits() -> str:
                         for policy in RATE_POLICIES.values()
                     ),
                 ),
-                f"More than {abuse.requests} requests for unknown paths, within"
-                f" {abuse.window_ms // MINUTE} minutes, block the client's address for"
+                f"More than {abuse.requests} requests for unknown paths within"
+                f" {abuse.window_ms // MINUTE} minutes block the client's address for"
                 f" {abuse.block_ms // MINUTE} minutes.",
-                "Paths of pages, icons and requests from pages of other sites do not count for"
-                " that.",
-                "An IPv6 client counts for its /64 as one address, and for its /48 with"
-                f" {SITE_MULTIPLE} times the limit.",
+                "Requests for pages, icons and paths of the legacy interface do not count for this"
+                " block, and neither do requests that another site's page makes a browser send.",
+                "For IPv6, a /64 network counts as one address, and a /48 network has"
+                f" {SITE_MULTIPLE} times the limit of an address.",
                 limit_examples.busy_partner(),
             ]
         )

@@ -22,25 +22,26 @@ def busy_partner() -> str:
     return "\n\n".join(
         [
             "## What a busy partner meets",
-            "All policies that apply count each request; it is refused when one of them is used"
-            " up.\n"
-            "A burst is what one window of seconds allows; over a minute the strictest of all"
-            " applies.\n"
-            "So reads, at 500 a minute, must not come faster than 120 in 10 s: a loop that reads"
-            " many Payments meets `partner_app_burst` long before `general_minute`.",
+            "A request counts against every policy that applies to it, and is refused if one of"
+            " them allows no more requests.\n"
+            'In the table, "In a minute" is the strictest limit over a minute, and "At once" is'
+            " the largest burst.\n"
+            "For example, a partner may send 500 reads a minute, but at most 120 in 10 s: a loop"
+            " that reads many Payments reaches `partner_app_burst` long before `general_minute`.",
             table(
                 ("Request", "Policies that count", "In a minute", "At once"),
                 map(_row, REQUESTS),
             ),
-            "`RateLimit-*` of each answer are of the policy with the fewest requests left: slow"
-            " down when `RateLimit-Remaining` is near 0, and after a 429 wait for `Retry-After`"
+            "The headers `RateLimit-*` of each answer describe the policy with the fewest requests"
+            " left.\n"
+            "Slow down when `RateLimit-Remaining` is near 0, and after a 429 wait for `Retry-After`"
             " seconds.\n"
-            "Several servers behind one address share its limit, and all keys of an app share"
-            " the app's.\n"
-            "Read less: [webhooks](../how-to/receive-webhooks.md) report each change, a list"
-            " answers 100 resources in one request, and `GET /v2/console/events` shows what you"
-            " missed.\n"
-            "If that does not suffice, the operator can raise the limits of your environment.",
+            "Several servers behind one address share the limit of the address, and all keys of an"
+            " app share the limits of the app.\n"
+            "Send fewer reads: [webhooks](../how-to/receive-webhooks.md) report each change, a list"
+            " answers 100 resources in one request, and `GET /v2/console/events` shows the events"
+            " that you missed.\n"
+            "If that is not enough, the operator can raise the limits of your environment.",
         ]
     )
 

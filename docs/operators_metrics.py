@@ -11,13 +11,13 @@ def page() -> str:
     return "\n\n".join(
         [
             "# Metrics",
-            "What `GET /metrics` of the operators' listener answers, of `payments serve` and"
-            " `payments worker` alike; [Observe](../how-to/observe.md) says how to collect and use"
-            " it.\n"
-            "Besides these there are `process_*` and `python_*`, as every Python process has"
-            " them.\n"
+            "`GET /metrics` on the management listener of `payments serve` and `payments worker`"
+            " answers with these metrics.\n"
+            "[Observe](../how-to/observe.md) says how to collect and use them.\n"
+            "The answer also contains `process_*` and `python_*`, the usual metrics of a Python"
+            " process.\n"
             "A histogram has `_bucket`, `_sum` and `_count`.\n"
-            "No label holds an id, a path or an address.",
+            "No label contains an id, a path or an address.",
             table(("Metric", "Type", "Labels", "What it is", "Look when"), map(_row, METRICS)),
         ]
     )

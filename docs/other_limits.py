@@ -43,10 +43,10 @@ def page() -> str:
     """A table for each topic."""
     parts = [
         "# Other limits",
-        "Limits of size, number and time, other than [rates](limits.md).\n"
-        "A value beyond a limit is refused with `validation_error`, which names the field, or the"
-        " code next to it.\n"
-        "[Bodies](bodies.md) have the rule of every field.",
+        "Limits of size, number and time; [Limits](limits.md) lists the rate policies.\n"
+        "A value beyond a limit is refused with `validation_error`, which names the field, or with"
+        " the code next to the limit.\n"
+        "[Bodies](bodies.md) lists the rule of every field.",
     ]
     for title, rows in _tables().items():
         parts += [f"## {title}", table(_HEAD, rows.items())]
@@ -58,27 +58,27 @@ def _tables() -> Mapping[str, Mapping[str, str]]:
         "Requests": {
             "A body": f"{_count(MAX_BODY_BYTES)} bytes, {MAX_DEPTH} levels deep",
             "A page of a list": f"{_span(_type(PageQuery, 'limit'))} entries;"
-            f" {DEFAULT_LIMIT} unless `limit` says otherwise",
+            f" {DEFAULT_LIMIT} without `limit`",
             "An `Idempotency-Key`": "1 to 256 printable ASCII characters; its answer is kept for"
-            f" {_time(RETENTION_MS)}, of public creation for {_time(PUBLIC_RETENTION_MS)}",
+            f" {_time(RETENTION_MS)}; for public creation, {_time(PUBLIC_RETENTION_MS)}",
             "Requests in the log": f"the newest {PAGE_REQUESTS * MAX_PAGES} of an environment",
         },
         "Payments": {
             "`amount`": _field(fields.Amount),
-            "`expiresInSeconds`": f"{_span(fields.ExpiryInSeconds)} seconds; the settings' unless"
-            " it is given",
+            "`expiresInSeconds`": f"{_span(fields.ExpiryInSeconds)} seconds; the default is in"
+            " the payment settings",
             "`monitoringSeconds` of the settings": f"{_range(settings.MONITORING_RANGE_S)} seconds",
             "`underpaymentToleranceBps` of the settings": f"at most {settings.MAX_TOLERANCE_BPS}",
             "`reference`, `description`": f"{_field(fields.Reference)}; {_field(fields.Sentence)}",
             "`metadata`": f"{_count(metadata.MAX_BYTES)} bytes as JSON, {metadata.MAX_KEYS} keys,"
             f" {metadata.MAX_DEPTH} levels, texts of {metadata.MAX_CHARACTERS} characters, lists of"
             f" {metadata.MAX_ITEMS} items",
-            "Options that one payer creates": f"{MAX_OPTIONS}, and {MAX_OPTIONS_OF_ALL} of all"
+            "Options of a Payment": f"{MAX_OPTIONS} of one payer, {MAX_OPTIONS_OF_ALL} of all"
             " payers: `payment_option_limit_reached`",
-            "An action to authorize": f"valid for {_time(ACTION_TTL_MS)}: `action_expired`",
+            "The action of an option": f"valid for {_time(ACTION_TTL_MS)}: `action_expired`",
             "Transactions submitted for an option": str(MAX_SUBMISSIONS),
-            "Refunds in progress": f"{MAX_PENDING_REFUNDS} of a Payment; one goes to {MAX_LEGS}"
-            " senders at once",
+            "Refunds in progress": f"{MAX_PENDING_REFUNDS} of a Payment; one refund has at most"
+            f" {MAX_LEGS} recipients",
             "A quote": f"valid for {_time(QUOTE_LIFETIME_MS)}",
         },
         "Accounts and keys": {
@@ -86,14 +86,14 @@ def _tables() -> Mapping[str, Mapping[str, str]]:
             "`username`": _field(fields.Username),
             "Wallets of an account": str(MAX_WALLETS),
             "On-ramps of an account": str(MAX_ONRAMPS),
-            "Keys of an environment": f"{MAX_KEYS}; a revoked one counts for"
-            f" {_time(REVOKED_KEY_RETENTION_MS)} more",
-            "A client session": f"{_span(SessionExpiry)} seconds; its token is exchanged within"
-            f" {_time(EXCHANGE_WITHIN_MS)}",
+            "Keys of an environment": f"{MAX_KEYS}; a revoked key still counts for"
+            f" {_time(REVOKED_KEY_RETENTION_MS)}",
+            "A client session": f"{_span(SessionExpiry)} seconds; its token must be exchanged"
+            f" within {_time(EXCHANGE_WITHIN_MS)}",
         },
         "Webhooks": {
             "Active endpoints of an environment": f"{WebhookSettings().max_active_endpoints};"
-            " the deployment may [say otherwise](settings.md): `webhook_limit_reached`",
+            " a deployment may [set another limit](settings.md): `webhook_limit_reached`",
             "`url`, `description` of an endpoint": f"{_field(WebhookUrl)};"
             f" {_field(EndpointDescription)}",
             "`subscribedEvents`": f"{_meta(EventNames).max_length} names",
@@ -101,12 +101,12 @@ def _tables() -> Mapping[str, Mapping[str, str]]:
             f" {WebhookSettings().max_attempts} attempts,"
             f" at most {_time(MAX_RETRY_DELAY_MS)} apart",
             "A payload": f"{_count(MAX_PAYLOAD_BYTES)} bytes",
-            "What is kept of an answer": f"{_count(MAX_RESPONSE_BODY_BYTES)} bytes",
+            "The part of an answer that is stored": f"{_count(MAX_RESPONSE_BODY_BYTES)} bytes",
             "Overlap of two signing secrets": f"{_time(MAX_OVERLAP_S * SECOND)}, with"
             f" at most {MAX_OLDER_SECRETS} older secrets: `conflict`",
-            "`since` of a recovery": f"{MAX_RECOVERY_DAYS} days ago",
-            "Endpoints that an event is resent to": f"{MAX_RESEND_ENDPOINTS} at once: `conflict`",
-            "Notices that an endpoint fails": f"once in {_time(REPORT_INTERVAL_MS)}",
+            "`since` of a recovery": f"at most {MAX_RECOVERY_DAYS} days ago",
+            "Endpoints to which a request resends an event": f"{MAX_RESEND_ENDPOINTS}: `conflict`",
+            "`webhook.failing` of an endpoint": f"once in {_time(REPORT_INTERVAL_MS)}",
         },
         "A sandbox": {
             f"`{name}`": _span(_type(kind, name))

@@ -28,22 +28,22 @@ MODULES = {
     "payments_core_http.client": "The typed client.",
     "payments_core_http.client.codes": "The client's class of error for each code.",
     "payments_core_http.client.events": "The client's struct for each event.",
-    "payments_core_http.testing": "What your own tests use; the pytest plugin has it as fixtures.",
-    "payments_core.storage.port": "What a storage promises.",
-    "payments_core.limiters.port": "What a limiter promises.",
-    "payments_core.chains.port": "What a chain promises.",
-    "payments_core.banks.port": "What a bank promises.",
-    "payments_core.pricing.port": "What a price source promises.",
-    "payments_core.routers.port": "What a router promises.",
-    "payments_core.accounts.verification.port": "What a KYC provider promises.",
-    "payments_core.webhooks.transports.port": "What a transport of webhooks promises.",
-    "payments_core.conformance.storage": "The suite for storages.",
-    "payments_core.conformance.limiter": "The suite for limiters.",
-    "payments_core.conformance.chain": "The suite for chains.",
-    "payments_core.conformance.bank": "The suite for banks.",
-    "payments_core.conformance.pricing": "The suite for sources of prices.",
-    "payments_core.conformance.router": "The suite for routers.",
-    "payments_core.conformance.transport": "The suite for transports of webhooks.",
+    "payments_core_http.testing": "Tools for your tests; the pytest plugin has them as fixtures.",
+    "payments_core.storage.port": "The port of storages.",
+    "payments_core.limiters.port": "The port of limiters.",
+    "payments_core.chains.port": "The port of chains.",
+    "payments_core.banks.port": "The port of banks.",
+    "payments_core.pricing.port": "The port of price sources.",
+    "payments_core.routers.port": "The port of routers.",
+    "payments_core.accounts.verification.port": "The port of KYC providers.",
+    "payments_core.webhooks.transports.port": "The port of webhook transports.",
+    "payments_core.conformance.storage": "The conformance suite for storages.",
+    "payments_core.conformance.limiter": "The conformance suite for limiters.",
+    "payments_core.conformance.chain": "The conformance suite for chains.",
+    "payments_core.conformance.bank": "The conformance suite for banks.",
+    "payments_core.conformance.pricing": "The conformance suite for price sources.",
+    "payments_core.conformance.router": "The conformance suite for routers.",
+    "payments_core.conformance.transport": "The conformance suite for webhook transports.",
 }
 
 LOADERS = (
@@ -104,47 +104,49 @@ def page() -> str:
     return "\n\n".join(
         [
             "# Public interface",
-            "What is on this page changes only by additions, until it is deprecated.\n"
+            "The interface on this page changes only by additions, until it is deprecated.\n"
             "Anything else may change in any release: modules that are not listed, names with an"
-            " underscore, tables of the database, texts of messages, logs and pages.",
+            " underscore, database tables, and the texts of messages, logs and pages.",
             "## Over HTTP",
             "- A dated contract changes only by additions: new routes, new optional fields of"
             " bodies, new fields of answers, new events and new error codes. Ignore"
             " unknown fields.\n"
-            "- [OpenAPI](openapi-2026-09-09.json) is the contract for programs, and a test refuses"
-            " a change that breaks it.\n"
+            "- The [OpenAPI document](openapi-2026-09-09.json) is the contract for programs; a test"
+            " refuses incompatible changes.\n"
             "- The legacy interface below `/sdk/v1` does not change.\n"
-            "- Error codes stay; messages may change.",
+            "- Error codes do not change; messages may change.",
             "## In Python",
-            "All names of these modules; [Python API](python.md) describes those of"
+            "All names of these modules are public; [Python API](python.md) describes those of"
             " `payments_core`.\n"
-            "Methods of ports gain no required argument, and a new method of a port comes with a"
-            " default or in a major release.",
+            "The methods of ports get no new required arguments.\n"
+            "A new method of a port has a default, or is added in a major release.",
             table(("Module", "What it is"), ((code(path), why) for path, why in MODULES.items())),
-            f"The groups of entry points stay too: {', '.join(groups)}.",
+            f"These groups of entry points are public too: {', '.join(groups)}.",
             "## On the command line",
-            "These commands, their options, their exit codes and their output with `--json`;"
-            " their output for people may change.",
+            "These commands, their options, their exit codes and their output with `--json` are"
+            " public; their output for people may change.",
             ", ".join(commands) + ".",
-            "Each command ends with 0 if it succeeded; with 1 if it was refused or"
-            " failed, or if its output needs attention, for example of `payments doctor`;"
-            " and with 2 if its arguments are not valid. `payments worker` ends with 75 when it"
-            " is to be restarted.",
-            "[Settings](settings.md) and their variables stay, and so do the names of"
-            " [metrics](metrics.md).",
+            "The exit code of a command is 0 if it succeeded, and 2 if its arguments are not"
+            " valid.\n"
+            "The exit code is 1 if the command was refused or failed, or if its output needs"
+            " attention, such as a fault that `payments doctor` found.\n"
+            "The exit code of `payments worker` is 75 if it must be restarted.",
+            "[Settings](settings.md), their variables and the names of [metrics](metrics.md) are"
+            " public too.",
             "## Stored data",
-            "Each release reads what the previous release wrote, and both run side by side"
-            " during an upgrade: [Upgrades](../explanation/upgrades.md).",
+            "Each release reads the data that the previous release wrote, and both can run side by"
+            " side during an upgrade: [Upgrades](../explanation/upgrades.md).",
             "## How something public is removed",
             "1. A minor release deprecates it: the changelog and this documentation say what"
             " replaces it, and Python raises `DeprecationWarning` when it is used.\n"
             "2. It works for at least two more minor releases, and for at least six months.\n"
-            "3. A major release removes it. A dated contract ends no earlier than twelve months"
-            " after the next one.",
+            "3. A major release removes it. A dated contract works for at least twelve months after"
+            " the next contract is published.",
             "Before 1.0 a minor release may remove what the previous one deprecated.\n"
-            "`SECURITY.md` says which releases get fixes: from 1.0 on the minor release before the"
-            " newest for six months, the minimum time for which something deprecated works.\n"
-            "Anything unsafe, such as a security hole, may be removed at once; the"
-            " changelog then says why.",
+            "`SECURITY.md` says which releases get fixes: from 1.0 on, the minor release before the"
+            " newest gets fixes for six months, the minimum time for which something deprecated"
+            " works.\n"
+            "Something unsafe, such as a security hole, may be removed at once; the changelog then"
+            " says why.",
         ]
     )

@@ -68,8 +68,8 @@ def page() -> str:
 def _parts() -> Iterator[str]:
     yield "# Python API"
     yield (
-        "All of this is imported from `payments_core`, and is loaded when it is first used.\n"
-        "[Embed the library](../how-to/embed-the-library.md) shows it at work; receivers of"
+        "You import these names from `payments_core`; each is loaded when it is first used.\n"
+        "[Embed the library](../how-to/embed-the-library.md) shows how to use them; receivers of"
         " webhooks need only [`payments_core.webhooks`](../how-to/receive-webhooks.md)."
     )
     yield (
@@ -80,14 +80,14 @@ def _parts() -> Iterator[str]:
         " `Atomic` or end in `_atomic`: integers that count the asset's smallest unit.\n"
         "- While the storage is unavailable, operations that write raise `Unavailable`, and those"
         " that read `StorageUnavailable`. An operation raises"
-        " `InsufficientPermissions` or `EntitlementRequired` if the authority does not suffice."
+        " `InsufficientPermissions` or `EntitlementRequired` if the authority does not allow it."
         " Its description lists its other errors.\n"
         "- An `authority` says on whose behalf an operation runs."
         " `service.tenants.system_authority` makes one for a program that is trusted with a whole"
         " environment.\n"
         "- An operation with an `idempotency_key` runs once for it, and returns the same"
-        " result again, for 30 days unless the settings say otherwise. The key with other arguments"
-        " raises `IdempotencyConflict`.\n"
+        " result again, for 30 days unless the settings say otherwise. The same key with other"
+        " arguments raises `IdempotencyConflict`.\n"
         "- A list returns a `Page`: `after` takes the `next` of the previous page."
     )
     for name in payments_core.__all__:
@@ -137,7 +137,7 @@ def _resources() -> Iterator[str]:
     }
     yield "Its resources:"
     yield table(
-        ("Attribute", "What it has"),
+        ("Attribute", "What it is for"),
         ((f"[{code(name)}](#service{name})", _text(value)) for name, value in found.items()),
     )
     for name, value in found.items():

@@ -26,7 +26,7 @@ class FieldError:
 
 @attrs.frozen
 class PaymentsError(Exception):
-    """The root of every error that a caller may meet."""
+    """The base class of every error that a caller may get."""
 
     code: ClassVar[str]
     sentence: ClassVar[str]
@@ -111,7 +111,7 @@ class ServiceUnavailable(PaymentsError):
 
 @attrs.frozen
 class ValidationFailed(BadInput):
-    """One or more fields are wrong; all of them are named at once."""
+    """One or more fields are not valid; `details.fields` lists all of them."""
 
     code = "validation_error"
     fields: tuple[FieldError, ...]
@@ -134,7 +134,7 @@ class ValidationFailed(BadInput):
 
 @attrs.frozen
 class InvalidJson(BadInput):
-    """The body is not JSON in the accepted form (RFC 8259, duplicate keys refused)."""
+    """The body is not valid JSON (RFC 8259), or an object has the same key twice."""
 
     code = "invalid_json"
     sentence = "The body is not valid JSON: {reason}."
@@ -143,7 +143,7 @@ class InvalidJson(BadInput):
 
 @attrs.frozen
 class IdempotencyKeyRequired(BadInput):
-    """This call moves money and cannot be retried safely without a key."""
+    """This request cannot be retried safely without an `Idempotency-Key`."""
 
     code = "idempotency_key_required"
     sentence = "This request needs an Idempotency-Key header of 1 to 256 printable characters."
@@ -151,7 +151,7 @@ class IdempotencyKeyRequired(BadInput):
 
 @attrs.frozen
 class UnsupportedVersion(BadInput):
-    """The deployment serves no such API version."""
+    """The deployment does not support this API version."""
 
     code = "unsupported_version"
     sentence = "Service-Version must be one of {supported_api_versions}."
@@ -160,7 +160,7 @@ class UnsupportedVersion(BadInput):
 
 @attrs.frozen
 class VersionMismatch(BadInput):
-    """A supported version, but not the version to which this environment or token is bound."""
+    """The version is supported, but the environment or token is bound to another version."""
 
     code = "version_mismatch"
     sentence = "This credential is bound to version {api_version}; send that version or no version."
@@ -172,7 +172,7 @@ class VersionMismatch(BadInput):
 
 @attrs.frozen
 class Unauthorized(Unauthenticated):
-    """Malformed, forged, revoked, replayed or consumed: the text does not say which."""
+    """The credential is missing or not valid; the message does not say why."""
 
     code = "unauthorized"
     sentence = (
@@ -183,7 +183,7 @@ class Unauthorized(Unauthenticated):
 
 @attrs.frozen
 class ClientTokenExpired(Unauthenticated):
-    """A correctly signed client token that has expired."""
+    """The client token was valid, but has expired."""
 
     code = "client_token_expired"
     sentence = "The client token has expired; request a new client session from your backend."
@@ -194,7 +194,7 @@ class InsufficientPermissions(Forbidden):
     """The credential lacks a scope or a permission, or is of the wrong kind."""
 
     code = "insufficient_permissions"
-    sentence = "This credential lacks {required}."
+    sentence = "This request needs {required}, which the credential does not have."
     required: tuple[str, ...]
 
 
@@ -217,7 +217,7 @@ class OriginNotAllowed(Forbidden):
 
 @attrs.frozen
 class CredentialMismatch(Forbidden):
-    """Two valid credentials, of two environments."""
+    """The two credentials are valid, but belong to different environments."""
 
     code = "credential_mismatch"
     sentence = "The two credentials belong to different environments."
@@ -225,7 +225,7 @@ class CredentialMismatch(Forbidden):
 
 @attrs.frozen
 class AccountSuspended(Forbidden):
-    """The account may not act now."""
+    """The account is suspended or closed."""
 
     code = "account_suspended"
     sentence = "The account is {status} and cannot do this."
@@ -238,7 +238,7 @@ class AccountSuspended(Forbidden):
 
 @attrs.frozen
 class NotFound(Missing):
-    """No such resource for this caller; another tenant's resource gives the same error."""
+    """The resource does not exist, or belongs to another tenant."""
 
     code = "not_found"
     sentence = "No such {resource}."
@@ -250,7 +250,7 @@ class NotFound(Missing):
 
 @attrs.frozen
 class ResourceConflict(ConflictError):
-    """The request conflicts with something that exists."""
+    """The request conflicts with an existing resource or its current state."""
 
     code = "conflict"
     sentence = "{reason}"
@@ -259,7 +259,7 @@ class ResourceConflict(ConflictError):
 
 @attrs.frozen
 class IdempotencyConflict(ConflictError):
-    """The key was used for another request."""
+    """The `Idempotency-Key` was used for another request."""
 
     code = "idempotency_conflict"
     sentence = "This Idempotency-Key was used with a different request."
@@ -276,7 +276,7 @@ class IdempotencyInProgress(ConflictError):
 
 @attrs.frozen
 class InvalidState(ConflictError):
-    """The state machine has no such transition from this state."""
+    """The resource's state does not allow this action."""
 
     code = "invalid_state"
     sentence = "The {resource} is {status}; the action '{action}' is not possible now."
@@ -287,7 +287,7 @@ class InvalidState(ConflictError):
 
 @attrs.frozen
 class FundsOutOfReach(InvalidState):
-    """The funds went to a wallet outside: the service cannot take them back."""
+    """The funds are in an external wallet: the service cannot take them back."""
 
     sentence = (
         "The {resource} is {status}: its funds are in the recipient's own wallet, and only the"
@@ -306,16 +306,16 @@ class ActionAlreadyUsed(ConflictError):
 
 @attrs.frozen
 class OptionSuperseded(ConflictError):
-    """Another option has been selected since."""
+    """Another option of the Payment has been selected."""
 
     code = "option_superseded"
-    sentence = "Another option of this Payment was selected since then."
+    sentence = "Another option of this Payment has been selected."
     option_id: str
 
 
 @attrs.frozen
 class OptionLocked(ConflictError):
-    """The selected option has funds on their way."""
+    """Funds of the selected option are in transit."""
 
     code = "option_locked"
     sentence = "The selected option has funds in transit; wait until they arrive or fail."
@@ -332,7 +332,7 @@ class WebhookUrlInUse(ConflictError):
 
 @attrs.frozen
 class WebhookLimitReached(ConflictError):
-    """The environment has as many active endpoints as it may."""
+    """The environment has the maximum number of active endpoints."""
 
     code = "webhook_limit_reached"
     sentence = "An environment has at most {limit} active webhook endpoints; archive one."
@@ -352,7 +352,7 @@ class UsernameTaken(ConflictError):
 
 @attrs.frozen
 class InsufficientBalance(Unprocessable):
-    """The vault does not cover the amount, after what is already reserved."""
+    """The vault's balance, without its reserved part, does not cover the amount."""
 
     code = "insufficient_balance"
     sentence = "The vault's available balance does not cover this amount."
@@ -379,7 +379,7 @@ class PolicyInactive(Unprocessable):
 
 @attrs.frozen
 class PaymentExpired(Unprocessable):
-    """The Payment no longer takes new actions."""
+    """The Payment has expired, and accepts no new actions."""
 
     code = "payment_expired"
     sentence = "The Payment expired at {expired_at}."
@@ -388,7 +388,7 @@ class PaymentExpired(Unprocessable):
 
 @attrs.frozen
 class OptionExpired(Unprocessable):
-    """The option's terms are no longer offered."""
+    """The option has expired; its terms are no longer offered."""
 
     code = "option_expired"
     sentence = "The option has expired; create a new one."
@@ -406,7 +406,7 @@ class ActionExpired(Unprocessable):
 
 @attrs.frozen
 class ActionInvalid(Unprocessable):
-    """The action is not the one that this option waits for."""
+    """The action is not the option's current action."""
 
     code = "action_invalid"
     sentence = "The actionId is not this option's current one; read the option again."
@@ -433,7 +433,7 @@ class UnsupportedChain(Unprocessable):
 
 @attrs.frozen
 class UnsupportedAsset(Unprocessable):
-    """The chain does not have this asset here, or the request is bound to another asset."""
+    """The asset is not supported on this chain, or the request is bound to another asset."""
 
     code = "unsupported_asset"
     sentence = "{symbol} on chain {chain_id} {reason}."
@@ -453,7 +453,7 @@ class DestinationNotAllowed(Unprocessable):
 
 @attrs.frozen
 class ReconciliationActionNotAllowed(Unprocessable):
-    """The Payment waits for a decision, but cannot take this one now."""
+    """The Payment waits for a decision, but this one is not possible now."""
 
     code = "reconciliation_action_not_allowed"
     sentence = "{action} is not possible for this Payment now: {reason}."
@@ -463,7 +463,7 @@ class ReconciliationActionNotAllowed(Unprocessable):
 
 @attrs.frozen
 class CapabilityNotActive(Unprocessable):
-    """A capability that is not active here, or not yet."""
+    """The capability is not active for the account, or not available here."""
 
     code = "capability_not_active"
     sentence = "{capability} is not active here."
@@ -494,7 +494,7 @@ class DependencyFailed(DependencyError):
 
 @attrs.frozen
 class PaymentOptionLimitReached(LimitReached):
-    """A payer, or all payers together, have created as many options of a Payment as they may."""
+    """One payer, or all payers together, created the maximum number of options."""
 
     code = "payment_option_limit_reached"
     sentence = "At most {limit} options can be created for this Payment."

@@ -42,7 +42,7 @@ def atomic(value: int) -> Atomic:
 
 @attrs.frozen
 class Money:
-    """An amount that knows its asset (`chainId/symbol`), so that two assets never add up."""
+    """An amount with its asset (`chainId/symbol`); amounts of two assets cannot be added."""
 
     amount_atomic: int
     asset_id: str

@@ -419,7 +419,7 @@ class PaymentsService:
         *,
         subscribed_events: Sequence[EventName] = (),
     ) -> Endpoint:
-        """Have a function called with the events of the authority's environment: all events, unless
+        """Call a function with the events of the authority's environment: all events, unless
         some are named. The workers of this process call it.
 
         It is a webhook endpoint whose attempts call `handle` with a `ReceivedEvent`: events come at

@@ -52,7 +52,7 @@ class RouteNotFound(Missing):
 
 @attrs.frozen
 class MethodNotAllowed(BadInput):
-    """The path is known; it does not allow the method."""
+    """The path exists, but does not allow this method."""
 
     code = "method_not_allowed"
     sentence = "This path allows {allowed}."
@@ -61,7 +61,7 @@ class MethodNotAllowed(BadInput):
 
 @attrs.frozen
 class PayloadTooLarge(BadInput):
-    """The body is larger than any call needs."""
+    """The body is larger than the limit."""
 
     code = "payload_too_large"
     sentence = "The body must have at most {limit_bytes} bytes."
@@ -70,7 +70,7 @@ class PayloadTooLarge(BadInput):
 
 @attrs.frozen
 class UnsupportedMediaType(BadInput):
-    """Bodies are JSON and nothing else."""
+    """The body is not sent as `application/json`, or is compressed."""
 
     code = "unsupported_media_type"
     sentence = "The body must be sent as Content-Type: application/json, without an encoding."
@@ -85,7 +85,7 @@ class UnsupportedFormType(UnsupportedMediaType):
 
 @attrs.frozen
 class MalformedRequest(BadInput):
-    """Not HTTP as the server reads it; no route was looked up."""
+    """The server cannot read the request as HTTP/1.1."""
 
     code = "malformed_request"
     sentence = "This is not an HTTP/1.1 request that the server can read."
@@ -93,7 +93,7 @@ class MalformedRequest(BadInput):
 
 @attrs.frozen
 class RequestTimedOut(BadInput):
-    """The request was not complete in time; nothing of it was done."""
+    """The request was not complete in time; nothing was changed."""
 
     code = "request_timeout"
     sentence = "The request did not arrive in time."
@@ -101,7 +101,7 @@ class RequestTimedOut(BadInput):
 
 @attrs.frozen
 class HeadersTooLarge(BadInput):
-    """The headers are larger than any call needs."""
+    """The request line and headers are larger than the limit."""
 
     code = "headers_too_large"
     sentence = "The request line and headers must have at most {limit_bytes} bytes."
@@ -110,7 +110,7 @@ class HeadersTooLarge(BadInput):
 
 @attrs.frozen
 class UnsupportedTransferCoding(BadInput):
-    """A Transfer-Encoding other than `chunked`."""
+    """The request has a `Transfer-Encoding` other than `chunked`."""
 
     code = "transfer_encoding_not_supported"
     sentence = "The only supported Transfer-Encoding is chunked."
@@ -118,7 +118,7 @@ class UnsupportedTransferCoding(BadInput):
 
 @attrs.frozen
 class FormRefused(Forbidden):
-    """A form that this browser did not get from the dashboard, or got in another session."""
+    """The browser did not get this form from the dashboard in its current session."""
 
     code = "form_refused"
     sentence = "This form is no longer valid; open the page again and send it once more."
@@ -126,7 +126,7 @@ class FormRefused(Forbidden):
 
 @attrs.frozen
 class RateLimited(LimitReached):
-    """More requests than a rate policy allows, or a limiter that cannot say.
+    """A rate policy refuses the request, the address is blocked, or the limiter fails.
 
     `rule` names the policy, except for the one that counts by address.
     """
@@ -148,7 +148,7 @@ class RateLimited(LimitReached):
 
 @attrs.frozen
 class InternalError(PaymentsError):
-    """An internal error; the caller gets only the request id."""
+    """An internal error occurred; the answer contains only the request id."""
 
     code = "internal_error"
     sentence = "An internal error occurred; include the request id when you report it."

@@ -129,7 +129,10 @@ class Accounts:
     def create(
         self, authority: Authority, new: NewAccount, *, idempotency_key: IdempotencyKey = None
     ) -> AccountDetails:
-        """A new account. Raises ValidationFailed, Conflicting, UsernameTaken, UnsupportedChain."""
+        """A new account.
+
+        Raises ValidationFailed, ResourceConflict, UsernameTaken, UnsupportedChain.
+        """
         new = validate_input(new)
         if new.username is not None:
             require_usable(new.username)
@@ -222,7 +225,7 @@ class Accounts:
     ) -> Account:
         """The account by exactly one of its two ids. Raises ValidationFailed, NotFound."""
         if (account_id is None) == (external_user_id is None):
-            raise ValidationFailed.at("accountId", "give exactly one of accountId, externalUserId")
+            raise ValidationFailed.at("accountId", "or externalUserId must be given, but not both")
 
         def load(snapshot: Snapshot) -> Account:
             if account_id is not None:

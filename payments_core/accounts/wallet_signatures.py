@@ -53,7 +53,7 @@ class SignedText:
 
 @attrs.frozen(kw_only=True)
 class MessageSignature:
-    """A text of the caller's own, and its claimed signature by a wallet.
+    """A text of the caller's own, and a signature by a wallet, not verified yet.
 
     `message` has 1 to 2,000 characters; for Aptos it is the whole of what the wallet signed, with
     its prefix. `address` may have any form of its chain type.

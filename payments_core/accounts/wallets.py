@@ -139,7 +139,7 @@ class Wallets:
         unknown account or another account's challenge, AccountSuspended, ActionAlreadyUsed,
         ActionExpired, ValidationFailed at `signature` and `publicKey`, DependencyFailed if
         a chain that must decide about a contract wallet does not answer, and
-        Conflicting if the address is verified for another account or the account has too
+        ResourceConflict if the address is verified for another account or the account has too
         many wallets.
         """
         refusal = self._find_refusal(authority, account_id, challenge_id, signature, public_key)
@@ -178,7 +178,7 @@ class Wallets:
 
         A wallet's signature of a text works once in the environment, for any account. Raises
         NotFound, AccountSuspended, ActionAlreadyUsed, ValidationFailed, DependencyFailed and
-        Conflicting as `add` does.
+        ResourceConflict as `add` does.
         """
         wallet = validate_input(wallet)
         try:
@@ -343,7 +343,7 @@ def _decide_link(
 ) -> Decision[Wallet]:
     """The locked account, with a wallet that it has just proven to hold.
 
-    Raises Conflicting as `_find_linked_wallet` does, and if the account has too many wallets.
+    Raises ResourceConflict as `_find_linked_wallet` does, and if the account has too many wallets.
     """
     known = _find_linked_wallet(tx, account.id, proven.chain_type, proven.address)
     if known is None and account.wallet_count >= MAX_WALLETS:
@@ -367,7 +367,7 @@ def _find_linked_wallet(
 ) -> Wallet | None:
     """The account's wallet of that address, locked, if it lists one.
 
-    Raises Conflicting if the address is verified for another account. A find may miss either
+    Raises ResourceConflict if the address is verified for another account. A find may miss either
     of them; the unique keys do not.
     """
     key = address_key(chain_type, address)

@@ -34,7 +34,7 @@ DEPOSIT = StateMachine(
             "confirm",
             "confirmed",
             emits="deposit.confirmed",
-            why="The transfer is final; the funds are sent on to the account's vault.",
+            why="The transfer is final; the service sweeps the funds to the account's vault.",
         ),
         Transition(
             "confirmed",
@@ -48,7 +48,7 @@ DEPOSIT = StateMachine(
             "reorg",
             "failed",
             emits="deposit.failed",
-            why="Undone by the chain; a confirmed deposit only while its sweep can be stopped.",
+            why="A reorg undid it; a confirmed deposit fails only if its sweep can be stopped.",
         ),
         Transition(
             "failed",

@@ -114,7 +114,7 @@ class Deposit(Record):
 
     @property
     def asset(self) -> Asset:
-        """The amount that arrived."""
+        """The asset that arrived."""
         return asset_of(self.chain_id, self.asset_symbol)
 
     @property

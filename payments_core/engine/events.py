@@ -86,20 +86,20 @@ FAILING, RECOVERED = "webhook.failing", "webhook.recovered"
 
 CATALOGUE: tuple[EventType, ...] = (
     EventType("payment.created", "A Payment was created and waits for funds.", _PAYMENT),
-    EventType("payment.processing", "Funds are on their way and not yet proven.", _PAYMENT),
-    EventType("payment.underpaid", "Proven funds are short of the amount.", _PAYMENT),
+    EventType("payment.processing", "Funds are on their way and are not proven yet.", _PAYMENT),
+    EventType("payment.underpaid", "Proven funds do not cover the amount.", _PAYMENT),
     EventType("payment.accepted", "Proven funds cover the amount.", _PAYMENT),
     EventType("payment.executing", "The release to the recipient was sent.", _PAYMENT),
-    EventType("payment.succeeded", "The recipient has the funds, finally.", _PAYMENT),
+    EventType("payment.succeeded", "The recipient has the funds, and this is final.", _PAYMENT),
     EventType("payment.action_required", "The Payment waits for your decision.", _PAYMENT),
-    EventType("payment.overpaid", "Proven funds pass the amount; the rest is held.", _PAYMENT),
+    EventType("payment.overpaid", "Proven funds exceed the amount; the excess is held.", _PAYMENT),
     EventType("payment.expired", "The Payment expired with nothing received.", _PAYMENT),
     EventType("payment.cancelled", "The Payment was cancelled before funds moved.", _PAYMENT),
     EventType("payment.late", "Funds were proven after the Payment's end or release.", _PAYMENT),
-    EventType("payment.reorged", "A proven receipt was undone by the chain, or is back.", _PAYMENT),
+    EventType("payment.reorged", "A reorg undid a proven receipt, or restored one.", _PAYMENT),
     EventType("payment.reconciled", "Your decision was carried out.", (*_PAYMENT, "note")),
     EventType("payment.refunded", "A refund is final.", _PAYMENT),
-    EventType("payment.failed", "The Payment was given up.", _PAYMENT),
+    EventType("payment.failed", "The Payment was written off.", _PAYMENT),
     EventType("refund.created", "A refund was requested.", _REFUND),
     EventType("refund.succeeded", "A refund is final on chain.", _REFUND),
     EventType("refund.failed", "A refund failed permanently; it can be requested again.", _REFUND),
@@ -119,12 +119,14 @@ CATALOGUE: tuple[EventType, ...] = (
         ("accountId", "capability", "status"),
     ),
     EventType("bank_account.created", "A bank account was added.", _BANK_ACCOUNT),
-    EventType("bank_account.updated", "The bank decided on a bank account.", _BANK_ACCOUNT),
+    EventType(
+        "bank_account.updated", "The bank approved or rejected a bank account.", _BANK_ACCOUNT
+    ),
     EventType("bank_funding.scheduled", "A bank transfer is on its way.", _BANK_FUNDING),
     EventType("bank_funding.received", "A bank transfer has arrived.", _BANK_FUNDING),
     EventType(
         "bank_funding.in_review",
-        "A bank transfer is held: by the bank, for its account, or for its credit.",
+        "The bank reviews a bank transfer, or the account cannot be credited now.",
         _BANK_FUNDING,
     ),
     EventType(
@@ -137,11 +139,9 @@ CATALOGUE: tuple[EventType, ...] = (
     EventType("bank_funding.failed", "The bank transfer never arrived.", _BANK_FUNDING),
     EventType("dispute.flagged", "A dispute was flagged.", _DISPUTE),
     EventType("dispute.resolved", "A dispute was resolved.", _DISPUTE),
-    EventType(TEST, "A test that you requested, for one endpoint.", ("webhookId",)),
-    EventType(
-        FAILING, "Another endpoint fails; reported at most once an hour while it does.", _ENDPOINT
-    ),
-    EventType(RECOVERED, "Another endpoint, which had failed, works again.", _ENDPOINT),
+    EventType(TEST, "A test event that you requested for one endpoint.", ("webhookId",)),
+    EventType(FAILING, "Another endpoint fails; this is sent at most once an hour.", _ENDPOINT),
+    EventType(RECOVERED, "Another endpoint that failed works again.", _ENDPOINT),
 )
 
 MAX_PAYLOAD_BYTES = 32_000

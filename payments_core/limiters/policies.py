@@ -26,7 +26,7 @@ _KINDS: Mapping[Kind, str] = {
     "read": "GET, HEAD and OPTIONS",
     "write": "all other methods",
     "post": "POST",
-    "created": "what was created",
+    "created": "every creation",
 }
 _READ_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 
@@ -81,12 +81,12 @@ APP_POLICIES = (
     RatePolicy(
         "deposit_address_app_minute", "app", 120, MINUTE, "post",
         re.compile("(/.*)?/deposit-addresses(/.*)?"),
-        "to `deposit-addresses`, `/check` among them",
+        "to `deposit-addresses`, including `/check`",
     ),
     RatePolicy(
         "chain_reads_minute", "environment", 120, MINUTE, "any",
         re.compile("/v2/accounts/[^/]+/balances|/sdk/v1/get-balances?"),
-        "for balances, each of which asks the nodes of chains",
+        "for balances, which queries the nodes of chains",
     ),
 )  # fmt: skip
 """For calls with a server key or a client token, after its authentication."""
@@ -110,7 +110,7 @@ ROUTE_POLICIES: Mapping[str, RatePolicy] = {
         RatePolicy("payment_page", "link", 120, MINUTE, where="for a checkout page"),
         RatePolicy(
             "payment_link", "address", 30, MINUTE,
-            where="that exchanges a payment link, or opens the page of an unknown one",
+            where="that exchanges a payment link, or opens the page of an unknown link",
         ),
         RatePolicy("legacy_chain_reads", "address", 30, MINUTE, where="for `get-balances` of v1"),
         RatePolicy(
@@ -118,7 +118,7 @@ ROUTE_POLICIES: Mapping[str, RatePolicy] = {
         ),
         RatePolicy(
             "legacy_settlements", "address_and_app", 60, MINUTE,
-            where="for a settlement of v1, which may ask the nodes of chains",
+            where="for a settlement of v1, which may query the nodes of chains",
         ),
         RatePolicy("public_creation", "address_and_app", 10, MINUTE, where="with an app id alone"),
         PUBLIC_CREATION_MINUTE,

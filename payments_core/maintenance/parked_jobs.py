@@ -50,7 +50,7 @@ def retry(committer: Committer, clock: Clock, partition: str, job_id: str) -> Jo
     """Make a parked job due at once, with all its claims before it.
 
     It may repeat what it did before it was parked: every handler supports that. Raises NotFound,
-    and Conflicting for a job that is not parked, which its worker would lose.
+    and ResourceConflict for a job that is not parked, which its worker would lose.
     """
     now = clock.now()
 

@@ -105,7 +105,9 @@ class TransferFollower:
         if incoming is None:
             raise BankUnavailable("the bank does not show a transfer that it reported")
         if not _belongs(incoming, known):
-            _log.error("ALARM: the bank shows transfer %s for another account or sum", incoming.id)
+            _log.error(
+                "ALARM: the bank shows transfer %s for another account or amount", incoming.id
+            )
             again = Decision(None, next_run_at=self._clock.now() + LOOK_AGAIN_MS)
             self._committer.finish(claimed, again)
             return
@@ -181,7 +183,7 @@ class TransferFollower:
             )
             if waited >= LATE_DELIVERY_MS:
                 _log.error(
-                    "ALARM: the stablecoins of %s did not come in %d hours; the bank says %s",
+                    "ALARM: the stablecoins of %s did not arrive in %d hours; the bank reports %s",
                     transaction.id,
                     waited // HOUR,
                     delivery.status,

@@ -44,7 +44,7 @@ BANK_TRANSACTION = StateMachine(
             "review",
             "in_review",
             emits="bank_funding.in_review",
-            why="The bank holds the transfer, or the account cannot be credited now.",
+            why="The bank is reviewing the transfer, or the account cannot be credited now.",
         ),
         Transition(
             "received",
@@ -65,7 +65,7 @@ BANK_TRANSACTION = StateMachine(
             "fail_credit",
             "in_review",
             emits="bank_funding.in_review",
-            why="The transfer of the stablecoins failed permanently; it is repeated later.",
+            why="The transfer of the stablecoins failed permanently; a new one is sent later.",
         ),
         Transition(
             "settled",

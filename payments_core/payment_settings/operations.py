@@ -51,7 +51,7 @@ class PartnerPaymentSettings:
 
         `settings_version`, if given, is the version that the caller has read and wants to replace;
         0 for settings that were never set. Raises ValidationFailed with every error, and
-        Conflicting if the settings have changed since that version.
+        ResourceConflict if the settings have changed since that version.
         """
         terms = validate_terms(validate_input(terms), authority.mode)
         now = self._clock.now()

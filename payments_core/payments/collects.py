@@ -64,7 +64,7 @@ class NewCollect:
 
 @validate_operations
 class Collects:
-    """Creates Payments that collect."""
+    """Creates collect Payments."""
 
     def __init__(self, ports: Ports, destinations: Destinations, vaults: Vaults) -> None:
         self._storage = ports.storage

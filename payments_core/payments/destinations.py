@@ -108,7 +108,7 @@ class Destinations:
             )
         if (wanted.account_id is None) == (wanted.external_user_id is None):
             raise ValidationFailed.at(
-                "destination.accountId", "give exactly one of accountId, externalUserId"
+                "destination.accountId", "or destination.externalUserId must be given, but not both"
             )
         if wanted.account_id is not None:
             return wanted.account_id

@@ -26,14 +26,14 @@ _CREATION = (
         "create",
         "awaiting_payment",
         emits="payment.created",
-        why="Nothing has moved; the escrow address is known and waits.",
+        why="Nothing has moved; the escrow address is ready to receive funds.",
     ),
     Transition(
         None,
         "create_drawn",
         "processing",
         emits="payment.created",
-        why="A send or a collect begins with the vault's funds reserved.",
+        why="The Payment is a send or a collect, and the vault's funds are reserved.",
     ),
 )
 
@@ -43,20 +43,20 @@ _COLLECTION = (
         "attempt",
         "processing",
         emits="payment.processing",
-        why="An authorization was recorded, or a receipt was seen that is not final.",
+        why="An authorization was recorded, or a receipt was found that is not final.",
     ),
     *transitions_from(
         ("processing",),
         "attempt_ended",
         "awaiting_payment",
-        why="The attempt failed or its receipt was reorged out, and nothing else is pending.",
+        why="The attempt failed or a reorg removed its receipt, and nothing else is pending.",
     ),
     *transitions_from(
         OPEN,
         "covered",
         "accepted",
         emits="payment.accepted",
-        why="Verified receipts cover the amount less tolerance.",
+        why="Verified receipts cover the amount, less the tolerance.",
     ),
     *transitions_from(
         OPEN,
@@ -64,7 +64,7 @@ _COLLECTION = (
         "awaiting_payment",
         emits="payment.underpaid",
         label="underpaid",
-        why="Verified receipts are short of the amount, and nothing else is pending.",
+        why="Verified receipts do not cover the amount, and nothing else is pending.",
     ),
     Transition(
         "processing",
@@ -72,7 +72,7 @@ _COLLECTION = (
         "processing",
         emits="payment.underpaid",
         label="underpaid",
-        why="Verified receipts are short of the amount, and another attempt still lives.",
+        why="Verified receipts do not cover the amount, and another attempt is pending.",
     ),
     Transition(
         "processing",
@@ -87,7 +87,7 @@ _COLLECTION = (
         "expire",
         "expired",
         emits="payment.expired",
-        why="The time ran out and nothing was received.",
+        why="The Payment expired and nothing was received.",
     ),
     Transition(
         "awaiting_payment",
@@ -95,14 +95,14 @@ _COLLECTION = (
         "action_required",
         emits="payment.action_required",
         label="underpaid",
-        why="The time ran out and part was received.",
+        why="The Payment expired and a part of the amount was received.",
     ),
     *transitions_from(
         OPEN,
         "cancel",
         "cancelled",
         emits="payment.cancelled",
-        why="Cancelled with nothing received or broadcast.",
+        why="The Payment was cancelled before anything was received or broadcast.",
     ),
 )
 
@@ -134,7 +134,7 @@ _EXECUTION = (
         "action_required",
         emits="payment.action_required",
         label="execution_failed",
-        why="The release was rejected, reverted or returned; the funds are back where they were.",
+        why="The release was rejected, reverted or returned; the funds are where they were before.",
     ),
     Transition(
         "succeeded",
@@ -177,7 +177,7 @@ _FURTHER_RECEIPTS = (
         None,
         emits="payment.overpaid",
         label="overpaid",
-        why="The verified total passes the amount; the excess stays in escrow.",
+        why="The verified receipts exceed the amount; the excess stays in escrow.",
     ),
     *transitions_from(
         (*_SETTLING, *_CLOSED_LATE),
@@ -185,14 +185,14 @@ _FURTHER_RECEIPTS = (
         None,
         emits="payment.overpaid",
         label="duplicate",
-        why="A whole second payment of the same amount was received.",
+        why="A second payment of the whole amount was received.",
     ),
     Transition(
         "accepted",
         "completed",
         "accepted",
         emits="payment.accepted",
-        why="More of the amount was proven by the transaction that covered it within tolerance.",
+        why="The transaction that covered the amount within the tolerance proved more of it.",
     ),
     *transitions_from(
         (*_SETTLING, *_CLOSED_LATE),
@@ -200,7 +200,7 @@ _FURTHER_RECEIPTS = (
         None,
         emits="payment.late",
         label="late",
-        why="The rest of the amount was proven after less was released: it can only go back.",
+        why="The rest of the amount was proven after a part was released; it can only be refunded.",
     ),
     *transitions_from(
         ("processing", *RELEASE_SENT, "action_required", "failed"),
@@ -208,7 +208,7 @@ _FURTHER_RECEIPTS = (
         None,
         emits="payment.late",
         label="returned",
-        why="The recipient of a vault's payment sent funds back, and they go to that vault.",
+        why="The recipient of a payment from a vault sent funds back; they go to that vault.",
     ),
     *transitions_from(
         ("processing", *RELEASE_SENT, "action_required", "failed"),
@@ -222,7 +222,7 @@ _FURTHER_RECEIPTS = (
         "receipt_returned",
         None,
         emits="payment.reorged",
-        why="A receipt was verified that a reorg had removed from the release or a refund.",
+        why="A reorg had removed a receipt after a release or a refund; it was verified again.",
     ),
     *transitions_from(
         ("accepted", "executing"),
@@ -230,7 +230,7 @@ _FURTHER_RECEIPTS = (
         "action_required",
         emits="payment.action_required",
         label="reorged",
-        why="A verified receipt was reorged out before the release was sent, and is missing now.",
+        why="A reorg removed a verified receipt before the release was sent; its funds are gone.",
     ),
     *transitions_from(
         _ANY,
@@ -238,7 +238,7 @@ _FURTHER_RECEIPTS = (
         None,
         emits="payment.reorged",
         label="reorged",
-        why="A verified receipt was reorged out; no release can be stopped, or none needs to be.",
+        why="A reorg removed a verified receipt; no release can be stopped, or none needs to be.",
     ),
 )
 
@@ -248,42 +248,42 @@ _RECONCILIATION = (
         "reconcile_accept",
         "accepted",
         emits="payment.reconciled",
-        why="The partner accepts the amount received.",
+        why="The partner accepted the received amount.",
     ),
     Transition(
         "action_required",
         "retry_execution",
         "executing",
         emits="payment.reconciled",
-        why="The partner asks for the release again.",
+        why="The partner requested the release again.",
     ),
     Transition(
         "action_required",
         "reconcile_refund",
         "refunded",
         emits="payment.reconciled",
-        why="All received funds have gone back.",
+        why="All received funds were sent back.",
     ),
     *transitions_from(
         _CLOSED_LATE,
         "reconcile_refund",
         None,
         emits="payment.reconciled",
-        why="The funds received after the end have gone back; the final status stays.",
+        why="The funds received after the end were sent back; the final status stays.",
     ),
     Transition(
         "action_required",
         "write_off",
         "failed",
         emits="payment.reconciled",
-        why="The partner gives the Payment up.",
+        why="The partner wrote the Payment off.",
     ),
     *transitions_from(
         (*_SETTLING, *_CLOSED_LATE),
         "refund_excess",
         None,
         emits="payment.reconciled",
-        why="The excess has gone back.",
+        why="The excess was sent back.",
     ),
 )
 
@@ -300,14 +300,14 @@ _REFUNDS = (
         "refund_part",
         None,
         emits="payment.refunded",
-        why="A refund that does not settle the cause.",
+        why="A refund is final, and the status stays.",
     ),
     *transitions_from(
         ("succeeded", "partially_refunded", "action_required"),
         "refund_all",
         "refunded",
         emits="payment.refunded",
-        why="All received funds have gone back.",
+        why="All received funds were sent back.",
     ),
 )
 
@@ -344,7 +344,7 @@ _REVERSALS = (
         "action_required",
         emits="payment.action_required",
         label="reorged",
-        why="The same, and the refunded amount is held again.",
+        why="As for `refund_reorged`; the refunded amount is held again.",
     ),
     *transitions_from(
         _REFUNDED,
@@ -352,7 +352,7 @@ _REVERSALS = (
         "partially_refunded",
         emits="payment.reorged",
         label="reorged",
-        why="The same, and the recipient has a part of the released amount.",
+        why="As for `refund_reorged`; the recipient has a part of the released amount.",
     ),
     *transitions_from(
         _REFUNDED,
@@ -360,7 +360,7 @@ _REVERSALS = (
         "succeeded",
         emits="payment.reorged",
         label="reorged",
-        why="The same, and the recipient has all that was released.",
+        why="As for `refund_reorged`; the recipient has the whole released amount.",
     ),
 )
 

@@ -114,7 +114,7 @@ class ReceiptsWithJournal:
 
 @validate_operations
 class Payments:
-    """Creates Payments that receive, and reads and ends all of them."""
+    """Creates receive Payments; reads and cancels Payments of any intent."""
 
     def __init__(self, ports: Ports, destinations: Destinations, links: Links) -> None:
         self._storage = ports.storage
@@ -253,7 +253,7 @@ class Payments:
         after: Position | None = None,
         limit: PageLimit = 50,
     ) -> Page[Payment]:
-        """The same without options, receipts and refunds: one query for the whole page."""
+        """As `list`, without options, receipts and refunds: one query for the whole page."""
         return self._storage.read(
             authority.partition,
             lambda snapshot: find_payments(snapshot, account_id, where, after, limit),

@@ -116,7 +116,7 @@ class TimelineEntry:
 
 @attrs.frozen(kw_only=True)
 class Reconciliation:
-    """What is unusual about a Payment, and whether somebody resolved it."""
+    """Whether a Payment needs a decision, and how it was resolved."""
 
     status: Literal["none", "open", "resolved"] = "none"
     resolution: str | None = None

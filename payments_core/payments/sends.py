@@ -87,7 +87,7 @@ class NewSend:
 
 @validate_operations
 class Sends:
-    """Creates Payments that send."""
+    """Creates send Payments."""
 
     def __init__(
         self, ports: Ports, destinations: Destinations, vaults: Vaults, payouts: PayoutCreation
@@ -103,7 +103,7 @@ class Sends:
     def create(
         self, authority: Authority, new: NewSend, *, idempotency_key: IdempotencyKey = None
     ) -> PaymentDetails:
-        """A send with its funds reserved; the worker hands it to the chain.
+        """A send with its funds reserved; the worker sends it to the chain.
 
         Raises ValidationFailed, NotFound, DestinationNotAllowed, AmountOutOfRange,
         UnsupportedChain, UnsupportedAsset, AccountSuspended, PolicyInactive, PolicyDenied,

@@ -115,7 +115,9 @@ class RouteJobs:
         counted = tx.get(RouteDelivery, proof.transfer_id, for_update=True)
         if counted is not None:
             _log.critical(
-                "ALARM: %s was counted before; %s waits for another", counted.id, current.id
+                "ALARM: transfer %s was already counted; %s waits for another transfer",
+                counted.id,
+                current.id,
             )
             return _ask_again(current, now)
         delivery = RouteDelivery(

@@ -113,7 +113,7 @@ class Quotes:
     def create(
         self, authority: Authority, new: NewQuote, *, idempotency_key: IdempotencyKey = None
     ) -> QuoteDetails:
-        """A quote, good for 15 minutes, with a Payment that waits for its funds.
+        """A quote, valid for 15 minutes, with a Payment that waits for its funds.
 
         Prices and the router are asked before anything is stored: a crash leaves at most an order
         at the router that nobody pays. A used key returns its quote, without

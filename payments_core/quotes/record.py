@@ -17,7 +17,7 @@ QUOTE_LIFETIME_MS = QUOTE_LIFETIME_S * SECOND
 
 @attrs.frozen(kw_only=True, slots=False)
 class Quote(Record):
-    """The frozen offer; it never changes. The Payment that carries it out has the state.
+    """A quote; it never changes. The Payment that carries it out has the state.
 
     The payer sends `input` to `deposit_address`, the Payment's escrow, before `expires_at`, and the
     recipient gets about `output`, at least `minimum`; the difference between `input` and `output`
@@ -56,12 +56,12 @@ class Quote(Record):
 
     @property
     def source(self) -> Asset:
-        """The amount that the payer sends."""
+        """The asset that the payer sends."""
         return asset_of(self.source_chain_id, self.source_symbol)
 
     @property
     def destination(self) -> Asset:
-        """The amount that the recipient gets."""
+        """The asset that the recipient gets."""
         return asset_of(self.destination_chain_id, self.destination_symbol)
 
 

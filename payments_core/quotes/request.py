@@ -76,9 +76,9 @@ class Exchange:
 def require_one_payer_and_amount(new: NewQuote) -> None:
     """Raise ValidationFailed unless there is exactly one of each."""
     if (new.user_id is None) == (new.source_address is None):
-        raise ValidationFailed.at("userId", "give exactly one of userId, sourceAddress")
+        raise ValidationFailed.at("userId", "or sourceAddress must be given, but not both")
     if (new.amount is None) == (new.raw_amount is None):
-        raise ValidationFailed.at("amount", "give exactly one of amount, rawAmount")
+        raise ValidationFailed.at("amount", "or rawAmount must be given, but not both")
 
 
 def resolve_exchange(

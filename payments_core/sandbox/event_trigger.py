@@ -309,7 +309,7 @@ def _find_payment(
         raise NotFound("payment")
     if payment.intent in never:
         raise ValidationFailed.at(
-            "paymentId", f"is a {payment.intent}, which does not have this event"
+            "paymentId", f"is a {payment.intent} Payment, which does not have this event"
         )
     return payment
 

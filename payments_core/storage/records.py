@@ -165,7 +165,7 @@ class Collection:
                 raise ValueError(f"{self.name}: {column} orders an index and cannot be null")
             return None
         if not isinstance(value, kind) or isinstance(value, bool):
-            raise ValueError(f"{self.name}: {column} holds a {type(value).__name__}")
+            raise ValueError(f"{self.name}: {column} contains a {type(value).__name__}")
         if isinstance(value, str):
             require_indexable_text(f"{self.name}: {column}", value)
             return str(value)
@@ -193,7 +193,7 @@ class Record:
 def require_indexable_text(name: str, text: str) -> None:
     """Raise ValueError for a text that an indexed column cannot hold."""
     if not fits_column(text):
-        raise ValueError(f"{name} is too long, or holds U+0000")
+        raise ValueError(f"{name} is too long, or contains U+0000")
 
 
 def fits_column(value: str | int) -> bool:

@@ -89,7 +89,7 @@ class Tenants:
         """An app with one environment per mode, pinned to the current version.
 
         `partner_id` is a slug; it is also the resolver of the app's payment addresses. Raises
-        ValidationFailed, and Conflicting if the partner id is taken.
+        ValidationFailed, and ResourceConflict if the partner id is taken.
         """
         if not 1 <= len(name) <= APP_NAME_CHARACTERS:
             raise ValidationFailed.at("name", f"must have 1 to {APP_NAME_CHARACTERS} characters")
@@ -146,7 +146,7 @@ class Tenants:
     ) -> tuple[Key, str]:
         """A new key and its secret, which is shown only here.
 
-        Raises NotFound, ValidationFailed, and Conflicting if there are MAX_KEYS.
+        Raises NotFound, ValidationFailed, and ResourceConflict if there are MAX_KEYS.
         """
         if len(name) > KEY_NAME_CHARACTERS:
             raise ValidationFailed.at("name", f"must have at most {KEY_NAME_CHARACTERS} characters")
@@ -297,7 +297,7 @@ class Tenants:
     def authenticate_bearer(
         self, secret: Credential, *, mode: str, lookup: ResponseLookup | None = None
     ) -> tuple[Environment, Key]:
-        """The same for a secret that comes alone: its directory row names its owner.
+        """As `authenticate`, for a secret without an app id: a directory row names its owner.
 
         Raises Unauthorized, also for a publishable key, which is not a secret.
         """

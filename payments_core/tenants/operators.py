@@ -78,7 +78,7 @@ class Operators:
         """The one operator of an environment, and the password.
 
         Names are of a-z, 0-9 and . _ @ + -, and each mode has its own. Raises NotFound,
-        ValidationFailed, and Conflicting if the name is taken or there is already an operator.
+        ValidationFailed, and ResourceConflict if the name is taken or there is already an operator.
         """
         if not _USERNAME.fullmatch(username):
             raise ValidationFailed.at("username", "must be 3 to 64 of a-z, 0-9 and . _ @ + -")
@@ -142,7 +142,7 @@ class Operators:
         return NewPassword(self._committer.commit(_AUTHORITY, decide), password)
 
     def remove(self, username: str, *, mode: str) -> Operator:
-        """Delete an operator, and return it a last time. Raises NotFound."""
+        """Delete an operator, and return the deleted record. Raises NotFound."""
         known = self._find_operator(username, mode)
         if known is None:
             raise NotFound("operator")

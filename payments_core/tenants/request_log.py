@@ -73,7 +73,7 @@ class RequestLogPage(Record):
 
 @validate_operations
 class RequestLog:
-    """The log of each environment."""
+    """Stores and reads the request log of each environment."""
 
     def __init__(self, ports: Ports) -> None:
         self._storage = ports.storage

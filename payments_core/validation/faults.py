@@ -38,5 +38,5 @@ def check_exactly_one(group: tuple[str, ...], value: Mapping[str, Any]) -> list[
     """The errors if exactly one of some fields must be given."""
     given = [name for name in group if value.get(name) is not None]
     if not given:
-        return [FieldError(group[0], f"is required, or in its place {' or '.join(group[1:])}")]
+        return [FieldError(group[0], f"is required, unless {' or '.join(group[1:])} is given")]
     return [FieldError(name, f"cannot be given together with {given[0]}") for name in given[1:]]

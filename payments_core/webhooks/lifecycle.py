@@ -45,19 +45,22 @@ _USABLE = ("active", "disabled")
 ENDPOINT = StateMachine(
     "webhook endpoint",
     (
-        Transition(None, "create", "active", why="It has passed the URL and address rules."),
+        Transition(None, "create", "active", why="The URL is allowed as a webhook destination."),
         *transitions_from(
             _USABLE,
             "activate",
             "active",
-            why="Refused while another active endpoint has the same URL.",
+            why="Activation is refused while another active endpoint has the same URL.",
         ),
         *transitions_from(_USABLE, "disable", "disabled", why="Pending deliveries are abandoned."),
         *transitions_from(
-            _USABLE, "archive", "archived", why="Permanent; pending deliveries are abandoned."
+            _USABLE,
+            "archive",
+            "archived",
+            why="Archiving is permanent; pending deliveries are abandoned.",
         ),
         *transitions_from(
-            _USABLE, "edit", None, why="Its description or its subscriptions change."
+            _USABLE, "edit", None, why="The description or the subscriptions change."
         ),
         *transitions_from(
             _USABLE,
@@ -84,7 +87,7 @@ DELIVERY = StateMachine(
             OPEN_STATUSES,
             "deliver",
             "delivered",
-            why="The endpoint answered 2xx: it is not sent again automatically.",
+            why="The endpoint answered 2xx: the delivery is not sent again automatically.",
         ),
         *transitions_from(
             OPEN_STATUSES,
@@ -93,7 +96,7 @@ DELIVERY = StateMachine(
             why="408, 425, 429, 5xx, a network failure or a timeout: the delivery is retried.",
         ),
         *transitions_from(
-            OPEN_STATUSES, "refuse", "abandoned", why="Any other status, redirects included."
+            OPEN_STATUSES, "refuse", "abandoned", why="Any other status, including a redirect."
         ),
         *transitions_from(
             OPEN_STATUSES,
@@ -228,7 +231,7 @@ def decide_rotate(
     """Replace the signing secret; the previous one signs beside it for `overlap_ms`.
 
     Without an overlap every older secret ends at once, including those of earlier overlaps: that is
-    the rotation after a leak. Raises InvalidState for an archived endpoint, Conflicting if
+    the rotation after a leak. Raises InvalidState for an archived endpoint, ResourceConflict if
     too many overlap.
     """
     ENDPOINT.step(endpoint.status, "rotate")
@@ -361,7 +364,7 @@ def _attempt_trigger(
 
 
 def require_active_subscriber(endpoint: Endpoint, event_name: str) -> None:
-    """Raise Conflicting unless the endpoint is active and subscribed to that event."""
+    """Raise ResourceConflict unless the endpoint is active and subscribed to that event."""
     if endpoint.status != "active":
         raise ResourceConflict(f"The webhook endpoint is {endpoint.status}; activate it first.")
     if not may_receive(endpoint, event_name):
@@ -379,7 +382,7 @@ def decide_retry(
 ) -> Decision[Delivery]:
     """Put a delivery back with its full budget of attempts (interface "Errors", `conflict`).
 
-    `job` is the delivery's own, if it still has one. Raises Conflicting.
+    `job` is the delivery's own, if it still has one. Raises ResourceConflict.
     """
     require_active_subscriber(endpoint, delivery.event_name)
     parked = job is not None and job.due_at == NEVER

@@ -215,7 +215,7 @@ class WebhookEndpoints:
         """A new signing secret, shown this once; the previous one is invalid at once.
 
         With an overlap of up to seven days, deliveries carry a signature of each until it ends.
-        Raises NotFound, ValidationFailed, InvalidState for an archived endpoint, Conflicting
+        Raises NotFound, ValidationFailed, InvalidState for an archived endpoint, ResourceConflict
         if too many secrets overlap.
         """
         secret = new_secret(self._entropy)
@@ -293,9 +293,9 @@ class WebhookEndpoints:
         *,
         idempotency_key: IdempotencyKey = None,
     ) -> Delivery:
-        """Put a failed or abandoned delivery back, with all its attempts before it.
+        """Queue a failed or abandoned delivery again, with its full number of attempts.
 
-        Raises NotFound, and Conflicting if the endpoint is not active or not subscribed, or
+        Raises NotFound, and ResourceConflict if the endpoint is not active or not subscribed, or
         the delivery is in another state or being attempted.
         """
 

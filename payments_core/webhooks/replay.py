@@ -151,9 +151,9 @@ class WebhookEvents:
     def send_test(
         self, authority: Authority, endpoint_id: str, *, idempotency_key: IdempotencyKey = None
     ) -> Delivery:
-        """Send `webhook.test` to this endpoint only, whatever its subscriptions.
+        """Send `webhook.test` to this endpoint only, regardless of its subscriptions.
 
-        Raises NotFound, and Conflicting if the endpoint is not active.
+        Raises NotFound, and ResourceConflict if the endpoint is not active.
         """
 
         def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[Delivery]:
@@ -187,7 +187,7 @@ class WebhookEvents:
         """Deliver the event again, to one endpoint or to every active one that is subscribed.
 
         Returns the started deliveries; for all endpoints, those whose delivery is already
-        pending are skipped. Raises NotFound, and Conflicting if the named
+        pending are skipped. Raises NotFound, and ResourceConflict if the named
         endpoint is not active or not subscribed or its delivery is in progress, or if nothing
         is left to send.
         """
@@ -232,7 +232,7 @@ class WebhookEvents:
         """Send the endpoint every subscribed event since then that was not delivered.
 
         A job does it, oldest event first. `since` is at most 30 days ago. Raises NotFound,
-        ValidationFailed, and Conflicting if the endpoint is not active.
+        ValidationFailed, and ResourceConflict if the endpoint is not active.
         """
         if type(since) is not int:
             raise ValidationFailed.at("since", "must be an integer")
@@ -291,7 +291,7 @@ def decide_resend(
     """The event's delivery to an endpoint, sent again, or created if there was none.
 
     `seen` is the delivery as it was read before, whose job says which to lock. Raises NotFound,
-    Conflicting.
+    ResourceConflict.
     """
     endpoint = _lock_endpoint_shared(tx, endpoint_id)
     require_recipient(event, endpoint)
@@ -307,14 +307,16 @@ def decide_resend(
 
 
 def require_recipient(event: Event, endpoint: Endpoint) -> None:
-    """Raise Conflicting unless the endpoint is active and the event is for it.
+    """Raise ResourceConflict unless the endpoint is active and the event is for it.
 
     A test is for the endpoint that it names, and for endpoints subscribed to tests by name; the
     health of an endpoint is reported to the others.
     """
     require_active_subscriber(endpoint, event.name)
     if reports_on(event, endpoint):
-        raise ResourceConflict("The event reports on this webhook endpoint: it is for the others.")
+        raise ResourceConflict(
+            "The event is about this webhook endpoint: it is sent only to other endpoints."
+        )
     if event.name != TEST or event.payload["webhookId"] == endpoint.id:
         return
     if TEST not in endpoint.subscribed_events:

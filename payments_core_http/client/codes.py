@@ -22,7 +22,7 @@ from payments_core_http.client.structs import Known
 
 
 class AccountSuspended(Forbidden):
-    """The account may not act now."""
+    """The account is suspended or closed."""
 
     code = "account_suspended"
     account_id: str | None
@@ -48,7 +48,7 @@ class ActionExpired(Unprocessable):
 
 
 class ActionInvalid(Unprocessable):
-    """The action is not the one that this option waits for."""
+    """The action is not the option's current action."""
 
     code = "action_invalid"
     doc_url: str | None
@@ -63,7 +63,7 @@ class AmountOutOfRange(Unprocessable):
 
 
 class CapabilityNotActive(Unprocessable):
-    """A capability that is not active here, or not yet."""
+    """The capability is not active for the account, or not available here."""
 
     code = "capability_not_active"
     capability: str | None
@@ -71,14 +71,14 @@ class CapabilityNotActive(Unprocessable):
 
 
 class ClientTokenExpired(Unauthenticated):
-    """A correctly signed client token that has expired."""
+    """The client token was valid, but has expired."""
 
     code = "client_token_expired"
     doc_url: str | None
 
 
 class Conflict(Conflicting):
-    """The request conflicts with something that exists."""
+    """The request conflicts with an existing resource or its current state."""
 
     code = "conflict"
     reason: str | None
@@ -86,7 +86,7 @@ class Conflict(Conflicting):
 
 
 class CredentialMismatch(Forbidden):
-    """Two valid credentials, of two environments."""
+    """The two credentials are valid, but belong to different environments."""
 
     code = "credential_mismatch"
     doc_url: str | None
@@ -118,7 +118,7 @@ class EntitlementRequired(Forbidden):
 
 
 class HeadersTooLarge(InvalidRequest):
-    """The headers are larger than any call needs."""
+    """The request line and headers are larger than the limit."""
 
     code = "headers_too_large"
     limit_bytes: int | None
@@ -126,7 +126,7 @@ class HeadersTooLarge(InvalidRequest):
 
 
 class IdempotencyConflict(Conflicting):
-    """The key was used for another request."""
+    """The `Idempotency-Key` was used for another request."""
 
     code = "idempotency_conflict"
     doc_url: str | None
@@ -140,14 +140,14 @@ class IdempotencyInProgress(Conflicting):
 
 
 class IdempotencyKeyRequired(InvalidRequest):
-    """This call moves money and cannot be retried safely without a key."""
+    """This request cannot be retried safely without an `Idempotency-Key`."""
 
     code = "idempotency_key_required"
     doc_url: str | None
 
 
 class InsufficientBalance(Unprocessable):
-    """The vault does not cover the amount, after what is already reserved."""
+    """The vault's balance, without its reserved part, does not cover the amount."""
 
     code = "insufficient_balance"
     available_atomic: str | None
@@ -164,14 +164,14 @@ class InsufficientPermissions(Forbidden):
 
 
 class InternalError(ServiceError):
-    """An internal error; the caller gets only the request id."""
+    """An internal error occurred; the answer contains only the request id."""
 
     code = "internal_error"
     doc_url: str | None
 
 
 class InvalidJson(InvalidRequest):
-    """The body is not JSON in the accepted form (RFC 8259, duplicate keys refused)."""
+    """The body is not valid JSON (RFC 8259), or an object has the same key twice."""
 
     code = "invalid_json"
     reason: str | None
@@ -179,7 +179,7 @@ class InvalidJson(InvalidRequest):
 
 
 class InvalidState(Conflicting):
-    """The state machine has no such transition from this state."""
+    """The resource's state does not allow this action."""
 
     code = "invalid_state"
     resource: str | None
@@ -189,14 +189,14 @@ class InvalidState(Conflicting):
 
 
 class MalformedRequest(InvalidRequest):
-    """Not HTTP as the server reads it; no route was looked up."""
+    """The server cannot read the request as HTTP/1.1."""
 
     code = "malformed_request"
     doc_url: str | None
 
 
 class NotFound(Missing):
-    """No such resource for this caller; another tenant's resource gives the same error."""
+    """The resource does not exist, or belongs to another tenant."""
 
     code = "not_found"
     resource: str | None
@@ -204,14 +204,14 @@ class NotFound(Missing):
 
 
 class OptionExpired(Unprocessable):
-    """The option's terms are no longer offered."""
+    """The option has expired; its terms are no longer offered."""
 
     code = "option_expired"
     doc_url: str | None
 
 
 class OptionLocked(Conflicting):
-    """The selected option has funds on their way."""
+    """Funds of the selected option are in transit."""
 
     code = "option_locked"
     option_id: str | None
@@ -219,7 +219,7 @@ class OptionLocked(Conflicting):
 
 
 class OptionSuperseded(Conflicting):
-    """Another option has been selected since."""
+    """Another option of the Payment has been selected."""
 
     code = "option_superseded"
     option_id: str | None
@@ -234,7 +234,7 @@ class OriginNotAllowed(Forbidden):
 
 
 class PayloadTooLarge(InvalidRequest):
-    """The body is larger than any call needs."""
+    """The body is larger than the limit."""
 
     code = "payload_too_large"
     limit_bytes: int | None
@@ -242,7 +242,7 @@ class PayloadTooLarge(InvalidRequest):
 
 
 class PaymentExpired(Unprocessable):
-    """The Payment no longer takes new actions."""
+    """The Payment has expired, and accepts no new actions."""
 
     code = "payment_expired"
     expired_at: str | None
@@ -250,9 +250,7 @@ class PaymentExpired(Unprocessable):
 
 
 class PaymentOptionLimitReached(LimitReached):
-    """A payer, or all payers together, have created as many options of a Payment as they
-    may.
-    """
+    """One payer, or all payers together, created the maximum number of options."""
 
     code = "payment_option_limit_reached"
     limit: int | None
@@ -275,7 +273,7 @@ class PolicyInactive(Unprocessable):
 
 
 class RateLimited(LimitReached):
-    """More requests than a rate policy allows, or a limiter that cannot say."""
+    """A rate policy refuses the request, the address is blocked, or the limiter fails."""
 
     code = "rate_limited"
     rule: str | None
@@ -289,7 +287,7 @@ class RateLimited(LimitReached):
 
 
 class ReconciliationActionNotAllowed(Unprocessable):
-    """The Payment waits for a decision, but cannot take this one now."""
+    """The Payment waits for a decision, but this one is not possible now."""
 
     code = "reconciliation_action_not_allowed"
     action: str | None
@@ -298,21 +296,21 @@ class ReconciliationActionNotAllowed(Unprocessable):
 
 
 class RequestTimeout(InvalidRequest):
-    """The request was not complete in time; nothing of it was done."""
+    """The request was not complete in time; nothing was changed."""
 
     code = "request_timeout"
     doc_url: str | None
 
 
 class TransferEncodingNotSupported(InvalidRequest):
-    """A Transfer-Encoding other than `chunked`."""
+    """The request has a `Transfer-Encoding` other than `chunked`."""
 
     code = "transfer_encoding_not_supported"
     doc_url: str | None
 
 
 class Unauthorized(Unauthenticated):
-    """Malformed, forged, revoked, replayed or consumed: the text does not say which."""
+    """The credential is missing or not valid; the message does not say why."""
 
     code = "unauthorized"
     doc_url: str | None
@@ -326,7 +324,7 @@ class Unavailable(ServiceError):
 
 
 class UnsupportedAsset(Unprocessable):
-    """The chain does not have this asset here, or the request is bound to another asset."""
+    """The asset is not supported on this chain, or the request is bound to another asset."""
 
     code = "unsupported_asset"
     chain_id: int | None
@@ -345,14 +343,14 @@ class UnsupportedChain(Unprocessable):
 
 
 class UnsupportedMediaType(InvalidRequest):
-    """Bodies are JSON and nothing else."""
+    """The body is not sent as `application/json`, or is compressed."""
 
     code = "unsupported_media_type"
     doc_url: str | None
 
 
 class UnsupportedVersion(InvalidRequest):
-    """The deployment serves no such API version."""
+    """The deployment does not support this API version."""
 
     code = "unsupported_version"
     supported_api_versions: list[str] | None
@@ -367,14 +365,14 @@ class UsernameTaken(Conflicting):
 
 
 class ValidationError(InvalidRequest):
-    """One or more fields are wrong; all of them are named at once."""
+    """One or more fields are not valid; `details.fields` lists all of them."""
 
     code = "validation_error"
     doc_url: str | None
 
 
 class VersionMismatch(InvalidRequest):
-    """A supported version, but not the version to which this environment or token is bound."""
+    """The version is supported, but the environment or token is bound to another version."""
 
     code = "version_mismatch"
     api_version: str | None
@@ -382,7 +380,7 @@ class VersionMismatch(InvalidRequest):
 
 
 class WebhookLimitReached(Conflicting):
-    """The environment has as many active endpoints as it may."""
+    """The environment has the maximum number of active endpoints."""
 
     code = "webhook_limit_reached"
     limit: int | None

@@ -311,14 +311,14 @@ class PaymentCreated(Envelope, frozen=True, kw_only=True):
 
 
 class PaymentProcessing(Envelope, frozen=True, kw_only=True):
-    """Funds are on their way and not yet proven."""
+    """Funds are on their way and are not proven yet."""
 
     name: Literal["payment.processing"]
     payload: PaymentPayload
 
 
 class PaymentUnderpaid(Envelope, frozen=True, kw_only=True):
-    """Proven funds are short of the amount."""
+    """Proven funds do not cover the amount."""
 
     name: Literal["payment.underpaid"]
     payload: PaymentPayload
@@ -339,7 +339,7 @@ class PaymentExecuting(Envelope, frozen=True, kw_only=True):
 
 
 class PaymentSucceeded(Envelope, frozen=True, kw_only=True):
-    """The recipient has the funds, finally."""
+    """The recipient has the funds, and this is final."""
 
     name: Literal["payment.succeeded"]
     payload: PaymentPayload
@@ -353,7 +353,7 @@ class PaymentActionRequired(Envelope, frozen=True, kw_only=True):
 
 
 class PaymentOverpaid(Envelope, frozen=True, kw_only=True):
-    """Proven funds pass the amount; the rest is held."""
+    """Proven funds exceed the amount; the excess is held."""
 
     name: Literal["payment.overpaid"]
     payload: PaymentPayload
@@ -381,7 +381,7 @@ class PaymentLate(Envelope, frozen=True, kw_only=True):
 
 
 class PaymentReorged(Envelope, frozen=True, kw_only=True):
-    """A proven receipt was undone by the chain, or is back."""
+    """A reorg undid a proven receipt, or restored one."""
 
     name: Literal["payment.reorged"]
     payload: PaymentPayload
@@ -402,7 +402,7 @@ class PaymentRefunded(Envelope, frozen=True, kw_only=True):
 
 
 class PaymentFailed(Envelope, frozen=True, kw_only=True):
-    """The Payment was given up."""
+    """The Payment was written off."""
 
     name: Literal["payment.failed"]
     payload: PaymentPayload
@@ -514,7 +514,7 @@ class BankAccountCreated(Envelope, frozen=True, kw_only=True):
 
 
 class BankAccountUpdated(Envelope, frozen=True, kw_only=True):
-    """The bank decided on a bank account."""
+    """The bank approved or rejected a bank account."""
 
     name: Literal["bank_account.updated"]
     payload: BankAccountPayload
@@ -535,7 +535,7 @@ class BankFundingReceived(Envelope, frozen=True, kw_only=True):
 
 
 class BankFundingInReview(Envelope, frozen=True, kw_only=True):
-    """A bank transfer is held: by the bank, for its account, or for its credit."""
+    """The bank reviews a bank transfer, or the account cannot be credited now."""
 
     name: Literal["bank_funding.in_review"]
     payload: BankFundingPayload
@@ -584,21 +584,21 @@ class DisputeResolved(Envelope, frozen=True, kw_only=True):
 
 
 class WebhookTest(Envelope, frozen=True, kw_only=True):
-    """A test that you requested, for one endpoint."""
+    """A test event that you requested for one endpoint."""
 
     name: Literal["webhook.test"]
     payload: WebhookPayload
 
 
 class WebhookFailing(Envelope, frozen=True, kw_only=True):
-    """Another endpoint fails; reported at most once an hour while it does."""
+    """Another endpoint fails; this is sent at most once an hour."""
 
     name: Literal["webhook.failing"]
     payload: WebhookFailingPayload
 
 
 class WebhookRecovered(Envelope, frozen=True, kw_only=True):
-    """Another endpoint, which had failed, works again."""
+    """Another endpoint that failed works again."""
 
     name: Literal["webhook.recovered"]
     payload: WebhookRecoveredPayload

@@ -51,7 +51,7 @@ METRICS = (
         "payments_http_requests_total",
         "counter",
         ("route", "method", "status_class"),
-        "Completed requests. `route` is the path template, `status_class` is such as `2xx`.",
+        "Completed requests. `route` is the path template; an example of `status_class` is `2xx`.",
         "a persistent share of `5xx`",
     ),
     Metric(
@@ -136,7 +136,7 @@ METRICS = (
         ("outcome",),
         "Delivery attempts: `delivered`, `refused` (not retried), `failing` (a status that is"
         " retried), `no_answer`, `unresolved`, `forbidden`, `postponed` (the environment has too"
-        " many look-ups of names in progress), or `fault` (an internal error).",
+        " many name resolutions in progress), or `fault` (an internal error).",
         "any `fault`; a share of `no_answer` across partners",
         SLOW_BUCKETS_S,
         known=(*get_args(AttemptOutcome), "fault"),

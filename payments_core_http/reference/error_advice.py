@@ -24,9 +24,10 @@ class Advice:
 ADVICE: Mapping[str, Advice] = {
     # The request
     "invalid_json": Advice(
-        ("The body is empty, cut off, or not UTF-8.", "A key occurs twice, or a number is `NaN`.",
+        ("The body is empty, incomplete, or not UTF-8.",
+         "A key occurs twice, or a number is `NaN`.",
          "The body nests deeper than 32 levels."),
-        ("Let a JSON library write the body; `details.reason` says what was found.",),
+        ("Write the body with a JSON library; `details.reason` says what is wrong.",),
     ),
     "validation_error": Advice(
         ("A field is missing, unknown, or has the wrong type.",
@@ -48,21 +49,21 @@ ADVICE: Mapping[str, Advice] = {
         ("Send `details.apiVersion`, or leave the header out.",),
     ),
     "malformed_request": Advice(
-        ("The request is not HTTP/1.1, or its length is stated twice.",
+        ("The request is not HTTP/1.1, or states its length twice.",
          "The header `Host` names a host that a sandbox does not serve."),
         ("Use an HTTP library, and look for a proxy that rewrites requests.",),
     ),
     "method_not_allowed": Advice(
         ("The path exists, but not with this method.",),
-        ("Use a method of the header `Allow`, which `details.allowed` repeats.",),
+        ("Use one of the methods in the header `Allow` and in `details.allowed`.",),
     ),
     "request_timeout": Advice(
         ("The request arrived too slowly, or was incomplete.",),
-        ("Send it again; nothing of it was done.",), retry=True,
+        ("Send it again; nothing was changed.",), retry=True,
     ),
     "payload_too_large": Advice(
         ("The body has more than `details.limitBytes` bytes.",),
-        ("Send less; keep large data on your side and its id in `metadata`.",),
+        ("Send a smaller body; store large data in your own system, and its id in `metadata`.",),
     ),
     "unsupported_media_type": Advice(
         ("The body has no `Content-Type: application/json`, or is compressed.",),
@@ -78,8 +79,8 @@ ADVICE: Mapping[str, Advice] = {
     ),
     # Authentication
     "unauthorized": Advice(
-        ("The header `Authorization` is missing, or of the wrong scheme for the route.",
-         "The secret is of the other mode, was revoked, or has expired.",
+        ("The header `Authorization` is missing, or has the wrong scheme for the route.",
+         "The secret belongs to the other mode, was revoked, or has expired.",
          "A client session's token was already used: it works once.",
          "The Payment secret belongs to another Payment."),
         ("On a backend, use HTTP Basic with the app id and secret; `GET /v2/partners/config`"
@@ -105,8 +106,8 @@ ADVICE: Mapping[str, Advice] = {
         ("Add the origin with `PUT /v2/partners/payment-settings`: scheme, host and port.",),
     ),
     "credential_mismatch": Advice(
-        ("The client token and the Payment secret are of two environments.",),
-        ("Take both from the same environment.",),
+        ("The client token and the Payment secret belong to different environments.",),
+        ("Use a client token and a Payment secret of the same environment.",),
     ),
     "account_suspended": Advice(
         ("The account is suspended or closed.",),
@@ -118,13 +119,13 @@ ADVICE: Mapping[str, Advice] = {
     ),
     # Resources
     "not_found": Advice(
-        ("The id is wrong, or of the other mode.",
-         "The resource is another tenant's, which looks the same."),
-        ("Compare the id and the environment of your key.",),
+        ("The id is wrong, or belongs to the other mode.",
+         "The resource belongs to another tenant: the error is the same."),
+        ("Check the id, and that your key belongs to the environment of the resource.",),
     ),
     "route_not_found": Advice(
-        ("The path is misspelt, or has a slash too many.",),
-        ("Look the path up in the reference; many unknown paths block an address for an hour.",),
+        ("The path is misspelled, or has an extra slash.",),
+        ("Check the path in the reference; many unknown paths block an address for an hour.",),
     ),
     # Conflicts
     "idempotency_conflict": Advice(
@@ -132,33 +133,33 @@ ADVICE: Mapping[str, Advice] = {
         ("Use a new key for a new request; send a retry exactly as it was.",),
     ),
     "idempotency_in_progress": Advice(
-        ("The first request with this key is still being worked on.",),
+        ("The first request with this key is still in progress.",),
         ("Send it again after `details.retryAfterSeconds`, with the same key.",), retry=True,
     ),
     "conflict": Advice(
         ("Something with the same unique value exists, such as an account's `externalUserId`.",
          "The `version` of a change is not the current one.",
          "A delivery cannot be retried in its state."),
-        ("`details.reason` says what it conflicts with: read that, and decide again.",),
+        ("`details.reason` names the conflict: read the resource, and decide again.",),
     ),
     "invalid_state": Advice(
-        ("The resource has moved on, such as a Payment that was paid before you cancelled it.",
-         "A refund after the funds went to a wallet outside: only Payments to accounts are"
-         " refunded after success."),
+        ("The resource has changed, such as a Payment that was paid before you cancelled it.",
+         "The funds to refund went to an external wallet: after success, only Payments to accounts"
+         " can be refunded."),
         ("Read the resource; the page about state machines lists what each state allows.",),
     ),
     "action_already_used": Advice(
         ("The one-time action or challenge was used, perhaps by a request whose answer was lost.",),
-        ("Send a retry with the same `Idempotency-Key`; else refresh the option, or ask for a new"
-         " challenge.",),
+        ("Send a retry with the same `Idempotency-Key`; otherwise refresh the option, or request a"
+         " new challenge.",),
     ),
     "option_superseded": Advice(
-        ("The payer has selected another option since.",),
+        ("The payer has selected another option.",),
         ("Read the Payment, and continue with its `selectedOptionId`.",),
     ),
     "option_locked": Advice(
         ("Funds of the selected option are in transit.",),
-        ("Wait until they arrive or fail; the Payment's events say so.",), retry=True,
+        ("Wait until the funds arrive or fail; the Payment's events report this.",), retry=True,
     ),
     "webhook_url_in_use": Advice(
         ("Another active endpoint of the environment has this URL.",),
@@ -166,7 +167,7 @@ ADVICE: Mapping[str, Advice] = {
     ),
     "webhook_limit_reached": Advice(
         ("The environment has `details.limit` active endpoints, which is the maximum.",),
-        ("Archive or disable one; or let one endpoint receive the events of several.",),
+        ("Archive or disable an endpoint, or combine several endpoints into one.",),
     ),
     "username_taken": Advice(
         ("Another account has this username, or it is reserved.",),
@@ -175,13 +176,13 @@ ADVICE: Mapping[str, Advice] = {
     # Operations that cannot be done
     "insufficient_balance": Advice(
         ("The vault holds less than `details.requiredAtomic`.",
-         "Authorizations that are not final yet reserve the rest."),
-        ("Fund the vault, or wait for what is reserved; the account's balances show both.",),
+         "Authorizations that are not final yet reserve a part of its balance."),
+        ("Fund the vault, or wait until the reserved transfers end.",),
     ),
     "policy_denied": Advice(
         ("The vault's policy or the mandate forbids this amount, chain, asset or recipient.",),
-        ("`details.rule` names the limit: change the policy, ask for less, or wait for the next"
-         " day or period.",),
+        ("`details.rule` names the limit: change the policy, request a smaller amount, or wait for"
+         " the next day or period.",),
     ),
     "policy_inactive": Advice(
         ("The vault's policy is paused.",),
@@ -189,30 +190,30 @@ ADVICE: Mapping[str, Advice] = {
     ),
     "payment_expired": Advice(
         ("The Payment has expired.",),
-        ("Create a new Payment; funds that still arrive are watched for, and reported.",),
+        ("Create a new Payment; the service still reports funds that arrive later.",),
     ),
     "option_expired": Advice(
         ("The option's terms are no longer offered.",),
         ("Refresh the option if it is `refreshable`, or create a new one.",),
     ),
     "action_expired": Advice(
-        ("The action or challenge was not used in time: an action lives for 300 s.",),
-        ("Refresh the option, or ask for a new challenge.",),
+        ("The action or challenge was not used in time: an action is valid for 300 s.",),
+        ("Refresh the option, or request a new challenge.",),
     ),
     "action_invalid": Advice(
-        ("The option was refreshed since, or the action is another option's.",),
+        ("The option was refreshed, or the action belongs to another option.",),
         ("Read the option, and use the `actionId` of its `execution`.",),
     ),
     "amount_out_of_range": Advice(
         ("The amount is zero, too large, or beyond what the settings or the refund allow.",),
-        ("`details.reason` says which limit it is.",),
+        ("`details.reason` names the limit.",),
     ),
     "unsupported_chain": Advice(
-        ("The deployment does not serve the chain, or the resource is bound to another.",),
+        ("The deployment does not serve the chain, or the resource is bound to another chain.",),
         ("Use a chain on which the account has a vault.",),
     ),
     "unsupported_asset": Advice(
-        ("The asset does not exist on the chain here.",),
+        ("The deployment does not support the asset on this chain.",),
         ("Use another asset; `GET /sdk/v1/supported-chains` lists the tokens.",),
     ),
     "destination_not_allowed": Advice(
@@ -221,15 +222,16 @@ ADVICE: Mapping[str, Advice] = {
         ("`details.reason` says why: choose another destination, or allow this one.",),
     ),
     "reconciliation_action_not_allowed": Advice(
-        ("No funds are held, no transfer failed, or a refund is in progress.",),
+        ("No funds are held, no transfer has failed, or a refund is in progress.",),
         ("Read the Payment's `reconciliation` and `receipts`, and choose another action.",),
     ),
     "capability_not_active": Advice(
-        ("The account has not been approved for it yet.", "The deployment has no adapter for it."),
+        ("The account has not been approved for the capability yet.",
+         "The deployment has no adapter for the capability."),
         ("Activate the capability of `details.capability`, or ask the operator.",),
     ),
     "webhook_url_not_allowed": Advice(
-        ("The URL is not https, has credentials, or leads to a private address.",),
+        ("The URL is not https, contains credentials, or resolves to a private address.",),
         ("Use a public https URL; to receive on your own machine, use `payments listen`.",),
     ),
     # Other services
@@ -239,19 +241,20 @@ ADVICE: Mapping[str, Advice] = {
          " `Idempotency-Key` after some seconds.",), retry=True,
     ),
     "rate_limited": Advice(
-        ("More requests than the policy of `details.rule` allows; without a rule, the limit of one"
-         " address.", "Many requests for unknown paths have blocked the address.",
+        ("You sent more requests than the rate policy `details.rule` allows; without `rule`, the"
+         " limit of your address was reached.",
+         "Many requests for unknown paths have blocked the address.",
          "The limiter cannot answer."),
-        ("Wait for `Retry-After` seconds, and spread requests out.",
-         "Webhooks spare you most reads; the page about limits lists every policy."), retry=True,
+        ("Wait for `Retry-After` seconds, and spread your requests over time.",
+         "Webhooks replace most reads; the page about limits lists every policy."), retry=True,
     ),
     "payment_option_limit_reached": Advice(
         ("Too many options were created for one Payment.",),
         ("Refresh an option, or create a new Payment.",),
     ),
     "internal_error": Advice(
-        ("An error of the service itself.",),
-        ("Send it again with the same `Idempotency-Key`; if it stays, report"
+        ("The service itself has a fault.",),
+        ("Send it again with the same `Idempotency-Key`; if it fails again, report"
          " `details.requestId`.",), retry=True,
     ),
     "unavailable": Advice(

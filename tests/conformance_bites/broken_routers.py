@@ -53,14 +53,14 @@ class Plain:
         self._require_up()
         known = self.books.orders.setdefault(order.key, order)
         if known != order:
-            raise RouteKeyReused("this key came with another order")
+            raise RouteKeyReused("this key was used with another order")
         return self.address(order)
 
     def deliver(self, key: str, payment_hash: str) -> RouteProgress:
         self._require_up()
         order = self.books.orders.get(key)
         if order is None:
-            raise RouteRefused("there is no order under this key")
+            raise RouteRefused("no order has this key")
         progress = self.books.done.get((key, payment_hash)) or self._exchange(order, payment_hash)
         if self.books.loses_answer:
             self.books.loses_answer = False

@@ -181,7 +181,7 @@ def test_an_endpoint_never_gets_news_of_itself() -> None:
     bench = watched.bench
     events = WebhookEvents(bench.ports)
     [told] = watched.events(FAILING)
-    with pytest.raises(ResourceConflict, match="for the others"):
+    with pytest.raises(ResourceConflict, match="only to other endpoints"):
         events.resend(bench.authority, told.id, endpoint_id=watched.broken.id)
     [again] = events.resend(bench.authority, told.id)
     assert again.endpoint_id == watched.watcher.id

@@ -39,7 +39,7 @@ CAPABILITY = StateMachine(
             "reject",
             "rejected",
             emits=_EVENT,
-            why="The bank rejected the request; it can be made again.",
+            why="The bank rejected the request; a new request can be made.",
         ),
         Transition(
             "pending",

@@ -93,7 +93,7 @@ class VaultPolicies:
         """The policy with new terms, in its next version; it governs from its commit on.
 
         `policy_version`, if given, is the version that the caller has read and wants to replace.
-        Raises ValidationFailed with every error, NotFound, and Conflicting if the policy has
+        Raises ValidationFailed with every error, NotFound, and ResourceConflict if the policy has
         changed since that version.
         """
         terms = _validate_terms(validate_input(terms))

@@ -22,7 +22,7 @@ VERIFICATION = StateMachine(
             "start",
             "pending",
             emits="account.updated",
-            why="The provider has opened a case, and the user is to go there.",
+            why="The provider has opened a case; the user continues at the provider.",
         ),
         Transition(
             "rejected",

@@ -167,9 +167,7 @@ class Verifications:
         if status not in DECISIONS:
             raise ValidationFailed.at("status", f"must be one of {', '.join(DECISIONS)}")
         if (verification_id is None) == (reference is None):
-            raise ValidationFailed.at(
-                "verificationId", "give exactly one of verificationId, reference"
-            )
+            raise ValidationFailed.at("verificationId", "or reference must be given, but not both")
         now = self._clock.now()
         decided_id = verification_id or self._storage.read(
             authority.partition,

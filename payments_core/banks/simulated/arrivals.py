@@ -74,7 +74,7 @@ def plan_arrival(new: NewArrival, now: Instant) -> SimulatedIncoming:
     """
     service = SERVICE_OF_RAIL[new.rail]
     if not 0 < new.amount_cents <= SERVICES[service].max_cents:
-        raise BankRefused("amount_out_of_range", f"no {new.rail} carries this amount")
+        raise BankRefused("amount_out_of_range", f"{new.rail} does not support this amount")
     settles_at = plan_settlement(service, now).at
     planned = SimulatedIncoming(
         id=new.id,

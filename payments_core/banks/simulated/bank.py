@@ -98,7 +98,7 @@ class SimulatedBank:
             known = _lock_payout(tx, order.key)
             if known is not None:
                 if known.order_digest not in self._key_ring.digests(_DIGEST, text):
-                    raise KeyReused("this key came with another order")
+                    raise KeyReused("this key was used with another order")
                 return Decision(known)
             made = outcomes.plan_payout(order, self._key_ring.digest(_DIGEST, text), now)
             return Decision(made, inserts=(made, *outcomes.plan_notices(made)))
@@ -171,7 +171,7 @@ class SimulatedBank:
             known = tx.get(SimulatedReview, f"{kind}:{key}", for_update=True)
             if known is not None:
                 if known.request_digest not in self._key_ring.digests(_DIGEST, text):
-                    raise KeyReused("this key came with another request")
+                    raise KeyReused("this key was used with another request")
                 return Decision(known)
             made = SimulatedReview(
                 id=f"{kind}:{key}",
@@ -197,7 +197,7 @@ class SimulatedBank:
         def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[SimulatedPayout]:
             before = _lock_payout(tx, key)
             if before is None:
-                raise BankRefused("payout_unknown", "the bank has no payout under this key")
+                raise BankRefused("payout_unknown", "the bank has no payout with this key")
             after = change(before, now)
             if after == before:
                 return Decision(before)

@@ -86,7 +86,7 @@ class SimulatedFundingBank:
                 made = SimulatedVirtualAccount(id=request.key, request_digest=digest)
                 return Decision(None, inserts=(made,))
             if known.request_digest not in self._key_ring.digests(_DIGEST, text):
-                raise KeyReused("this key came with another request")
+                raise KeyReused("this key was used with another request")
             return Decision(None)
 
         self._books.commit(decide)
@@ -129,9 +129,11 @@ class SimulatedFundingBank:
                 )
                 return Decision(None, replaces=(ordered,))
             if row.delivery_key != order.key:
-                raise BankRefused("delivered_already", "the transfer has another delivery")
+                raise BankRefused(
+                    "delivered_already", "the transfer was already delivered with another key"
+                )
             if row.delivery_digest not in self._key_ring.digests(_DIGEST, text):
-                raise KeyReused("this key came with another order")
+                raise KeyReused("this key was used with another order")
             return Decision(None)
 
         self._books.commit(decide)

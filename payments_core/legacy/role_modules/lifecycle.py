@@ -24,7 +24,7 @@ ROLE_MODULE = StateMachine(
             )
         ),
         Transition("deploying", "deployed", "enabling", why="The module's code is on the chain."),
-        Transition("enabling", "enabled", "active", why="The vault obeys the module."),
+        Transition("enabling", "enabled", "active", why="The module is enabled in the vault."),
         *transitions_from(
             IN_PROGRESS, "fail", "failed", why="A transaction failed permanently, without effect."
         ),

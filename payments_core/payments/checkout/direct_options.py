@@ -245,7 +245,7 @@ class DirectOptions:
         """Have a transaction checked that the payer claims to have sent: it is only a hint.
 
         Raises NotFound, UnsupportedChain, ValidationFailed, PaymentExpired, InvalidState, and
-        Conflicting if the option has its maximum number of transactions.
+        ResourceConflict if the option has its maximum number of transactions.
         """
         known = self.get(authority, payment_id, option_id)
         if chain_id not in self._chains:

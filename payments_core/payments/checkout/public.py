@@ -52,7 +52,7 @@ PUBLIC_CREATION = Requirement("public", products=("payments", "public_checkout")
 
 @attrs.frozen(kw_only=True)
 class NewPublicPayment:
-    """The input of a shop's visitor, who holds no credential, for a Payment.
+    """The input of a Payment that a shop's visitor creates without a credential.
 
     `amount` is decimal text in whole tokens, within the limits of the payment settings. The
     `destination` must be one that the settings allow. By default, chain and asset are

@@ -50,7 +50,7 @@ DISPUTE = StateMachine(
             "resolve",
             "resolved",
             emits="dispute.resolved",
-            why="Won, lost or withdrawn, as the partner says.",
+            why="The partner recorded the outcome: won, lost or withdrawn.",
         ),
     ),
     terminal=("resolved",),

@@ -16,9 +16,14 @@ MANDATE = StateMachine(
     (
         Transition(None, "create", "active", why="The account's approval was recorded."),
         Transition(
-            "active", "collect", "active", why="A Payment draws on the current period's amount."
+            "active",
+            "collect",
+            "active",
+            why="A Payment uses a part of the current period's amount.",
         ),
-        Transition("active", "expire", "expired", why="Its time is over; nothing is stored."),
+        Transition(
+            "active", "expire", "expired", why="The mandate expired; this change is not stored."
+        ),
         *transitions_from(
             ("active", "expired"), "revoke", "revoked", why="The approval was revoked."
         ),

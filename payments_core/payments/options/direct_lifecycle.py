@@ -112,14 +112,14 @@ def submit(
 ) -> Step[DirectOption]:
     """The option with a submitted transaction; naming it twice changes nothing.
 
-    Raises Conflicting if it has its maximum number of submissions.
+    Raises ResourceConflict if it has its maximum number of submissions.
     """
     if has_submitted(option, chain_id, transaction_hash):
         return Step(option)
     if len(option.submissions) >= MAX_SUBMISSIONS:
         raise ResourceConflict(
-            f"An option takes at most {MAX_SUBMISSIONS} submissions; "
-            "transfers are also found without one."
+            f"An option accepts at most {MAX_SUBMISSIONS} submissions; "
+            "transfers are also found without a submission."
         )
     submission = Submission(chain_id=chain_id, transaction_hash=transaction_hash, submitted_at=now)
     submissions = (*option.submissions, submission)

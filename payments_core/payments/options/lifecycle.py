@@ -23,7 +23,9 @@ ACTION_TTL_MS = 300 * SECOND
 OPTION = StateMachine(
     "payment option",
     (
-        Transition(None, "create", "creating", why="A provider is being asked for an offer."),
+        Transition(
+            None, "create", "creating", why="The service requests an offer from a provider."
+        ),
         Transition(
             None,
             "offer",
@@ -33,22 +35,22 @@ OPTION = StateMachine(
         Transition("creating", "offer", "pending", why="The provider made an offer."),
         Transition("creating", "fail", "failed", why="The provider made no offer."),
         Transition("pending", "fund", "processing", why="Funds are on their way."),
-        Transition("pending", "expire", "expired", why="The offer's time ran out."),
+        Transition("pending", "expire", "expired", why="The offer expired."),
         Transition(
             "pending",
             "cancel",
             "cancelled",
-            why="The Payment was cancelled, or it is covered and takes no more funds.",
+            why="The Payment was cancelled, or it is covered and accepts no more funds.",
         ),
         Transition("pending", "fail", "failed", why="The provider withdrew the offer."),
         Transition("processing", "verify", "succeeded", why="The receipt is proven and final."),
-        Transition("processing", "fail", "failed", why="The funds will not come."),
-        Transition("processing", "expire", "expired", why="The authorization ran out."),
+        Transition("processing", "fail", "failed", why="The funds will not arrive."),
+        Transition("processing", "expire", "expired", why="The authorization expired."),
         Transition(
             "processing",
             "reopen",
             "pending",
-            why="The receipt was reorged out, or a direct receipt was short.",
+            why="A reorg removed the receipt, or a direct receipt did not cover the amount.",
         ),
     ),
     terminal=("succeeded", "expired", "failed", "cancelled"),

@@ -107,7 +107,7 @@ class PayoutJobs:
         payment = self._find_owner(mode, *found, key) if found else None
         if not found or payment is None:
             # a restored storage may have lost it, but the bank still pays
-            _log.critical("ALARM: the bank has the payout %s, which no Payment has", key)
+            _log.critical("ALARM: the bank has the payout %s, which belongs to no Payment", key)
             return False
         if not _is_open(payment, key):
             return False
@@ -127,7 +127,7 @@ class PayoutJobs:
 
     def _put_off(self, claimed: ClaimedJob, key: str, error: BankUnavailable | KeyReused) -> None:
         if isinstance(error, KeyReused):
-            _log.critical("ALARM: the bank has another order under the key %s", key)
+            _log.critical("ALARM: the bank has another order with the key %s", key)
         self._committer.finish(claimed, back_off(claimed.job, self._clock.now(), "bank"))
 
     def _find(self, partition: str, payment_id: str) -> Payment | None:

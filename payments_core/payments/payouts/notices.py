@@ -71,7 +71,9 @@ class PayoutNotices:
             if partition not in modes:
                 modes[partition] = self._find_mode(partition) if parsed else None
             if modes[partition] is None:
-                _log.error("ALARM: a notice of the bank for no payout: %r", notice.payout_key[:200])
+                _log.error(
+                    "ALARM: a notice of the bank matches no payout: %r", notice.payout_key[:200]
+                )
                 nobodys.append(notice.id)
             elif modes[partition] == self._mode:
                 job = self._new_job(partition, notice.payout_key)

@@ -12,7 +12,9 @@ from payments_core.payments.receipts.record import Reason, Receipt
 RECEIPT = StateMachine(
     "receipt",
     (
-        Transition(None, "observe", "observed", why="The log is in a block that is not final."),
+        Transition(
+            None, "observe", "observed", why="The transfer is in a block that is not final."
+        ),
         Transition("observed", "verify", "verified", why="The transfer is valid, and final."),
         *transitions_from(
             ("observed", "reorged"),
@@ -24,7 +26,7 @@ RECEIPT = StateMachine(
             ("observed", "verified", "rejected"),
             "reorg",
             "reorged",
-            why="The chain undid the block, and the log is no longer in its place.",
+            why="A reorg removed the block, and the transfer is no longer in its place.",
         ),
         Transition("reorged", "observe", "observed", why="The transaction was included again."),
     ),

@@ -32,23 +32,23 @@ REFUND = StateMachine(
             "create",
             "created",
             emits="refund.created",
-            why="The amount is set aside; nothing has moved.",
+            why="The amount is reserved; nothing has moved.",
         ),
-        Transition("created", "submit", "submitted", why="The transfer back was sent."),
+        Transition("created", "submit", "submitted", why="The refund's transfer was sent."),
         Transition(
             "created",
             "withdraw",
             "failed",
             emits="refund.failed",
-            why="A reorg beyond finality undid the transfer that had brought its funds, before its"
-            " own was signed.",
+            why="A reorg beyond finality undid the transfer that brought the funds, before the"
+            " refund's transfer was signed.",
         ),
         Transition(
             "submitted",
             "confirm",
             "succeeded",
             emits="refund.succeeded",
-            why="The transfer back is proven and final.",
+            why="The refund's transfer is proven and final.",
         ),
         *transitions_from(
             ("submitted",),
@@ -62,7 +62,7 @@ REFUND = StateMachine(
             "reorg",
             "failed",
             emits="refund.failed",
-            why="A reorg beyond finality undid it, and it failed when it was sent again.",
+            why="A reorg beyond finality undid the transfer, and it failed when it was sent again.",
         ),
     ),
     terminal=("failed",),
@@ -218,12 +218,12 @@ def _split_refund(
     maximum = _require_refundable(payment, refundable, amount)
     fees = payment.books.fees if payment.status in FUNDS_PAID_OUT else 0
     if sum(own_amount(payment, share) for share in claims) > maximum + fees:
-        raise ValidationFailed.at("destination", "is required: less is held than was sent")
+        raise ValidationFailed.at("destination", "is required: less is held than the senders sent")
     shares = _take_largest(claims)
     owns = [own_amount(payment, share) for share in shares]
     wanted = min(maximum, sum(owns)) if amount is None else amount
     if wanted > sum(owns):
-        raise ValidationFailed.at("destination", "is required: its senders have not sent that much")
+        raise ValidationFailed.at("destination", "is required: the senders sent less than that")
     parts = tuple(zip(shares, _divide(wanted, owns), strict=True))
     if payment.status not in FUNDS_PAID_OUT:
         return tuple(leg for leg in _plan_held_legs(refundable, parts) if leg.amount)
@@ -302,7 +302,7 @@ def _choose_share(
     if not claims:
         raise ValidationFailed.at("destination", "is required: no sender is known")
     if (len(claims) > 1 and amount is None) or (amount or 0) > own_amount(payment, claims[0]):
-        raise ValidationFailed.at("destination", "is required: no single sender has sent that much")
+        raise ValidationFailed.at("destination", "is required: no single sender sent this amount")
     return claims[0]
 
 
@@ -347,7 +347,7 @@ def _require_enough(owed: int, there: int, action: str) -> None:
     """
     if owed > there:
         raise ReconciliationActionNotAllowed(
-            action, "less is held than was sent; give the destinations of the refund"
+            action, "less is held than the senders sent; give the destinations of the refund"
         )
 
 

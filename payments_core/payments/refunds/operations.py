@@ -52,7 +52,7 @@ MAX_PENDING_REFUNDS = 100
 
 @attrs.frozen(kw_only=True)
 class NewRefund:
-    """The input of a refund: by default all that can go back, to its sender.
+    """The input of a refund; by default, the whole refundable amount goes to its sender.
 
     `amount` is decimal text in whole tokens. `destination` is an address on the Payment's chain;
     an address that paid nothing needs a standard key. `reason` is stored and returned.
@@ -119,7 +119,7 @@ class Refunds:
         Raises NotFound, ValidationFailed, AmountOutOfRange, InvalidState (nothing to refund, or
         released to an outside wallet), InsufficientPermissions (another destination needs a
         standard key), DestinationNotAllowed, PolicyInactive, PolicyDenied, InsufficientBalance,
-        DependencyFailed, Conflicting.
+        DependencyFailed, ResourceConflict.
         """
         new = validate_input(new)
         payment = self._load_payment(authority, payment_id)
@@ -280,7 +280,9 @@ def start_refunds(
     ResourceConflict, StaleBalance, and the errors of `reserve_funds`.
     """
     if len(payment.refunding) + len(legs) > MAX_PENDING_REFUNDS:
-        raise ResourceConflict(f"At most {MAX_PENDING_REFUNDS} refunds may be pending.")
+        raise ResourceConflict(
+            f"At most {MAX_PENDING_REFUNDS} refunds of a Payment may be pending."
+        )
     refunds: list[Refund] = []
     decision = _reserve_from_recipient(tx, payment, legs, reading, rule, now=now)
     for leg in legs:

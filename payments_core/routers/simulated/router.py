@@ -90,7 +90,7 @@ class SimulatedRouter:
             if known is None:
                 return Decision(wanted.address, inserts=(wanted,))
             if _terms(known) != _terms(wanted):
-                raise RouteKeyReused("this key came with another order")
+                raise RouteKeyReused("this key was used with another order")
             return Decision(known.address)
 
         return self._call(lambda: self._committer.commit(_AUTHORITY, decide))
@@ -113,7 +113,7 @@ class SimulatedRouter:
             ),
         )
         if route is None:
-            raise RouteRefused("there is no order under this key")
+            raise RouteRefused("no order has this key")
         if exchange is None:
             exchange = self._begin(id, route, payment_hash)
         if exchange is None or self._clock.now() < exchange.due_at:
@@ -165,7 +165,7 @@ class SimulatedRouter:
         try:
             return call()
         except (StorageError, Unavailable, ChainUnavailable) as error:
-            raise RouterUnavailable("the simulated router's books do not answer") from error
+            raise RouterUnavailable("the simulated router's books cannot be read") from error
 
 
 def _book(order: RouteOrder) -> SimulatedRoute:

@@ -279,7 +279,7 @@ class MemoryStorage:
         with self._lock:
             self._require_open()
             if self._should_occur(weakness.unavailable):
-                raise StorageUnavailable("as it may be at any time")
+                raise StorageUnavailable("simulated by the weak mode")
             tx = self._begin(partition)
         try:
             result = work(tx)

@@ -140,7 +140,7 @@ class ClientSessions:
         return self._committer.commit(authority, decide, idempotent=idempotency_key)
 
     def exchange(self, token: Credential, *, mode: str) -> ExchangedSession:
-        """Trade the session token, once, for an access token.
+        """Exchange the session token, once, for an access token.
 
         Raises Unauthorized (malformed, forged, consumed, revoked) before ClientTokenExpired.
         """

@@ -148,11 +148,11 @@ class BoundedResolver:
     ) -> Sequence[str]:
         """See `Resolver`."""
         if not self._room.acquire(blocking=False):
-            raise ResolverOverloaded("too many requests wait for names")
+            raise ResolverOverloaded("too many requests wait for name resolution")
         try:
             with self._calls.acquire("names", environment_id, wait_s=0):
                 return self._resolver.resolve(host, port, timeout_s, environment_id=environment_id)
         except DependencyFailed as error:
-            raise ResolverOverloaded("too many requests wait for others") from error
+            raise ResolverOverloaded("too many requests wait for other services") from error
         finally:
             self._room.release()

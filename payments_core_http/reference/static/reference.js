@@ -71,12 +71,12 @@ function keyField(name, text, secret = true) {
 
 function startKeys() {
   const form = element("form", { autocomplete: "off" });
-  form.append(element("p", {}, "For trying routes out. Nothing of it is stored; a reload forgets it."));
+  form.append(element("p", {}, "Use these credentials to try out routes. The page does not store them, and forgets them when it is reloaded."));
   if (mode === "sandbox") {
     form.append(keyField("appId", "App id", false), keyField("appSecret", "App secret"));
   } else {
     form.append(
-      element("p", {}, "An app secret belongs in no browser: its routes are not tried out here."),
+      element("p", {}, "Never give an app secret to a browser: routes that need one cannot be tried out here."),
     );
   }
   form.append(

@@ -250,7 +250,7 @@ class _Heard(logging.Handler):
             self._stage.tally["alarm of a purged escrow"] += 1
             self._stage.alarms.append(text)
             return
-        if "did not come in" in text:
+        if "did not arrive in" in text:
             self._stage.tally["alarm"] += 1
             if self._stage.reorged:  # it undid a bank's delivery, which the bank makes only once
                 return

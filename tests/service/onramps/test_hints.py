@@ -69,7 +69,7 @@ def test_a_sum_that_changes_on_the_way_is_not_credited(
     change_transfers(setting, monkeypatch, amount_cents=90_00)
     world.advance(2 * 86_400)
     assert setting.transaction.status == "scheduled"
-    assert "or sum" in caplog.text
+    assert "or amount" in caplog.text
 
 
 def hide_accounts(setting: OnrampSetting, monkeypatch: pytest.MonkeyPatch) -> None:

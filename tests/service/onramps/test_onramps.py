@@ -283,7 +283,7 @@ class TestTrouble:
             for _ in range(3):  # the second and the third time within an hour
                 world.system.advance(20 * 60)
                 world.run()
-        told = f"ALARM: the stablecoins of {setting.transaction.id} did not come in 24 hours"
+        told = f"ALARM: the stablecoins of {setting.transaction.id} did not arrive in 24 hours"
         assert caplog.text.count(told) in (1, 2)  # a late notice of the bank brings it forward
         assert set(asked) == {setting.transaction.id}
         for _ in range(2):

@@ -297,7 +297,7 @@ def test_a_delivery_that_was_counted_meanwhile_counts_no_more(
     write(world.storage, world.environment_id, lambda tx: tx.insert(taken))
     world.finish()
     assert memory_shop.payment(quoted).status == "executing"
-    assert f"ALARM: {taken.id} was counted before" in caplog.text
+    assert f"ALARM: transfer {taken.id} was already counted" in caplog.text
 
 
 def test_a_release_that_a_deep_reorg_undid_is_back_in_escrow(memory_shop: QuoteShop) -> None:

@@ -66,7 +66,7 @@ def test_a_payout_that_a_restored_storage_has_lost_is_reported_and_not_made_agai
     desk.bank.submit(order)
     assert "ALARM" not in caplog.text
     desk.pass_days(5)  # it settles, and the bank reports that
-    assert f"ALARM: the bank has the payout {lost}, which no Payment has" in caplog.text
+    assert f"ALARM: the bank has the payout {lost}, which belongs to no Payment" in caplog.text
     assert not desk.look(created, lost.replace("payment_", "payment_x"))
     desk.world.reconcile(created, "retry_execution")
     desk.pass_days(1)

@@ -128,7 +128,7 @@ def test_another_payout_under_our_key_is_an_alarm_and_not_believed(
     memory_desk.world.run()
     memory_desk.world.advance(30)
     assert memory_desk.payout(created).status == "created"
-    assert "ALARM: the bank has another order under the key" in caplog.text
+    assert "ALARM: the bank has another order with the key" in caplog.text
     bank.on_submit = bank.on_find = None
     memory_desk.world.advance(60)
     assert memory_desk.payout(created).status == "submitted"
