@@ -67,8 +67,9 @@ def command(
 
     It registers its own endpoint, prints the signing secret, verifies each delivery and prints a
     line for it. With --forward-to it forwards the body and the headers unchanged and returns your
-    code's response to the sandbox: your code verifies with the printed secret, and a delivery
-    that it refuses is retried. Ctrl-C stops it and archives the endpoint.
+    code's response to the sandbox: your code verifies with the printed secret. The sandbox repeats
+    a delivery after a 5xx, 408, 425 or 429, as in production. Ctrl-C stops it and archives the
+    endpoint.
 
     \b
     Example:

@@ -9,7 +9,7 @@ from payments_core_http.client.answers import CheckoutState, Option
 IN_PROCESS = "http://localhost"
 """The address of an application in this process; nothing connects to it."""
 
-_UNDER_WAY = frozenset({"awaiting_payment", "processing", "executing"})
+_UNDER_WAY = frozenset({"awaiting_payment", "processing", "accepted", "executing"})
 
 
 class NothingToAuthorize(ValueError):

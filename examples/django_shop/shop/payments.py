@@ -40,7 +40,9 @@ def payments() -> PaymentsService:
 @cache
 def _open() -> PaymentsService:
     ring = KeyRing.parse(settings.PAYMENTS_KEY_RING.read_text())
-    return PaymentsService(open_storage(settings.PAYMENTS_DATABASE_URL), ring)
+    service = PaymentsService(open_storage(settings.PAYMENTS_DATABASE_URL), ring)
+    service.verify_key_ring()
+    return service
 
 
 @cache

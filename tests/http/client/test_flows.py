@@ -10,6 +10,7 @@ from datetime import UTC
 from wsgiref.simple_server import WSGIRequestHandler, make_server
 
 import pytest
+from msgspec.structs import replace
 
 from payments_core_http.client import (
     AccountClient,
@@ -31,6 +32,7 @@ from payments_core_http.client.codes import (
     ValidationError,
 )
 from payments_core_http.client.errors import ApiError, Conflicting, Missing
+from payments_core_http.client.flows import is_under_way
 from tests.http.client.shop import BASE, PAYER_PERMISSIONS, Shop
 
 
@@ -79,6 +81,26 @@ def test_a_link_is_opened_and_paid_by_a_transfer(shop: Shop) -> None:
     shop.settle()
     assert checkout.wait(timeout_s=0).status == "succeeded"
     assert checkout.read().received_amount_atomic == "12500000"
+
+
+@pytest.mark.parametrize(
+    ("status", "goes_on"),
+    [
+        ("awaiting_payment", True),
+        ("processing", True),
+        ("accepted", True),
+        ("executing", True),
+        ("action_required", False),
+        ("succeeded", False),
+        ("cancelled", False),
+        ("a status of a later release", False),
+    ],
+)
+def test_a_checkout_waits_for_what_the_service_still_does(
+    shop: Shop, status: str, goes_on: bool
+) -> None:
+    state = shop.public.open_link(shop.receive().payment_url).read_state()
+    assert is_under_way(replace(state, status=status)) == goes_on
 
 
 def test_a_send_and_a_list_over_several_pages(shop: Shop) -> None:
