@@ -92,7 +92,7 @@ lint: $(READY) ## Lint the code
 .PHONY: types
 types: $(READY) ## Check the types of both packages, and of the scripts
 	@$(PY) -m mypy
-	@$(PY) -m mypy -p docs.client
+	@$(PY) -m mypy -p docs.client -p benchmarks
 	@$(PY) -m mypy docs/generate.py docs/openapi_compatibility.py tests/coverage_gate.py examples/custom_storage.py \
 		examples/custom_bank.py examples/custom_chain.py examples/flask_shop.py examples/marketplace.py examples/mobile_backend.py \
 		examples/subscription.py examples/webhook_receiver.py examples/fastapi_bridge.py

@@ -26,6 +26,7 @@ import attrs
 import psycopg
 
 from benchmarks import costs, pipeline, serve_postgres
+from benchmarks.processors import children_of, processor_s
 from tests.servers.citus import CitusCluster, NoCitus, citus_programs
 from tests.servers.cluster import Cluster
 
@@ -58,7 +59,7 @@ def _processor_s(server: Cluster) -> float:
     """Processor time of a server so far."""
     pid = server.pid
     assert pid is not None
-    return costs.processor_s([pid, *costs.children(pid)])
+    return processor_s([pid, *children_of(pid)])
 
 
 @contextmanager
@@ -136,7 +137,7 @@ def written_a_second(
         writer.stdin = None
         running.append(writer)
     told = [json.loads(writer.communicate()[0]) for writer in running]
-    return sum(one["transactions"] / one["seconds"] for one in told)
+    return float(sum(one["transactions"] / one["seconds"] for one in told))
 
 
 def main() -> None:

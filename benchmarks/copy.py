@@ -87,8 +87,8 @@ def clone(storage: Storage, environment_id: str, times: int, identifiers: Identi
         rows = {
             kind: _of(alone.read_rows(kind, limit=10**7), environment_id) for kind in RECORD_TYPES
         }
-        for kind in (App, PartnerName):
-            rows[kind] = _of(alone.read_rows(kind, limit=10), DIRECTORY)
+        for shared in (App, PartnerName):
+            rows[shared] = _of(alone.read_rows(shared, limit=10), DIRECTORY)
     for number in range(1, times + 1):
         one = Clone(environment_id, identifiers.new("env"), number, identifiers)
         with require_maintenance_access(storage).lock_exclusively() as alone:

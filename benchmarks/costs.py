@@ -67,7 +67,7 @@ class Meter:
             self.counts["commits"] += sum(sql.startswith("COMMIT") for sql, _ in statements)
             return inner(wire, statements)
 
-        PipelinedConnection.run = run  # type: ignore[method-assign]
+        PipelinedConnection.run = run  # type: ignore[method-assign, assignment]
 
     def _is_apart(
         self, wire: PipelinedConnection, statements: Sequence[tuple[str, EncodedParams]]

@@ -70,19 +70,22 @@ class SimulationInMemory:
     def transact(self, partition: str, work: Callable[[Any], T]) -> T:
         if partition != SIMULATED:
             return self._storage.transact(partition, work)
-        return self._take_time(self._simulated.transact, partition, work)
+        result: T = self._take_time(self._simulated.transact, partition, work)
+        return result
 
     def read(self, partition: str, work: Callable[[Any], T]) -> T:
         if partition != SIMULATED:
             return self._storage.read(partition, work)
-        return self._take_time(self._simulated.read, partition, work)
+        result: T = self._take_time(self._simulated.read, partition, work)
+        return result
 
     def fetch(self, partition: str, questions: Sequence[Get]) -> Sequence[Any]:
         if partition != SIMULATED:
             return fetch(self._storage, partition, *questions)
-        return self._take_time(fetch, self._simulated, partition, *questions)
+        found: Sequence[Any] = self._take_time(fetch, self._simulated, partition, *questions)
+        return found
 
-    def _take_time(self, call: Callable[..., T], *args: Any) -> T:
+    def _take_time(self, call: Callable[..., Any], *args: Any) -> Any:
         began = time.thread_time()
         try:
             return call(*args)
@@ -103,7 +106,7 @@ class StatementCounts:
     label: str = ""
     keeps_texts: bool = False
     """Whether statements are counted by their texts; that takes time too."""
-    by_label: dict[str, Counter[str]] = attrs.field(factory=lambda: defaultdict(Counter))
+    by_label: dict[str, Any] = attrs.field(factory=lambda: defaultdict(Counter))
     by_text: dict[str, Counter[str]] = attrs.field(factory=lambda: defaultdict(Counter))
     left_out_s: tuple[float, float] = (0.0, 0.0)
 
@@ -123,7 +126,7 @@ class StatementCounts:
                 self.by_text[self.label].update(sql for sql, _ in statements)
             return inner(wire, statements)
 
-        PipelinedConnection.run = run  # type: ignore[method-assign]
+        PipelinedConnection.run = run  # type: ignore[method-assign, assignment]
         try:
             yield
         finally:

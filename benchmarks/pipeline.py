@@ -114,7 +114,12 @@ class Bench:
             )
             environ[key] = value
         status: list[str] = []
-        answer = b"".join(self.wsgi(environ, lambda line, _headers, *_: status.append(line)))
+
+        def start_response(line: str, *_: Any) -> Callable[[bytes], object]:
+            status.append(line)
+            return lambda _: None
+
+        answer = b"".join(self.wsgi(environ, start_response))
         if not status[0].startswith("2"):
             raise RuntimeError(f"{method} {path}: {status[0]} {answer!r:.300}")
         return json.loads(answer)

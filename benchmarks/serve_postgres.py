@@ -214,7 +214,7 @@ def bare(url: str, template: Template, processes: int, seconds: float) -> float:
         writer.stdin.close()
         writer.stdin = None
     told = [json.loads(writer.communicate()[0]) for writer in writers]
-    return sum(one["transactions"] / one["seconds"] for one in told)
+    return float(sum(one["transactions"] / one["seconds"] for one in told))
 
 
 def main() -> None:

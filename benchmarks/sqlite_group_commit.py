@@ -22,6 +22,7 @@ import attrs
 
 from payments_core.conformance.storage.harness import lock_existing
 from payments_core.conformance.storage.records import RECORD_TYPES, Counter, Mark, Note
+from payments_core.storage import bulk
 from payments_core.storage.port import Transaction
 from payments_core.storage.sqlite.adapter import SqliteStorage
 
@@ -55,9 +56,8 @@ def measured(threads: int, delay_s: float, seconds: float, **options: Any) -> Fi
     with tempfile.TemporaryDirectory() as place:
         storage = Delayed(Path(place) / "bench.db", RECORD_TYPES, **options)
         storage.migrate()
-        storage.transact(
-            PARTITION, lambda tx: [tx.insert(Counter(id=f"c{n}")) for n in range(threads)]
-        )
+        counters = [Counter(id=f"c{n}") for n in range(threads)]
+        storage.transact(PARTITION, lambda tx: bulk.write(tx, counters, (), ()))
         storage.delay_s = delay_s
         times: list[list[float]] = [[] for _ in range(threads)]
         start = threading.Barrier(threads)

@@ -134,7 +134,7 @@ class ValidationFailed(BadInput):
 
 @attrs.frozen
 class InvalidJson(BadInput):
-    """The body is not valid JSON (RFC 8259), or an object has the same key twice."""
+    """The body is not JSON (RFC 8259), repeats a key, or exceeds a limit of depth or digits."""
 
     code = "invalid_json"
     sentence = "The body is not valid JSON: {reason}."
@@ -194,7 +194,7 @@ class InsufficientPermissions(Forbidden):
     """The credential lacks a scope or a permission, or is of the wrong kind."""
 
     code = "insufficient_permissions"
-    sentence = "This request needs {required}, which the credential does not have."
+    sentence = "This request needs {required}."
     required: tuple[str, ...]
 
 
@@ -494,7 +494,7 @@ class DependencyFailed(DependencyError):
 
 @attrs.frozen
 class PaymentOptionLimitReached(LimitReached):
-    """One payer, or all payers together, created the maximum number of options."""
+    """One payer, or all payers together, created the maximum of options of a Payment."""
 
     code = "payment_option_limit_reached"
     sentence = "At most {limit} options can be created for this Payment."

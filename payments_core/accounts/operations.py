@@ -46,6 +46,7 @@ from payments_core.storage.damaged_records import load_listed
 from payments_core.storage.port import Page, Position, Snapshot, Transaction
 from payments_core.tenants.authorization import Authority
 from payments_core.tenants.idempotency import once_per_key
+from payments_core.validation.faults import require_exactly_one
 from payments_core.validation.fields import (
     Address,
     Email,
@@ -224,8 +225,7 @@ class Accounts:
         self, authority: Authority, account_id: str | None, external_user_id: str | None
     ) -> Account:
         """The account by exactly one of its two ids. Raises ValidationFailed, NotFound."""
-        if (account_id is None) == (external_user_id is None):
-            raise ValidationFailed.at("accountId", "or externalUserId must be given, but not both")
+        require_exactly_one({"accountId": account_id, "externalUserId": external_user_id})
 
         def load(snapshot: Snapshot) -> Account:
             if account_id is not None:

@@ -297,7 +297,7 @@ class Committer:
         written = _row_changes(authority, decision, id_sequence, job, now)
         write_rows(tx, [decision], [written, _fan_outs(authority, [written], id_sequence, now)])
         if idempotent is not None:
-            answer = idempotent.build_record(decision.result, now, self._key_ring)
+            answer = idempotent.build_record(decision.result, self._clock.now(), self._key_ring)
             tx.insert(answer)
             outcome.witness = answer
         elif written.inserts:

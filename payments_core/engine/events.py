@@ -126,7 +126,7 @@ CATALOGUE: tuple[EventType, ...] = (
     EventType("bank_funding.received", "A bank transfer has arrived.", _BANK_FUNDING),
     EventType(
         "bank_funding.in_review",
-        "The bank reviews a bank transfer, or the account cannot be credited now.",
+        "The bank reviews a transfer, the account cannot be credited now, or the credit failed.",
         _BANK_FUNDING,
     ),
     EventType(

@@ -27,6 +27,7 @@ from payments_core.payments.payouts.record import OFFRAMP_OWNER
 from payments_core.payments.record import Destination, Payment, PurgedPayment
 from payments_core.storage.port import Transaction
 from payments_core.tenants.authorization import Authority
+from payments_core.validation.faults import require_exactly_one
 from payments_core.validation.fields import (
     AccountId,
     AchReference,
@@ -106,10 +107,12 @@ class Destinations:
             return self._find_account_id(
                 authority, "by_username", username.lower(), "payment address"
             )
-        if (wanted.account_id is None) == (wanted.external_user_id is None):
-            raise ValidationFailed.at(
-                "destination.accountId", "or destination.externalUserId must be given, but not both"
-            )
+        require_exactly_one(
+            {
+                "destination.accountId": wanted.account_id,
+                "destination.externalUserId": wanted.external_user_id,
+            }
+        )
         if wanted.account_id is not None:
             return wanted.account_id
         return self._find_account_id(

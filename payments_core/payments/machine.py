@@ -230,7 +230,7 @@ _FURTHER_RECEIPTS = (
         "action_required",
         emits="payment.action_required",
         label="reorged",
-        why="A reorg removed a verified receipt before the release was sent; its funds are gone.",
+        why="Before the release was sent, a reorg removed a receipt, whose funds are missing.",
     ),
     *transitions_from(
         _ANY,

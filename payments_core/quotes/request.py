@@ -16,6 +16,7 @@ from payments_core.errors import AmountOutOfRange, UnsupportedAsset, ValidationF
 from payments_core.money import MAX_ATOMIC
 from payments_core.payment_settings.record import PaymentMethod
 from payments_core.payments.destinations import DestinationRequest
+from payments_core.validation.faults import require_exactly_one
 from payments_core.validation.fields import AccountId, Address, Amount, AssetSymbol, ChainId
 
 RawAmount = Annotated[
@@ -75,10 +76,8 @@ class Exchange:
 
 def require_one_payer_and_amount(new: NewQuote) -> None:
     """Raise ValidationFailed unless there is exactly one of each."""
-    if (new.user_id is None) == (new.source_address is None):
-        raise ValidationFailed.at("userId", "or sourceAddress must be given, but not both")
-    if (new.amount is None) == (new.raw_amount is None):
-        raise ValidationFailed.at("amount", "or rawAmount must be given, but not both")
+    require_exactly_one({"userId": new.user_id, "sourceAddress": new.source_address})
+    require_exactly_one({"amount": new.amount, "rawAmount": new.raw_amount})
 
 
 def resolve_exchange(

@@ -120,7 +120,7 @@ def leave_out_damaged(what: str, partition: str) -> Iterator[None]:
     try:
         yield
     except documents.UnreadableDocument:  # its text may quote the row's content
-        _log.critical("ALARM: %s of %s is skipped: one of its rows cannot be read", what, partition)
+        _log.critical("ALARM: %s of %s is skipped: a row cannot be read", what, partition)
 
 
 def require_row(kind: type[R], id: str, record: R | None) -> R:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from payments_core.errors import FieldError
+from payments_core.errors import FieldError, ValidationFailed
 
 
 class InvalidValue(Exception):
@@ -40,3 +40,12 @@ def check_exactly_one(group: tuple[str, ...], value: Mapping[str, Any]) -> list[
     if not given:
         return [FieldError(group[0], f"is required, unless {' or '.join(group[1:])} is given")]
     return [FieldError(name, f"cannot be given together with {given[0]}") for name in given[1:]]
+
+
+def require_exactly_one(values: Mapping[str, Any]) -> None:
+    """Return if exactly one of the values, which are given by their paths, is not None.
+
+    Raises ValidationFailed.
+    """
+    if found := check_exactly_one(tuple(values), values):
+        raise ValidationFailed(tuple(found))

@@ -171,7 +171,7 @@ class InternalError(ServiceError):
 
 
 class InvalidJson(InvalidRequest):
-    """The body is not valid JSON (RFC 8259), or an object has the same key twice."""
+    """The body is not JSON (RFC 8259), repeats a key, or exceeds a limit of depth or digits."""
 
     code = "invalid_json"
     reason: str | None
@@ -250,7 +250,7 @@ class PaymentExpired(Unprocessable):
 
 
 class PaymentOptionLimitReached(LimitReached):
-    """One payer, or all payers together, created the maximum number of options."""
+    """One payer, or all payers together, created the maximum of options of a Payment."""
 
     code = "payment_option_limit_reached"
     limit: int | None

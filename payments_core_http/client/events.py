@@ -535,7 +535,7 @@ class BankFundingReceived(Envelope, frozen=True, kw_only=True):
 
 
 class BankFundingInReview(Envelope, frozen=True, kw_only=True):
-    """The bank reviews a bank transfer, or the account cannot be credited now."""
+    """The bank reviews a transfer, the account cannot be credited now, or the credit failed."""
 
     name: Literal["bank_funding.in_review"]
     payload: BankFundingPayload

@@ -40,7 +40,7 @@ STATUS_WORDS: Mapping[str, StatusWords] = {
     "action_required": StatusWords(
         "warn",
         "Action required",
-        "The Payment needs a decision. Decide what happens with the funds.",
+        "The Payment did not go as planned. Decide what happens with the funds.",
     ),
     "partially_refunded": StatusWords(
         "good",

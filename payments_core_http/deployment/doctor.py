@@ -236,7 +236,10 @@ def check_writability(storage: ChecksWritability) -> Iterator[Finding]:
         storage.require_writable()
     except StorageError as error:
         yield Finding(
-            "storage", "fault", str(error), "free disk space: until then, every write fails"
+            "storage",
+            "fault",
+            str(error),
+            "free disk space, or let the service write to the disk",
         )
 
 
@@ -291,7 +294,7 @@ def check_clock_skew(whose: str, server: HasServerTime, clock: Clock) -> Iterato
             "clock",
             "warning",
             f"{whose} clock cannot be read: {error}",
-            "allow this machine to read its time",
+            "allow this machine to read the server's time",
         )
         return
     says = f"this machine's clock and {whose} clock differ by {off / SECOND:.1f} s"

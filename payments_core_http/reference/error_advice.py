@@ -177,7 +177,7 @@ ADVICE: Mapping[str, Advice] = {
     "insufficient_balance": Advice(
         ("The vault holds less than `details.requiredAtomic`.",
          "Authorizations that are not final yet reserve a part of its balance."),
-        ("Fund the vault, or wait until the reserved transfers end.",),
+        ("Read the vault's balances, and fund the vault.",),
     ),
     "policy_denied": Advice(
         ("The vault's policy or the mandate forbids this amount, chain, asset or recipient.",),

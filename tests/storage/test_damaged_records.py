@@ -13,9 +13,7 @@ def test_what_cannot_be_read_is_left_out_with_an_alarm(caplog: pytest.LogCapture
         with leave_out_damaged("a deposit", partition):
             if partition == "env_1":
                 raise UnreadableDocument("it holds 4111111111111111")
-    assert caplog.messages == [
-        "ALARM: a deposit of env_1 is skipped: one of its rows cannot be read"
-    ]
+    assert caplog.messages == ["ALARM: a deposit of env_1 is skipped: a row cannot be read"]
 
 
 def test_another_error_goes_on() -> None:

@@ -41,7 +41,11 @@ def payments() -> PaymentsService:
 def _open() -> PaymentsService:
     ring = KeyRing.parse(settings.PAYMENTS_KEY_RING.read_text())
     service = PaymentsService(open_storage(settings.PAYMENTS_DATABASE_URL), ring)
-    service.verify_key_ring()
+    try:
+        service.verify_key_ring()
+    except Exception:
+        service.close()
+        raise
     return service
 
 

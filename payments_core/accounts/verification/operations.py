@@ -49,6 +49,7 @@ from payments_core.evolve import evolve
 from payments_core.storage.port import Page, Position, Snapshot, Transaction, Where
 from payments_core.tenants.authorization import Authority
 from payments_core.tenants.idempotency import once_per_key
+from payments_core.validation.faults import require_exactly_one
 from payments_core.validation.fields import Id, PageLimit, Url
 from payments_core.validation.inputs import validate_operations
 
@@ -166,8 +167,7 @@ class Verifications:
         """
         if status not in DECISIONS:
             raise ValidationFailed.at("status", f"must be one of {', '.join(DECISIONS)}")
-        if (verification_id is None) == (reference is None):
-            raise ValidationFailed.at("verificationId", "or reference must be given, but not both")
+        require_exactly_one({"verificationId": verification_id, "reference": reference})
         now = self._clock.now()
         decided_id = verification_id or self._storage.read(
             authority.partition,

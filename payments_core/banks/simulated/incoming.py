@@ -130,7 +130,7 @@ class SimulatedFundingBank:
                 return Decision(None, replaces=(ordered,))
             if row.delivery_key != order.key:
                 raise BankRefused(
-                    "delivered_already", "the transfer was already delivered with another key"
+                    "delivered_already", "the transfer has a delivery with another key"
                 )
             if row.delivery_digest not in self._key_ring.digests(_DIGEST, text):
                 raise KeyReused("this key was used with another order")

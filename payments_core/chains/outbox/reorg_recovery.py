@@ -60,7 +60,7 @@ class ReorgRecovery:
         )
         partitions = dict.fromkeys(located.partition for located in found)
         for partition in (*partitions, *(damaged - partitions.keys())):
-            with leave_out_damaged("what a reorg dropped", partition):
+            with leave_out_damaged("the recovery after a reorg", partition):
                 self._check_sender(partition, chain_id, first)
 
     def resend(self, claimed: ClaimedJob) -> None:

@@ -63,7 +63,7 @@ FUNDING_OPERATION = StateMachine(
             ("authorized", "broadcast"),
             "lose",
             "unknown",
-            why="The chain's answer was lost; read the chain before any new transaction.",
+            why="The chain's answer was lost; the service reads the chain before it sends again.",
         ),
         Transition(
             "unknown",

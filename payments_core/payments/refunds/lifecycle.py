@@ -223,7 +223,7 @@ def _split_refund(
     owns = [own_amount(payment, share) for share in shares]
     wanted = min(maximum, sum(owns)) if amount is None else amount
     if wanted > sum(owns):
-        raise ValidationFailed.at("destination", "is required: the senders sent less than that")
+        raise ValidationFailed.at("destination", "is required: the largest senders sent less")
     parts = tuple(zip(shares, _divide(wanted, owns), strict=True))
     if payment.status not in FUNDS_PAID_OUT:
         return tuple(leg for leg in _plan_held_legs(refundable, parts) if leg.amount)
@@ -302,7 +302,7 @@ def _choose_share(
     if not claims:
         raise ValidationFailed.at("destination", "is required: no sender is known")
     if (len(claims) > 1 and amount is None) or (amount or 0) > own_amount(payment, claims[0]):
-        raise ValidationFailed.at("destination", "is required: no single sender sent this amount")
+        raise ValidationFailed.at("destination", "is required: no single sender sent so much")
     return claims[0]
 
 

@@ -15,7 +15,7 @@ COMMANDS: Mapping[str, str] = {
     "products": "Set the products of an environment.",
     "limits": "Set the rate limits of an environment.",
     "versions": "Pin an environment to a dated API version.",
-    "operators": "Create and remove logins to the dashboard of an environment.",
+    "operators": "Create and remove the login to the dashboard of an environment, which has one.",
     "key-ring": "Create master keys, and reseal with the current one.",
     "jobs": "List parked jobs, and retry one.",
     "damaged": "List damaged rows; show, repair or remove one.",

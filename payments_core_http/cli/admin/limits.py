@@ -28,7 +28,7 @@ def set_(
 ) -> CommandResult:
     """Replace its limits with these, such as general_minute=5000; without arguments, remove them.
 
-    docs/reference/limits.md lists the rules; use those of an app or an environment.
+    docs/reference/limits.md lists the rules; use rules that count an app or an environment.
     """
     found = find_environment(service, mode, environment)
     wanted = dict(_parse_limit(text) for text in limits)

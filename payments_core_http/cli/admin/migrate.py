@@ -21,7 +21,7 @@ def command(configuration: Configuration, finish: bool) -> CommandResult:
     """Update the tables of the storage.
 
     The previous release may keep running. `serve` and `worker` do the same when they start.
-    With --finish it fills the new columns of rows that the previous release has written later.
+    With --finish it fills the new columns of rows that the previous release has written since.
     """
     storage = assembling.build_storage(configuration)
     try:
@@ -29,7 +29,7 @@ def command(configuration: Configuration, finish: bool) -> CommandResult:
         if not finish:
             return {"migrated": True}
         if not isinstance(storage, FinishesMigrations):
-            raise click.ClickException("This storage has no tables to update.")
+            raise click.ClickException("This storage needs no such step.")
         return {"migrated": True, "rowsPutRight": storage.finish_migration()}
     finally:
         storage.close()

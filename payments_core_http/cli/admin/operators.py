@@ -19,7 +19,7 @@ from payments_core_http.cli.admin.service_command import (
 
 @click.group()
 def command() -> None:
-    """Create and remove logins to the dashboard of an environment."""
+    """Create and remove the login to the dashboard of an environment, which has one."""
 
 
 @command.command()

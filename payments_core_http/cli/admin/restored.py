@@ -38,7 +38,7 @@ def stop(service: PaymentsService, mode: str) -> CommandResult:
 @command.command(name="behind")
 @with_service
 def behind_(service: PaymentsService, mode: str) -> CommandResult:
-    """List senders that have used more nonces than the storage knows, also in the nodes' pools."""
+    """List senders of which the chain, or a node's pool, has more transactions than the storage."""
     return [
         _render_sender(one)
         for one in find_senders_behind_chain(service.ports.storage, service.chains, mode)
@@ -50,7 +50,7 @@ def behind_(service: PaymentsService, mode: str) -> CommandResult:
 @click.argument("chain_id", type=int)
 @with_service
 def fill(service: PaymentsService, mode: str, environment_id: str, chain_id: int) -> CommandResult:
-    """Use the nonces of lost transactions that are no longer in any node's pool."""
+    """Use up the nonces of lost transactions that none of your nodes has any more."""
     if chain_id not in service.chains:
         raise click.UsageError(f"This deployment does not serve chain {chain_id}.")
     try:
