@@ -10,6 +10,7 @@ would be what is measured. `KEY` in the request is another number each time, of 
 from __future__ import annotations
 
 import json
+import os
 import re
 import select
 import socket
@@ -60,14 +61,15 @@ class Connection:
 
 
 class Keys:
-    """Numbers that no other process and no other round takes."""
+    """Keys that no other process and no other round takes: another's would be answered again."""
 
     def __init__(self) -> None:
-        self._count = time.time_ns() // 1_000
+        self._process = os.getpid() % 10**7
+        self._count = time.time_ns() // 1_000_000 % 10**9
 
     def next(self) -> bytes:
-        self._count += 1
-        return b"%016d" % self._count
+        self._count = (self._count + 1) % 10**9
+        return b"%07d%09d" % (self._process, self._count)
 
 
 def rounds_of_one(client: Connection, end: float) -> int:
