@@ -136,8 +136,8 @@ def written_a_second(
         writer.stdin.close()
         writer.stdin = None
         running.append(writer)
-    told = [json.loads(writer.communicate()[0]) for writer in running]
-    return float(sum(one["transactions"] / one["seconds"] for one in told))
+    reported = [json.loads(writer.communicate()[0]) for writer in running]
+    return float(sum(one["transactions"] / one["seconds"] for one in reported))
 
 
 def main() -> None:

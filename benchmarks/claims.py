@@ -112,10 +112,10 @@ def main() -> None:
                 worker.communicate()
     for release in releases:
         for size, found in release.rates.items():
-            told = ", ".join(f"{rate:,.0f}" for rate in found)
+            reported = ", ".join(f"{rate:,.0f}" for rate in found)
             print(
                 f"{release.name}: {size:2} at a time, {WORKERS} workers, "
-                f"{len(ENVIRONMENTS)} environments: {told} a s"
+                f"{len(ENVIRONMENTS)} environments: {reported} a s"
             )
     _compare(releases)
 

@@ -2,9 +2,9 @@
 
     python -m benchmarks.copy [--payments 100000] [--real 400] [--keep FOLDER]
 
-The first `--real` Payments are made through the service, most of them paid, released and told to
-an endpoint. Their environment is then cloned under fresh ids, its rows loaded wholesale, until
-there are enough. The file is copied to a PostgreSQL of its own whose commits wait for the disk.
+The first `--real` Payments are made through the service, and most of them are paid and released,
+with events to an endpoint. Their environment is then cloned with fresh ids until there are enough
+rows. The file is copied to a PostgreSQL of its own whose commits wait for the disk.
 """
 
 from __future__ import annotations

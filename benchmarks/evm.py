@@ -151,9 +151,11 @@ def _live(
         victim.wait_until_ready()
         began = time.perf_counter()
         if place is None:
-            assert victim.wait_for(lambda told: "lived" in told[-1], LIFE_S), victim.read_errors()
+            assert victim.wait_for(lambda reported: "lived" in reported[-1], LIFE_S), (
+                victim.read_errors()
+            )
         else:
-            assert victim.wait_for(lambda told: told[-1].get("tip", 0) >= place, LIFE_S)
+            assert victim.wait_for(lambda reported: reported[-1].get("tip", 0) >= place, LIFE_S)
             time.sleep(later_s)
             victim.kill()
         scanned.scanning_s += time.perf_counter() - began

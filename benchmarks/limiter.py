@@ -59,7 +59,7 @@ def main() -> None:
             "ours, memory, with making the asks": _of_ours(MemoryLimiter(), made_each_time=True),
             "limits, memory": _of_limits(FixedWindowRateLimiter(MemoryStorage())),
             "limits, memory, and what is left": _of_limits(
-                FixedWindowRateLimiter(MemoryStorage()), told=True
+                FixedWindowRateLimiter(MemoryStorage()), reported=True
             ),
         },
         IN_MEMORY,
@@ -102,10 +102,10 @@ def _asks() -> list[PolicyCheck]:
     ]
 
 
-def _of_limits(limiter: FixedWindowRateLimiter, *, told: bool = False) -> Decision:
+def _of_limits(limiter: FixedWindowRateLimiter, *, reported: bool = False) -> Decision:
     items = [(RateLimitItemPerSecond(LIMIT, seconds), policy) for policy, seconds in POLICIES]
     hit, stats = limiter.hit, limiter.get_window_stats
-    if told:
+    if reported:
         return lambda: [(hit(*item, SUBJECT), stats(*item, SUBJECT)) for item in items]
     return lambda: [hit(*item, SUBJECT) for item in items]
 

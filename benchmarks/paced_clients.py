@@ -29,13 +29,13 @@ def main(asked: dict[str, Any]) -> None:
         while not client.receive():
             pass
     waits = sorted(_pace(clients, asked["rate"], asked["seconds"]))
-    told = {
+    reported = {
         "p50_ms": waits[len(waits) // 2] * 1000,
         "p99_ms": waits[len(waits) * 99 // 100] * 1000,
         "most_ms": waits[-1] * 1000,
         "answers": len(waits),
     }
-    print(json.dumps(told))
+    print(json.dumps(reported))
 
 
 def _pace(clients: list[Connection], rate: float, seconds: float) -> list[float]:

@@ -1,7 +1,7 @@
 """What a request costs: create and authorize through the whole pipeline, beside a bare script.
 
 The bare script writes the very rows that the pipeline wrote, in one transaction each, with the
-same durability, through nothing but `sqlite3`. Everything is measured in one run and told as a
+same durability, through nothing but `sqlite3`. Everything is measured in one run and reported as a
 ratio; the absolute figures belong to the machine. Run it with `make bench`.
 """
 

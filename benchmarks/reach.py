@@ -5,7 +5,7 @@
 Beside it stand `stripe-stateful-mock` (Node.js, in memory, nothing durable, nothing checked), which
 npm installs into a temporary folder; a bare script that writes the rows of a create behind the same
 server; and bare psycopg. `payments serve` runs in mode production, with credential, limits (out of
-the way), idempotency, validation, durable commits and events. Rounds are interleaved; what is told
+the way), idempotency, validation, durable commits and events. Rounds are interleaved; the figures
 are medians, and medians of the ratios in a round. Everything shares this machine's cores.
 """
 
@@ -58,15 +58,15 @@ class Line:
 
 def rate(target: Target, seconds: float) -> float:
     """Answers a second over all connections."""
-    told = _ask("benchmarks.serving_clients", target, seconds=seconds)
-    per_second: float = told["answers"] / told["seconds"]
+    reported = _ask("benchmarks.serving_clients", target, seconds=seconds)
+    per_second: float = reported["answers"] / reported["seconds"]
     return per_second
 
 
 def p99_ms(target: Target, per_second: float, seconds: float) -> float:
     """Of the answers' times, at that pace."""
-    told = _ask("benchmarks.paced_clients", target, rate=per_second, seconds=seconds)
-    longest: float = told["p99_ms"]
+    reported = _ask("benchmarks.paced_clients", target, rate=per_second, seconds=seconds)
+    longest: float = reported["p99_ms"]
     return longest
 
 
@@ -75,8 +75,8 @@ def _ask(module: str, target: Target, **more: Any) -> Mapping[str, Any]:
     done = subprocess.run(
         [sys.executable, "-m", module, json.dumps(asked)], stdout=subprocess.PIPE, check=True
     )
-    told: Mapping[str, Any] = json.loads(done.stdout)
-    return told
+    reported: Mapping[str, Any] = json.loads(done.stdout)
+    return reported
 
 
 def interleave(targets: Mapping[str, Target], rounds: int, seconds: float) -> Mapping[str, Any]:

@@ -193,9 +193,9 @@ def served(ports: Sequence[int], request: str, seconds: float) -> tuple[float, f
         )
         for one in asked
     ]
-    told = [json.loads(client.communicate()[0]) for client in clients]
-    rate = sum(one["answers"] / one["seconds"] for one in told)
-    return rate, sum(one["processor_s"] / one["seconds"] for one in told)
+    reported = [json.loads(client.communicate()[0]) for client in clients]
+    rate = sum(one["answers"] / one["seconds"] for one in reported)
+    return rate, sum(one["processor_s"] / one["seconds"] for one in reported)
 
 
 def bare(url: str, template: Template, processes: int, seconds: float) -> float:
@@ -213,8 +213,8 @@ def bare(url: str, template: Template, processes: int, seconds: float) -> float:
         writer.stdin.write(argument.encode())
         writer.stdin.close()
         writer.stdin = None
-    told = [json.loads(writer.communicate()[0]) for writer in writers]
-    return float(sum(one["transactions"] / one["seconds"] for one in told))
+    reported = [json.loads(writer.communicate()[0]) for writer in writers]
+    return float(sum(one["transactions"] / one["seconds"] for one in reported))
 
 
 def main() -> None:

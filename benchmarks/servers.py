@@ -5,7 +5,7 @@
 Each is a process of its own with 8 threads over the same application; the clients are another
 (`serving_clients`). A bare `/healthz`, a Payment that is read, and one that is made with a fresh
 Idempotency-Key, over SQLite and over PostgreSQL; `--cases read` leaves out the others. Rounds are
-interleaved, so that a busy machine is busy for all; what is told are medians, and the median of the
+interleaved, so that a busy machine is busy for all; the figures are medians, and the median of the
 ratios to ours in the same round. How they stand hostile clients is `benchmarks.servers_hostile`.
 """
 

@@ -56,10 +56,10 @@ class Victim(Target):
 def victim(name: str) -> Iterator[tuple[Running, Victim]]:
     """A server over the tests' application on memory storage."""
     with tempfile.TemporaryDirectory() as place:
-        facts, told = Path(place) / "facts.json", Path(place) / "told"
-        facts.write_text(json.dumps({"tell": str(told)}), encoding="utf-8")
+        facts, reported = Path(place) / "facts.json", Path(place) / "told"
+        facts.write_text(json.dumps({"tell": str(reported)}), encoding="utf-8")
         with serving(name, facts) as running:
-            target = Victim(running.port, told.read_text(encoding="utf-8"))
+            target = Victim(running.port, reported.read_text(encoding="utf-8"))
             for path in WARM:  # what is first used takes time once
                 target.ask(path)
             yield running, target
@@ -188,11 +188,13 @@ def orphaned(name: str) -> str:
         running.process.kill()
         running.process.wait()
         began = time.monotonic()
-        told = []
+        reported = []
         for after_s in ORPHAN_S:
             time.sleep(max(0.0, began + after_s - time.monotonic()))
-            told.append(f"after {after_s:.0f} s {'ANSWERS' if is_answering(target.port) else 'no'}")
-        return ", ".join(told)
+            reported.append(
+                f"after {after_s:.0f} s {'ANSWERS' if is_answering(target.port) else 'no'}"
+            )
+        return ", ".join(reported)
 
 
 def main() -> None:

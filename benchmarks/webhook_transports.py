@@ -3,7 +3,7 @@
     python -m benchmarks.webhook_transports
 
 The receiver is a process of its own on the same machine, and does as little as a server can.
-Every figure is of one run and told as a ratio too; the absolute ones belong to the machine.
+Every figure is of one run and reported as a ratio too; the absolute ones belong to the machine.
 """
 
 from __future__ import annotations

@@ -70,8 +70,8 @@ class TestASend:
         assert shown.reconciliation.status == "none"
         assert shown.timeline[-1].reason == "funds_returned"
         assert late(world, payment.id) == [("25000000", ["returned"])]
-        told = [event.name for event in world.events() if event.name.startswith("deposit.")]
-        assert sorted(told) == ["deposit.confirmed", "deposit.detected", "deposit.settled"]
+        reported = [event.name for event in world.events() if event.name.startswith("deposit.")]
+        assert sorted(reported) == ["deposit.confirmed", "deposit.detected", "deposit.settled"]
 
     def test_parts_add_up_and_the_address_can_be_used_again(self, world: Scene) -> None:
         payment = send(world)

@@ -118,8 +118,8 @@ def test_deposits_are_swept_into_the_vault_each_by_itself(world: Scene) -> None:
     world.finish()
     assert till.story == [("settled", None)] * 2
     for deposit in till.all():
-        told = [event.name.removeprefix("deposit.") for event in till.events(deposit.id)]
-        assert told == STORY
+        reported = [event.name.removeprefix("deposit.") for event in till.events(deposit.id)]
+        assert reported == STORY
     assert world.held() == (atomic("105.000001"), 0, atomic("105.000001"))
     assert world.newest(till.address) == 0
     assert world.sent() == 2

@@ -70,16 +70,16 @@ def running() -> Iterator[bytes]:
 def test_the_demo_sees_every_step_and_leaves_nothing_behind(tmp_path: Path) -> None:
     done = run("--json", folder=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
-    told: list[dict[str, Any]] = [json.loads(line) for line in done.stdout.splitlines()]
-    assert [document["step"] for document in told] == NAMES
-    assert all(document["ok"] for document in told)
-    assert sum(document["seconds"] for document in told) < DEMO_S
-    between = told[1:-1]
+    reported: list[dict[str, Any]] = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [document["step"] for document in reported] == NAMES
+    assert all(document["ok"] for document in reported)
+    assert sum(document["seconds"] for document in reported) < DEMO_S
+    between = reported[1:-1]
     assert all(document["exchanges"] for document in between)
-    assert set(told[-1]["verified"]) == EVENTS
+    assert set(reported[-1]["verified"]) == EVENTS
     assert not WHOLE_SECRET.search(done.stdout)
-    assert ended(told[0]["sandbox"]["pid"])
-    assert ended(told[0]["receiver"]["pid"])
+    assert ended(reported[0]["sandbox"]["pid"])
+    assert ended(reported[0]["receiver"]["pid"])
     assert list(tmp_path.iterdir()) == []
 
 
@@ -222,12 +222,14 @@ def test_on_a_terminal_the_demo_ends_with_a_page_to_open_until_enter(tmp_path: P
     )  # fmt: skip
     os.close(its)
     try:
-        told = _read_until(ours, b"Press Enter")
-        dashboard = re.search(rb"log in as operator with \S+\s+(http://\S+/dashboard)", told)
-        assert dashboard is not None, told
+        reported = _read_until(ours, b"Press Enter")
+        dashboard = re.search(rb"log in as operator with \S+\s+(http://\S+/dashboard)", reported)
+        assert dashboard is not None, reported
         with urlopen(dashboard[1].decode() + "/login", timeout=30) as answer:
             assert b"Log in" in answer.read()
-        found = re.search(rb"play the payer:\s+(http://127\.0\.0\.1:[0-9]+/pay/[\w-]{48})", told)
+        found = re.search(
+            rb"play the payer:\s+(http://127\.0\.0\.1:[0-9]+/pay/[\w-]{48})", reported
+        )
         assert found is not None
         with urlopen(found[1].decode(), timeout=30) as answer:
             page = answer.read()
@@ -244,10 +246,10 @@ def test_on_a_terminal_the_demo_ends_with_a_page_to_open_until_enter(tmp_path: P
 
 def _read_until(terminal: int, text: bytes) -> bytes:
     """What the terminal shows, until it shows the text or ends."""
-    told = b""
-    while text not in told:
+    reported = b""
+    while text not in reported:
         try:
-            told += os.read(terminal, 65_536)
+            reported += os.read(terminal, 65_536)
         except OSError:  # the other side is closed
             break
-    return told
+    return reported

@@ -30,12 +30,12 @@ def test_the_demo_on_a_real_node_sees_every_step_and_leaves_nothing_behind(tmp_p
         env={**os.environ, "TMPDIR": str(tmp_path)},
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
-    told = [json.loads(line) for line in done.stdout.splitlines()]
-    assert [document["step"] for document in told] == NAMES
-    assert all(document["ok"] for document in told)
-    assert told[0]["sandbox"]["chains"] == [8453]
-    assert told[0]["sandbox"]["nodeUrl"].startswith("http://127.0.0.1:")
-    assert set(told[-1]["verified"]) == EVENTS
+    reported = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [document["step"] for document in reported] == NAMES
+    assert all(document["ok"] for document in reported)
+    assert reported[0]["sandbox"]["chains"] == [8453]
+    assert reported[0]["sandbox"]["nodeUrl"].startswith("http://127.0.0.1:")
+    assert set(reported[-1]["verified"]) == EVENTS
     assert list(tmp_path.iterdir()) == []
     assert all_end(tmp_path)
 

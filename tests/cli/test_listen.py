@@ -101,8 +101,8 @@ def statuses(sandbox: SandboxChild, description: str) -> list[str]:
 
 
 def line_of(child: ChildProcess, event_id: str) -> dict[str, Any]:
-    def found(told: list[dict[str, Any]]) -> bool:
-        return any(line.get("eventId") == event_id for line in told)
+    def found(reported: list[dict[str, Any]]) -> bool:
+        return any(line.get("eventId") == event_id for line in reported)
 
     assert child.wait_for(found), child.read_errors()
     return next(line for line in child.read_messages() if line.get("eventId") == event_id)
@@ -221,7 +221,7 @@ def test_a_listener_takes_nothing_that_is_not_signed(sandbox: SandboxChild, targ
         for where, status in ((f"/{path}", 400), ("/", 404), (f"/{path}/x", 404)):
             answer = ApiClient(base).call("POST", where, {"id": "evt_1"}, authorization="none")
             assert answer.status == status
-        assert child.wait_for(lambda told: any(line.get("refused") for line in told))
+        assert child.wait_for(lambda reported: any(line.get("refused") for line in reported))
         assert target.got == []
     finally:
         child.end()
@@ -262,9 +262,9 @@ def test_events_are_followed_from_the_newest_on(sandbox: SandboxChild) -> None:
         assert following.stdout is not None
         assert json.loads(following.stdout.readline())["id"] == old
         new = [trigger(sandbox, name) for name in ("deposit.settled", "payment.refunded")]
-        told = [json.loads(following.stdout.readline()) for _ in new]
-        assert [event["id"] for event in told] == new
-        assert told[0]["name"] == "deposit.settled"
+        reported = [json.loads(following.stdout.readline()) for _ in new]
+        assert [event["id"] for event in reported] == new
+        assert reported[0]["name"] == "deposit.settled"
         following.send_signal(signal.SIGINT)
         assert (following.wait(10), following.stdout.read()) == (0, "")
 
@@ -290,8 +290,10 @@ def test_requests_are_listed_and_followed_as_they_come(sandbox: SandboxChild) ->
         assert json.loads(following.stdout.readline()) == old
         for name in ("evt_second", "evt_third"):
             payments("resend", name, *options(sandbox))
-        told = [json.loads(following.stdout.readline())["path"] for _ in range(2)]
-        assert told == [f"/v2/console/events/{name}/resend" for name in ("evt_second", "evt_third")]
+        reported = [json.loads(following.stdout.readline())["path"] for _ in range(2)]
+        assert reported == [
+            f"/v2/console/events/{name}/resend" for name in ("evt_second", "evt_third")
+        ]
         following.send_signal(signal.SIGINT)
         assert (following.wait(10), following.stdout.read()) == (0, "")
 
@@ -339,7 +341,7 @@ def test_the_key_of_another_sandbox_is_reported_as_such(
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code", "told"),
+    ("arguments", "code", "reported"),
     [
         (("listen", "--forward-to", "localhost:4242"), 2, "http://"),
         (("listen", "--forward-to", "http://a:b@localhost/"), 2, "credential"),
@@ -359,10 +361,10 @@ def test_the_key_of_another_sandbox_is_reported_as_such(
     ],
 )
 def test_a_wrong_call_is_refused_and_says_why(
-    sandbox: SandboxChild, arguments: tuple[str, ...], code: int, told: str
+    sandbox: SandboxChild, arguments: tuple[str, ...], code: int, reported: str
 ) -> None:
     done = payments(*arguments, *options(sandbox))
-    assert (done.returncode, told in done.stderr) == (code, True), done.stderr
+    assert (done.returncode, reported in done.stderr) == (code, True), done.stderr
     assert "Traceback" not in done.stderr
 
 

@@ -26,8 +26,8 @@ def test_the_lines_of_the_page_work(tmp_path: Path) -> None:
     finally:
         sandbox.end()
     assert done.returncode == 0, done.stdout + done.stderr
-    told = (tmp_path / "listened.jsonl").read_text().splitlines()
-    assert len(told) >= 2
+    reported = (tmp_path / "listened.jsonl").read_text().splitlines()
+    assert len(reported) >= 2
     assert "authentic: payment.succeeded evt_1" in done.stdout
     assert "the exit code is 1" in done.stdout
     assert "refused: signature_wrong" in done.stderr

@@ -53,9 +53,9 @@ def test_several_faults_are_reported_once_each(sandbox: SandboxChild) -> None:
 
 
 def test_for_a_name_like_no_other_all_events_are_named() -> None:
-    told = suggest_event_names(["no.such"])
-    assert all(name in told for name in BY_NAME)
-    assert max(map(len, told.splitlines())) <= 96
+    reported = suggest_event_names(["no.such"])
+    assert all(name in reported for name in BY_NAME)
+    assert max(map(len, reported.splitlines())) <= 96
     assert suggest_event_names(BY_NAME) == suggest_event_names([]) == ""
 
 

@@ -230,9 +230,9 @@ def test_beyond_loopback_it_answers_to_any_name(data: Path) -> None:
 
 
 def test_a_second_sandbox_on_the_same_data_is_refused(sandbox: SandboxChild) -> None:
-    told = refused("--port", "0", "--data", str(sandbox.data))
-    assert "Another sandbox is running in" in told
-    assert "--data" in told
+    reported = refused("--port", "0", "--data", str(sandbox.data))
+    assert "Another sandbox is running in" in reported
+    assert "--data" in reported
     assert opens(sandbox)
 
 

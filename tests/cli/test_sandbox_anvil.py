@@ -321,8 +321,8 @@ def test_a_chain_of_another_folder_is_refused(sandbox: Running, tmp_path: Path) 
     sandbox.child.end()
     state = sandbox.child.data / "anvil-state.json"
     state.write_bytes((tmp_path / "other" / state.name).read_bytes())
-    told = refused(sandbox.child.data, "--anvil")
-    assert "does not have the blocks that the database refers to" in told
+    reported = refused(sandbox.child.data, "--anvil")
+    assert "does not have the blocks that the database refers to" in reported
 
 
 def test_a_folder_keeps_to_its_kind_of_chain(sandbox: Running, tmp_path: Path) -> None:

@@ -93,8 +93,8 @@ def test_each_refusal_is_named(sent: Callable[[], str], body: bytes, code: str) 
     assert (done.returncode, done.stdout) == (1, b"")
     assert done.stderr.startswith(f"refused: {code}: ".encode())
     assert len(done.stderr.splitlines()) == 2  # and what to do about it
-    told = json.loads(check("--json", "--header", header, body=body, secret=SECRET).stdout)
-    assert (told["verified"], told["refused"]) == (False, code)
+    reported = json.loads(check("--json", "--header", header, body=body, secret=SECRET).stdout)
+    assert (reported["verified"], reported["refused"]) == (False, code)
 
 
 def test_an_old_delivery_passes_with_a_tolerance() -> None:
@@ -106,7 +106,7 @@ def test_a_wrong_call_says_what_is_missing(secret_file: Path, tmp_path: Path) ->
     header = signed()
     binary = tmp_path / "binary"
     binary.write_bytes(b"\xff\xfe")
-    for arguments, secret, told in (
+    for arguments, secret, reported in (
         (("--header", header), None, b"--secret-file"),
         (("--header", header), "whsec_short", b"The secret is not valid"),
         (("--header", header, "--secret-file", str(tmp_path / "none")), None, b"does not exist"),
@@ -120,4 +120,4 @@ def test_a_wrong_call_says_what_is_missing(secret_file: Path, tmp_path: Path) ->
         (("--header", header, str(tmp_path / "nothing")), SECRET, b"nothing"),
     ):
         done = check(*arguments, secret=secret)
-        assert (done.returncode, told in done.stderr) == (2, True), done.stderr
+        assert (done.returncode, reported in done.stderr) == (2, True), done.stderr

@@ -51,8 +51,8 @@ def environ(tmp_path: Path) -> Mapping[str, str]:
 def test_it_is_fit_to_start_and_what_is_weak_in_it_is_reported(environ: Mapping[str, str]) -> None:
     configuration = load_configuration(None, environ)
     require_startable(configuration)
-    told = {(one.path, one.message.split(":")[0]) for one in find_warnings(configuration)}
-    assert told == {
+    reported = {(one.path, one.message.split(":")[0]) for one in find_warnings(configuration)}
+    assert reported == {
         ("limiter.url", "is memory"),
         ("signer.url", "is a key file"),
         ("chains", "has a node at http"),  # of this machine, for the test
@@ -115,15 +115,15 @@ def test_the_command_line_of_an_operator_hands_on_what_it_is_given(
     runuser.parent.mkdir()
     runuser.write_text('#!/bin/sh\n[ "$1 $2 $3" = "-u payments --" ] && shift 3 && exec "$@"\n')
     runuser.chmod(0o755)
-    told = tmp_path / "told"
-    told.write_text('#!/bin/sh\nenv | grep ^PAYMENTS_ | sort; echo "$@"\n')
-    told.chmod(0o755)
+    reported = tmp_path / "told"
+    reported.write_text('#!/bin/sh\nenv | grep ^PAYMENTS_ | sort; echo "$@"\n')
+    reported.chmod(0o755)
     done = subprocess.run(
         [DEPLOY / "payments", "admin", "apps", "create", "A shop"],
         env={
             "PATH": f"{runuser.parent}:{os.environ['PATH']}",
             "PAYMENTS_ETC": str(tmp_path),
-            "PAYMENTS_BIN": str(told),
+            "PAYMENTS_BIN": str(reported),
         },
         capture_output=True, text=True, check=True, timeout=60,
     )  # fmt: skip

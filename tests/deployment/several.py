@@ -28,7 +28,7 @@ def main() -> None:
     member = become_member(
         listening,
         int(sys.argv[1]),
-        lambda told: print(json.dumps({"port": port, "members": told}), flush=True),
+        lambda reported: print(json.dumps({"port": port, "members": reported}), flush=True),
     )
     if member is None:
         return

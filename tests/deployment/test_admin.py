@@ -59,9 +59,9 @@ def test_a_fault_is_reported_in_a_line(deployed: Deployed) -> None:
         (("versions", "set", "shop", "1999-01-01"), "must be one of"),
         (("keys", "create", "shop", "--name", "a" * 65), "name must have at most"),
     ):
-        told = deployed.run("admin", *arguments, fails=True)
-        assert said in told, told
-        assert "Traceback" not in told
+        reported = deployed.run("admin", *arguments, fails=True)
+        assert said in reported, reported
+        assert "Traceback" not in reported
 
 
 def test_a_key_opens_until_it_is_revoked(deployed: Deployed) -> None:
@@ -145,8 +145,8 @@ def test_what_no_key_of_the_ring_opens_is_reported_by_the_exit_code(deployed: De
     storage.transact("env_x", lambda tx: tx.insert(answer))
     storage.close()
     for command in ("show", "reseal"):
-        told = json.loads(deployed.run("admin", "key-ring", command, "--json", fails=True))
-        assert [one["id"] for one in told["broken"]] == ["answer_1"]
+        reported = json.loads(deployed.run("admin", "key-ring", command, "--json", fails=True))
+        assert [one["id"] for one in reported["broken"]] == ["answer_1"]
 
 
 def test_a_new_master_key_is_one_that_a_ring_takes() -> None:
@@ -256,8 +256,8 @@ def test_nothing_is_moved_into_memory(deployed: Deployed) -> None:
 
 def test_names_cannot_command_a_terminal(deployed: Deployed) -> None:
     deployed.admin("apps", "create", "A\x1b[2J\nB", "--partner-id", "shop")
-    told = deployed.run("admin", "apps", "list")
-    assert "\x1b" not in told and len(told.splitlines()) == 2
+    reported = deployed.run("admin", "apps", "list")
+    assert "\x1b" not in reported and len(reported.splitlines()) == 2
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -268,8 +268,8 @@ def test_every_command_says_what_it_does(command: str, deployed: Deployed) -> No
 
 def test_vaults_that_paid_before_are_marked(deployed: Deployed) -> None:
     deployed.run("admin", "migrate")
-    told = json.loads(deployed.run("admin", "vaults", "mark-deployed", "--json"))
-    assert told == {"markedDeployed": 0}
+    reported = json.loads(deployed.run("admin", "vaults", "mark-deployed", "--json"))
+    assert reported == {"markedDeployed": 0}
 
 
 def test_an_off_ramp_address_is_compared_with_the_books(deployed: Deployed) -> None:
@@ -288,11 +288,11 @@ def test_an_off_ramp_address_is_compared_with_the_books(deployed: Deployed) -> N
         token = asset_of(8453, "USDC").address
         chain.transfer(token, address, "0x" + "5a" * 20, 500_000, "moved away")
         chain.mine(10)
-    told = CliRunner().invoke(
+    reported = CliRunner().invoke(
         payments, ["admin", "offramp", "shop", "--json", "--config", str(deployed.config)]
     )
-    [row] = json.loads(told.stdout)
-    assert (told.exit_code, row["difference"], row["free"]) == (1, "-0.50", "-0.50")
+    [row] = json.loads(reported.stdout)
+    assert (reported.exit_code, row["difference"], row["free"]) == (1, "-0.50", "-0.50")
 
 
 @contextmanager

@@ -69,8 +69,8 @@ def test_a_damaged_row_is_named_and_repaired(
     assert shown["document"] == (TORN if body == TORN else "\\xff\x00{")
     file = deployed.folder / "document.json"
     file.write_text(before)
-    told = deployed.admin("damaged", "repair", *place, str(file), "--confirm", place[2])
-    assert told["action"] == "repaired" and told["document"] == shown["document"]
+    reported = deployed.admin("damaged", "repair", *place, str(file), "--confirm", place[2])
+    assert reported["action"] == "repaired" and reported["document"] == shown["document"]
     assert deployed.admin("damaged", "list") == []
     assert rows_found(deployed, faulty=False)[0]["level"] == "ok"
     assert deployed.admin("apps", "list")

@@ -56,9 +56,9 @@ def test_the_clock_is_shown_also_if_the_storage_has_none(deployed: Deployed) -> 
     deployed.run("admin", "migrate")
     before = SystemClock().now()
     (clock,) = findings(deployed, faulty=False)["clock"]
-    told = re.search(r"clock says (\S+Z);", clock["says"])
+    reported = re.search(r"clock says (\S+Z);", clock["says"])
     assert clock["level"] == "ok"
-    assert told and before <= parse_iso(told[1]) <= SystemClock().now()
+    assert reported and before <= parse_iso(reported[1]) <= SystemClock().now()
 
 
 def test_a_storage_without_an_app_is_reported_for_it_may_be_the_wrong_one(

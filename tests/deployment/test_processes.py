@@ -149,9 +149,9 @@ def test_several_processes_serve_one_port_and_end_cleanly(on_sqlite: Deployed) -
             os.kill(pid, signal.SIGTERM)
         assert serve.end(signal.SIGHUP) == 0, serve.read_errors()
         lines = [json.loads(line) for line in serve.read_errors().splitlines()]
-    told = [(line["message"], line.get("process_number")) for line in lines]
-    assert {("ready", None), ("ready", 1), ("ready", 2)} <= set(told)
-    assert not [message for message, _ in told if "ended with" in message]
+    reported = [(line["message"], line.get("process_number")) for line in lines]
+    assert {("ready", None), ("ready", 1), ("ready", 2)} <= set(reported)
+    assert not [message for message, _ in reported if "ended with" in message]
 
 
 SILENT = """
@@ -185,9 +185,9 @@ def test_a_worker_reports_a_chain_that_it_has_never_scanned(
     with on_sqlite.started("worker") as worker:
         errors = 'payments_chain_scan_errors_total{chain_id="8453"}'
         wait_until(lambda: errors in managed(worker, "/metrics")[1])
-        told = managed(worker, "/metrics")[1]
+        reported = managed(worker, "/metrics")[1]
     scanned = r'^payments_chain_last_scan_timestamp_seconds\{chain_id="8453"\} (\S+)$'
-    [at] = re.findall(scanned, told, re.M)
+    [at] = re.findall(scanned, reported, re.M)
     assert before <= float(at) <= time.time()
 
 
@@ -234,7 +234,7 @@ def test_a_worker_that_has_too_few_threads_left_ends_to_be_started_again(
     with on_sqlite.config.open("a") as config:
         config.write('[chains.8453]\nurls = ["hanging+https://node.example"]\n')
     with on_sqlite.started("worker") as worker:
-        worker.wait_for(lambda told: False)  # until it ends
+        worker.wait_for(lambda reported: False)  # until it ends
         assert worker.end() == EXIT_STUCK
         assert "ALARM: 1 of 1 threads of this worker hang in jobs" in worker.read_errors()
     (on_sqlite.folder / "node-answers").touch()

@@ -173,9 +173,9 @@ def test_a_file_with_secrets_is_for_few_eyes(
     if not refused:
         load_configuration(path, {})
         return
-    with pytest.raises(ConfigurationRefused, match="all users can read it") as told:
+    with pytest.raises(ConfigurationRefused, match="all users can read it") as reported:
         load_configuration(path, {})
-    assert "hidden" not in str(told.value) and "k1:abc" not in str(told.value)
+    assert "hidden" not in str(reported.value) and "k1:abc" not in str(reported.value)
 
 
 def test_what_everybody_may_write_is_refused(file: Path, tmp_path: Path) -> None:

@@ -84,7 +84,7 @@ def test_simulated_chains_exclude_real_ones() -> None:
 
 
 def test_what_is_only_unwise_is_reported() -> None:
-    told = find_warnings(
+    reported = find_warnings(
         configured(
             PRODUCTION,
             LIMITER_URL="memory:",
@@ -93,7 +93,7 @@ def test_what_is_only_unwise_is_reported() -> None:
             MANAGEMENT_HOST="0.0.0.0",
         )
     )
-    assert [fault.path for fault in told] == [
+    assert [fault.path for fault in reported] == [
         "limiter.url", "signer.url", "chains", "chains", "management.host",
     ]  # fmt: skip
     unseen = find_warnings(configured(PRODUCTION, MANAGEMENT_PORT=None))

@@ -41,9 +41,9 @@ class SpoiltShop(Shop):
         started: list[Any] = []
         body = b"".join(super().__call__(environ, lambda *given: started.append(given)))
         [(status, headers)] = started
-        told = self._spoil(Heard(status, headers, body))
-        start_response(told.status, told.headers)
-        return [told.body]
+        reported = self._spoil(Heard(status, headers, body))
+        start_response(reported.status, reported.headers)
+        return [reported.body]
 
 
 def found(
@@ -58,9 +58,9 @@ def found(
     return "\n".join(report.faults)
 
 
-def with_status(wanted: str, told: str) -> Spoil:
+def with_status(wanted: str, reported: str) -> Spoil:
     return lambda heard: (
-        attrs.evolve(heard, status=told) if heard.status.startswith(wanted) else heard
+        attrs.evolve(heard, status=reported) if heard.status.startswith(wanted) else heard
     )
 
 

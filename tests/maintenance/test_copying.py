@@ -86,13 +86,13 @@ def tamper(path: Path, sql: str) -> None:
 def test_a_copy_is_the_same_row_for_row_on_every_storage(
     source: SqliteStorage, storage: Storage
 ) -> None:
-    told: list[tuple[str, str, int]] = []
-    copied = copy(source, storage, RECORD_TYPES, progress=lambda *step: told.append(step))
+    reported: list[tuple[str, str, int]] = []
+    copied = copy(source, storage, RECORD_TYPES, progress=lambda *step: reported.append(step))
     rows = all_rows(source, RECORD_TYPES)
     assert all_rows(storage, RECORD_TYPES) == rows
     assert sum(copied.rows.values()) == len(rows)
     assert copied.rows["payments"] == PAYMENTS
-    assert ("copy", "payments", PAYMENTS) in told
+    assert ("copy", "payments", PAYMENTS) in reported
     assert copied.differences.count == 0
     for one in copied.differences.collections:
         assert (one.source_rows, one.source_digest) == (one.target_rows, one.target_digest)

@@ -70,13 +70,13 @@ def test_senders_are_stopped_and_parked_jobs_are_listed_beside_a_damaged_job(
         shop.authorized(amount)
     jobs = [one for one in scan_all(shop.storage, Job) if one.record.lane.startswith("sender:")]
     assert len(jobs) == 3
-    told = damage(path, jobs[1])
+    reported = damage(path, jobs[1])
     stopped = stop_sending(shop.storage, shop.service.ports.committer, "sandbox")
-    assert alarms(caplog) == [told]
+    assert alarms(caplog) == [reported]
     left = {jobs[0].record.id, jobs[2].record.id}
     assert {one.job.id for one in stopped} == left
     assert {one.job.id for one in list_parked_jobs(shop.storage, "sandbox")} == left
-    assert alarms(caplog) == [told, told]
+    assert alarms(caplog) == [reported, reported]
     assert all(one.job.lease_until == NEVER for one in list_parked_jobs(shop.storage, "sandbox"))
 
 
@@ -90,9 +90,9 @@ def test_a_sender_whose_environment_is_damaged_is_reported_and_not_asked_for(
     (place,) = [
         one for one in scan_all(shop.storage, Environment) if one.partition == shop.environment_id
     ]
-    told = damage(path, place)
+    reported = damage(path, place)
     assert find_senders_behind_chain(shop.storage, {BASE: chain}, "sandbox") == ()
-    assert alarms(caplog) == [told]
+    assert alarms(caplog) == [reported]
 
 
 def test_a_purge_ends_well_beside_a_damaged_event_and_says_what_stays(

@@ -54,10 +54,10 @@ def test_a_check_with_a_bound_looks_at_every_collection_and_then_stops(world: Wo
     assert found.damaged == (place,)
     assert found.rows_read < 2 * BATCH
     assert not found.is_complete
-    told: dict[str, int] = {}
-    whole = check_rows(world.storage, (KeyUse, Payment), progress=told.__setitem__)
+    reported: dict[str, int] = {}
+    whole = check_rows(world.storage, (KeyUse, Payment), progress=reported.__setitem__)
     assert whole.is_complete
-    assert sum(told.values()) == whole.rows_read > 3 * BATCH
+    assert sum(reported.values()) == whole.rows_read > 3 * BATCH
 
 
 def test_a_row_is_repaired_from_a_document(world: World) -> None:

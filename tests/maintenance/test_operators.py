@@ -133,9 +133,9 @@ def test_an_odd_name_is_refused(shop: Shop, operators: Operators, name: str) -> 
 
 def test_neither_the_password_nor_its_hash_shows(shop: Shop, operators: Operators) -> None:
     made = operators.create(shop.environment_id, "ann")
-    told = f"{made!r} {made.operator!r} {operators.list()!r}"
-    assert made.password not in told
-    assert made.operator.password_hash not in told
+    reported = f"{made!r} {made.operator!r} {operators.list()!r}"
+    assert made.password not in reported
+    assert made.operator.password_hash not in reported
     assert made.operator.password_hash.startswith("$argon2id$")
 
 

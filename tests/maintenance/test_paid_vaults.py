@@ -37,9 +37,9 @@ def test_a_vault_that_paid_before_is_marked_once(world: World) -> None:
     assert statuses(world) == ["deployed", "counterfactual"]
     forget_deployment(world, world.vault_of())
     world.system.advance(60)
-    told: dict[str, int] = {}
-    assert mark_paid_vaults(world.service.ports, progress=told.__setitem__) == 1
-    assert told == {"funding_operations": 1, "payments": 1}
+    reported: dict[str, int] = {}
+    assert mark_paid_vaults(world.service.ports, progress=reported.__setitem__) == 1
+    assert reported == {"funding_operations": 1, "payments": 1}
     assert statuses(world) == ["deployed", "counterfactual"]
     assert world.vault_of().updated_at == world.clock.now()
     assert mark_paid_vaults(world.service.ports) == 0

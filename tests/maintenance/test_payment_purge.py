@@ -376,9 +376,9 @@ def test_a_transfer_to_a_purged_escrow_is_reported(
         hash = shop.pay(payment, "25.00")
         shop.run()
         shop.finish()
-    [told] = [text for text in caplog.messages if hash in text]
+    [reported] = [text for text in caplog.messages if hash in text]
     escrow = payment.payment.escrow_address
-    assert told == (
+    assert reported == (
         f"ALARM: transaction {hash} on chain {BASE} paid to the escrow {escrow} of"
         f" {payment.payment.id} in {shop.environment_id}, which expired with nothing received"
         " and was purged"

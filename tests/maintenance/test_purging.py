@@ -96,12 +96,12 @@ def test_what_is_over_goes_with_all_that_belongs_to_it_and_the_rest_stays(busy: 
 def test_the_counts_are_of_what_went(memory_busy: Shop) -> None:
     before = census(memory_busy, GOES)
     idle(memory_busy, 100)
-    told: Counter[str] = Counter()
+    reported: Counter[str] = Counter()
     dry = purger(memory_busy).run(Retention(), dry_run=True)
     assert census(memory_busy, GOES) == before
-    done = purger(memory_busy).run(Retention(), progress=lambda name, n: told.update({name: n}))
+    done = purger(memory_busy).run(Retention(), progress=lambda name, n: reported.update({name: n}))
     assert dict(done.records) == dict(dry.records) == before
-    assert set(told) == set(before)
+    assert set(reported) == set(before)
     assert purger(memory_busy).run(Retention()).records == {}
 
 

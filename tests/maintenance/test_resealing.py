@@ -273,6 +273,6 @@ def test_tokens_and_client_secrets_open_as_long_as_their_key_is_in_the_ring(shop
 
 def test_neither_secrets_nor_digests_show(shop: Shop) -> None:
     shop.start_again(NEW, OLD)
-    told = f"{report(shop)!r} {resealing(shop).run()!r}"
-    assert shop.secret not in told
-    assert shop.key.digest not in told
+    reported = f"{report(shop)!r} {resealing(shop).run()!r}"
+    assert shop.secret not in reported
+    assert shop.key.digest not in reported

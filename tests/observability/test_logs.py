@@ -72,7 +72,7 @@ def test_a_trace_is_kept(log: Log) -> None:
 
 
 def test_extras_do_not_take_the_place_of_a_records_own(lines: Log) -> None:
-    _log.info("told", extra={"ts": "never", "level": "NONE", "alarm": False})
+    _log.info("reported", extra={"ts": "never", "level": "NONE", "alarm": False})
     [record] = lines.records
     assert (record["level"], record["level_"], record["ts_"]) == ("INFO", "NONE", "never")
     assert "alarm" not in record
@@ -84,7 +84,7 @@ class Unspeakable:
 
 
 @pytest.mark.parametrize(
-    ("value", "told"),
+    ("value", "reported"),
     [
         (float("nan"), "nan"),
         (2**80, 2**80),
@@ -93,9 +93,11 @@ class Unspeakable:
         (Unspeakable(), "a Unspeakable without a text"),
     ],
 )
-def test_what_json_does_not_have_is_logged_as_its_text(lines: Log, value: Any, told: Any) -> None:
-    _log.info("told", extra={"value": value})
-    assert lines.records[0]["value"] == told
+def test_what_json_does_not_have_is_logged_as_its_text(
+    lines: Log, value: Any, reported: Any
+) -> None:
+    _log.info("reported", extra={"value": value})
+    assert lines.records[0]["value"] == reported
 
 
 def test_arguments_that_do_not_fit_lose_no_record(log: Log) -> None:

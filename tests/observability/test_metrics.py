@@ -94,10 +94,10 @@ def test_labels_take_values_that_the_code_knows(metrics: Metrics) -> None:
         door.call(f"BREW{number}", f"/coffee/{number}", valid=False)
         door.call("GET", f"/v2/things/payment_{number:024}")
         door.make(key=f"k-{number}")
-    told = text(metrics)
-    assert door.partition not in told
-    assert "coffee" not in told
-    assert len(re.findall(r"^payments_http_requests_total\{", told, re.M)) == 3
+    reported = text(metrics)
+    assert door.partition not in reported
+    assert "coffee" not in reported
+    assert len(re.findall(r"^payments_http_requests_total\{", reported, re.M)) == 3
 
 
 # The core
@@ -205,8 +205,8 @@ def test_the_alert_of_a_stale_scan_sees_a_chain_that_was_never_scanned(
         workers[0].record_scan(1, 5, 5)
 
     def is_stale(chain: str) -> bool:
-        told = [value(one, name, chain_id=chain) for one in workers]
-        return later - max(at for at in told if at is not None) > int(limit)
+        reported = [value(one, name, chain_id=chain) for one in workers]
+        return later - max(at for at in reported if at is not None) > int(limit)
 
     assert (is_stale("8453"), is_stale("1")) == (True, False)
 
@@ -278,8 +278,8 @@ def test_a_queue_lags_by_what_waits_longest(metrics: Metrics) -> None:
     assert value(metrics, "payments_queue_lag_seconds", queue="chain") == 90
     assert value(metrics, "payments_queue_lag_seconds", queue="webhooks") == 0
     assert value(metrics, "payments_storage_up") == 1
-    told = re.findall(r'^payments_queue_lag_seconds\{queue="(\w+)"\}', text(metrics), re.M)
-    assert told == [queue.name for queue in QUEUES]
+    reported = re.findall(r'^payments_queue_lag_seconds\{queue="(\w+)"\}', text(metrics), re.M)
+    assert reported == [queue.name for queue in QUEUES]
 
 
 def test_a_scrape_does_not_wait_for_storage_that_hangs(
@@ -296,11 +296,11 @@ def test_a_scrape_does_not_wait_for_storage_that_hangs(
     monkeypatch.setattr(backlog, "MAX_WAIT_S", 0.05)
     metrics.watch(door.service, "sandbox")
     began = time.monotonic()
-    told = [text(metrics) for _ in range(3)]
+    reported = [text(metrics) for _ in range(3)]
     assert time.monotonic() - began < 5
-    assert all("payments_storage_up 0.0" in one for one in told)
-    assert all("payments_build_info" in one for one in told)
-    assert not any("payments_queue_lag_seconds{" in one for one in told)
+    assert all("payments_storage_up 0.0" in one for one in reported)
+    assert all("payments_build_info" in one for one in reported)
+    assert not any("payments_queue_lag_seconds{" in one for one in reported)
     assert len(asked) == 1  # the three scrapes left one thread behind, not three
     hangs.set()
 

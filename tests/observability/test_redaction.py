@@ -57,7 +57,7 @@ def in_group(text: str) -> None:
 
 def in_extras(text: str) -> None:
     _log.info(
-        "told", extra={"said": text, "deep": {"a": [{text: (text,)}]}, "odd": ValueError(text)}
+        "reported", extra={"said": text, "deep": {"a": [{text: (text,)}]}, "odd": ValueError(text)}
     )
 
 
@@ -144,6 +144,6 @@ def test_no_text_takes_long(piece: str, end: str) -> None:
 
 
 def test_a_long_text_is_cut_after_it_was_redacted() -> None:
-    told = redact("x" * 31_950 + " postgresql://u:" + "p" * 100 + "@db.example/ " + "y" * 1_000)
-    assert len(told) < 32_100
-    assert "ppp" not in told
+    reported = redact("x" * 31_950 + " postgresql://u:" + "p" * 100 + "@db.example/ " + "y" * 1_000)
+    assert len(reported) < 32_100
+    assert "ppp" not in reported

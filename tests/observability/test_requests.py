@@ -42,7 +42,7 @@ def test_a_request_is_one_line(lines: Log, door: Door) -> None:
 
 
 @pytest.mark.parametrize(
-    ("method", "target", "told"),
+    ("method", "target", "reported"),
     [
         ("GET", "/nowhere/at/all", ("GET", "no route", 404)),
         ("BREW", "/v2/things", ("_OTHER", "/v2/things", 405)),
@@ -52,11 +52,11 @@ def test_a_request_is_one_line(lines: Log, door: Door) -> None:
     ],
 )
 def test_a_request_is_logged_by_its_route(
-    lines: Log, door: Door, method: str, target: str, told: tuple[str, str, int]
+    lines: Log, door: Door, method: str, target: str, reported: tuple[str, str, int]
 ) -> None:
     door.call(method, target, valid=False)
     [line] = requests(lines)
-    assert (line["method"], line["route"], line["status"]) == told
+    assert (line["method"], line["route"], line["status"]) == reported
 
 
 def test_a_replay_is_logged(lines: Log, door: Door) -> None:
@@ -69,9 +69,9 @@ def test_a_refused_rate_is_logged(lines: Log) -> None:
     door = observed(NOOP_OBSERVER, Throttle(MemoryLimiter()))
     for _ in range(25):
         door.call("GET", "/nowhere")
-    told = [line.get("limited") for line in requests(lines)]
-    assert told[0] is None
-    assert told[-1] == "abuse_blocked"
+    reported = [line.get("limited") for line in requests(lines)]
+    assert reported[0] is None
+    assert reported[-1] == "abuse_blocked"
 
 
 def test_health_routes_are_asked_too_often_to_be_logged() -> None:

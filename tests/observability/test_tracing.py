@@ -222,8 +222,8 @@ def test_spans_go_where_the_standard_variables_say(collector: Collector) -> None
     subprocess.run([sys.executable, "-c", EXPORTING], env=environ, check=True, timeout=60)
     [(path, tenant, body)] = collector.taken
     assert (path, tenant) == ("/v1/traces", "shop")
-    for told in (b"GET /v2/things", b"payments-core", b"1.2.3", b"blue", b"req_1"):
-        assert told in body
+    for reported in (b"GET /v2/things", b"payments-core", b"1.2.3", b"blue", b"req_1"):
+        assert reported in body
 
 
 LOGGED = (
@@ -251,8 +251,8 @@ def test_headers_that_opentelemetry_cannot_read_are_not_in_the_log(
     )  # fmt: skip
     assert '"logger":"opentelemetry.util.re"' in done.stderr
     assert '"it was [redacted]"' in done.stderr
-    for told in ("horse", "staple", "no-equals-sign", "tigerpaw"):
-        assert told not in done.stderr
+    for reported in ("horse", "staple", "no-equals-sign", "tigerpaw"):
+        assert reported not in done.stderr
 
 
 def test_a_collector_that_is_not_there_does_not_hold_up_the_end() -> None:

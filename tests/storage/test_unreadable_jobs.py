@@ -74,9 +74,9 @@ def require_set_aside(place: Place, body: str, caplog: pytest.LogCaptureFixture)
     with caplog.at_level(logging.CRITICAL):
         assert ids(claim(storage)) == ["good"]
         assert ids(claim(storage, lane_concurrency=2)) == ["behind"]
-    (told,) = caplog.records
-    assert told.levelno == logging.CRITICAL
-    assert told.getMessage() == f"ALARM: job bad of {PARTITION} cannot be read and is set aside"
+    (reported,) = caplog.records
+    assert reported.levelno == logging.CRITICAL
+    assert reported.getMessage() == f"ALARM: job bad of {PARTITION} cannot be read and is set aside"
     rows = place.ask("SELECT body, lease_until, version, claims FROM jobs WHERE id = 'bad'")
     assert rows == [(body, NEVER, 1, 0)]
     storage.close()

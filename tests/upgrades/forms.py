@@ -30,7 +30,9 @@ def form_of(kind: type[Record]) -> Form:
     collection = kind.collection
     return {
         "schema": collection.schema,
-        "fields": {name: told for name, told in described(kind).items() if name not in _OWN},
+        "fields": {
+            name: reported for name, reported in described(kind).items() if name not in _OWN
+        },
         "columns": {name: type_.__name__ for name, type_ in collection.columns.items()},
         "found_by": found_by(collection),
     }
@@ -84,8 +86,8 @@ def _faults(old: Form, kind: type[Record]) -> Iterator[str]:
         if schema not in collection.upgrades:
             yield f"no upgrade from schema {schema}"
     if collection.write_schema > old["schema"]:  # so the release before reads it as it is
-        for field, told in old["fields"].items():
-            if new["fields"].get(field) != told:
+        for field, reported in old["fields"].items():
+            if new["fields"].get(field) != reported:
                 yield f"the release before would misread or lose {field}; write the old form yet"
     used = json.dumps(list(old["found_by"].values()))
     for column, type_ in old["columns"].items():

@@ -53,10 +53,10 @@ def serving(deployed: Deployed, module: str) -> Iterator[str]:
     finally:
         code = child.end()  # also where a test has failed, perhaps because of that
         if code:
-            told = [
+            reported = [
                 line for line in child.read_errors().splitlines() if '"level":"INFO"' not in line
             ]
-            pytest.fail("\n".join([f"the {module} ended with {code}", *told]))
+            pytest.fail("\n".join([f"the {module} ended with {code}", *reported]))
 
 
 def admin(deployed: Deployed, module: str, *arguments: str) -> Any:

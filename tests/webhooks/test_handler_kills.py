@@ -49,7 +49,7 @@ def live_and_die(folder: Path, fatal: int) -> str:
     victim = start(folder, fatal)
     try:
         victim.wait_until_ready()
-        assert victim.wait_for(lambda told: any("inside" in line for line in told), WAIT_S)
+        assert victim.wait_for(lambda reported: any("inside" in line for line in reported), WAIT_S)
         victim.kill()
     finally:
         victim.end()
@@ -61,9 +61,9 @@ def live_to_the_end(folder: Path) -> None:
     victim = start(folder, fatal=0)
     try:
         victim.wait_until_ready()
-        assert victim.wait_for(lambda told: len(set(lines(folder / "ended"))) == EVENTS, WAIT_S), (
-            victim.read_errors()
-        )
+        assert victim.wait_for(
+            lambda reported: len(set(lines(folder / "ended"))) == EVENTS, WAIT_S
+        ), victim.read_errors()
     finally:
         code = victim.end()
     assert code == 0, victim.read_errors()

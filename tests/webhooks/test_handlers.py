@@ -121,8 +121,8 @@ def test_a_crash_at_any_call_of_the_worker_loses_no_event(
             run(dying)
         had_its_fault = storage.had_its_fault
         world.advance(300)
-        told = [one.id for one in seen.events if one.payload["paymentId"] == payment.payment.id]
-        assert len(set(told)) == 1, at
+        reported = [one.id for one in seen.events if one.payload["paymentId"] == payment.payment.id]
+        assert len(set(reported)) == 1, at
         if not had_its_fault:
             return
     raise AssertionError("the worker never ends")

@@ -107,11 +107,11 @@ def test_many_quick_ones_that_begin_to_hang_at_once_delay_no_other() -> None:
 
 
 def test_what_waited_too_long_is_not_sent_as_it_was_read() -> None:
-    told: list[FinishedAttempt] = []
+    reported: list[FinishedAttempt] = []
     heard = threading.Event()
 
     def tell(ended: FinishedAttempt) -> None:
-        told.append(ended)
+        reported.append(ended)
         heard.set()
 
     senders = SenderPool(None, 1, tell, name="test")  # type: ignore[arg-type]  # nothing is sent
@@ -119,7 +119,7 @@ def test_what_waited_too_long_is_not_sent_as_it_was_read() -> None:
     senders.start()
     assert senders.wake_enough()
     assert heard.wait(PATIENCE_S)
-    assert told == [FinishedAttempt(None, None, None, stale=True)]  # type: ignore[arg-type]
+    assert reported == [FinishedAttempt(None, None, None, stale=True)]  # type: ignore[arg-type]
     senders.shut_down()
     for thread in senders.threads:
         thread.join(PATIENCE_S)

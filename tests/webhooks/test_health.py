@@ -95,8 +95,8 @@ def test_it_is_reported_again_after_an_hour_and_not_before() -> None:
     for _ in range(6):
         watched.happen(seconds=HOUR_S // 4)
     assert len(watched.hosts.news()) == 2
-    told = [event.created_at for event in watched.events(FAILING)]
-    assert told[1] - told[0] >= HOUR_S * 1_000
+    reported = [event.created_at for event in watched.events(FAILING)]
+    assert reported[1] - reported[0] >= HOUR_S * 1_000
 
 
 def test_many_failures_at_once_are_one_piece_of_news() -> None:
@@ -180,12 +180,12 @@ def test_an_endpoint_never_gets_news_of_itself() -> None:
     watched.happen()
     bench = watched.bench
     events = WebhookEvents(bench.ports)
-    [told] = watched.events(FAILING)
+    [reported] = watched.events(FAILING)
     with pytest.raises(ResourceConflict, match="only to other endpoints"):
-        events.resend(bench.authority, told.id, endpoint_id=watched.broken.id)
-    [again] = events.resend(bench.authority, told.id)
+        events.resend(bench.authority, reported.id, endpoint_id=watched.broken.id)
+    [again] = events.resend(bench.authority, reported.id)
     assert again.endpoint_id == watched.watcher.id
-    assert began <= told.created_at
+    assert began <= reported.created_at
     assert FAILING not in [d.event_name for d in bench.deliveries(watched.broken)]
 
 

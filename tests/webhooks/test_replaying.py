@@ -222,9 +222,9 @@ def test_a_recovery_sends_what_is_missing_failed_or_abandoned_and_nothing_else(
     bench.answer(OK)
     bench.wire.sent.clear()  # type: ignore[attr-defined]
     bench.recover(endpoint, since)
-    told = [request.headers["x-service-event-id"] for request in bench.sent]
-    assert set(told) == {abandoned, failed, missing}
-    assert not {too_early, delivered, unwanted} & set(told)
+    reported = [request.headers["x-service-event-id"] for request in bench.sent]
+    assert set(reported) == {abandoned, failed, missing}
+    assert not {too_early, delivered, unwanted} & set(reported)
     by_event = {item.event_id: item.status for item in bench.stored(endpoint)}
     assert by_event == {
         too_early: "abandoned",
@@ -244,8 +244,8 @@ def test_a_recovery_goes_on_over_many_pages_and_jobs(monkeypatch: pytest.MonkeyP
     bench.settle()
     endpoint = bench.endpoint()
     bench.recover(endpoint, since)
-    told = [request.headers["x-service-event-id"] for request in bench.sent]
-    assert told == ids  # oldest first, each once
+    reported = [request.headers["x-service-event-id"] for request in bench.sent]
+    assert reported == ids  # oldest first, each once
     assert bench.jobs_in(TASK_QUEUE, f"recover:{endpoint.id}") == ()
 
 

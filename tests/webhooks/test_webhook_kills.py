@@ -94,7 +94,7 @@ def live_and_die(folder: Path, events: int, receiver: ChildProcess, chance: rand
     victim = ChildProcess("victim", "tests.webhooks.kill_victim", [str(folder), str(events)])
     try:
         victim.wait_until_ready()
-        seen = receiver.wait_for(lambda told: len(told) > wanted, WAIT_S)
+        seen = receiver.wait_for(lambda reported: len(reported) > wanted, WAIT_S)
         killer = threading.Timer(chance.uniform(0, JITTER_S), victim.kill)
         killer.start()
         killer.join()
@@ -109,7 +109,8 @@ def live_to_the_end(folder: Path, receiver: ChildProcess) -> None:
     try:
         victim.wait_until_ready()
         done = receiver.wait_for(
-            lambda told: len(told) > DELIVERIES and len(pairs(receiver)) == DELIVERIES, WAIT_S
+            lambda reported: len(reported) > DELIVERIES and len(pairs(receiver)) == DELIVERIES,
+            WAIT_S,
         )
         assert done, f"{len(pairs(receiver))} of {DELIVERIES} came\n{victim.read_errors()}"
     finally:

@@ -333,8 +333,8 @@ def test_addresses_are_given_with_their_checksum() -> None:
     (transfer,) = answers.to_transaction_view(
         decoded(receipt_of(transfer_log(token=OTHER_TOKEN)))
     ).logs
-    told = (transfer.token_address, transfer.sender, transfer.recipient)
-    assert told == (OTHER_TOKEN, PAYER, ESCROW)
+    reported = (transfer.token_address, transfer.sender, transfer.recipient)
+    assert reported == (OTHER_TOKEN, PAYER, ESCROW)
     assert answers.checksum_address(ESCROW.lower()) == encode_checksum_address(
         bytes.fromhex(ESCROW[2:])
     )

@@ -117,16 +117,16 @@ class Home:
 
     def accepted(self, call: AvatarCall, signature: bytes) -> bytes:
         """The signature as the avatar takes it. Raises ValidationFailed."""
-        told = "0x" + signature.hex()
+        reported = "0x" + signature.hex()
         if self.kind == "safe":
-            return require_safe_signatures(call, told, self.chain)
+            return require_safe_signatures(call, reported, self.chain)
         owner = self.standing().owner
         assert owner is not None
 
         def accepts(address: str, digest: bytes, signature: bytes) -> bool:
             return bool(self.chain.check_contract_signature(address, digest, signature))
 
-        return require_signature(call, owner, told, accepts)
+        return require_signature(call, owner, reported, accepts)
 
     def enabling(self, signature: bytes) -> ModuleCall:
         """The transaction that enables the module, with a signature that was accepted."""
@@ -188,8 +188,8 @@ def test_an_owner_signs_once_and_the_operator_funds_escrows_from_there_on(
     assert home.brings(deployment_call(home.module)).succeeded
     assert home.standing() == ModuleState(0, owner, is_deployed=True, is_enabled=False)
     signature = home.signs()
-    told = signature[:64] + bytes([signature[64] - lowered])  # as some wallets write it
-    assert home.brings(home.enabling(told)).succeeded
+    reported = signature[:64] + bytes([signature[64] - lowered])  # as some wallets write it
+    assert home.brings(home.enabling(reported)).succeeded
     assert home.standing() == ModuleState(1, owner, is_deployed=True, is_enabled=True)
     escrow = home.deployed.address("escrow", "payment")
     fund = calls.exec_transfer(home.token, escrow, 70, "payment")

@@ -121,10 +121,10 @@ def test_kill_9_of_the_worker_funds_and_releases_each_payment_once(
     live_to_the_end(role, shop, chance)
     shop.service.refresh()
     assert shop.unfinished() == 0
-    told = assert_the_chain_has_each_transfer_once(shop, own_node)
+    reported = assert_the_chain_has_each_transfer_once(shop, own_node)
     assert_the_books_balance(shop)
     print(f"{role}: {tally.kills} kills, {tally.under_way} of them with Payments under way")
-    print(f"before which calls: {dict(tally.at)}; {told}")
+    print(f"before which calls: {dict(tally.at)}; {reported}")
     shop.service.close()
 
 
@@ -137,14 +137,18 @@ def live_and_die(role: str, shop: Shop, share: float, chance: random.Random, tal
     try:
         victim.wait_until_ready()
         if role == "steps":
-            victim.wait_for(lambda told: bool(told[-1].keys() & {"lived", "killed_at"}), LIFE_S)
+            victim.wait_for(
+                lambda reported: bool(reported[-1].keys() & {"lived", "killed_at"}), LIFE_S
+            )
             killed = [
                 facts["killed_at"] for facts in victim.read_messages() if "killed_at" in facts
             ]
             assert len(killed) == 1, f"it was not killed\n{victim.read_errors()}"
             tally.at.update(killed)
         else:
-            assert victim.wait_for(lambda told: "works" in told[-1], LIFE_S), victim.read_errors()
+            assert victim.wait_for(lambda reported: "works" in reported[-1], LIFE_S), (
+                victim.read_errors()
+            )
             killer = threading.Timer(chance.uniform(0, 2 * PAYMENT_S * share), victim.kill)
             killer.start()
             killer.join()
@@ -159,7 +163,7 @@ def live_to_the_end(role: str, shop: Shop, chance: random.Random) -> None:
     try:
         victim.wait_until_ready()
         last = "works" if role == "threads" else "lived"
-        assert victim.wait_for(lambda told: last in told[-1], LIFE_S), victim.read_errors()
+        assert victim.wait_for(lambda reported: last in reported[-1], LIFE_S), victim.read_errors()
     finally:
         code = victim.end()
     assert code == 0, victim.read_errors()

@@ -14,8 +14,8 @@ TRUE = bytes(31) + b"\x01"
 
 def attack(deployed: Deployed, token: str, target: str, data: bytes, answer: bytes) -> None:
     """Set whom the hostile token calls during a transfer, and what it answers."""
-    told = call("attack(address,bytes,bytes)", target, data, answer)
-    deployed.node.do(STRANGER, token, told)
+    reported = call("attack(address,bytes,bytes)", target, data, answer)
+    deployed.node.do(STRANGER, token, reported)
 
 
 @pytest.mark.parametrize(

@@ -158,8 +158,8 @@ def test_a_transaction_in_a_block_is_seen_with_its_transfers(fakes: Nodes) -> No
     assert view is not None
     assert (view.block, view.succeeded) == (block(chain, 21), True)
     (log,) = view.logs
-    told = (log.position, log.log_index, log.token_address, log.recipient, log.amount_atomic)
-    assert told == (1, 1, TOKEN, ESCROW, 7)
+    reported = (log.position, log.log_index, log.token_address, log.recipient, log.amount_atomic)
+    assert reported == (1, 1, TOKEN, ESCROW, 7)
 
 
 def test_a_failed_transaction_is_seen_without_transfers(fakes: Nodes) -> None:

@@ -126,9 +126,9 @@ def owners(call: AvatarCall, **changes: Any) -> bytes:
 def test_an_owners_key_signs_and_the_vault_gets_its_form(recovery: Callable[[int], int]) -> None:
     call = decided()
     signature = owners(call)
-    told = signature[:64] + bytes([recovery(signature[64])])
-    assert require_signature(call, OWNER, hexed(told), nobody) == signature
-    assert require_signature(call, OWNER, told.hex(), nobody) == signature
+    reported = signature[:64] + bytes([recovery(signature[64])])
+    assert require_signature(call, OWNER, hexed(reported), nobody) == signature
+    assert require_signature(call, OWNER, reported.hex(), nobody) == signature
 
 
 @pytest.mark.parametrize(
@@ -178,8 +178,8 @@ def test_a_contract_is_asked_about_what_no_key_signed(signature: bytes) -> None:
     call = decided()
     asked: list[tuple[str, bytes, bytes]] = []
 
-    def contract(address: str, digest: bytes, told: bytes) -> bool:
-        asked.append((address, digest, told))
+    def contract(address: str, digest: bytes, reported: bytes) -> bool:
+        asked.append((address, digest, reported))
         return True
 
     assert require_signature(call, OWNER, hexed(signature), contract) == signature
@@ -190,8 +190,8 @@ def test_another_keys_signature_may_be_a_contracts_and_goes_on_unchanged() -> No
     call = decided()
     signature = bytes(Account.unsafe_sign_hash(call.digest, account(STRANGER).key).signature)
     signature = signature[:64] + bytes([signature[64] - 27])
-    told = require_signature(call, OWNER, hexed(signature), lambda *asked: True)
-    assert told == signature
+    reported = require_signature(call, OWNER, hexed(signature), lambda *asked: True)
+    assert reported == signature
 
 
 def test_an_owners_key_needs_no_chain_and_a_chain_that_is_silent_is_not_an_answer() -> None:

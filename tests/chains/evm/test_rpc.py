@@ -236,15 +236,15 @@ def test_the_address_of_a_node_keeps_its_secrets(
     caplog.set_level(logging.DEBUG)
     host = fake.url.removeprefix("http://")
     node = Node(f"http://user:{SECRET}@{host}/v3/{SECRET}?key={SECRET}", limits=LIMITS)
-    told = [repr(node), node.name, repr(node._client)]
+    reported = [repr(node), node.name, repr(node._client)]
     for fault in (None, "garbage", "hang", "cut", "status 500", "redirect", "endless"):
         fake.fault = fault
         try:
             node.call("eth_chainId")
         except ChainUnavailable as error:
-            told.append("".join(traceback.format_exception(error)))
+            reported.append("".join(traceback.format_exception(error)))
     assert fake.targets[0] == f"/v3/{SECRET}?key={SECRET}"  # and the node itself gets it
-    assert not [text for text in (*told, caplog.text) if SECRET in text]
+    assert not [text for text in (*reported, caplog.text) if SECRET in text]
     assert "POST /" in caplog.text  # what is logged was looked at
 
 

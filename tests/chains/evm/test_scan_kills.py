@@ -81,7 +81,7 @@ def live(folder: Path, node: Node, chance: random.Random, point: int) -> None:
     last = "killed_at" if point else "lived"
     try:
         victim.wait_until_ready()
-        assert victim.wait_for(lambda told: last in told[-1], LIFE_S), victim.read_errors()
+        assert victim.wait_for(lambda reported: last in reported[-1], LIFE_S), victim.read_errors()
     finally:
         code = victim.end()
     assert code == (-9 if point else 0)

@@ -175,16 +175,16 @@ def test_nothing_reveals_the_secret(tmp_path: Path, caplog: pytest.LogCaptureFix
     path = written(tmp_path / "operator.key")
     signer = LocalSigner.open(path)
     signer.sign(ENV, DIGEST)
-    told = [repr(signer), str(signer), f"{signer}", caplog.text]
+    reported = [repr(signer), str(signer), f"{signer}", caplog.text]
     with pytest.raises(SignerRefused) as refused:
         signer.sign(ENV, b"")
-    told.append(repr(refused.value))
+    reported.append(repr(refused.value))
     with pytest.raises(SignerRefused) as refused:
         LocalSigner.open(written(tmp_path / "long.key", SECRET + b"!"))
-    told.append(f"{refused.value!r} {refused.value.__cause__!r}")
+    reported.append(f"{refused.value!r} {refused.value.__cause__!r}")
     for secret in (SECRET, key_of(ENV).secret):
         for form in (secret.hex(), repr(secret), str(int.from_bytes(secret, "big"))):
-            assert not any(form in text for text in told)
+            assert not any(form in text for text in reported)
 
 
 # --- A key service --------------------------------------------------------------------------------

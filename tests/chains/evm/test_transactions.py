@@ -226,8 +226,8 @@ def payment(node: Node, **changes: Any) -> UnsignedTransaction:
 
 def sent(node: Node, unsigned: UnsignedTransaction) -> str:
     transaction = attach_signature(unsigned, sign(unsigned, PrivateKey(bytes(ACCOUNTS[6].key))))
-    told = node.ask("eth_sendRawTransaction", "0x" + transaction.raw.hex())
-    assert told == transaction.hash
+    reported = node.ask("eth_sendRawTransaction", "0x" + transaction.raw.hex())
+    assert reported == transaction.hash
     return transaction.hash
 
 
@@ -237,8 +237,8 @@ def test_a_node_takes_it_for_what_it_says(node: Node) -> None:
     assert known["type"] == "0x2"
     assert known["from"] == ACCOUNTS[6].address.lower()
     assert known["accessList"] == []
-    told = {name: int(known[name], 16) for name in ("chainId", "nonce", "value", "gas")}
-    assert told == {"chainId": 8453, "nonce": unsigned.nonce, "value": 5, "gas": unsigned.gas}
+    reported = {name: int(known[name], 16) for name in ("chainId", "nonce", "value", "gas")}
+    assert reported == {"chainId": 8453, "nonce": unsigned.nonce, "value": 5, "gas": unsigned.gas}
     assert int(known["maxFeePerGas"], 16) == unsigned.max_fee
     assert int(known["maxPriorityFeePerGas"], 16) == unsigned.max_priority_fee
 

@@ -185,8 +185,8 @@ def test_a_signed_call_cannot_use_its_signature_again_from_within(vault: Owned) 
     vault.deployed.mint(token, vault.address, 100)
     signature = signed(vault.key, vault.address, token, PAYS, nonce=0)
     again = calls.execute(token, 0, PAYS, signature)
-    told = call("attack(address,bytes,bytes)", vault.address, again, bytes(31) + b"\x01")
-    vault.deployed.node.do(STRANGER, token, told)
+    reported = call("attack(address,bytes,bytes)", vault.address, again, bytes(31) + b"\x01")
+    vault.deployed.node.do(STRANGER, token, reported)
     vault.deployed.node.do(STRANGER, vault.address, again)
     assert int.from_bytes(vault.deployed.node.call(token, call("called()"))) == 1
     assert int.from_bytes(vault.deployed.node.call(token, call("succeeded()"))) == 0

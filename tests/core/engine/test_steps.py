@@ -122,9 +122,9 @@ def test_a_record_steps_as_its_table_says(name: str, state: str, trigger: str) -
     assert getattr(after, "updated_at", LATER) == LATER
     assert getattr(after, "status_version", 8) == 8
     assert label is None or label in after.labels
-    for told in events:
-        assert (told.payload["status"], told.payload["statusVersion"]) == (target, 8)
-        assert told.account_id == "acct_1"
+    for reported in events:
+        assert (reported.payload["status"], reported.payload["statusVersion"]) == (target, 8)
+        assert reported.account_id == "acct_1"
 
 
 @pytest.mark.parametrize("name", [name for name in STEPS if name != "RECEIPT"])

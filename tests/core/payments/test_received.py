@@ -145,8 +145,8 @@ def test_a_receipt_in_every_status(name: str, amount: int, moment: str) -> None:
     row = RECEIVED[name][amount]
     if isinstance(row, tuple):
         row = row[list(MOMENTS).index(moment)]
-    status, _, told = row.partition(": ")
-    events, labels = (part.split() for part in told.split("/"))
+    status, _, reported = row.partition(": ")
+    events, labels = (part.split() for part in reported.split("/"))
     before = stages()[name].payment
     change, _ = counted(before, a_receipt(amount, BOB, id="new"), now=MOMENTS[moment])
     after = change.record

@@ -1,4 +1,4 @@
-"""Contract §3, "Order of checks": of two faults in one request, the earlier check's answer is told.
+"""Contract §3, "Order of checks": of two faults in one request, the earlier check's is reported.
 
 Each kind of request has its faults, at most a few for one check; every two of them whose checks
 differ are put into one request. Those that no request can have at once are listed, with the reason.

@@ -211,10 +211,10 @@ def test_an_unforeseen_fault_is_reported_without_its_trace_and_logged_without_se
     assert (seen.status, seen.code) == (500, "internal_error")
     assert b"RuntimeError" not in seen.body and b"Traceback" not in seen.body
     [record] = caplog.records
-    told = record.getMessage()
-    assert seen.headers["x-request-id"] in told and "GET /v2/burst" in told
-    assert "RuntimeError" in told and "[redacted]" in told
-    assert "sk_sandbox_AAAA" not in told and door.secret not in told
+    reported = record.getMessage()
+    assert seen.headers["x-request-id"] in reported and "GET /v2/burst" in reported
+    assert "RuntimeError" in reported and "[redacted]" in reported
+    assert "sk_sandbox_AAAA" not in reported and door.secret not in reported
 
 
 def test_a_fault_outside_any_row_is_ours_too(door: Door, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -114,8 +114,8 @@ class _Maker:
             "an environment's id for the app's": (own.environment_id, {"genuine": False}),
         }
         for name, (text, facts) in whose.items():
-            told = Facts(kind="app id", **facts)
-            yield Credential(name, told, partial(_fixed, _encoded(text)))
+            reported = Facts(kind="app id", **facts)
+            yield Credential(name, reported, partial(_fixed, _encoded(text)))
         for name, origin in (("none", None), ("another", "https://evil.example")):
             page = Facts(kind="none", origin=name)  # type: ignore[arg-type]
             yield Credential(f"a page of origin {origin}", page, partial(_from, origin))
@@ -352,8 +352,8 @@ def _with_secret(headers: Headers, world: World, row: Row) -> Headers:
 
 
 def _told(headers: Headers, tell: Callable[[Row], str | None], world: World, row: Row) -> Headers:
-    told = tell(row) if row.second != "none" else None
-    return headers if told is None else {**headers, SECRET_HEADER: told}
+    reported = tell(row) if row.second != "none" else None
+    return headers if reported is None else {**headers, SECRET_HEADER: reported}
 
 
 def _server_headers(row: Row, app_id: str, secret: str, other_scheme: bool = False) -> Headers:

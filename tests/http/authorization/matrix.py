@@ -211,8 +211,8 @@ class Matrix:
             if (first.status, first.headers.get("idempotent-replayed")) != (row.ok, None):
                 yield Fault(cell, wanted, f"the first answer is {first.body!r}")
             again = self.request(row, credential, place)
-            told = (again.status, again.body, again.headers.get("idempotent-replayed"))
-            if told != (first.status, first.body, "true"):
+            reported = (again.status, again.body, again.headers.get("idempotent-replayed"))
+            if reported != (first.status, first.body, "true"):
                 yield Fault(cell, Expected(row.ok), f"no replay: {again.body!r}")
             tenants.set_products(environment_id, sorted(PRODUCTS - {product}))
             mark = self.world.storage.mark()
@@ -324,8 +324,8 @@ class Matrix:
         facts = credential.facts
         if row.caller == "session token" or row.path == "/v2/client/me":
             right = sorted(permitted(facts.permissions, off))
-            if (told := sorted(seen.json["permissions"])) != right:
-                yield Fault(cell, wanted, f"told {told} where {right} was right")
+            if (reported := sorted(seen.json["permissions"])) != right:
+                yield Fault(cell, wanted, f"told {reported} where {right} was right")
         if row.path == "/v2/partners/config" and facts.tenant == "own":
             kind = "restricted" if facts.restricted else "standard"
             if (named := seen.json["credentialType"]) != kind:

@@ -349,8 +349,10 @@ class TestCopies:
         else:  # once by pytest itself, which takes a while to start
             (tmp_path / "test_copy.py").write_text(test)
             run = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_copy.py"]
-            told = subprocess.run(run, cwd=tmp_path, env=environ, capture_output=True, text=True)
-            assert "1 passed" in told.stdout, told.stdout
+            reported = subprocess.run(
+                run, cwd=tmp_path, env=environ, capture_output=True, text=True
+            )
+            assert "1 passed" in reported.stdout, reported.stdout
         if shutil.which("curl") is None:
             pytest.skip("needs curl")
         command = f"{curl} -s -o out -w '%{{http_code}}'"

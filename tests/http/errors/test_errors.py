@@ -106,6 +106,6 @@ def test_headers_come_with_the_errors_that_need_them() -> None:
     ],
 )
 def test_the_log_holds_no_secret(secret: str) -> None:
-    told = redact(f"it said '{secret}' and failed")
-    assert "[redacted]" in told and "and failed" in told
-    assert secret.split("_")[-1] not in told and secret.split(" ")[-1] not in told
+    reported = redact(f"it said '{secret}' and failed")
+    assert "[redacted]" in reported and "and failed" in reported
+    assert secret.split("_")[-1] not in reported and secret.split(" ")[-1] not in reported

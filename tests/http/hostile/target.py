@@ -169,9 +169,9 @@ def require_own_shape(answer: Seen) -> None:
     """As every answer of ours has it, and not one of the server's own making."""
     assert set(answer.headers) >= _OWN_SHAPE, answer.headers
     if answer.status >= 400:
-        told = answer.json["error"]
-        assert told["details"]["requestId"] == answer.headers["x-request-id"]
-        assert told["message"]
+        reported = answer.json["error"]
+        assert reported["details"]["requestId"] == answer.headers["x-request-id"]
+        assert reported["message"]
 
 
 def next_answer(stream: IO[bytes]) -> Seen:

@@ -233,8 +233,8 @@ class TestWhatItGivesAway:
         page = Page(checkout)
         with caplog.at_level(logging.DEBUG):
             seen = show(page)
-        told = [str(seen.headers), caplog.text]
-        assert not any(page.secret in text or page.code in text for text in told)
+        reported = [str(seen.headers), caplog.text]
+        assert not any(page.secret in text or page.code in text for text in reported)
         addresses = [one.get("href") or one.get("src") for _, one in Html(seen.body).elements]
         assert not any(page.secret in str(address) for address in addresses)
         assert page.code not in seen.body.decode()

@@ -28,9 +28,11 @@ def get_below_prefix(door: Door, path: str) -> tuple[str, str]:
     """The status and text of a path of an application that is mounted at the prefix."""
     environ: dict[str, Any] = {"SCRIPT_NAME": PREFIX, "PATH_INFO": path, "wsgi.input": io.BytesIO()}
     setup_testing_defaults(environ)
-    told: list[str] = []
-    body = b"".join(door.app(environ, lambda status, headers, exc_info=None: told.append(status)))
-    return told[0].split()[0], body.decode()
+    reported: list[str] = []
+    body = b"".join(
+        door.app(environ, lambda status, headers, exc_info=None: reported.append(status))
+    )
+    return reported[0].split()[0], body.decode()
 
 
 def test_every_error_has_advice_and_no_advice_is_left_over() -> None:

@@ -89,7 +89,7 @@ def test_an_account_without_an_id_of_the_partners_has_its_own_there(world: World
 
 def test_half_a_preference_leaves_the_other_half(world: World) -> None:
     adjust, id = world.service.accounts.adjust_settlement, world.payer.id
-    told = [
+    reported = [
         attrs.astuple(details.account.settlement)
         for details in (
             adjust(world.server, id, asset_symbol="USDC"),
@@ -98,7 +98,7 @@ def test_half_a_preference_leaves_the_other_half(world: World) -> None:
         )
         if details.account.settlement is not None
     ]
-    assert told == [(8453, "USDC"), (1, "USDC"), (1, "USDT")]
+    assert reported == [(8453, "USDC"), (1, "USDC"), (1, "USDT")]
     with pytest.raises(UnsupportedAsset):
         adjust(world.server, id, chain_id=10)
 

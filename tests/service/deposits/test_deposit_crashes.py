@@ -82,8 +82,8 @@ def go_wrong_everywhere(
         calm(till)
         [deposit] = [deposit for deposit in till.all() if deposit.id not in known]
         assert (deposit.status, deposit.transaction_hash) == ("settled", hash)
-        told = [event.name.removeprefix("deposit.") for event in till.events(deposit.id)]
-        assert told == STORY
+        reported = [event.name.removeprefix("deposit.") for event in till.events(deposit.id)]
+        assert reported == STORY
         assert till.available == available + atomic(AMOUNT)
         assert till.world.sent() == sent + 1
         assert till.left == 0

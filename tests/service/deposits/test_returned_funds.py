@@ -53,8 +53,8 @@ def test_one_that_a_reorg_undoes_after_it_counted_counts_no_more(
     assert [it.status for it in deposits(world)] == ["failed"]
     shown = world.paid(sent.id)
     assert (shown.status, shown.returned, shown.labels) == ("succeeded", 0, ("returned",))
-    told = [name for name, _, _ in world.reported_events(sent.id)]
-    assert told[-2:] == ["payment.late", "payment.reorged"]
+    reported = [name for name, _, _ in world.reported_events(sent.id)]
+    assert reported[-2:] == ["payment.late", "payment.reorged"]
     world.chain.transfer(USDC.address, None, return_address(world), atomic("25"), "back")
     till.finish()
     world.finish()

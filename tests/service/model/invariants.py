@@ -193,19 +193,19 @@ def no_request_creates_twice(stage: Stage, index: Index, commit: Commit) -> Wron
 
 def every_change_is_told(stage: Stage, index: Index, commit: Commit) -> Wrong:
     """A change of status commits with exactly the events that the contract's table gives it."""
-    told: dict[str, list[Event]] = defaultdict(list)
+    reported: dict[str, list[Event]] = defaultdict(list)
     for event in commit.inserted(Event):
         for field in _SUBJECTS[event.name.split(".")[0]]:
-            told[str(event.payload.get(field))].append(event)
+            reported[str(event.payload.get(field))].append(event)
             break
     for before, after in commit.changes:
         for kind, (table, family) in _TABLES.items():
             if isinstance(after, kind):
-                events = [e for e in told.pop(after.id, []) if e.name.startswith(family)]
+                events = [e for e in reported.pop(after.id, []) if e.name.startswith(family)]
                 yield from _path(before, after, table, events)
         if isinstance(after, Endpoint):  # the news how it does
-            told.pop(after.id, None)
-    for id, events in told.items():
+            reported.pop(after.id, None)
+    for id, events in reported.items():
         if not id.startswith("acct_"):
             yield f"{[event.name for event in events]} without a change of {id}"
 

@@ -107,8 +107,8 @@ class Mirror:
             return
         self.commits += 1
         commit = Commit(partition, tuple(changes))
-        for told in self.on_commit:
-            told(commit)
+        for reported in self.on_commit:
+            reported(commit)
 
 
 class _Recording:

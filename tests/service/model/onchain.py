@@ -303,7 +303,9 @@ def transfers_to_purged_escrows_raise_alarms(stage: Stage, index: ChainIndex) ->
     purged = {one.escrow_address: one.id for one in stage.all(PurgedPayment).values()}
     for row, _, log in _logs(stage):
         id = purged.get(log.recipient)
-        if id is not None and not any(row.hash in told and id in told for told in stage.alarms):
+        if id is not None and not any(
+            row.hash in reported and id in reported for reported in stage.alarms
+        ):
             yield f"{row.hash} is to the escrow of {id}, and no alarm names it"
 
 

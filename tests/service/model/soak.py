@@ -75,7 +75,7 @@ def soak(first: int, most: int, jobs: int, part: str = "all") -> int:
     """
     print(f"seed {first}, {most} steps, {jobs} at a time, {part}", flush=True)
     tally: Counter[str] = Counter()
-    began = told = time.monotonic()
+    began = reported = time.monotonic()
     steps, seed, code = 0, first, 0
     try:
         for played in _played(first, most, jobs, part):
@@ -85,9 +85,9 @@ def soak(first: int, most: int, jobs: int, part: str = "all") -> int:
                 print(f"VIOLATION  {played.violation}\n  replay:  {played.replay}", flush=True)
                 code = 1
                 break
-            if time.monotonic() - told > EVERY_S:
-                told = time.monotonic()
-                rate = steps / (told - began)
+            if time.monotonic() - reported > EVERY_S:
+                reported = time.monotonic()
+                rate = steps / (reported - began)
                 print(f"{steps:>9} steps, {rate:.0f} a second, seed {seed}", flush=True)
     except KeyboardInterrupt:
         print("interrupted")

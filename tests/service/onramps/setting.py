@@ -64,9 +64,11 @@ class OnrampSetting:
 
     def reported_events(self) -> list[str]:
         """The events of bank transfers, in their order."""
-        told = [event for event in self.world.events() if event.name.startswith("bank_funding.")]
-        told.sort(key=lambda event: (event.created_at, event.payload["statusVersion"]))
-        return [event.name for event in told]
+        reported = [
+            event for event in self.world.events() if event.name.startswith("bank_funding.")
+        ]
+        reported.sort(key=lambda event: (event.created_at, event.payload["statusVersion"]))
+        return [event.name for event in reported]
 
     def balance(self, address: str | None = None) -> int:
         """What the destination holds, finally."""

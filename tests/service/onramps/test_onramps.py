@@ -283,8 +283,8 @@ class TestTrouble:
             for _ in range(3):  # the second and the third time within an hour
                 world.system.advance(20 * 60)
                 world.run()
-        told = f"ALARM: the stablecoins of {setting.transaction.id} did not arrive in 24 hours"
-        assert caplog.text.count(told) in (1, 2)  # a late notice of the bank brings it forward
+        reported = f"ALARM: the stablecoins of {setting.transaction.id} did not arrive in 24 hours"
+        assert caplog.text.count(reported) in (1, 2)  # a late notice of the bank brings it forward
         assert set(asked) == {setting.transaction.id}
         for _ in range(2):
             world.system.advance(3_600)
@@ -296,10 +296,10 @@ class TestTrouble:
         setting, world = memory_setting, memory_setting.world
         setting.deposit()
         world.finish()
-        before, told = setting.transaction, setting.reported_events()
+        before, reported = setting.transaction, setting.reported_events()
         world.advance(3 * HOUR // SECOND)  # the second notice of each change
         assert setting.transaction == before
-        assert setting.reported_events() == told
+        assert setting.reported_events() == reported
         assert not setting.bank.list_incoming_notices().notices
 
 

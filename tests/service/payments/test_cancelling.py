@@ -90,12 +90,12 @@ def test_it_cannot_be_cancelled_any_more(light_world: World, status: str) -> Non
     payment = TOO_LATE[status](light_world)
     before = light_world.paid(payment.payment.id)
     assert before.status == status
-    told = light_world.event_names()
+    reported = light_world.event_names()
     with pytest.raises(InvalidState) as caught:
         light_world.service.payments.cancel(light_world.server, payment.payment.id)
     assert (caught.value.status, caught.value.action) == (status, "cancel")
     assert light_world.paid(before.id) == before
-    assert light_world.event_names() == told
+    assert light_world.event_names() == reported
 
 
 def test_a_waiting_payment_is_cancelled(world: World) -> None:

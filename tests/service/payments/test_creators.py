@@ -43,8 +43,8 @@ def test_a_payment_and_its_events_say_who_created_it(world: World) -> None:
     for creator, payments in made.items():
         for payment in payments:
             assert payment.created_by == world.paid(payment.id).created_by == creator
-            told = [event.payload for event in world.events(payment.id)]
-            assert {one["createdBy"] for one in told if "labels" in one} == {creator}
+            reported = [event.payload for event in world.events(payment.id)]
+            assert {one["createdBy"] for one in reported if "labels" in one} == {creator}
 
 
 def test_a_browser_sets_no_metadata(memory_world: World) -> None:

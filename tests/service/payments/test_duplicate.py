@@ -16,8 +16,11 @@ def test_a_whole_second_payment_is_distinguished_from_a_little_too_much(world: W
     assert (done.received, done.settled, done.excess) == (atomic("50"), atomic("25"), atomic("25"))
     assert done.reconciliation.status == "open"
     assert world.reported_events(done.id)[-1] == ("payment.overpaid", "succeeded", 6)
-    told = world.last_payload(done.id, "payment.overpaid")
-    assert (told["labels"], told["excessAmountAtomic"]) == (["duplicate"], str(atomic("25")))
+    reported = world.last_payload(done.id, "payment.overpaid")
+    assert (reported["labels"], reported["excessAmountAtomic"]) == (
+        ["duplicate"],
+        str(atomic("25")),
+    )
     assert world.journal(done.id)[-1] == (
         "receipt", {"payer": -atomic("25"), "excess": atomic("25")},
     )  # fmt: skip

@@ -29,8 +29,8 @@ def test_a_reverted_release_leaves_the_funds_in_escrow(world: World) -> None:
         ("payment.executing", "executing", 4),
         ("payment.action_required", "action_required", 5),
     ]
-    told = world.last_payload(failed.id, "payment.action_required")
-    assert (told["labels"], told["settledAmountAtomic"]) == (["execution_failed"], "0")
+    reported = world.last_payload(failed.id, "payment.action_required")
+    assert (reported["labels"], reported["settledAmountAtomic"]) == (["execution_failed"], "0")
     assert len(world.journal(failed.id)) == 1  # the receipt's
     assert world.on_chain(str(failed.escrow_address)) == atomic("25")
     assert world.on_chain(world.vault_address(world.merchant)) == 0

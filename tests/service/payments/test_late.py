@@ -38,8 +38,8 @@ def test_a_late_payment_asks_for_a_decision_and_can_be_accepted(world: World, ho
         (f"payment.{how}", how, 2),
         ("payment.action_required", "action_required", 3),
     ]
-    told = world.last_payload(late.id, "payment.action_required")
-    assert (told["labels"], told["receivedAmountAtomic"]) == (["late"], str(atomic("25")))
+    reported = world.last_payload(late.id, "payment.action_required")
+    assert (reported["labels"], reported["receivedAmountAtomic"]) == (["late"], str(atomic("25")))
 
     world.reconcile(payment, "accept")
     world.finish()
@@ -193,12 +193,12 @@ def test_what_comes_after_all_went_back_can_go_back_too(world: World) -> None:
     world.finish()
     world.reconcile(payment, "refund")
     world.finish()
-    told = len(world.reported_events(payment.payment.id))
+    reported = len(world.reported_events(payment.payment.id))
     world.pay(payment, "15.00")
     world.finish()
     late = world.paid(payment.payment.id)
     assert (late.status, late.received) == ("refunded", atomic("25"))
-    assert len(world.reported_events(late.id)) > told
+    assert len(world.reported_events(late.id)) > reported
     assert late.reconciliation.status == "open"
     world.reconcile(payment, "refund_excess")
     world.finish()

@@ -34,10 +34,10 @@ def test_the_amount_is_released_and_the_excess_stays_in_escrow(world: World) -> 
         ("payment.executing", "executing", 5),
         ("payment.succeeded", "succeeded", 6),
     ]
-    told = world.last_payload(done.id, "payment.overpaid")
-    assert told["labels"] == ["overpaid"]
-    assert told["receivedAmountAtomic"] == str(atomic("30"))
-    assert told["excessAmountAtomic"] == str(atomic("5"))
+    reported = world.last_payload(done.id, "payment.overpaid")
+    assert reported["labels"] == ["overpaid"]
+    assert reported["receivedAmountAtomic"] == str(atomic("30"))
+    assert reported["excessAmountAtomic"] == str(atomic("5"))
     assert world.journal(done.id) == [
         ("receipt", {"payer": -atomic("30"), "escrow": atomic("25"), "excess": atomic("5")}),
         ("release", {"escrow": -atomic("25"), "recipient": atomic("25")}),
@@ -64,8 +64,11 @@ def test_the_excess_goes_back_once(world: World) -> None:
         "resolved", "refund_excess",
     )  # fmt: skip
     assert world.reported_events(done.id)[-1] == ("payment.reconciled", "succeeded", 7)
-    told = world.last_payload(done.id, "payment.reconciled")
-    assert (told["excessAmountAtomic"], told["refundedAmountAtomic"]) == ("0", str(atomic("5")))
+    reported = world.last_payload(done.id, "payment.reconciled")
+    assert (reported["excessAmountAtomic"], reported["refundedAmountAtomic"]) == (
+        "0",
+        str(atomic("5")),
+    )
     assert world.journal(done.id)[-1] == (
         "refund", {"payer": atomic("5"), "excess": -atomic("5")},
     )  # fmt: skip

@@ -67,9 +67,9 @@ def test_each_change_has_exactly_its_event_and_versions_rise_by_one(world: World
     option = world.authorized()
     world.finish()
     events = world.events(option.payment.id)
-    told = [event for event in events if event.name.startswith("payment.")]
-    told.sort(key=lambda event: event.payload["statusVersion"])
-    assert [(event.name, event.payload["statusVersion"]) for event in told] == [
+    reported = [event for event in events if event.name.startswith("payment.")]
+    reported.sort(key=lambda event: event.payload["statusVersion"])
+    assert [(event.name, event.payload["statusVersion"]) for event in reported] == [
         ("payment.created", 1),
         ("payment.processing", 2),
         ("payment.accepted", 3),
@@ -83,9 +83,9 @@ def test_each_change_has_exactly_its_event_and_versions_rise_by_one(world: World
         ("vault_funding.broadcast", 3),
         ("vault_funding.confirmed", 4),
     ]
-    assert told[2].payload["receivedAmountAtomic"] == str(atomic("25"))
-    assert told[4].payload["settledAmountAtomic"] == str(atomic("25"))
-    for event in told:
+    assert reported[2].payload["receivedAmountAtomic"] == str(atomic("25"))
+    assert reported[4].payload["settledAmountAtomic"] == str(atomic("25"))
+    for event in reported:
         assert event.payload["status"] == event.name.removeprefix("payment.").replace(
             "created", "awaiting_payment"
         )

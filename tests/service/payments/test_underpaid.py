@@ -27,11 +27,11 @@ def test_a_short_receipt_is_reported_and_the_payment_waits_for_the_rest(world: W
     assert (short.received, short.remaining.amount_atomic) == (atomic("10"), atomic("15"))
     assert short.reconciliation.status == "none"  # the payer can still act
     assert short.release_id is None
-    told = world.last_payload(short.id, "payment.underpaid")
-    assert told["labels"] == ["underpaid"]
-    assert told["amountAtomic"] == str(atomic("25"))
-    assert told["receivedAmountAtomic"] == str(atomic("10"))
-    assert told["excessAmountAtomic"] == told["settledAmountAtomic"] == "0"
+    reported = world.last_payload(short.id, "payment.underpaid")
+    assert reported["labels"] == ["underpaid"]
+    assert reported["amountAtomic"] == str(atomic("25"))
+    assert reported["receivedAmountAtomic"] == str(atomic("10"))
+    assert reported["excessAmountAtomic"] == reported["settledAmountAtomic"] == "0"
 
     option = world.option(payment)
     assert option.option.required == atomic("15")
@@ -103,8 +103,8 @@ def test_at_its_expiry_a_short_payment_asks_for_a_decision(world: World) -> None
     short = world.paid(payment.payment.id)
     assert (short.reconciliation.status, short.labels) == ("open", ("underpaid",))
     assert world.reported_events(short.id)[-1] == ("payment.action_required", "action_required", 4)
-    told = world.last_payload(short.id, "payment.action_required")
-    assert told["receivedAmountAtomic"] == str(atomic("10"))
+    reported = world.last_payload(short.id, "payment.action_required")
+    assert reported["receivedAmountAtomic"] == str(atomic("10"))
     world.advance(86_400)  # nobody else decides
     assert world.paid(short.id).status == "action_required"
     assert world.on_chain(str(short.escrow_address)) == atomic("10")
@@ -174,7 +174,7 @@ def test_each_sender_gets_back_what_came_from_it(world: World) -> None:
     assert (done.status, done.refunded) == ("refunded", atomic("13"))
     assert (world.on_chain(WALLET), world.on_chain(OTHER_WALLET)) == (atomic("10"), atomic("3"))
     # The first to be final settles nothing yet.
-    assert [told[:2] for told in world.reported_events(done.id)[-2:]] == [
+    assert [reported[:2] for reported in world.reported_events(done.id)[-2:]] == [
         ("payment.refunded", "action_required"),
         ("payment.reconciled", "refunded"),
     ]

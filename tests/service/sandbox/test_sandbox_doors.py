@@ -155,9 +155,9 @@ class TestWaking:
             service.sandbox().trigger(world.server, name)
         world.run()
         _, page = service.webhooks.list_deliveries(world.server, endpoint.id)
-        told = {one.event_name: one.event_id for one in page.records}
-        assert {"webhook.failing", "webhook.test"} <= set(told)
-        event = service.webhook_events.get(world.server, told["webhook.failing"])
+        reported = {one.event_name: one.event_id for one in page.records}
+        assert {"webhook.failing", "webhook.test"} <= set(reported)
+        event = service.webhook_events.get(world.server, reported["webhook.failing"])
         assert event.payload["webhookId"] != endpoint.id
 
 
@@ -276,14 +276,14 @@ class TestEvents:
         for name in (
             "dispute.flagged", "refund.created", "vault_funding.failed", "payment.overpaid",
         ):  # fmt: skip
-            told = sandbox.trigger(world.server, name).payload
-            assert told["paymentId"] == received.id
+            reported = sandbox.trigger(world.server, name).payload
+            assert reported["paymentId"] == received.id
             with pytest.raises(ValidationFailed, match="is a send"):
                 sandbox.trigger(world.server, name, payment_id=sent.id)
             of_payer = sandbox.trigger(world.server, name, account_id=world.payer.id).payload
             assert of_payer["paymentId"] not in (received.id, sent.id)  # made up: it has none
-        told = sandbox.trigger(world.server, "dispute.flagged").payload
-        session = world.service.disputes.get_session(world.server, str(told["sessionId"]))
+        reported = sandbox.trigger(world.server, "dispute.flagged").payload
+        session = world.service.disputes.get_session(world.server, str(reported["sessionId"]))
         assert session.payment.id == received.id
 
     @pytest.mark.parametrize(
@@ -300,8 +300,8 @@ class TestEvents:
     def test_statuses_and_versions_are_those_of_real_events(
         self, memory_world: World, name: str, status: str, status_version: int
     ) -> None:
-        told = memory_world.service.sandbox().trigger(memory_world.server, name).payload
-        assert (told["status"], told["statusVersion"]) == (status, status_version)
+        reported = memory_world.service.sandbox().trigger(memory_world.server, name).payload
+        assert (reported["status"], reported["statusVersion"]) == (status, status_version)
 
     def test_an_order_changes_nothing_but_the_outbox(self, world: World) -> None:
         option = world.authorized()

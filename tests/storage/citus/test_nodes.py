@@ -59,7 +59,9 @@ def test_a_node_is_added_and_gets_shards_while_requests_go_on(
         load.await_progress(PARTITIONS)
     assert load.wrong() == []
     moved = placed(migrated, PARTITIONS)
-    answered = sorted(at for told in load.answered.values() for at, _ in told if began < at < ended)
+    answered = sorted(
+        at for reported in load.answered.values() for at, _ in reported if began < at < ended
+    )
     longest = max((later - at for at, later in pairwise(answered)), default=0.0)
     print(f"{len(answered)} commits in {ended - began:.1f} s of moving; pause {longest:.2f} s")
     assert str(node.folder) in moved

@@ -178,14 +178,14 @@ def test_it_is_unavailable_when_asked_to_be() -> None:
 def test_the_same_seed_does_the_same() -> None:
     def history(seed: int) -> list[bool]:
         storage = MemoryStorage(Weakness(seed=seed, lost_commit=0.5))
-        told = []
+        reported = []
         for number in range(40):
             try:
                 storage.transact(PARTITION, lambda tx, n=number: tx.insert(Note(id=f"n{n}")))
-                told.append(True)
+                reported.append(True)
             except CommitUnknown:
-                told.append(False)
-        return told
+                reported.append(False)
+        return reported
 
     assert history(7) == history(7)
     assert history(7) != history(8)

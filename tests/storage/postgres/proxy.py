@@ -25,8 +25,8 @@ class Proxy:
 
     def __init__(self, url: str) -> None:
         parts = urlsplit(url)
-        told = parse_qs(parts.query)
-        (folder,), port = told.pop("host"), told.pop("port", [str(PORT)])[0]
+        reported = parse_qs(parts.query)
+        (folder,), port = reported.pop("host"), reported.pop("port", [str(PORT)])[0]
         self._target = f"{folder}/.s.PGSQL.{port}"
         self._folder = Path(tempfile.mkdtemp(prefix="px"))
         rest = "&".join(

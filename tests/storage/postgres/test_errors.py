@@ -171,10 +171,10 @@ def test_no_text_of_an_error_holds_what_a_row_holds(
                            "SELECT partition, id, 1, body FROM suite_notes")  # fmt: skip
     for error in (caught.value, driven.value):
         logging.getLogger("test").error("it failed", exc_info=error)
-        told = "".join(traceback.format_exception(error))
-        assert "duplicate key" in told
-        assert SECRET not in told
-        assert "DETAIL" not in told
+        reported = "".join(traceback.format_exception(error))
+        assert "duplicate key" in reported
+        assert SECRET not in reported
+        assert "DETAIL" not in reported
     assert SECRET not in caplog.text
 
 
@@ -192,12 +192,12 @@ def test_our_parameters_of_a_url_are_split_from_libpqs() -> None:
     assert found.settings == ConnectionSettings(
         pool=3, lock_timeout_ms=100, statement_timeout_ms=5, failover_s=9, prepare=False
     )
-    told = dict(found.parameters)
-    assert told["host"] == "one,two"
-    assert told["sslmode"] == "require"
-    assert told["application_name"] == "mine"
-    assert told["keepalives_idle"] == 30
-    assert told["options"] == (
+    reported = dict(found.parameters)
+    assert reported["host"] == "one,two"
+    assert reported["sslmode"] == "require"
+    assert reported["application_name"] == "mine"
+    assert reported["keepalives_idle"] == 30
+    assert reported["options"] == (
         "-c lock_timeout=100 -c statement_timeout=5 -c idle_in_transaction_session_timeout=60000"
         " -c jit=off -csearch_path=a"
     )
@@ -278,7 +278,7 @@ def test_why_a_connection_cannot_be_made_is_reported_for_each_host() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "told"),
+    ("said", "reported"),
     [
         ("unsupported startup parameter: options", "add settings=off to the URL"),
         ("unsupported startup parameter in options: jit", "add settings=off to the URL"),
@@ -286,8 +286,10 @@ def test_why_a_connection_cannot_be_made_is_reported_for_each_host() -> None:
         ("pgbouncer cannot connect to server", "pgbouncer cannot connect to server"),
     ],
 )
-def test_why_a_pooler_refuses_is_reported(said: str, told: str) -> None:
-    assert told in str(connect_error(psycopg.OperationalError(f"connection failed: FATAL: {said}")))
+def test_why_a_pooler_refuses_is_reported(said: str, reported: str) -> None:
+    assert reported in str(
+        connect_error(psycopg.OperationalError(f"connection failed: FATAL: {said}"))
+    )
 
 
 @pytest.mark.parametrize("state", ["26000", "42P05"])

@@ -92,12 +92,12 @@ def test_no_outcome_leaves_before_the_commit(
     storage: SqliteStorage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A refusal too: the row that it rests on may yet fail to be committed."""
-    told: list[str] = []
+    reported: list[str] = []
     seen: list[list[str]] = []
     commit = storage._commit
 
     def watched(connection: sqlite3.Connection) -> None:
-        seen.append(list(told))
+        seen.append(list(reported))
         commit(connection)
 
     def telling(call: Callable[[], Any], name: str) -> Callable[[], Any]:
@@ -105,9 +105,9 @@ def test_no_outcome_leaves_before_the_commit(
             try:
                 call()
             except UniqueConflict:
-                told.append(f"{name} refused")
+                reported.append(f"{name} refused")
                 return
-            told.append(name)
+            reported.append(name)
 
         return run
 
@@ -118,7 +118,7 @@ def test_no_outcome_leaves_before_the_commit(
         telling(insert(storage, "b", "code"), "b"),
     )
     assert seen == [[], []]
-    assert sorted(told) == ["a", "b refused"]
+    assert sorted(reported) == ["a", "b refused"]
 
 
 @pytest.mark.parametrize(

@@ -108,11 +108,11 @@ def test_memory_and_time_stay_bounded(start, kind: str, what: str) -> None:  # t
          f"http://{NAME}:{server.port}/", str(deadline_s)],
         cwd=ROOT, capture_output=True, text=True, check=True, timeout=60,
     )  # fmt: skip
-    told = json.loads(done.stdout)
-    assert told["status"] == status
-    assert kept is None or told["body"] == kept
-    assert told["took_s"] < deadline_s + SLACK_S
-    assert told["grown_kb"] < GROWTH_KB
+    reported = json.loads(done.stdout)
+    assert reported["status"] == status
+    assert kept is None or reported["body"] == kept
+    assert reported["took_s"] < deadline_s + SLACK_S
+    assert reported["grown_kb"] < GROWTH_KB
 
 
 # Through WebhookJobHandlers: the addresses are judged first, and the transport goes nowhere else.

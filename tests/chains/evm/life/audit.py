@@ -275,14 +275,14 @@ def check_requests(books: Books) -> Iterator[str]:
 
 def check_told_states(books: Books) -> Iterator[str]:
     """No version of anything is reported twice, and the last reported one is as stored."""
-    told: defaultdict[tuple[type[Record], str], list[Event]] = defaultdict(list)
+    reported: defaultdict[tuple[type[Record], str], list[Event]] = defaultdict(list)
     for event in books.life.all(Event):
         for field, kind in SUBJECTS:
             if field in event.payload:
-                told[kind, event.payload[field]].append(event)
+                reported[kind, event.payload[field]].append(event)
                 break
     stored = {kind: books.by_id(kind) for _, kind in SUBJECTS}
-    for (kind, id), events in told.items():
+    for (kind, id), events in reported.items():
         record = stored[kind].get(id)
         if record is None:
             yield f"an event names {id}, which is not stored"
@@ -297,15 +297,15 @@ def check_told_states(books: Books) -> Iterator[str]:
 
 def check_timelines(books: Books) -> Iterator[str]:
     """Each status of a Payment has its event; an attempt that ended leaves it as it was."""
-    told: defaultdict[str, set[int]] = defaultdict(set)
+    reported: defaultdict[str, set[int]] = defaultdict(set)
     for event in books.life.all(Event):
         if "paymentId" in event.payload and "statusVersion" in event.payload:
-            told[event.payload["paymentId"]].add(event.payload["statusVersion"])
+            reported[event.payload["paymentId"]].add(event.payload["statusVersion"])
     for payment in books.payments.values():
         before = None
         for version, entry in enumerate(payment.timeline, start=1):
             is_return = before == "processing" and entry.status == "awaiting_payment"
-            if version not in told[payment.id] and not is_return:
+            if version not in reported[payment.id] and not is_return:
                 yield f"{payment.id}: no event reports version {version}, {entry.status}"
             before = entry.status
 

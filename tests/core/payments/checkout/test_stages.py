@@ -131,6 +131,6 @@ def test_what_was_sent_back_is_shown_once() -> None:
 
 def test_a_transfer_that_was_named_is_shown_while_it_may_still_count() -> None:
     for status in STATUSES:
-        told = "submitted" in list_notices(payment(status=status), is_submitted=True)
-        assert told == (status in OPEN)
+        reported = "submitted" in list_notices(payment(status=status), is_submitted=True)
+        assert reported == (status in OPEN)
         assert "submitted" not in list_notices(payment(status=status))

@@ -37,10 +37,10 @@ def a_dispute(**given: object) -> Dispute:
 
 def test_every_status_of_a_payment_is_one_of_its_session() -> None:
     assert set(PAYMENT_SESSION_STATUSES) == PAYMENT.states
-    told = {name: set[str]() for name in get_args(PaymentSessionStatus)}
+    reported = {name: set[str]() for name in get_args(PaymentSessionStatus)}
     for payment_status, session_status in PAYMENT_SESSION_STATUSES.items():
-        told[session_status].add(payment_status)
-    assert told == CONTRACT
+        reported[session_status].add(payment_status)
+    assert reported == CONTRACT
 
 
 @pytest.mark.parametrize("status", sorted(PAYMENT_SESSION_STATUSES))

@@ -243,11 +243,11 @@ def test_the_events_of_a_dispute_are_in_the_outbox_and_said_to_be_sent(
     resolve(checkout, settled["sessionId"], {"resolution": "withdrawn"})
     partition, storage = checkout.door.partition, checkout.door.service.ports.storage
     events = storage.read(partition, lambda s: s.find(Event, "by_created", limit=1_000)).records
-    told = {event.name: event.payload for event in events if event.name.startswith("dispute.")}
+    reported = {event.name: event.payload for event in events if event.name.startswith("dispute.")}
     facts = {"sessionId": settled["sessionId"], "paymentId": settled["id"]}
-    assert told == {
+    assert reported == {
         "dispute.flagged": {**facts, "status": "flagged"},
         "dispute.resolved": {**facts, "status": "resolved"},
     }
     catalog = checkout.door.call("GET", "/v2/console/webhooks").json["eventCatalog"]
-    assert all(event["emitted"] for event in catalog if event["name"] in told)
+    assert all(event["emitted"] for event in catalog if event["name"] in reported)

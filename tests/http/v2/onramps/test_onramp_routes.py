@@ -116,9 +116,9 @@ def test_an_on_ramp_from_its_number_to_the_credit(checkout: Checkout, payer: Par
     assert transaction["destination"] == found["destination"]
     assert transaction["transactionHash"].startswith("0x")
     events = checkout.door.call("GET", "/v2/console/events?limit=100").json["data"]
-    told = [event for event in events if event["name"].startswith("bank_funding.")]
-    assert {event["payload"]["transactionId"] for event in told} == {transaction["id"]}
-    assert {event["payload"]["amount"] for event in told} == {"100.00"}
+    reported = [event for event in events if event["name"].startswith("bank_funding.")]
+    assert {event["payload"]["transactionId"] for event in reported} == {transaction["id"]}
+    assert {event["payload"]["amount"] for event in reported} == {"100.00"}
 
 
 def test_transactions_have_pages_newest_first(checkout: Checkout, payer: Partner) -> None:

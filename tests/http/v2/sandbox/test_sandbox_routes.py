@@ -40,12 +40,12 @@ class TestTransfers:
     def test_a_transfer_shows_its_transaction_and_its_block(self, checkout: Checkout) -> None:
         seen = transfer(checkout, to=WALLET.lower())
         assert seen.status == 200
-        told = seen.json
-        assert told["block"] == chain(checkout)["latest"]
-        assert told.pop("block")
-        assert told.pop("transactionHash").startswith("0x")
-        assert told.pop("from").startswith("0x")
-        assert told == {
+        reported = seen.json
+        assert reported["block"] == chain(checkout)["latest"]
+        assert reported.pop("block")
+        assert reported.pop("transactionHash").startswith("0x")
+        assert reported.pop("from").startswith("0x")
+        assert reported == {
             "chainId": BASE, "assetSymbol": "USDC", "amount": "7.50", "amountAtomic": "7500000",
             "to": WALLET, "succeeded": True,
         }  # fmt: skip

@@ -124,8 +124,8 @@ def test_a_recovery_brings_what_was_missed(console: Console) -> None:
     assert seen.status == 202
     assert seen.json == {"webhookId": endpoint["id"], "since": since, "status": "recovering"}
     console.run()
-    told = [request.headers["x-service-event-id"] for request in console.receiver.sent]
-    assert sorted(told) == sorted(missed)
+    reported = [request.headers["x-service-event-id"] for request in console.receiver.sent]
+    assert sorted(reported) == sorted(missed)
     console.advance(2 * 86_400)
     again = console.post(f"webhooks/{endpoint['id']}/recover", {"since": since}, key="k")
     assert (again.status, again.body) == (202, seen.body)

@@ -311,15 +311,15 @@ def test_a_payment_to_an_outside_wallet_names_no_account_of_ours(console: Consol
     assert console.authorize(paid, option).status == 200
     console.advance(60)
     assert console.read(paid["id"])["status"] == "succeeded"
-    told = [
+    reported = [
         request
         for request in console.receiver.sent
         if json.loads(request.body)["payload"].get("paymentId") in (payment["id"], paid["id"])
     ]
-    names = {request.headers["x-service-event"] for request in told}
+    names = {request.headers["x-service-event"] for request in reported}
     assert {"payment.created", "payment.accepted", "payment.succeeded"} <= names
     assert "vault_funding.confirmed" in names
-    for request in told:
+    for request in reported:
         body = json.loads(request.body)
         assert body["payload"].get("accountId") is None
         assert "x-service-account-id" not in request.headers

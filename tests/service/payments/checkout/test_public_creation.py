@@ -256,8 +256,8 @@ class TestTheDestination:
             "reason": reason
         }
         set_terms(shop, allowed_destinations=(AllowedWallet(chain_id=BASE, address=escrow),))
-        told = refused(DestinationNotAllowed, shop, asked(address=escrow))
-        assert told.details["reason"] != reason
+        reported = refused(DestinationNotAllowed, shop, asked(address=escrow))
+        assert reported.details["reason"] != reason
 
     def test_of_an_account_is_an_address_like_any_other(self, shop: World) -> None:
         vault = shop.vault_address(shop.merchant)

@@ -15,9 +15,9 @@ from tests.service.world import World, atomic
 def funding_told(world: World, option: OptionDetails) -> list[tuple[str, int]]:
     """The events of the operation, by its versions."""
     events = world.events(option.payment.id)
-    told = [event for event in events if event.name.startswith("vault_funding.")]
-    told.sort(key=lambda event: event.payload["statusVersion"])
-    return [(event.name.partition(".")[2], event.payload["statusVersion"]) for event in told]
+    reported = [event for event in events if event.name.startswith("vault_funding.")]
+    reported.sort(key=lambda event: event.payload["statusVersion"])
+    return [(event.name.partition(".")[2], event.payload["statusVersion"]) for event in reported]
 
 
 def paid_once(world: World, option: OptionDetails) -> None:

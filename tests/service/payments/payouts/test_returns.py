@@ -57,8 +57,8 @@ def test_a_return_reopens_a_payment_that_has_succeeded(desk: Desk) -> None:
         ("payment.succeeded", "succeeded", 3),
         ("payment.action_required", "action_required", 4),
     ]
-    told = desk.world.last_payload(payment.id, "payment.action_required")
-    assert (told["labels"], told["settledAmountAtomic"]) == (["returned"], "0")
+    reported = desk.world.last_payload(payment.id, "payment.action_required")
+    assert (reported["labels"], reported["settledAmountAtomic"]) == (["returned"], "0")
 
 
 def test_a_return_weeks_after_settlement_is_found_without_any_notice(desk: Desk) -> None:

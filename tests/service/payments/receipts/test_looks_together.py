@@ -21,8 +21,8 @@ class Counting(FaultyChain):
 
     def transactions(self, hashes: Sequence[str]) -> Mapping[str, TransactionView | None]:
         self.asked.append(len(hashes))
-        told = super().transactions(hashes)
-        return {hash: view for hash, view in told.items() if hash not in self.untold}
+        reported = super().transactions(hashes)
+        return {hash: view for hash, view in reported.items() if hash not in self.untold}
 
 
 def counting(world: World) -> Counting:

@@ -110,8 +110,8 @@ def test_what_is_short_and_undone_is_taken_back(world: World) -> None:
     assert (short.status, short.labels) == ("awaiting_payment", ("underpaid", "reorged"))
     assert (short.received, short.remaining.amount_atomic) == (0, atomic("25"))
     assert world.reported_events(short.id)[-1] == ("payment.reorged", "awaiting_payment", 4)
-    told = world.last_payload(short.id, "payment.reorged")
-    assert (told["receivedAmountAtomic"], told["labels"]) == ("0", ["underpaid", "reorged"])
+    reported = world.last_payload(short.id, "payment.reorged")
+    assert (reported["receivedAmountAtomic"], reported["labels"]) == ("0", ["underpaid", "reorged"])
     assert world.journal(short.id) == [
         ("receipt", {"payer": -atomic("10"), "escrow": atomic("10")}),
         ("receipt_reorged", {"payer": atomic("10"), "escrow": -atomic("10")}),

@@ -39,8 +39,8 @@ def test_a_refund_that_reverts_gives_the_reservation_back(world: World) -> None:
     after = world.paid(before.id)
     assert (after.status, after.status_version) == (before.status, before.status_version)
     assert (after.refunded, after.books) == (0, before.books)
-    told = world.last_payload(after.id, "refund.failed")
-    assert told == {
+    reported = world.last_payload(after.id, "refund.failed")
+    assert reported == {
         "paymentId": after.id,
         "refundId": refund.id,
         "status": "failed",

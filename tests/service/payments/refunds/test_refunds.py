@@ -63,8 +63,11 @@ def test_a_refund_reserves_goes_and_is_final(world: World) -> None:
     paid = world.paid(payment.payment.id)
     assert (paid.status, paid.refunded) == ("partially_refunded", atomic("10"))
     assert world.reported_events(paid.id)[-1] == ("payment.refunded", "partially_refunded", 6)
-    told = world.last_payload(paid.id, "payment.refunded")
-    assert (told["refundedAmountAtomic"], told["settledAmountAtomic"]) == ("10000000", "25000000")
+    reported = world.last_payload(paid.id, "payment.refunded")
+    assert (reported["refundedAmountAtomic"], reported["settledAmountAtomic"]) == (
+        "10000000",
+        "25000000",
+    )
     assert world.last_payload(paid.id, "refund.succeeded") == {
         "paymentId": paid.id,
         "refundId": refund.id,
@@ -86,7 +89,7 @@ def test_several_partials_end_with_all_of_it(world: World) -> None:
         world.finish()
     done = world.paid(payment.payment.id)
     assert (done.status, done.refunded) == ("refunded", atomic("25"))
-    assert [told[:2] for told in world.reported_events(done.id)[-3:]] == [
+    assert [reported[:2] for reported in world.reported_events(done.id)[-3:]] == [
         ("payment.refunded", "partially_refunded"),
         ("payment.refunded", "partially_refunded"),
         ("payment.refunded", "refunded"),
