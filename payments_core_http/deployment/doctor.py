@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Literal, TypeVar
@@ -40,6 +40,7 @@ from payments_core.storage.port import (
     ReportsConfigProblems,
     Storage,
     StorageError,
+    StorageUnavailable,
 )
 from payments_core.tenants.master_keys import UnknownKeyRing, find_missing_keys, require_registered
 from payments_core.tenants.queries import has_apps
@@ -128,16 +129,20 @@ def _run_all(
         yield from _catch_faults("worker", _check_queues(service, configuration.mode, now))
 
 
+_REMEDIES: Mapping[type[Exception], str] = {
+    UnreadableDocument: "a row is damaged: `payments admin damaged list` names it",
+    StorageUnavailable: "a server of the storage is unavailable: see docs/how-to/runbook.md",
+}
+
+
 def _catch_faults(check: str, findings: Iterator[Finding]) -> Iterator[Finding]:
     """The findings of a check; and a fault if an adapter raises an unexpected exception."""
     try:
         yield from findings
     except Exception as error:
-        damaged = isinstance(error, UnreadableDocument)
-        remedy = (
-            "a row is damaged: `payments admin damaged list` names it"
-            if damaged
-            else "this is a bug in the adapter: report it to its author"
+        remedy = next(
+            (remedy for kind, remedy in _REMEDIES.items() if isinstance(error, kind)),
+            "this is a bug in the adapter: report it to its author",
         )
         yield Finding(check, "fault", f"raised {type(error).__name__}: {error}", remedy)
 
@@ -219,7 +224,8 @@ def _check_storage(storage: Storage, clock: Clock) -> Iterator[Finding]:
         remedy = "see docs/how-to/deploy.md; after a move, docs/how-to/move-to-postgresql.md"
         yield Finding("storage", "fault", fault, remedy)
     for doubt in doubts:
-        yield Finding("storage", "warning", doubt, "docs/how-to/deploy.md")
+        remedy = "see docs/how-to/deploy.md; on Citus, docs/how-to/run-on-citus.md"
+        yield Finding("storage", "warning", doubt, remedy)
     if isinstance(storage, ChecksWritability):
         yield from check_writability(storage)
     if isinstance(storage, HasServerTime):

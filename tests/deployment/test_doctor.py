@@ -10,9 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from payments_core.clock import DAY, SystemClock, parse_iso
+from payments_core.clock import DAY, Instant, SystemClock, parse_iso
 from payments_core.credentials.keyring import KeyRing
 from payments_core.limiters.port import LimiterUnavailable
+from payments_core.service import PaymentsService
+from payments_core.storage.port import StorageUnavailable
 from payments_core_http.deployment.doctor import check_clock_skew, run_checks
 from payments_core_http.deployment.loader import load_configuration
 from tests.deployment.deployed import Deployed
@@ -134,6 +136,20 @@ def test_jobs_that_nobody_does_are_reported(deployed: Deployed) -> None:
     assert {finding.remedy for finding in late} == {
         "is a worker running? Is the job parked (`payments admin jobs parked`)?"
     }
+
+
+def test_a_storage_that_fails_meanwhile_is_not_called_a_bug(deployed: Deployed) -> None:
+    deployed.run("admin", "migrate")
+
+    def lose_storage(service: PaymentsService) -> Instant:
+        raise StorageUnavailable("the node is down")
+
+    configuration = load_configuration(deployed.config, {})
+    [found] = [one for one in run_checks(configuration, now=lose_storage) if one.level == "fault"]
+    assert (found.check, found.remedy) == (
+        "worker",
+        "a server of the storage is unavailable: see docs/how-to/runbook.md",
+    )
 
 
 class Ahead:
