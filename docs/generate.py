@@ -185,8 +185,8 @@ def routes() -> str:
     parts = [
         "# Routes",
         "The page about [bodies](bodies.md) describes the fields that each route accepts.\n"
-        "Every answer, also an error, has the headers `X-Request-Id` and `Service-Version`.",
-        "Any route may also answer these [errors](errors.md), which are about the request itself,"
+        "Every answer, including an error, has the headers `X-Request-Id` and `Service-Version`.",
+        "Any route may also return these [errors](errors.md), which are about the request itself,"
         f" its credential or the service: {', '.join(errors_of_all())}.",
         table(("Request header", "What it is"), HEADERS.items()),
     ]
@@ -220,14 +220,14 @@ def bodies() -> str:
     """What each route accepts, field by field."""
     parts = [
         "# Bodies and queries",
-        "Bodies are JSON, and a field that is not listed is refused.\n"
+        "Bodies are JSON; the service refuses a field that is not listed.\n"
         "Amounts are decimal strings.\n"
-        "Lists take `limit` (1-100, 50) and `cursor`, and answer"
-        " `{data, limit, hasNextPage, nextCursor}`; the console's lists say `webhookEndpoints`"
+        "Lists take `limit` (1-100, 50) and `cursor`, and return"
+        " `{data, limit, hasNextPage, nextCursor}`; the console's lists have `webhookEndpoints`"
         " and `deliveries` instead of `data`.",
         "A field with a `–` may be absent or null.\n"
         "A [route](routes.md) that is not listed accepts no body, or `{}`,"
-        " and no parameters except the two of a list.",
+        " and no query parameters except, for a list, `limit` and `cursor`.",
     ]
     for title, rows in list_resources():
         taking = [(route, found) for route in rows if (found := wire_bodies.forms(route))]

@@ -23,8 +23,9 @@ def page() -> str:
         "# Answers",
         "All answers, field by field; the reference at `/docs` of every deployment has the"
         " same, with examples.\n"
-        "Each [route](routes.md) names its answer; payloads of events are on the page about"
-        " [events](events.md), and errors on that about [errors](errors.md).",
+        "Each [route](routes.md) names its answer; the page about [events](events.md)"
+        " describes the payloads of events,"
+        " and the page about [errors](errors.md) describes errors.",
         "Ids are opaque, times are ISO 8601 in UTC with milliseconds, and amounts are strings.\n"
         "Contracts gain fields over time: ignore unknown fields.",
     ]

@@ -30,7 +30,7 @@ class DeliveryPolicy(Answer, frozen=True, kw_only=True):
     local_private_destinations_allowed: bool
     """Whether endpoints may be on this machine; only in a sandbox."""
     dedupe: Dedupe
-    """The headers to dedupe by."""
+    """The headers by which a receiver detects duplicates."""
 
 
 class WebhookCapabilities(Answer, frozen=True, kw_only=True):
@@ -53,7 +53,7 @@ class PartnerConfig(Answer, frozen=True, kw_only=True):
     app_id: str
     """The app's id."""
     environment_id: str
-    """The id of the app's environment, which is of one mode."""
+    """The id of the app's environment: its sandbox or its production side."""
     mode: Known[Literal["sandbox", "production"]]
     """The environment's mode."""
     partner_id: str
@@ -93,7 +93,7 @@ class Branding(Answer, frozen=True, kw_only=True):
     logo_url: str | None
     """Your logo; null without one."""
     primary_color: str | None
-    """The colour of buttons, for example #1a2b3c; null means the page's default."""
+    """The color of links, buttons and the line at the top; null means the page's default."""
 
 
 class PaymentSettings(Answer, frozen=True, kw_only=True):
@@ -102,7 +102,7 @@ class PaymentSettings(Answer, frozen=True, kw_only=True):
     """
 
     enabled: bool
-    """Whether it is on."""
+    """Whether pages on the allowed origins may create Payments."""
     allowed_origins: list[str]
     """The origins whose pages may create Payments, as browsers send them."""
     allowed_destinations: list[PayableWallet]
@@ -122,11 +122,11 @@ class PaymentSettings(Answer, frozen=True, kw_only=True):
     monitoring_seconds: int
     """For how many seconds after its end a Payment's escrow is watched."""
     underpayment_tolerance_bps: int
-    """How much may be missing, in hundredths of a percent."""
+    """How much of the amount may be missing, in hundredths of a percent."""
     fee_bps: int
     """The fee of new Payments, in hundredths of a percent."""
     confirmations: dict[str, int]
-    """How many blocks must be on top of a transfer's, by chain."""
+    """How many blocks must follow the block of a transfer, by chain."""
     success_url: str | None
     """Where payers who have paid are sent, unless a Payment sets its own URL."""
     cancel_url: str | None
@@ -208,11 +208,11 @@ class Wallet(Answer, frozen=True, kw_only=True):
     address: str
     """The address on the chain."""
     chain_type: Known[Literal["evm", "solana", "aptos"]]
-    """The family of the chain, which gives addresses and signatures their form."""
+    """The family of the chain; it determines the format of addresses and signatures."""
     label: str | None
-    """Your own name for it."""
+    """Your own name for the wallet."""
     verified: bool
-    """Whether a signature has proven who owns it."""
+    """Whether a signature has proven who owns the wallet."""
     verified_at: datetime | None
     """When it was verified; null until then."""
     created_at: datetime
@@ -253,7 +253,7 @@ class Account(Answer, frozen=True, kw_only=True):
     username: str | None
     """The name in the payment address; null without one."""
     email: str | None
-    """The address that you gave for it; null without one."""
+    """The account's email address; null without one."""
     payment_address: str | None
     """`<username>@<partner id>`; null without a username."""
     vaults: list[Vault]
@@ -261,7 +261,7 @@ class Account(Answer, frozen=True, kw_only=True):
     wallets: list[Wallet]
     """The account's wallets."""
     settlement: AccountsSettlement | None
-    """Where the account is to be paid; null without a preference."""
+    """The chain and asset in which the account receives payments; null without a preference."""
     kyc: Kyc
     """The state of the account's verification."""
     capabilities: dict[
@@ -270,7 +270,7 @@ class Account(Answer, frozen=True, kw_only=True):
     ]
     """The state of each regulated capability, by its name."""
     metadata: dict[str, Any] | None
-    """Your own data, as you sent it."""
+    """Your own data; the service returns it unchanged."""
     created_at: datetime
     """When it was created."""
     updated_at: datetime
@@ -293,7 +293,7 @@ class Balance(Answer, frozen=True, kw_only=True):
     available_atomic: str
     """What can still be authorized, in the smallest unit: the total less what is reserved."""
     reserved_atomic: str
-    """What authorizations reserve that are not final yet, in the smallest unit."""
+    """What is reserved by authorizations that are not final yet, in the smallest unit."""
     available: str
     """What can still be authorized, as a decimal string."""
 
@@ -308,26 +308,27 @@ class Balances(Answer, frozen=True, kw_only=True):
 
 
 class Requirements(Answer, frozen=True, kw_only=True):
-    """What a capability still waits for, by name."""
+    """The requirements of a capability, by name."""
 
     missing: list[str]
-    """What is still to be provided."""
+    """The requirements that are still missing."""
     pending: list[str]
-    """What is being reviewed."""
+    """The requirements that are being reviewed."""
     complete: list[str]
-    """What was done."""
+    """The requirements that are complete."""
 
 
 class Action(Answer, frozen=True, kw_only=True):
-    """What supplies a requirement, or removes a reason, which `resolves` names. `method` and
-    `path` are the request to send next; null if the user, the bank or the operator of the
-    deployment acts. `url` is where the user supplies what the bank asks for.
+    """A step that supplies a requirement or removes a reason; `resolves` names which.
+    `method` and `path` are the request to send next; null if the user, the bank or the
+    operator of the deployment acts. `url` is where the user supplies what the bank asks
+    for.
     """
 
     resolves: str
     """The requirement or reason that the request resolves."""
     description: str
-    """What is to be done, and by whom."""
+    """What must be done, and by whom."""
     method: str | None
     """The method of the request to send; null if you cannot act."""
     path: str | None
@@ -337,18 +338,16 @@ class Action(Answer, frozen=True, kw_only=True):
 
 
 class Capability(Answer, frozen=True, kw_only=True):
-    """A capability of an account; `actions` say who supplies what it still waits for, and
-    where.
-    """
+    """A capability of an account; `actions` says who supplies what is missing, and where."""
 
     status: Known[
         Literal["inactive", "action_required", "pending", "active", "rejected", "suspended"]
     ]
     """Its state."""
     requirements: Requirements
-    """What it still waits for."""
+    """The requirements of the capability."""
     actions: list[Action]
-    """The requests that supply what is missing, or remove a reason."""
+    """The next steps that supply missing information or remove a reason."""
 
 
 class Capabilities(Answer, frozen=True, kw_only=True):
@@ -370,13 +369,13 @@ class Challenge(Answer, frozen=True, kw_only=True):
     account_id: str
     """The account's id."""
     address: str
-    """The address whose owner is to sign."""
+    """The address whose owner must sign."""
     chain_type: Known[Literal["evm", "solana", "aptos"]]
-    """The family of the chain, which gives addresses and signatures their form."""
+    """The family of the chain; it determines the format of addresses and signatures."""
     message: str
     """The text for the wallet to sign."""
     nonce: str
-    """What makes the message unique; Aptos wallets take it beside the message."""
+    """A value that makes the message unique; an Aptos wallet takes it as a separate input."""
     expires_at: datetime
     """When the signature is no longer accepted."""
     created_at: datetime
@@ -403,8 +402,8 @@ class Verification(Answer, frozen=True, kw_only=True):
 
 
 class CapabilityActivation(Answer, frozen=True, kw_only=True):
-    """A requested capability, what it still waits for, and in `actions` who supplies that,
-    and where.
+    """A requested capability, its requirements, and in `actions` who supplies what is
+    missing, and where.
     """
 
     id: str
@@ -422,9 +421,9 @@ class CapabilityActivation(Answer, frozen=True, kw_only=True):
     reason: str | None
     """Why it was refused; null unless it was."""
     requirements: Requirements
-    """What it still waits for."""
+    """The requirements of the capability."""
     actions: list[Action]
-    """The requests that supply what is missing, or remove a reason."""
+    """The next steps that supply missing information or remove a reason."""
     created_at: datetime
     """When it was created."""
     updated_at: datetime
@@ -450,15 +449,15 @@ class FieldRequirement(Answer, frozen=True, kw_only=True):
     type: str
     """The field's type."""
     required: bool
-    """Whether it must be given."""
+    """Whether the field must be given."""
     min_length: int | None
     """The minimum number of characters; null means no limit."""
     max_length: int | None
     """The maximum number of characters; null means no limit."""
     pattern: str | None
-    """The regular expression that it must match; null means any text."""
+    """The regular expression that the value must match; null means any text."""
     values: list[str] | None
-    """The values that it may have; null means any value."""
+    """The values that the field may have; null means any value."""
 
 
 class BankAccountRequirements(Answer, frozen=True, kw_only=True):
@@ -467,13 +466,13 @@ class BankAccountRequirements(Answer, frozen=True, kw_only=True):
     """
 
     eligible: bool
-    """Whether one can be added now."""
+    """Whether a bank account or on-ramp can be added now."""
     reasons: list[str]
-    """Why not; empty if it is possible."""
+    """Why nothing can be added now; empty if `eligible` is true."""
     actions: list[Action]
-    """The requests that supply what is missing, or remove a reason."""
+    """The next steps that supply missing information or remove a reason."""
     rails: list[Known[Literal["ach", "wire"]]]
-    """The ways that the bank's money can go."""
+    """The kinds of bank transfer that are possible."""
     wallets: list[PayingWallet]
     """The account's wallets."""
     fields: list[FieldRequirement]
@@ -540,13 +539,13 @@ class OnrampRequirements(Answer, frozen=True, kw_only=True):
     """
 
     eligible: bool
-    """Whether one can be added now."""
+    """Whether a bank account or on-ramp can be added now."""
     reasons: list[str]
-    """Why not; empty if it is possible."""
+    """Why nothing can be added now; empty if `eligible` is true."""
     actions: list[Action]
-    """The requests that supply what is missing, or remove a reason."""
+    """The next steps that supply missing information or remove a reason."""
     rails: list[Known[Literal["ach_push", "wire"]]]
-    """The ways that the bank's money can go."""
+    """The kinds of bank transfer that are possible."""
     wallets: list[PayingWallet]
     """The account's wallets."""
     fields: list[FieldRequirement]
@@ -594,7 +593,9 @@ class OnrampBankAccount(Answer, frozen=True, kw_only=True):
 
 
 class DepositInstructions(Answer, frozen=True, kw_only=True):
-    """Where others send money; it never changes. The transfer must carry the reference."""
+    """Where others send money; the instructions never change. The transfer must carry the
+    reference.
+    """
 
     bank_name: str
     """The bank's name."""
@@ -609,7 +610,7 @@ class DepositInstructions(Answer, frozen=True, kw_only=True):
     routing_number: str
     """The routing number to send money to."""
     rails: list[Known[Literal["ach_push", "wire"]]]
-    """The ways that the bank's money can go."""
+    """The kinds of bank transfer that are possible."""
     reference: str
     """The text that the transfer must carry."""
 
@@ -636,7 +637,7 @@ class BankTransaction(Answer, frozen=True, kw_only=True):
     status_version: int
     """Rises by one at each change of `status`; a higher version is newer."""
     rail: Known[Literal["ach_push", "wire"]]
-    """The way that the bank's money goes."""
+    """The kind of bank transfer."""
     currency: Known[Literal["usd"]]
     """The currency of the transfer."""
     amount: str
@@ -658,7 +659,7 @@ class BankTransaction(Answer, frozen=True, kw_only=True):
     received_at: datetime | None
     """When the money arrived; null until then."""
     submitted_at: datetime | None
-    """When it was submitted."""
+    """When the credit was sent to the chain; null until then."""
     settled_at: datetime | None
     """When it settled; null until then."""
     refunded_at: datetime | None
@@ -745,9 +746,9 @@ class YieldSettings(Answer, frozen=True, kw_only=True):
     account_id: str
     """The account's id."""
     enabled: bool
-    """Whether idle funds earn."""
+    """Whether idle funds earn yield."""
     strategy: str | None
-    """Where idle funds earn; null without a choice."""
+    """Where idle funds earn yield; null if none is chosen."""
     created_at: datetime
     """When it was created."""
     updated_at: datetime
@@ -782,7 +783,7 @@ class Mandate(Answer, frozen=True, kw_only=True):
     reference: str | None
     """Your own id or text for it."""
     metadata: dict[str, Any] | None
-    """Your own data, as you sent it."""
+    """Your own data; the service returns it unchanged."""
     expires_at: datetime | None
     """When the approval ends; null if it does not end."""
     created_at: datetime
@@ -803,7 +804,7 @@ class DepositAddress(Answer, frozen=True, kw_only=True):
     chain_id: int
     """The number of the chain, such as 8453 for Base."""
     chain_type: Known[Literal["evm", "solana", "aptos"]]
-    """The family of the chain, which gives addresses and signatures their form."""
+    """The family of the chain; it determines the format of addresses and signatures."""
     address: str
     """The address on the chain."""
     created_at: datetime
@@ -902,7 +903,7 @@ class Destination(Answer, frozen=True, kw_only=True):
     bank_account_id: str | None
     """The id of the bank account; null if there is none."""
     rail: Known[Literal["ach", "wire"]] | None
-    """The way that the bank's money goes."""
+    """The kind of bank transfer."""
     ach_reference: str | None
     """The text on the recipient's statement for an ACH payment."""
     wire_message: str | None
@@ -1188,7 +1189,7 @@ class Refund(Answer, frozen=True, kw_only=True):
 
 
 class PayoutFailure(Answer, frozen=True, kw_only=True):
-    """Why the bank did not pay: its own reason, or why the transfer to it failed."""
+    """Why the bank did not pay: the bank's reason, or why the transfer to the bank failed."""
 
     reason: str
     """The bank's reason, or why the transfer to the bank failed."""
@@ -1207,7 +1208,7 @@ class Payout(Answer, frozen=True, kw_only=True):
     bank_account_id: str
     """The bank account that is paid."""
     rail: Known[Literal["ach", "wire"]]
-    """The way that the bank's money goes."""
+    """The kind of bank transfer."""
     amount: str
     """The amount in the bank's currency, as a decimal string."""
     currency: str
@@ -1215,7 +1216,7 @@ class Payout(Answer, frozen=True, kw_only=True):
     reference: str | None
     """The bank's own id of the payment; null until it has one."""
     settles_on: str | None
-    """The rail's settlement date; expected, until it has settled."""
+    """The settlement date; an expected date until the payout has settled."""
     return_code: str | None
     """The bank's code for the return, for example R01; null unless it was returned."""
     failure: PayoutFailure | None
@@ -1225,11 +1226,11 @@ class Payout(Answer, frozen=True, kw_only=True):
     settled_at: datetime | None
     """When it settled; null until then."""
     returned_at: datetime | None
-    """When the bank returned it; null unless it did."""
+    """When the bank returned the payout; null unless it was returned."""
 
 
 class NotedReconciliation(Answer, frozen=True, kw_only=True):
-    """The same, with the note of the last decision."""
+    """The exceptions, whether they were resolved, and the note of the last decision."""
 
     status: Known[Literal["none", "open", "resolved"]]
     """Its state."""
@@ -1277,9 +1278,9 @@ class Timeline(Answer, frozen=True, kw_only=True):
     ]
     """Its state."""
     at: datetime
-    """When it began."""
+    """When the state began."""
     reason: str | None
-    """Why the state recurred, or a decision's note; null without one."""
+    """Why this state occurred again, or a decision's note; null without either."""
 
 
 class Failure(Answer, frozen=True, kw_only=True):
@@ -1353,7 +1354,7 @@ class CreatedPayment(Answer, frozen=True, kw_only=True):
     escrow: Escrow | None
     """Where its funds are received; null for a send, which has no escrow."""
     release_transaction_hash: str | None
-    """The transaction that pays the recipient, from its first broadcast on."""
+    """The hash of the transaction that pays the recipient; null before its first broadcast."""
     allowed_methods: list[Known[Literal["vault", "direct", "routing", "hosted_onramp"]]]
     """The methods that may pay it; empty if the payer cannot choose one."""
     selected_option_id: str | None
@@ -1379,7 +1380,7 @@ class CreatedPayment(Answer, frozen=True, kw_only=True):
     description: str | None
     """Your text about it, which the payer sees."""
     metadata: dict[str, Any] | None
-    """Your own data, as you sent it."""
+    """Your own data; the service returns it unchanged."""
     api_version: str
     """The dated contract under which it was made; it does not change."""
     payment_url: str | None
@@ -1474,7 +1475,7 @@ class Payment(Answer, frozen=True, kw_only=True):
     escrow: Escrow | None
     """Where its funds are received; null for a send, which has no escrow."""
     release_transaction_hash: str | None
-    """The transaction that pays the recipient, from its first broadcast on."""
+    """The hash of the transaction that pays the recipient; null before its first broadcast."""
     allowed_methods: list[Known[Literal["vault", "direct", "routing", "hosted_onramp"]]]
     """The methods that may pay it; empty if the payer cannot choose one."""
     selected_option_id: str | None
@@ -1500,7 +1501,7 @@ class Payment(Answer, frozen=True, kw_only=True):
     description: str | None
     """Your text about it, which the payer sees."""
     metadata: dict[str, Any] | None
-    """Your own data, as you sent it."""
+    """Your own data; the service returns it unchanged."""
     api_version: str
     """The dated contract under which it was made; it does not change."""
     payment_url: str | None
@@ -1646,7 +1647,7 @@ class Session(Answer, frozen=True, kw_only=True):
     id: str
     """The resource's id; ids are opaque and never change."""
     status: Known[Literal["open", "pending", "routing", "settled", "refunded", "failed", "expired"]]
-    """The Payment's state in the older vocabulary."""
+    """The Payment's state, with the older names."""
     payment_id: str
     """The Payment's id."""
     amount: str
@@ -1662,7 +1663,7 @@ class Session(Answer, frozen=True, kw_only=True):
     dispute: Dispute | None
     """The dispute; null without one."""
     request_id: str
-    """The id of this request, to quote when you ask about it."""
+    """The id of this request; quote it when you ask for support."""
     created_at: datetime
     """When it was created."""
     updated_at: datetime
@@ -1670,7 +1671,7 @@ class Session(Answer, frozen=True, kw_only=True):
 
 
 class FlaggedDispute(Answer, frozen=True, kw_only=True):
-    """A dispute as its flagging answers it, with these fields and no others."""
+    """A dispute that was just flagged, with these fields and no others."""
 
     status: Known[Literal["flagged", "resolved"]]
     """Its state."""
@@ -1683,18 +1684,18 @@ class FlaggedDispute(Answer, frozen=True, kw_only=True):
 
 
 class FlaggedSession(Answer, frozen=True, kw_only=True):
-    """A session as the flagging of its dispute answers it, with these fields and no others."""
+    """A session whose dispute was just flagged, with these fields and no others."""
 
     object: Known[Literal["session"]]
     """The kind of object."""
     id: str
     """The resource's id; ids are opaque and never change."""
     status: Known[Literal["open", "pending", "routing", "settled", "refunded", "failed", "expired"]]
-    """The Payment's state in the older vocabulary."""
+    """The Payment's state, with the older names."""
     dispute: FlaggedDispute
     """The dispute; null without one."""
     request_id: str
-    """The id of this request, to quote when you ask about it."""
+    """The id of this request; quote it when you ask for support."""
 
 
 class Endpoint(Answer, frozen=True, kw_only=True):
@@ -1705,7 +1706,7 @@ class Endpoint(Answer, frozen=True, kw_only=True):
     app_id: str
     """The app's id."""
     environment_id: str
-    """The id of the app's environment, which is of one mode."""
+    """The id of the app's environment: its sandbox or its production side."""
     url: str
     """Where deliveries are sent."""
     description: str | None
@@ -1726,7 +1727,7 @@ class EndpointWithSecret(Answer, frozen=True, kw_only=True):
     webhook_endpoint: Endpoint
     """The endpoint."""
     signing_secret: str
-    """Signs the endpoint's deliveries; shown only at creation and rotation."""
+    """The secret that signs the endpoint's deliveries; shown only at creation and rotation."""
 
 
 class EventType(Answer, frozen=True, kw_only=True):
@@ -1735,11 +1736,11 @@ class EventType(Answer, frozen=True, kw_only=True):
     name: str
     """The event's name."""
     meaning: str
-    """What has happened."""
+    """What the event means."""
     fields: list[str]
     """The names of its payload's fields."""
     emitted: bool
-    """Whether this release sends it."""
+    """Whether this version of the service sends the event."""
 
 
 class Endpoints(Page[Endpoint], frozen=True, kw_only=True):
@@ -1802,7 +1803,7 @@ class RecoveringEndpoint(Answer, frozen=True, kw_only=True):
     since: datetime
     """The time from which events are sent again."""
     status: Known[Literal["recovering"]]
-    """That the recovery is in progress."""
+    """The state of the recovery."""
 
 
 class Delivery(Answer, frozen=True, kw_only=True):
@@ -1932,29 +1933,29 @@ class Chain(Answer, frozen=True, kw_only=True):
 
 
 class ArmedFailure(Answer, frozen=True, kw_only=True):
-    """What is to fail next, and how many more times; without a chain, on all chains."""
+    """Which calls fail next, and how many more times; without a chain, on all chains."""
 
     dependency: str
-    """The dependency that is to fail: `chain`, `kyc`, `bank` or `router`."""
+    """The dependency that fails: `chain`, `kyc`, `bank` or `router`."""
     operation: str
-    """The operation that is to fail; `*` means any."""
+    """The operation that fails; `*` means any."""
     chain_id: int | None
-    """The chain that is to fail; null means any chain."""
+    """The chain that fails; null means any chain."""
     times: int
-    """How many more times it fails."""
+    """How many more times the operation fails."""
 
 
 class Sandbox(Answer, frozen=True, kw_only=True):
-    """The sandbox's clock and chains, and what is to fail next."""
+    """The sandbox's clock and chains, and which calls fail next."""
 
     now: datetime
-    """The time on the sandbox's clock, which stamps everything."""
+    """The time on the sandbox's clock; all timestamps use this clock."""
     real_now: datetime
     """The real time."""
     chains: list[Chain]
     """The simulated chains."""
     failures: list[ArmedFailure]
-    """The failures that come next."""
+    """The failures that will occur next."""
 
 
 class Funded(Answer, frozen=True, kw_only=True):
@@ -1986,7 +1987,7 @@ class BankDeposit(Answer, frozen=True, kw_only=True):
     amount: str
     """The amount, as a decimal string in whole units of the asset."""
     rail: Known[Literal["ach_push", "wire"]]
-    """The way that the bank's money goes."""
+    """The kind of bank transfer."""
     status: Known[Literal["scheduled", "in_review", "received", "returned", "cancelled"]]
     """Its state."""
     expected_at: datetime | None
@@ -1994,10 +1995,10 @@ class BankDeposit(Answer, frozen=True, kw_only=True):
 
 
 class Advanced(Answer, frozen=True, kw_only=True):
-    """The new time of the clock, and how many jobs became due on the way."""
+    """The new time of the clock, and how many jobs were run."""
 
     now: datetime
-    """The time on the sandbox's clock, which stamps everything."""
+    """The time on the sandbox's clock; all timestamps use this clock."""
     jobs_run: int
     """How many jobs were run."""
 
@@ -2046,7 +2047,7 @@ class Ran(Answer, frozen=True, kw_only=True):
 
 
 class Transferred(Answer, frozen=True, kw_only=True):
-    """A stranger's transfer. `block` is null if a reorg has already dropped it."""
+    """A transfer in a simulated chain. `block` is null if a reorg has already dropped it."""
 
     transaction_hash: str
     """The hash of the transaction on the chain; null until there is one."""
@@ -2069,7 +2070,7 @@ class Transferred(Answer, frozen=True, kw_only=True):
 
 
 class Health(Answer, frozen=True, kw_only=True):
-    """The answer of both routes."""
+    """The answer of both health checks."""
 
     status: str
     """Whether the process answers."""
@@ -2108,7 +2109,7 @@ class MoneyAccountAnswer(Answer, frozen=True, kw_only=True):
     success: bool
     """Whether the request succeeded."""
     request_id: str
-    """The id of this request, to quote when you ask about it."""
+    """The id of this request; quote it when you ask for support."""
     data: MoneyAccount
     """The Money Account."""
 
@@ -2119,7 +2120,7 @@ class LinkedAddress(Answer, frozen=True, kw_only=True):
     address: str
     """The address on the chain."""
     chain_type: Known[Literal["evm", "solana", "aptos"]]
-    """The family of the chain, which gives addresses and signatures their form."""
+    """The family of the chain; it determines the format of addresses and signatures."""
 
 
 class AddressOwner(Answer, frozen=True, kw_only=True):
@@ -2147,7 +2148,7 @@ class AddressOwnerAnswer(Answer, frozen=True, kw_only=True):
     success: bool
     """Whether the request succeeded."""
     request_id: str
-    """The id of this request, to quote when you ask about it."""
+    """The id of this request; quote it when you ask for support."""
     data: AddressOwner
     """The account that the address is linked to."""
 
@@ -2167,7 +2168,7 @@ class LinkedAddressesAnswer(Answer, frozen=True, kw_only=True):
     success: bool
     """Whether the request succeeded."""
     request_id: str
-    """The id of this request, to quote when you ask about it."""
+    """The id of this request; quote it when you ask for support."""
     data: LinkedAddresses
     """The account's addresses."""
     message: str
@@ -2189,7 +2190,7 @@ class UsernameAvailabilityAnswer(Answer, frozen=True, kw_only=True):
     success: bool
     """Whether the request succeeded."""
     request_id: str
-    """The id of this request, to quote when you ask about it."""
+    """The id of this request; quote it when you ask for support."""
     data: UsernameAvailability
     """Whether the name is available."""
 
@@ -2207,7 +2208,7 @@ class ChosenUsernameAnswer(Answer, frozen=True, kw_only=True):
     success: bool
     """Whether the request succeeded."""
     request_id: str
-    """The id of this request, to quote when you ask about it."""
+    """The id of this request; quote it when you ask for support."""
     data: ChosenUsername
     """The payment address."""
     message: str
@@ -2231,7 +2232,7 @@ class PreferencesAnswer(Answer, frozen=True, kw_only=True):
     success: bool
     """Whether the request succeeded."""
     request_id: str
-    """The id of this request, to quote when you ask about it."""
+    """The id of this request; quote it when you ask for support."""
     data: Preferences
     """The preferences."""
     message: str
@@ -2257,7 +2258,7 @@ class ResolvedAddressAnswer(Answer, frozen=True, kw_only=True):
     success: bool
     """Whether the request succeeded."""
     request_id: str
-    """The id of this request, to quote when you ask about it."""
+    """The id of this request; quote it when you ask for support."""
     data: ResolvedAddress
     """The account behind the payment address."""
 
@@ -2277,7 +2278,7 @@ class KycDoneAnswer(Answer, frozen=True, kw_only=True):
     success: bool
     """Whether the request succeeded."""
     request_id: str
-    """The id of this request, to quote when you ask about it."""
+    """The id of this request; quote it when you ask for support."""
     data: KycDone
     """Whether the account is verified."""
 
@@ -2290,7 +2291,7 @@ class GeneratedAddress(Answer, frozen=True, kw_only=True):
     deposit_address: str
     """The account's static address on the chain."""
     chain_type: Known[Literal["evm", "solana", "aptos"]]
-    """The family of the chain, which gives addresses and signatures their form."""
+    """The family of the chain; it determines the format of addresses and signatures."""
     chain_id: int
     """The number of the chain, such as 8453 for Base."""
 
@@ -2301,7 +2302,7 @@ class GeneratedAddressAnswer(Answer, frozen=True, kw_only=True):
     success: bool
     """Whether the request succeeded."""
     request_id: str
-    """The id of this request, to quote when you ask about it."""
+    """The id of this request; quote it when you ask for support."""
     data: GeneratedAddress
     """The deposit address."""
 
@@ -2344,7 +2345,7 @@ class QuotedAddressAnswer(Answer, frozen=True, kw_only=True):
     success: bool
     """Whether the request succeeded."""
     request_id: str
-    """The id of this request, to quote when you ask about it."""
+    """The id of this request; quote it when you ask for support."""
     data: QuotedAddress
     """The address and its terms."""
 
@@ -2366,9 +2367,9 @@ class TokenIn(Answer, frozen=True, kw_only=True):
     input_token_amount_raw: str
     """What the payer sends, in the token's smallest unit."""
     input_token_amount_raw_formatted: str
-    """The same as a decimal string."""
+    """The same amount as `inputTokenAmountRaw`, as a decimal string."""
     input_value_in_usd: str | None = msgspec.field(name="inputValueInUSD")
-    """Its value in US dollars; null without a price."""
+    """The value of the input amount in US dollars; null without a price."""
 
 
 class TokenOut(Answer, frozen=True, kw_only=True):
@@ -2381,9 +2382,9 @@ class TokenOut(Answer, frozen=True, kw_only=True):
     output_token_amount_raw: str
     """What the recipient is expected to get, in the token's smallest unit."""
     output_token_amount_raw_formatted: str
-    """The same as a decimal string."""
+    """The same amount as `outputTokenAmountRaw`, as a decimal string."""
     output_value_in_usd: str | None = msgspec.field(name="outputValueInUSD")
-    """Its value in US dollars; null without a price."""
+    """The value of the output amount in US dollars; null without a price."""
     minimum_output: str
     """The minimum that the recipient gets, in the token's smallest unit."""
 
@@ -2420,7 +2421,7 @@ class QuoteAnswer(Answer, frozen=True, kw_only=True):
     success: bool
     """Whether the request succeeded."""
     request_id: str
-    """The id of this request, to quote when you ask about it."""
+    """The id of this request; quote it when you ask for support."""
     data: Quote
     """The quote."""
 
@@ -2438,7 +2439,7 @@ class TransferStateAnswer(Answer, frozen=True, kw_only=True):
     success: bool
     """Whether the request succeeded."""
     request_id: str
-    """The id of this request, to quote when you ask about it."""
+    """The id of this request; quote it when you ask for support."""
     data: TransferState
     """Whether the transfer is done."""
 
@@ -2460,7 +2461,7 @@ class SettlementAnswer(Answer, frozen=True, kw_only=True):
     success: bool
     """Whether the request succeeded."""
     request_id: str
-    """The id of this request, to quote when you ask about it."""
+    """The id of this request; quote it when you ask for support."""
     data: SettlementsSettlement
     """The settlement."""
 
@@ -2495,9 +2496,9 @@ class SupportedChain(Answer, frozen=True, kw_only=True):
     name: str
     """The chain's name."""
     chain_type: Known[Literal["evm", "solana", "aptos"]]
-    """The family of the chain, which gives addresses and signatures their form."""
+    """The family of the chain; it determines the format of addresses and signatures."""
     native_currency: NativeCurrency
-    """What the chain's fees are paid in."""
+    """The currency in which the chain's fees are paid."""
     tokens: list[Token]
     """The tokens on the chain."""
     rpc_url: str
@@ -2521,7 +2522,7 @@ class SupportedChainsAnswer(Answer, frozen=True, kw_only=True):
     success: bool
     """Whether the request succeeded."""
     request_id: str
-    """The id of this request, to quote when you ask about it."""
+    """The id of this request; quote it when you ask for support."""
     data: SupportedChains
     """The chains that are known."""
 
@@ -2543,7 +2544,7 @@ class AddressBalanceAnswer(Answer, frozen=True, kw_only=True):
     success: bool
     """Whether the request succeeded."""
     request_id: str
-    """The id of this request, to quote when you ask about it."""
+    """The id of this request; quote it when you ask for support."""
     data: AddressBalance
     """What the address holds."""
 
@@ -2588,7 +2589,7 @@ class AddressHoldingsAnswer(Answer, frozen=True, kw_only=True):
     success: bool
     """Whether the request succeeded."""
     request_id: str
-    """The id of this request, to quote when you ask about it."""
+    """The id of this request; quote it when you ask for support."""
     data: AddressHoldings
     """What the address holds on each chain."""
 
@@ -2639,13 +2640,15 @@ class TransactionAnswer(Answer, frozen=True, kw_only=True):
     success: bool
     """Whether the request succeeded."""
     request_id: str
-    """The id of this request, to quote when you ask about it."""
+    """The id of this request; quote it when you ask for support."""
     data: Transaction
     """The transaction."""
 
 
 class ListedTransaction(Answer, frozen=True, kw_only=True):
-    """The same in a list: a side is its payment address, or otherwise its wallet address."""
+    """A transaction in a list: each side is a payment address, or otherwise a wallet
+    address.
+    """
 
     id: str
     """The resource's id; ids are opaque and never change."""
@@ -2658,9 +2661,9 @@ class ListedTransaction(Answer, frozen=True, kw_only=True):
     token: str
     """The token's symbol."""
     from_: str | None
-    """The payer's payment address, or else its wallet; null if it is not known."""
+    """The payer's payment address, otherwise its wallet; null if it is not known."""
     to: str | None
-    """The recipient's payment address, or else its wallet; null if it is not known."""
+    """The recipient's payment address, otherwise its wallet; null if it is not known."""
     fee: str
     """The fee, as a decimal string."""
     chain_id: int
@@ -2692,7 +2695,7 @@ class Transactions(Answer, frozen=True, kw_only=True):
     transactions: list[ListedTransaction]
     """The transactions, newest first."""
     pagination: Pagination
-    """Where the page is."""
+    """The position of the page."""
 
 
 class TransactionsAnswer(Answer, frozen=True, kw_only=True):
@@ -2701,7 +2704,7 @@ class TransactionsAnswer(Answer, frozen=True, kw_only=True):
     success: bool
     """Whether the request succeeded."""
     request_id: str
-    """The id of this request, to quote when you ask about it."""
+    """The id of this request; quote it when you ask for support."""
     data: Transactions
     """The page."""
 
@@ -2725,7 +2728,7 @@ class RoleModuleAnswer(Answer, frozen=True, kw_only=True):
     success: bool
     """Whether the request succeeded."""
     request_id: str
-    """The id of this request, to quote when you ask about it."""
+    """The id of this request; quote it when you ask for support."""
     data: RoleModule
     """The vault's role module."""
 
@@ -2752,7 +2755,7 @@ class OwnAccount(Answer, frozen=True, kw_only=True):
     wallets: list[Wallet]
     """The account's wallets."""
     settlement: AccountsSettlement | None
-    """Where the account is to be paid; null without a preference."""
+    """The chain and asset in which the account receives payments; null without a preference."""
     kyc: Kyc
     """The state of the account's verification."""
     capabilities: dict[
@@ -2883,7 +2886,7 @@ class RecipientPayment(Answer, frozen=True, kw_only=True):
     escrow: Escrow | None
     """Where its funds are received; null for a send, which has no escrow."""
     release_transaction_hash: str | None
-    """The transaction that pays the recipient, from its first broadcast on."""
+    """The hash of the transaction that pays the recipient; null before its first broadcast."""
     allowed_methods: list[Known[Literal["vault", "direct", "routing", "hosted_onramp"]]]
     """The methods that may pay it; empty if the payer cannot choose one."""
     selected_option_id: str | None
@@ -3046,7 +3049,7 @@ class Moment(Answer, frozen=True, kw_only=True):
     ]
     """Its state."""
     at: datetime
-    """When it began."""
+    """When the state began."""
 
 
 class PayerPayment(Answer, frozen=True, kw_only=True):
@@ -3281,7 +3284,7 @@ class PublicMoment(Answer, frozen=True, kw_only=True):
     ]
     """Its state."""
     at: datetime
-    """When it began."""
+    """When the state began."""
 
 
 class CreatedPublicPayment(Answer, frozen=True, kw_only=True):

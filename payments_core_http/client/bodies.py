@@ -31,22 +31,22 @@ class BrandingInput(Body, frozen=True, kw_only=True):
     logo_url: str | UnsetType | None = UNSET
     """Your logo; null without one. An http(s) URL."""
     primary_color: str | UnsetType | None = UNSET
-    """The colour of buttons, for example #1a2b3c; null means the page's default. A color
-such as #1a2b3c.
+    """The color of links, buttons and the line at the top; null means the page's default. A
+color such as #1a2b3c.
 """
 
 
 class WalletInput(Body, frozen=True, kw_only=True):
-    """A wallet address of the account; given here it proves nothing. Also refused: an
-    address that is not valid for its chain type.
+    """A wallet address of the account; it is not verified. Also refused: an address that is
+    not valid for its chain type.
     """
 
     address: str
     """The address on the chain."""
     chain_type: Literal["evm", "solana", "aptos"]
-    """The family of the chain, which gives addresses and signatures their form."""
+    """The family of the chain; it determines the format of addresses and signatures."""
     label: str | UnsetType | None = UNSET
-    """Your own name for it."""
+    """Your own name for the wallet."""
 
 
 class Settlement(Body, frozen=True, kw_only=True):
@@ -171,7 +171,7 @@ class BankDestination(Body, frozen=True, kw_only=True):
     bank_account_id: str
     """The bank account to pay to."""
     rail: Literal["ach", "wire"]
-    """The way that the bank's money goes."""
+    """The kind of bank transfer."""
     ach_reference: str | UnsetType | None = UNSET
     """The text on the recipient's statement for an ACH payment."""
     wire_message: str | UnsetType | None = UNSET
@@ -184,7 +184,7 @@ class SettlementPayload(Body, frozen=True, kw_only=True):
     quote_id: str
     """The quote's id."""
     nonce: int | str
-    """A number of the signer's choice, which works once."""
+    """A number that the signer chooses; it can be used once."""
     deadline: int | str
     """When the signature expires, in Unix seconds."""
 
@@ -219,7 +219,7 @@ class SettlementTypes(Body, frozen=True, kw_only=True):
     eip712_domain: Sequence[TypedField] | UnsetType | None = msgspec.field(
         default=UNSET, name="EIP712Domain"
     )
-    """The domain's type, which libraries add themselves."""
+    """The type of the domain; signing libraries add it themselves."""
 
 
 class OwnersCall(Body, frozen=True, kw_only=True):

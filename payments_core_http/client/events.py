@@ -278,7 +278,7 @@ class WebhookPayload(Answer, frozen=True, kw_only=True):
     """Webhook payload."""
 
     webhook_id: str
-    """The endpoint that the test goes to."""
+    """The endpoint that receives the test event."""
 
 
 class WebhookFailingPayload(Answer, frozen=True, kw_only=True):

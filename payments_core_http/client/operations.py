@@ -172,29 +172,32 @@ def payment_settings_replace(
     updated_at: str | UnsetType | None = UNSET,
     idempotency_key: str | None = None,
 ) -> Call[PaymentSettings]:
-    """Replace all payment settings; existing Payments keep those they began with. Needs a
-    standard key. The whole settings: an absent field returns to its default, and null
-    means no limit. `enabled` is required. `version` is the version that you read and
-    replace, 0 if they were never set; a version that is not current is a conflict.
-    `createdAt` and `updatedAt` are ignored, so that you can send back what you read.
+    """Replace all payment settings; existing Payments keep their settings. Needs a standard
+    key. The whole settings: an absent field returns to its default, and null means no
+    limit. `enabled` is required. `version` is the version that you read and replace, 0 if
+    they were never set; a version that is not current is a conflict. `createdAt` and
+    `updatedAt` are ignored, so that you can send back what you read.
 
-    `enabled`: Whether it is on.
+    `enabled`: Whether pages on the allowed origins may create Payments.
     `allowed_origins`: The origins whose pages may create Payments, as browsers send them.
-    `allowed_destinations`: Who may be paid; null means anyone.
-    `allowed_methods`: The methods that may pay it; empty if the payer cannot choose one.
-    `chains`: The chains; null means any chain.
-    `assets`: The assets that are accepted.
+    `allowed_destinations`: The addresses that public Payments may pay.
+    `allowed_methods`: The methods that payers may use.
+    `chains`: The chains that Payments may be on; null means any chain.
+    `assets`: The assets that Payments may be in; null means any asset.
     `min_amount`: The minimum amount of a Payment; null means no limit. A decimal string such as
       25.00, with no sign or exponent.
     `max_amount`: The maximum amount of a Payment; null means no limit. A decimal string such as
       25.00, with no sign or exponent.
-    `expires_in_seconds`: After how many seconds it expires.
+    `expires_in_seconds`: After how many seconds a Payment expires, unless it sets its own.
     `monitoring_seconds`: For how many seconds after its end a Payment's escrow is watched.
-    `underpayment_tolerance_bps`: How much may be missing, in hundredths of a percent.
-    `fee_bps`: The fee in hundredths of a percent of what is released.
-    `confirmations`: How many blocks must be on top of a transfer's, by chain.
-    `success_url`: Where the checkout page sends a payer who has paid. An http(s) URL.
-    `cancel_url`: Where the checkout page sends a payer who cancels. An http(s) URL.
+    `underpayment_tolerance_bps`: How much of the amount may be missing, in hundredths of a
+      percent.
+    `fee_bps`: The fee of new Payments, in hundredths of a percent.
+    `confirmations`: How many blocks must follow the block of a transfer, by chain.
+    `success_url`: Where payers who have paid are sent, unless a Payment sets its own URL. An
+      http(s) URL.
+    `cancel_url`: Where payers who cancel are sent, unless a Payment sets its own URL. An
+      http(s) URL.
     `branding`: Your brand on the checkout page.
     `version`: The version that you read; 0 if they were never set.
     `created_at`: Ignored, so that you can send back what you read.
@@ -292,17 +295,18 @@ def accounts_create(
     metadata: Mapping[str, Any] | UnsetType | None = UNSET,
     idempotency_key: str | None = None,
 ) -> Call[Account]:
-    """Create an account, with a vault on every chain. Needs `v2:accounts`. A user of the
-    partner's.
+    """Create an account, with a vault on every chain. Needs `v2:accounts`. A new account for
+    one of your users.
 
     `external_user_id`: Your own id of the account's user.
     `subject_type`: Whether the account's holder is a person or a business.
     `username`: The name in the payment address; null without one. 3 to 20 letters, digits or
       underscores.
-    `email`: The address that you gave for it; null without one. An email address.
+    `email`: The account's email address; null without one. An email address.
     `wallets`: The account's wallets.
-    `settlement`: Where the account is to be paid; null without a preference.
-    `metadata`: Your own data, as you sent it.
+    `settlement`: The chain and asset in which the account receives payments; null without a
+      preference.
+    `metadata`: Your own data; the service returns it unchanged.
     """
     return Call(
         operation="createAccount",
@@ -366,7 +370,7 @@ def accounts_change(
     stays as it is; null clears it.
 
     `email`: The account's email address; null clears it. An email address.
-    `metadata`: Your own data, as you sent it.
+    `metadata`: Your own data; the service returns it unchanged.
     `status`: The new state.
     """
     return Call(
@@ -470,7 +474,7 @@ def wallets_add(
     `challenge_id`: The challenge's id.
     `signature`: The wallet's signature.
     `public_key`: The wallet's public key, if its chain cannot recover it from the signature.
-    `label`: Your own name for it.
+    `label`: Your own name for the wallet.
     """
     return Call(
         operation="addWallet",
@@ -520,7 +524,7 @@ def wallets_create_challenge(
     that is to sign. Also refused: an address that is not valid for its chain type.
 
     `address`: The address on the chain.
-    `chain_type`: The family of the chain, which gives addresses and signatures their form.
+    `chain_type`: The family of the chain; it determines the format of addresses and signatures.
     """
     return Call(
         operation="createWalletChallenge",
@@ -553,7 +557,7 @@ def verifications_start(
     return_url: str | UnsetType | None = UNSET,
     idempotency_key: str | None = None,
 ) -> Call[Verification]:
-    """Start a verification; answers the URL where the user goes. Needs `v2:kyc`. Where the
+    """Start a verification; returns the URL to send the user to. Needs `v2:kyc`. Where the
     provider sends the user afterwards.
 
     `return_url`: Where the hosted page sends the user afterwards. An http(s) URL.
@@ -595,8 +599,8 @@ def bank_accounts_activate(
     return_url: str | UnsetType | None = UNSET,
     idempotency_key: str | None = None,
 ) -> Call[CapabilityActivation]:
-    """Request a capability; answers what it still waits for. Needs `v2:accounts`. The
-    capability, and where the bank's pages send the user back to.
+    """Request a capability; returns its requirements. Needs `v2:accounts`. The capability,
+    and where the bank's pages send the user back to.
 
     `capability`: The capability's name.
     `return_url`: Where the hosted page sends the user afterwards. An http(s) URL.
@@ -913,8 +917,8 @@ def vaults_replace_yield_settings(
     """Replace a vault's yield settings. Needs `v2:vaults`. Whether a vault's idle funds are
     to earn, and how.
 
-    `enabled`: Whether it is on.
-    `strategy`: Where idle funds earn; null without a choice.
+    `enabled`: Whether idle funds earn yield.
+    `strategy`: Where idle funds earn yield; null if none is chosen.
     """
     return Call(
         operation="replaceVaultYieldSettings",
@@ -951,7 +955,7 @@ def mandates_create(
     `period`: How often the approval renews.
     `expires_at`: When it expires. An ISO 8601 time with a zone.
     `reference`: Your own id or text for it.
-    `metadata`: Your own data, as you sent it.
+    `metadata`: Your own data; the service returns it unchanged.
     """
     return Call(
         operation="createMandate",
@@ -1117,7 +1121,7 @@ def payments_receive(
     `allowed_methods`: The methods that may pay it; empty if the payer cannot choose one.
     `success_url`: Where the checkout page sends a payer who has paid. An http(s) URL.
     `cancel_url`: Where the checkout page sends a payer who cancels. An http(s) URL.
-    `metadata`: Your own data, as you sent it.
+    `metadata`: Your own data; the service returns it unchanged.
     """
     return Call(
         operation="createPayment",
@@ -1166,7 +1170,7 @@ def payments_send(
     `source`: The vault that pays; null without one.
     `destination`: Where the funds go.
     `reference`: Your own id or text for it.
-    `metadata`: Your own data, as you sent it.
+    `metadata`: Your own data; the service returns it unchanged.
     """
     return Call(
         operation="createPayment",
@@ -1212,7 +1216,7 @@ def payments_collect(
     `chain_id`: The number of the chain, such as 8453 for Base.
     `reference`: Your own id or text for it.
     `description`: Your text about it, which the payer sees.
-    `metadata`: Your own data, as you sent it.
+    `metadata`: Your own data; the service returns it unchanged.
     """
     return Call(
         operation="createPayment",
@@ -1262,8 +1266,8 @@ def payments_list(
     cursor: str | None = None,
     limit: int | None = None,
 ) -> PageCall[Page[Payment], Payment]:
-    """List Payments, newest first. Needs `v2:payments`. Payments that fit every filter
-    given; the times are ISO 8601 with a zone.
+    """List Payments, newest first. Needs `v2:payments`. The Payments that match all filters;
+    the times are ISO 8601 with a zone.
 
     `status`: a status of a Payment.
     `created_after`: an ISO 8601 time with a zone.
@@ -1477,7 +1481,7 @@ def webhooks_create(
     subscribed_events: Sequence[str] | UnsetType | None = UNSET,
     idempotency_key: str | None = None,
 ) -> Call[EndpointWithSecret]:
-    """Register a webhook endpoint; answers its signing secret. Needs `v2:webhooks`,
+    """Register a webhook endpoint; returns its signing secret. Needs `v2:webhooks`,
     `v2:console`. An endpoint; without `subscribedEvents` it receives every event.
 
     `url`: Where deliveries are sent.
@@ -1566,7 +1570,7 @@ def webhooks_rotate_secret(
     `v2:webhooks`, `v2:console`. How long the previous secret still signs together with
     the new one: up to seven days.
 
-    `overlap_seconds`: For how many seconds the previous secret still signs.
+    `overlap_seconds`: For how many seconds the previous secret also signs deliveries.
     """
     return Call(
         operation="rotateWebhookSecret",
@@ -1600,7 +1604,7 @@ def webhooks_test(webhook_id: str, *, idempotency_key: str | None = None) -> Cal
 def webhooks_recover(
     webhook_id: str, *, since: datetime | str, idempotency_key: str | None = None
 ) -> Call[RecoveringEndpoint]:
-    """Send every subscribed event since a time that the endpoint did not receive. Needs
+    """Send the subscribed events since a time that the endpoint has not received. Needs
     `v2:webhooks`, `v2:console`. The time from which to recover; an ISO 8601 time with a
     zone, at most 30 days ago.
 
@@ -1661,8 +1665,8 @@ def events_list(
     cursor: str | None = None,
     limit: int | None = None,
 ) -> PageCall[Page[Event], Event]:
-    """List events, newest first. Needs `v2:webhooks`, `v2:console`. Events that fit every
-    filter given; the times are ISO 8601 with a zone.
+    """List events, newest first. Needs `v2:webhooks`, `v2:console`. The events that match
+    all filters; the times are ISO 8601 with a zone.
 
     `name`: an event of the catalog.
     `created_after`: an ISO 8601 time with a zone.
@@ -1723,8 +1727,8 @@ def requests_list(
     *, status: str | None = None, cursor: str | None = None, limit: int | None = None
 ) -> PageCall[Page[LoggedRequest], LoggedRequest]:
     """List the newest API requests of the environment, newest first. Needs `v2:webhooks`,
-    `v2:console`. With a `status`, only requests that were answered with it, or with one
-    of that class.
+    `v2:console`. With a `status`, only requests whose response has that status, or a
+    status of that class.
 
     `status`: a status such as 404, or 4xx.
     """
@@ -1787,7 +1791,7 @@ def sandbox_decide_kyc(
     """Set the provider's decision about an account's verification. Needs a standard key. The
     decision about an account's verification.
 
-    `status`: What the provider is to decide.
+    `status`: The provider's decision.
     """
     return Call(
         operation="decideSandboxKyc",
@@ -1812,14 +1816,14 @@ def sandbox_deposit_at_bank(
     | None = UNSET,
     idempotency_key: str | None = None,
 ) -> Call[BankDeposit]:
-    """Make a bank transfer to an on-ramp, which arrives by its rail's calendar. Needs a
-    standard key. A bank transfer that somebody makes to an on-ramp bank account, and its
-    result.
+    """Make a bank transfer to an on-ramp; it arrives by its rail's calendar. Needs a
+    standard key. A bank transfer to an on-ramp bank account, and the bank's decision
+    about it.
 
     `onramp_bank_account_id`: The id of the on-ramp bank account.
     `amount`: The amount, as a decimal string in whole units of the asset. A decimal string such
       as 25.00, with no sign or exponent.
-    `rail`: The way that the bank's money goes.
+    `rail`: The kind of bank transfer.
     `outcome`: The bank's decision about the transfer.
     """
     return Call(
@@ -1867,7 +1871,7 @@ def sandbox_advance_clock(
     """Advance the clock, and do the work that becomes due on the way. Needs a standard key.
     How far to move the clock.
 
-    `advance_seconds`: By how many seconds to move the clock.
+    `advance_seconds`: By how many seconds to advance the clock.
     """
     return Call(
         operation="advanceSandboxClock",
@@ -1915,13 +1919,13 @@ def sandbox_fail_dependency(
     chain_id: int | UnsetType | None = UNSET,
     idempotency_key: str | None = None,
 ) -> Call[ArmedFailure]:
-    """Let the next uses of a dependency fail. Needs a standard key. What is to fail next,
+    """Make the next calls to a dependency fail. Needs a standard key. Which calls fail next,
     and how often.
 
-    `dependency`: The dependency that is to fail: `chain`, `kyc`, `bank` or `router`.
-    `operation`: The operation that is to fail; `*` means any.
-    `times`: How many more times it fails.
-    `chain_id`: The chain that is to fail; if absent, any chain.
+    `dependency`: The dependency that fails: `chain`, `kyc`, `bank` or `router`.
+    `operation`: The operation that fails; `*` means any.
+    `times`: How many more times the operation fails.
+    `chain_id`: The chain that fails; if absent, any chain.
     """
     return Call(
         operation="failSandboxDependency",
@@ -1944,7 +1948,7 @@ def sandbox_decide_payout(
     code: str | UnsetType | None = UNSET,
     idempotency_key: str | None = None,
 ) -> Call[DecidedPayout]:
-    """Let the simulated bank settle or return a Payment's payout. Needs a standard key. The
+    """Make the simulated bank settle or return a Payment's payout. Needs a standard key. The
     bank's decision about a payout; a return has its code.
 
     `outcome`: The bank's decision about the payout.
@@ -1990,7 +1994,7 @@ def sandbox_reorg_chain(
 
 
 def sandbox_run(*, idempotency_key: str | None = None) -> Call[Ran]:
-    """Do all due work before answering. Needs a standard key."""
+    """Run all due jobs before the call returns. Needs a standard key."""
     return Call(
         operation="runSandboxWork",
         method="POST",
@@ -2012,7 +2016,7 @@ def sandbox_transfer(
     from_: str | UnsetType | None = UNSET,
     idempotency_key: str | None = None,
 ) -> Call[Transferred]:
-    """Send a stranger's transfer to any address, in a block when the call returns. Needs a
+    """Send a transfer to any address; it is in a block when the call returns. Needs a
     standard key.
 
     `chain_id`: The number of the chain, such as 8453 for Base.
@@ -2020,7 +2024,7 @@ def sandbox_transfer(
     `amount`: The amount, as a decimal string in whole units of the asset. A decimal string such
       as 25.00, with no sign or exponent.
     `to`: The address that receives the funds.
-    `reverts`: Whether the transaction is to fail on the chain.
+    `reverts`: Whether the transaction fails on the chain.
     `from_`: The address that sent the funds.
     """
     return Call(
@@ -2075,8 +2079,8 @@ def legacy_register(
     idempotency_key: str | None = None,
 ) -> Call[MoneyAccountAnswer]:
     """Create a Money Account. Needs a standard key. A new Money Account. An address given
-    here proves nothing; its form shows the chain type. Also refused: an address that is
-    not valid for any chain type, or that is given twice.
+    here is not verified; its format shows the chain type. Also refused: an address that
+    is not valid for any chain type, or that is given twice.
 
     `username`: The name in the payment address; null without one. 3 to 20 letters, digits or
       underscores.
@@ -2123,7 +2127,7 @@ def legacy_get_user(
 
 def legacy_get_user_by_address(*, address: str) -> Call[AddressOwnerAnswer]:
     """Read the Money Account that a wallet address is linked to. Needs a standard key. A
-    wallet address that is linked to an account; its form shows the chain type.
+    wallet address that is linked to an account; its format shows the chain type.
     """
     return Call(
         operation="readLegacyAddressOwner",
@@ -2154,7 +2158,7 @@ def legacy_add_address(
 
     `user_id`: The account's id.
     `address`: The address on the chain.
-    `chain_type`: The family of the chain, which gives addresses and signatures their form.
+    `chain_type`: The family of the chain; it determines the format of addresses and signatures.
     `signature`: The wallet's signature.
     `message`: The text that the wallet signed.
     `public_key`: The wallet's public key, if its chain cannot recover it from the signature.
@@ -2181,7 +2185,7 @@ def legacy_add_address(
 
 
 def legacy_check_username(*, username: str) -> Call[UsernameAvailabilityAnswer]:
-    """Check whether an account could have a username. A username that an account might have.
+    """Check whether an account could have a username. The username to check.
 
     `username`: 3 to 20 letters, digits or underscores.
     """
@@ -2281,8 +2285,8 @@ def legacy_is_kyc_done(
 
 
 def legacy_generate(*, user_id: str, chain_id: int) -> Call[GeneratedAddressAnswer]:
-    """Give an account its deposit address on a chain; the same at every call. Whose deposit
-    address, and on which chain.
+    """Get an account's deposit address on a chain; every call returns the same one. The
+    account of the deposit address, and its chain.
 
     `user_id`: The account's id.
     `chain_id`: The number of the chain, such as 8453 for Base.
@@ -2347,10 +2351,11 @@ def legacy_quote(
     destination_chain_id: int | UnsetType | None = UNSET,
     destination_token: str | UnsetType | None = UNSET,
 ) -> Call[QuoteAnswer]:
-    """Quote a transfer, on one chain or across two, with its own deposit address. Who pays
-    whom how many whole tokens of `sourceChainToken`; the number is read exactly. Without
-    a chain or token, the preference of the payer or recipient applies, or else USDC on
-    Base. Also refused: a number that no amount of a token can be.
+    """Quote a transfer, on one chain or across two, with its own deposit address. The payer,
+    the recipient and the amount in whole tokens of `sourceChainToken`. The service reads
+    the number exactly. Without a chain or token, the preference of the payer or recipient
+    applies, or else USDC on Base. Also refused: a number that no amount of a token can
+    be.
 
     `amount`: The amount, as a decimal string in whole units of the asset.
     `user_id`: The account's id.
@@ -2389,8 +2394,9 @@ def legacy_quote(
 def legacy_read_transfer(
     *, quote_id: str | None = None, deposit_address: str | None = None, chain_id: int | None = None
 ) -> Call[TransferStateAnswer]:
-    """The same, with a query. Which transfer: of a quote, or to a deposit address. Also
-    refused: a deposit address without its chain, or a quote with one.
+    """Check the same, with the fields in the query string. The transfer to check: that of a
+    quote, or one to a deposit address. Also refused: a deposit address without its chain,
+    or a quote with one.
     """
     return Call(
         operation="readLegacyTransfer",
@@ -2408,9 +2414,9 @@ def legacy_verify_transfer(
     deposit_address: str | UnsetType | None = UNSET,
     chain_id: int | UnsetType | None = UNSET,
 ) -> Call[TransferStateAnswer]:
-    """Check whether the transfer of a quote, or to a deposit address, is done. Which
-    transfer: of a quote, or to a deposit address. Also refused: a deposit address without
-    its chain, or a quote with one.
+    """Check whether the transfer of a quote, or to a deposit address, is done. The transfer
+    to check: that of a quote, or one to a deposit address. Also refused: a deposit
+    address without its chain, or a quote with one.
 
     `quote_id`: The quote's id.
     `deposit_address`: The address to pay to.
@@ -2434,9 +2440,9 @@ def legacy_settle(
     types: SettlementTypes,
     idempotency_key: str | None = None,
 ) -> Call[SettlementAnswer]:
-    """Pay a quote from its payer's vault, as the payer's wallet has signed. What the payer
-    of a quote has signed (EIP-712, or ERC-1271), and the signature in hex. Also refused:
-    a domain, types or numbers that no settlement of any quote can have.
+    """Pay a quote from the payer's vault, with a signature of the payer's wallet. What the
+    payer of a quote has signed (EIP-712, or ERC-1271), and the signature in hex. Also
+    refused: a domain, types or numbers that no settlement of any quote can have.
 
     `payload`: The message that was signed.
     `signature`: The wallet's signature.
@@ -2473,13 +2479,14 @@ def legacy_get_balance(
     address: str | UnsetType | None = UNSET,
     chain_type: Literal["evm", "solana", "aptos"] | UnsetType | None = UNSET,
 ) -> Call[AddressBalanceAnswer]:
-    """What an account's vault, or any address, holds of USDC. Needs a standard key. Whose
-    balance: an account's vault, or any address. It is of USDC; on EVM, of Polygon's.
+    """Read the USDC balance of an account's vault, or of any address. Needs a standard key.
+    An account's vault, or any address. The balance is of USDC; on EVM, of USDC on
+    Polygon.
 
     `user_id`: The account's id.
     `payment_address`: `<username>@<partner id>`; null without a username.
     `address`: The address on the chain.
-    `chain_type`: The family of the chain, which gives addresses and signatures their form.
+    `chain_type`: The family of the chain; it determines the format of addresses and signatures.
     """
     return Call(
         operation="readLegacyBalance",
@@ -2501,8 +2508,9 @@ def legacy_get_balance(
 def legacy_get_balances(
     *, user_address: str, amount: Decimal | None = None
 ) -> Call[AddressHoldingsAnswer]:
-    """What an address holds on every chain of its type, with its value in US dollars. Whose
-    balances, on all chains of the address's type, and above how many whole tokens.
+    """Read an address's balances on every chain of its type, valued in US dollars. An
+    address, on all chains of its type. With `amount`, only balances above that number of
+    whole tokens.
     """
     return Call(
         operation="readLegacyBalances",
@@ -2537,8 +2545,8 @@ def legacy_get_transactions(
     before: str | None = None,
 ) -> Call[TransactionsAnswer]:
     """List an account's transactions, newest first. Needs a standard key. An account's
-    transactions, newest first, all or some. Pages reach 1,000 transactions; `before` is
-    the id of a transaction, and the list begins after it.
+    transactions, newest first. Pages reach 1,000 transactions; `before` is the id of a
+    transaction, and the list begins after it.
     """
     return Call(
         operation="listLegacyTransactions",
@@ -2663,7 +2671,7 @@ def own_payments_create(
     `allowed_methods`: The methods that may pay it; empty if the payer cannot choose one.
     `success_url`: Where the checkout page sends a payer who has paid. An http(s) URL.
     `cancel_url`: Where the checkout page sends a payer who cancels. An http(s) URL.
-    `metadata`: Your own data, as you sent it.
+    `metadata`: Your own data; the service returns it unchanged.
     """
     return Call(
         operation="createOwnPayment",
@@ -2811,7 +2819,7 @@ def own_options_authorize(
 
     `action_id`: The one-time action that authorizes this transfer.
     `proof`: The proof that the payer approves.
-    `metadata`: Your own data, as you sent it.
+    `metadata`: Your own data; the service returns it unchanged.
     """
     return Call(
         operation="authorizeOption",
@@ -2882,8 +2890,8 @@ def public_payments_create(
 ) -> Call[CreatedPublicPayment]:
     """Create a Payment from a shop's page, on an origin that the settings allow. A receive
     Payment to one of the wallets that the payment settings allow. Without `chainId` and
-    `assetSymbol` it is USDC on chain 8453, or, if the settings exclude that, their first.
-    The URLs must be under an allowed origin.
+    `assetSymbol` it is USDC on chain 8453, or the first that the settings allow if they
+    exclude that. The URLs must be under an allowed origin.
 
     `amount`: The amount, as a decimal string in whole units of the asset. A decimal string such
       as 25.00, with no sign or exponent.
@@ -3054,9 +3062,9 @@ def public_options_submit_transaction(
     idempotency_key: str | None = None,
 ) -> Call[DirectPaymentOption]:
     """Submit the hash of the transfer to look for; at most five times for one option. A
-    transaction that the payer says it has sent: a hint where to look.
+    transaction that the payer says it has sent; the service checks it.
 
-    `transaction_hash`: The hash of the transaction on the chain; null until there is one.
+    `transaction_hash`: The hash of the transaction on the chain.
     `chain_id`: The number of the chain, such as 8453 for Base.
     """
     return Call(

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @attrs.frozen(slots=False)
 class Health:
-    """The answer of both routes."""
+    """The answer of both health checks."""
 
     status: str
 

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 class CreatePublicPayment:
     """A receive Payment to one of the wallets that the payment settings allow.
 
-    Without `chainId` and `assetSymbol` it is USDC on chain 8453, or, if the settings exclude
-    that, their first. The URLs must be under an allowed origin.
+    Without `chainId` and `assetSymbol` it is USDC on chain 8453, or the first that the settings
+    allow if they exclude that. The URLs must be under an allowed origin.
     """
 
     amount: Amount

@@ -41,8 +41,8 @@ BY_NAME: Mapping[str, str] = {
     "reference": "Your own id or text for it.",
     "refundedAmountAtomic": "The sum of final refunds, in the smallest unit.",
     "refunds": "The refunds, oldest first.",
-    "releaseTransactionHash": "The transaction that pays the recipient, from its first broadcast"
-    " on.",
+    "releaseTransactionHash": "The hash of the transaction that pays the recipient; null before"
+    " its first broadcast.",
     "remainingAmountAtomic": "What is still to be received, in the smallest unit.",
     "resolution": "How it was resolved; null until then.",
     "resolvedAt": "When it was resolved; null until then.",
@@ -120,25 +120,27 @@ BY_NAME: Mapping[str, str] = {
     "availableAtomic": "What can still be authorized, in the smallest unit: the total less what is"
     " reserved.",
     "dailyLimit": "The maximum for a UTC day, as a decimal string; null means no limit.",
-    "enabled": "Whether it is on.",
+    "enabled": "Whether idle funds earn yield.",
     "perPaymentLimit": "The maximum for one Payment, as a decimal string; null means no limit.",
     "period": "How often the approval renews.",
     "policyId": "The id of the vault's policy.",
     "remainingAtomic": "What is left in the current period, in the smallest unit.",
-    "reservedAtomic": "What authorizations reserve that are not final yet, in the smallest unit.",
-    "strategy": "Where idle funds earn; null without a choice.",
+    "reservedAtomic": "What is reserved by authorizations that are not final yet, in the"
+    " smallest unit.",
+    "strategy": "Where idle funds earn yield; null if none is chosen.",
     "totalAtomic": "What the vault holds on chain at the newest final block, in the smallest unit.",
     "vaultId": "The vault's id.",
     "vaults": "The account's vaults, one for each chain.",
     # Public checkout's settings
     "allowedOrigins": "The origins whose pages may create Payments, as browsers send them.",
     "branding": "Your brand on the checkout page.",
-    "chains": "The chains; null means any chain.",
-    "confirmations": "How many blocks must be on top of a transfer's, by chain.",
+    "confirmations": "How many blocks must follow the block of a transfer, by chain.",
     "logoUrl": "Your logo; null without one.",
     "maxAmount": "The maximum amount of a Payment; null means no limit.",
     "minAmount": "The minimum amount of a Payment; null means no limit.",
     "monitoringSeconds": "For how many seconds after its end a Payment's escrow is watched.",
-    "primaryColor": "The colour of buttons, for example #1a2b3c; null means the page's default.",
-    "underpaymentToleranceBps": "How much may be missing, in hundredths of a percent.",
+    "primaryColor": "The color of links, buttons and the line at the top; null means the page's"
+    " default.",
+    "underpaymentToleranceBps": "How much of the amount may be missing, in hundredths of a"
+    " percent.",
 }

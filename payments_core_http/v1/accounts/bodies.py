@@ -26,7 +26,10 @@ from payments_core_http.wire.classes import frozen_body
 
 @frozen_body
 class RegisterMoneyAccount:
-    """A new Money Account. An address given here proves nothing; its form shows the chain type."""
+    """A new Money Account.
+
+    An address given here is not verified; its format shows the chain type.
+    """
 
     username: Username | None = None
     addresses: Annotated[tuple[Address, ...], Meta(max_length=MAX_WALLETS)] = ()
@@ -98,7 +101,7 @@ class ChoosePreferences:
 
 @frozen_body
 class GenerateAddress:
-    """Whose deposit address, and on which chain."""
+    """The account of the deposit address, and its chain."""
 
     userId: AccountId
     chainId: ChainId
@@ -129,7 +132,7 @@ class AnyNameOfUser:
 
 @frozen_body
 class UserAddress:
-    """A wallet address that is linked to an account; its form shows the chain type."""
+    """A wallet address that is linked to an account; its format shows the chain type."""
 
     address: Address
 
@@ -143,6 +146,6 @@ class UserPaymentAddress:
 
 @frozen_body
 class WantedUsername:
-    """A username that an account might have."""
+    """The username to check."""
 
     username: Username

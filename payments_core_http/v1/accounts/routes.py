@@ -54,7 +54,7 @@ LEGACY_ACCOUNTS = (
         credential="basic_app_id", body=bodies.GenerateAddress, idempotency="ignored",
         errors=(NotFound, errors.AccountSuspended, errors.UnsupportedChain),
         answers=views.GeneratedAddressAnswer, operation="generateLegacyAddress",
-        summary="Give an account its deposit address on a chain; the same at every call.",
+        summary="Get an account's deposit address on a chain; every call returns the same one.",
     ),
     Route(
         "GET", "/sdk/v1/get-user", accounts.read_user, needs=ACCOUNTS_KEY,

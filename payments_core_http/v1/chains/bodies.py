@@ -11,7 +11,7 @@ from payments_core_http.wire.classes import frozen_body
 
 @frozen_body
 class ReadBalance:
-    """Whose balance: an account's vault, or any address. It is of USDC; on EVM, of Polygon's."""
+    """An account's vault, or any address. The balance is of USDC; on EVM, of USDC on Polygon."""
 
     exactly_one_of: ClassVar[tuple[tuple[str, ...], ...]] = (
         ("userId", "paymentAddress", "address"),
@@ -25,7 +25,10 @@ class ReadBalance:
 
 @frozen_body
 class ReadBalances:
-    """Whose balances, on all chains of the address's type, and above how many whole tokens."""
+    """An address, on all chains of its type.
+
+    With `amount`, only balances above that number of whole tokens.
+    """
 
     userAddress: Address
     amount: Decimal = Decimal(0)

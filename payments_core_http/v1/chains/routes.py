@@ -19,13 +19,13 @@ LEGACY_CHAINS = (
         body=bodies.ReadBalance, idempotency="ignored",
         errors=(errors.NotFound, errors.CapabilityNotActive, errors.DependencyFailed),
         answers=views.AddressBalanceAnswer, operation="readLegacyBalance",
-        summary="What an account's vault, or any address, holds of USDC.",
+        summary="Read the USDC balance of an account's vault, or of any address.",
     ),
     Route(
         "GET", "/sdk/v1/get-balances", chains.read_balances, needs=ANYBODY,
         credential="basic_app_id", query=bodies.ReadBalances, policy="legacy_chain_reads",
         errors=(errors.CapabilityNotActive, errors.DependencyFailed),
         answers=views.AddressHoldingsAnswer, operation="readLegacyBalances",
-        summary="What an address holds on every chain of its type, with its value in US dollars.",
+        summary="Read an address's balances on every chain of its type, valued in US dollars.",
     ),
 )  # fmt: skip

@@ -21,10 +21,10 @@ from payments_core_http.wire.classes import frozen_body
 
 @frozen_body
 class AskQuote:
-    """Who pays whom how many whole tokens of `sourceChainToken`; the number is read exactly.
+    """The payer, the recipient and the amount in whole tokens of `sourceChainToken`.
 
-    Without a chain or token, the preference of the payer or recipient applies, or else USDC on
-    Base.
+    The service reads the number exactly. Without a chain or token, the preference of the payer or
+    recipient applies, or else USDC on Base.
     """
 
     exactly_one_of: ClassVar[tuple[tuple[str, ...], ...]] = (
@@ -72,7 +72,7 @@ class AskDepositAddress:
 
 @frozen_body
 class VerifyTransfer:
-    """Which transfer: of a quote, or to a deposit address."""
+    """The transfer to check: that of a quote, or one to a deposit address."""
 
     exactly_one_of: ClassVar[tuple[tuple[str, ...], ...]] = (("quoteId", "depositAddress"),)
 

@@ -42,6 +42,6 @@ LEGACY_QUOTES = (
         needs=ANYBODY_PAYMENTS, credential="basic_app_id", query=bodies.VerifyTransfer,
         errors=(NotFound, errors.UnsupportedChain),
         answers=views.TransferStateAnswer, operation="readLegacyTransfer",
-        summary="The same, with a query.",
+        summary="Check the same, with the fields in the query string.",
     ),
 )  # fmt: skip

@@ -20,6 +20,6 @@ LEGACY_SETTLEMENTS = (
             errors.InsufficientBalance, errors.DependencyFailed,
         ),
         answers=views.SettlementAnswer, operation="settleLegacyQuote",
-        summary="Pay a quote from its payer's vault, as the payer's wallet has signed.",
+        summary="Pay a quote from the payer's vault, with a signature of the payer's wallet.",
     ),
 )  # fmt: skip

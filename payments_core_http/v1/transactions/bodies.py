@@ -21,7 +21,7 @@ class OneTransaction:
 
 @frozen_body
 class TransactionsQuery:
-    """An account's transactions, newest first, all or some.
+    """An account's transactions, newest first.
 
     Pages reach 1,000 transactions; `before` is the id of a transaction, and the list begins after
     it.

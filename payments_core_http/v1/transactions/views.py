@@ -44,7 +44,7 @@ class TransactionView(msgspec.Struct, kw_only=True, frozen=True, rename={"from_"
 
 
 class ListedTransactionView(msgspec.Struct, kw_only=True, frozen=True, rename={"from_": "from"}):
-    """The same in a list: a side is its payment address, or otherwise its wallet address."""
+    """A transaction in a list: each side is a payment address, or otherwise a wallet address."""
 
     id: str
     type: TransactionType

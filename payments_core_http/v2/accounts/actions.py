@@ -20,7 +20,7 @@ _ACCOUNT = "/v2/accounts/{accountId}"
 
 @frozen_view
 class ActionView:
-    """What supplies a requirement, or removes a reason, which `resolves` names.
+    """A step that supplies a requirement or removes a reason; `resolves` names which.
 
     `method` and `path` are the request to send next; null if the user, the bank or the operator
     of the deployment acts. `url` is where the user supplies what the bank asks for.

@@ -24,7 +24,7 @@ from payments_core_http.wire.query import PageQuery
 
 @frozen_body
 class Wallet:
-    """A wallet address of the account; given here it proves nothing."""
+    """A wallet address of the account; it is not verified."""
 
     address: Address
     chainType: Literal["evm", "solana", "aptos"]
@@ -56,7 +56,7 @@ class Handle:
 
 @frozen_body
 class CreateAccount:
-    """A user of the partner's."""
+    """A new account for one of your users."""
 
     externalUserId: ExternalUserId
     subjectType: Literal["individual", "business"]

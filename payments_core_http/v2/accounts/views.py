@@ -72,7 +72,7 @@ class AccountView:
 
 @frozen_view
 class RequirementsView:
-    """What a capability still waits for, by name."""
+    """The requirements of a capability, by name."""
 
     missing: tuple[str, ...]
     pending: tuple[str, ...]
@@ -81,7 +81,7 @@ class RequirementsView:
 
 @frozen_view
 class CapabilityView:
-    """A capability of an account; `actions` say who supplies what it still waits for, and where."""
+    """A capability of an account; `actions` says who supplies what is missing, and where."""
 
     status: CapabilityStatus
     requirements: RequirementsView

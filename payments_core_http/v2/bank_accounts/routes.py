@@ -21,7 +21,7 @@ BANK_ACCOUNTS = (
             errors.EntitlementRequired, errors.ResourceConflict,
         ),
         answers=views.CapabilityActivationView,
-        summary="Request a capability; answers what it still waits for.",
+        summary="Request a capability; returns its requirements.",
     ),
     Route(
         "GET", "/v2/accounts/{accountId}/bank-account-requirements",

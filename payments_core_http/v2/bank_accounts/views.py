@@ -24,8 +24,8 @@ from payments_core_http.wire.classes import frozen_view
 
 @frozen_view
 class CapabilityActivationView:
-    """A requested capability, what it still waits for (contract §7), and in `actions` who supplies
-    that, and where."""
+    """A requested capability, its requirements (contract §7), and in `actions` who supplies what
+    is missing, and where."""
 
     id: str
     accountId: str

@@ -13,7 +13,7 @@ from payments_core_http.wire.classes import frozen_view
 
 @frozen_view
 class FlaggedDisputeView:
-    """A dispute as its flagging answers it, with these fields and no others."""
+    """A dispute that was just flagged, with these fields and no others."""
 
     closed: ClassVar[bool] = True
 
@@ -25,7 +25,7 @@ class FlaggedDisputeView:
 
 @frozen_view
 class FlaggedSessionView:
-    """A session as the flagging of its dispute answers it, with these fields and no others."""
+    """A session whose dispute was just flagged, with these fields and no others."""
 
     closed: ClassVar[bool] = True
 

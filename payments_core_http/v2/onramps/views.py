@@ -71,7 +71,10 @@ class OnrampRequirementsView:
 
 @frozen_view
 class DepositInstructionsView:
-    """Where others send money; it never changes. The transfer must carry the reference."""
+    """Where others send money; the instructions never change.
+
+    The transfer must carry the reference.
+    """
 
     bankName: str
     bankAddress: str

@@ -18,6 +18,6 @@ PAYMENT_SETTINGS = (
         "PUT", "/v2/partners/payment-settings", payment_settings.replace_payment_settings,
         needs=STANDARD_KEY, body=bodies.ReplacePaymentSettings, errors=(ResourceConflict,),
         answers=views.PaymentSettingsView,
-        summary="Replace all payment settings; existing Payments keep those they began with.",
+        summary="Replace all payment settings; existing Payments keep their settings.",
     ),
 )  # fmt: skip

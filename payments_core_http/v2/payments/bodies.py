@@ -158,7 +158,7 @@ class Reconcile:
 
 @frozen_body
 class ListPayments(PageQuery):
-    """Payments that fit every filter given; the times are ISO 8601 with a zone."""
+    """The Payments that match all filters; the times are ISO 8601 with a zone."""
 
     status: PaymentStatus | None = None
     intent: Literal["receive", "send", "collect"] | None = None

@@ -11,7 +11,7 @@ from payments_core_http.wire.classes import frozen_view
 
 @frozen_view
 class PayoutFailure:
-    """Why the bank did not pay: its own reason, or why the transfer to it failed."""
+    """Why the bank did not pay: the bank's reason, or why the transfer to the bank failed."""
 
     reason: str
 

@@ -112,7 +112,7 @@ class ReconciliationView:
 
 @frozen_view
 class NotedReconciliationView(ReconciliationView):
-    """The same, with the note of the last decision."""
+    """The exceptions, whether they were resolved, and the note of the last decision."""
 
     note: str | None
 

@@ -19,7 +19,7 @@ class CreatePublicOption:
 
 @frozen_body
 class SubmitTransaction:
-    """A transaction that the payer says it has sent: a hint where to look."""
+    """A transaction that the payer says it has sent; the service checks it."""
 
     transactionHash: TransactionHash
     chainId: ChainId

@@ -17,6 +17,6 @@ StatusFilter = Annotated[
 
 @frozen_body
 class ListRequests(PageQuery):
-    """With a `status`, only requests that were answered with it, or with one of that class."""
+    """With a `status`, only requests whose response has that status, or a status of that class."""
 
     status: StatusFilter | None = None

@@ -41,7 +41,7 @@ class Advance:
 
 @frozen_body
 class TransferFields:
-    """A stranger's transfer, except for `from`."""
+    """The fields of a transfer, except for `from`."""
 
     chainId: ChainId
     assetSymbol: AssetSymbol
@@ -79,7 +79,7 @@ class Reorg:
 
 @frozen_body
 class Fail:
-    """What is to fail next, and how often."""
+    """Which calls fail next, and how often."""
 
     dependency: Literal["chain", "kyc", "bank", "router"]
     operation: Annotated[str, Meta(min_length=1, max_length=32)] = ANY
@@ -105,7 +105,7 @@ class DecideKyc:
 
 @frozen_body
 class BankDeposit:
-    """A bank transfer that somebody makes to an on-ramp bank account, and its result."""
+    """A bank transfer to an on-ramp bank account, and the bank's decision about it."""
 
     onrampBankAccountId: Id
     amount: Amount

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def read(service: PaymentsService, call: ApiCall[None, None]) -> Response:
-    """The sandbox's clock and chains, and what is to fail next."""
+    """The sandbox's clock and chains, and which calls fail next."""
     sandbox = service.sandbox(call.mode)
     view = views.SandboxView(
         now=format_iso(service.ports.clock.now()),

@@ -37,7 +37,7 @@ SANDBOX = (
         "POST", "/v2/sandbox/run", sandbox.run, needs=STANDARD_KEY,
         errors=(NotFound,),
         answers=views.RanView, operation="runSandboxWork",
-        summary="Do all due work before answering.",
+        summary="Run all due jobs before the call returns.",
     ),
     Route(
         "POST", "/v2/sandbox/clock", sandbox.advance, needs=STANDARD_KEY, body=bodies.Advance,
@@ -52,7 +52,7 @@ SANDBOX = (
             NotFound, errors.UnsupportedChain, errors.UnsupportedAsset, errors.AmountOutOfRange,
         ),
         answers=views.TransferredView, operation="makeSandboxTransfer",
-        summary="Send a stranger's transfer to any address, in a block when the call returns.",
+        summary="Send a transfer to any address; it is in a block when the call returns.",
     ),
     Route(
         "POST", "/v2/sandbox/reorgs", sandbox.reorg, needs=STANDARD_KEY, body=bodies.Reorg,
@@ -70,7 +70,7 @@ SANDBOX = (
         "POST", "/v2/sandbox/failures", sandbox.fail, needs=STANDARD_KEY, body=bodies.Fail,
         errors=(NotFound, errors.UnsupportedChain, errors.CapabilityNotActive),
         answers=views.ArmedFailureView, operation="failSandboxDependency",
-        summary="Let the next uses of a dependency fail.",
+        summary="Make the next calls to a dependency fail.",
     ),
     Route(
         "POST", "/v2/sandbox/events", sandbox.trigger, needs=STANDARD_KEY,
@@ -85,7 +85,7 @@ SANDBOX = (
             NotFound, errors.InvalidState, errors.CapabilityNotActive, errors.DependencyFailed,
         ),
         answers=views.BankDepositView, operation="depositAtSandboxBank",
-        summary="Make a bank transfer to an on-ramp, which arrives by its rail's calendar.",
+        summary="Make a bank transfer to an on-ramp; it arrives by its rail's calendar.",
     ),
     Route(
         "POST", "/v2/sandbox/payouts/{paymentId}", sandbox.decide_payout, needs=STANDARD_KEY,
@@ -95,6 +95,6 @@ SANDBOX = (
             errors.DependencyFailed,
         ),
         answers=views.DecidedPayoutView,
-        summary="Let the simulated bank settle or return a Payment's payout.",
+        summary="Make the simulated bank settle or return a Payment's payout.",
     ),
 )  # fmt: skip

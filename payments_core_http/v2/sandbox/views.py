@@ -52,7 +52,7 @@ class BankDepositView:
 
 @frozen_view
 class ArmedFailureView:
-    """What is to fail next, and how many more times; without a chain, on all chains."""
+    """Which calls fail next, and how many more times; without a chain, on all chains."""
 
     dependency: str
     operation: str
@@ -62,7 +62,7 @@ class ArmedFailureView:
 
 @frozen_view
 class SandboxView:
-    """The sandbox's clock and chains, and what is to fail next."""
+    """The sandbox's clock and chains, and which calls fail next."""
 
     now: str
     realNow: str
@@ -84,7 +84,7 @@ class FundedView:
 
 
 class TransferredView(msgspec.Struct, kw_only=True, frozen=True, rename={"from_": "from"}):
-    """A stranger's transfer. `block` is null if a reorg has already dropped it."""
+    """A transfer in a simulated chain. `block` is null if a reorg has already dropped it."""
 
     transactionHash: str
     chainId: int
@@ -106,7 +106,7 @@ class RanView:
 
 @frozen_view
 class AdvancedView:
-    """The new time of the clock, and how many jobs became due on the way."""
+    """The new time of the clock, and how many jobs were run."""
 
     now: str
     jobsRun: int

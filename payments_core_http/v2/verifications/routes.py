@@ -20,7 +20,7 @@ VERIFICATIONS = (
             errors.DependencyFailed,
         ),
         answers=VerificationView,
-        summary="Start a verification; answers the URL where the user goes.",
+        summary="Start a verification; returns the URL to send the user to.",
     ),
     Route(
         "GET", "/v2/accounts/{accountId}/verifications", verifications.list_verifications,

@@ -56,7 +56,7 @@ class RecoverWebhook:
 
 @frozen_body
 class ListEvents(PageQuery):
-    """Events that fit every filter given; the times are ISO 8601 with a zone."""
+    """The events that match all filters; the times are ISO 8601 with a zone."""
 
     name: EventName | None = None
     accountId: AccountId | None = None

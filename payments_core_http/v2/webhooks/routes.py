@@ -19,7 +19,7 @@ CONSOLE = (
             errors.WebhookLimitReached,
         ),
         answers=views.EndpointWithSecret, operation="createWebhook",
-        summary="Register a webhook endpoint; answers its signing secret.",
+        summary="Register a webhook endpoint; returns its signing secret.",
     ),
     Route(
         "GET", "/v2/console/webhooks", console.list_endpoints, needs=CONSOLE_KEY, query=PageQuery,
@@ -71,7 +71,7 @@ CONSOLE = (
         "POST", "/v2/console/webhooks/{webhookId}/recover", console.recover, needs=CONSOLE_KEY,
         body=bodies.RecoverWebhook, success=202, errors=(NotFound, errors.ResourceConflict),
         answers=views.RecoveringEndpoint, operation="recoverWebhook",
-        summary="Send every subscribed event since a time that the endpoint did not receive.",
+        summary="Send the subscribed events since a time that the endpoint has not received.",
     ),
     Route(
         "GET", "/v2/console/events", console.list_events, needs=CONSOLE_KEY,
