@@ -146,8 +146,7 @@ class Collection:
         refuse the same: the wrong type, a text that is too long or contains U+0000, an integer
         beyond 64 bits, a null in an order column.
         """
-        if not fits_column(record.id):
-            require_indexable_text(f"{self.name}: the id", record.id)
+        require_indexable_text(f"{self.name}: the id", record.id)
         found: list[Value] = []
         for column, kind in self.columns.items():
             value = getattr(record, column)
