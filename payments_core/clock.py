@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Protocol, runtime_checkable
 
 Instant = int
@@ -82,8 +83,12 @@ class FixedClock:
         return self._now
 
 
+@lru_cache(maxsize=4_096)
 def format_iso(instant: Instant) -> str:
-    """An instant as ISO 8601 UTC with milliseconds and `Z` (contract §1)."""
+    """An instant as ISO 8601 UTC with milliseconds and `Z` (contract §1).
+
+    Cached, since an answer and its events repeat the few instants of their record.
+    """
     whole, milliseconds = divmod(instant, SECOND)
     moment = datetime.fromtimestamp(whole, UTC).isoformat()  # a third of what `strftime` takes
     return f"{moment[:19]}.{milliseconds:03d}Z"

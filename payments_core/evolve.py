@@ -62,9 +62,10 @@ else:
             shape = _shapes[kind] = _Shape.of(kind)
         if not shape.is_copied:
             return attrs.evolve(instance, **changes)
-        if shape.converters:
-            for name in shape.converters.keys() & changes.keys():
-                changes[name] = shape.converters[name](changes[name])
+        if converters := shape.converters:
+            for name, value in changes.items():
+                if name in converters:
+                    changes[name] = converters[name](value)  # no key is added
         copy = _new(kind)
         before, after = instance.__dict__, copy.__dict__
         after.update(before)

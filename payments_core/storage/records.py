@@ -146,12 +146,19 @@ class Collection:
         refuse the same: the wrong type, a text that is too long or contains U+0000, an integer
         beyond 64 bits, a null in an order column.
         """
-        require_indexable_text(f"{self.name}: the id", record.id)
+        if not fits_column(record.id):
+            raise ValueError(f"{self.name}: the id is too long, or contains U+0000")
         found: list[Value] = []
         for column, kind in self.columns.items():
             value = getattr(record, column)
-            is_plain = type(value) is kind and fits_column(value)  # true for nearly all
-            found.append(value if is_plain else self._check_value(column, kind, value))
+            # True for nearly all. `fits_column`, written out: a record has up to ten columns.
+            if value is None:
+                fits = column not in self._ordered
+            elif type(value) is str:
+                fits = kind is str and len(value) <= MAX_COLUMN_CHARACTERS and "\0" not in value
+            else:
+                fits = kind is int and type(value) is int and value in _INTEGER
+            found.append(value if fits else self._check_value(column, kind, value))
         return tuple(found)
 
     def row(self, record: Record) -> dict[str, Value]:
@@ -159,18 +166,15 @@ class Collection:
         return dict(zip(self.columns, self.values(record), strict=True))
 
     def _check_value(self, column: str, kind: type[str | int], value: Value) -> Value:
+        """The value as its column has it. Raises ValueError, as `values` does."""
         if value is None:
-            if column in self._ordered:
-                raise ValueError(f"{self.name}: {column} orders an index and cannot be null")
-            return None
+            raise ValueError(f"{self.name}: {column} orders an index and cannot be null")
         if not isinstance(value, kind) or isinstance(value, bool):
             raise ValueError(f"{self.name}: {column} contains a {type(value).__name__}")
-        if isinstance(value, str):
-            require_indexable_text(f"{self.name}: {column}", value)
-            return str(value)
         if not fits_column(value):
-            raise ValueError(f"{self.name}: {column} is beyond 64 bits")
-        return int(value)
+            wrong = "is too long, or contains U+0000" if kind is str else "is beyond 64 bits"
+            raise ValueError(f"{self.name}: {column} {wrong}")
+        return kind(value)
 
 
 @attrs.frozen(kw_only=True, slots=False)
@@ -187,12 +191,6 @@ class Record:
     version: int = 0
     schema: int = 0
     _unknown: Mapping[str, Any] = attrs.field(factory=dict, repr=False, alias="unknown")
-
-
-def require_indexable_text(name: str, text: str) -> None:
-    """Raise ValueError for a text that an indexed column cannot hold."""
-    if not fits_column(text):
-        raise ValueError(f"{name} is too long, or contains U+0000")
 
 
 def fits_column(value: str | int) -> bool:

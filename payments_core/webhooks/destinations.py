@@ -144,12 +144,21 @@ def resolve_destination(
 
     Raises as `Resolver.resolve`.
     """
+    if is_address(destination.host):
+        return (destination.host,)
+    return resolver.resolve(
+        destination.host, destination.port, timeout_s, environment_id=environment_id
+    )
+
+
+@lru_cache(maxsize=1_024)
+def is_address(host: str) -> bool:
+    """Whether a host of a destination is an IP address, and no name."""
     try:
-        return (str(ip_address(destination.host)),)
+        ip_address(host)
     except ValueError:
-        return resolver.resolve(
-            destination.host, destination.port, timeout_s, environment_id=environment_id
-        )
+        return False
+    return True
 
 
 # The URL.
