@@ -323,7 +323,7 @@ class SqliteTransaction(SqliteSnapshot):
 
     def delete(self, record: Record) -> None:
         collection = type(record).collection
-        self._forget(record)
+        self._forget(collection, [record])
         changed = self._write(
             collection,
             statements_of(collection).delete,
@@ -353,27 +353,27 @@ class SqliteTransaction(SqliteSnapshot):
         replaced = replace_rows(
             partial(self._write, collection), self._partition, collection, records, read
         )
-        for record in records:
-            self._forget(record)
+        self._forget(collection, records)
         if not replaced:
             which = records[0].id if len(records) == 1 else "one of many"
             raise self._fail(VersionConflict(f"{collection.name}: {which} has changed"))
 
     def _insert(self, collection: Collection, records: Sequence[Record]) -> None:
+        self._forget(collection, records)
         rows: list[Value] = []
         for record in records:
-            self._forget(record)
             stored = documents.stamp(record, 1)
             values = collection.values(stored)
             rows += (self._partition, record.id, 1, *values, documents.encode(stored).decode())
         sql = insert_statement(collection.name, tuple(collection.columns), len(records))
         self._write(collection, sql, rows)
 
-    def _forget(self, record: Record) -> None:
-        """The earlier read of a record that is written now."""
-        table = type(record).collection.name
-        self._ahead.pop((table, record.id), None)
-        self._read[table].pop(record.id, None)
+    def _forget(self, collection: Collection, records: Sequence[Record]) -> None:
+        """The earlier reads of records that are written now."""
+        read = self._read[collection.name]
+        for record in records:
+            self._ahead.pop((collection.name, record.id), None)
+            read.pop(record.id, None)
 
     def _write(
         self, collection: Collection, sql: str, values: Sequence[Value] | Mapping[str, Value]
@@ -389,8 +389,7 @@ class SqliteTransaction(SqliteSnapshot):
     def _write_many(
         self, collection: Collection, sql: str, rows: str, records: Sequence[Record]
     ) -> None:
-        for record in records:
-            self._forget(record)
+        self._forget(collection, records)
         changed = self._write(collection, sql, {"partition": self._partition, "rows": rows})
         if changed != len(records):
             raise self._fail(VersionConflict(f"{collection.name}: one of many has changed"))
