@@ -7,7 +7,9 @@ are run together; if that fails, each is run separately, so that one cannot fail
 from __future__ import annotations
 
 import threading
+from collections import ChainMap
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from payments_core.clock import Clock, Instant
 from payments_core.engine.jobs.hung_threads import HungThreads
@@ -50,7 +52,7 @@ class JobExecutor:
         self.handlers: Mapping[str, Handler] = dict(handlers)
         self.batch_handlers: Mapping[str, BatchHandler] = dict(batch_handlers)
         self._refresh = refresh
-        kinds = {*handlers, *batch_handlers}
+        kinds = ChainMap[str, Any](self.handlers, self.batch_handlers)
         self.parking: ParkingPolicy = ParkingPolicy(storage, clock, kinds, telemetry, refresh)
         self.leases: LeaseKeeper = LeaseKeeper(storage, clock, refresh)
         self.hung: HungThreads = HungThreads(self.leases)
