@@ -106,12 +106,7 @@ def encode(record: Record) -> bytes:
     return body
 
 
-def _decode_body(kind: type[Record], body: bytes | str) -> Any:
-    made = _decoders.get((kind, True)) or _decoder(kind)
-    return made.decode(body)
-
-
-_decoded = DecodedRecords(_decode_body)
+_decoded = DecodedRecords(lambda kind, body: _decoder(kind).decode(body))
 
 
 def decode(kind: type[R], body: bytes | str) -> R:
