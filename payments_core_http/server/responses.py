@@ -11,7 +11,7 @@ from payments_core_http.authentication import ENVIRONMENT_KEY
 from payments_core_http.errors import InternalError, encode_error, status_of
 
 if TYPE_CHECKING:
-    from payments_core_http.server.connection import ConnectionServer
+    from payments_core_http.server.connection_server import ConnectionServer
 
 
 _OF_THE_SERVER = frozenset({"content-length", "date"})

@@ -24,7 +24,7 @@ from payments_core.engine.identifiers import Identifiers
 from payments_core.evolve import evolve
 from payments_core.versions import FIRST_VERSION
 from payments_core_http.app import DEFAULT_THREADS
-from payments_core_http.server.connection import MAX_HEADER_BYTES, ConnectionServer
+from payments_core_http.server.connection_server import MAX_HEADER_BYTES, ConnectionServer
 from payments_core_http.server.limits import ServerLimits
 from payments_core_http.server.thread_pool import ThreadPool
 from payments_core_http.wire.request_body import MAX_BODY_BYTES

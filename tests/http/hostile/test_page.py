@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from payments_core_http.app import DEFAULT_THREADS
-from payments_core_http.server.connection import MAX_HEADER_BYTES
+from payments_core_http.server.connection_server import MAX_HEADER_BYTES
 from payments_core_http.server.framing import MAX_CHUNK_LINE_BYTES, MAX_CHUNKS
 from payments_core_http.server.server import MAX_RECEIVED_BYTES, ServerLimits
 from payments_core_http.wire.request_body import MAX_BODY_BYTES

@@ -17,7 +17,8 @@ from typing import Any
 import pytest
 
 from payments_core.engine.identifiers import is_identifier
-from payments_core_http.server.connection import Connection, ConnectionServer
+from payments_core_http.server.connection import Connection
+from payments_core_http.server.connection_server import ConnectionServer
 from payments_core_http.server.server import MAX_HEADER_BYTES, SWITCH_INTERVAL_S, Server
 from tests.http.door import Door, real_time
 
