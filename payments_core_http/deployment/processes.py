@@ -39,6 +39,7 @@ from payments_core_http.observability.metrics import Metrics
 from payments_core_http.observability.tracing import TracedMetrics, add_tracing
 from payments_core_http.request_recorder import RequestRecorder
 from payments_core_http.server.server import SWITCH_INTERVAL_S, Server, listen
+from payments_core_http.server.shared_queue import QueueMember, SharedQueue
 from payments_core_http.server.signal_safety import receive
 
 OnReady = Callable[["RunningProcess"], None]
@@ -72,9 +73,9 @@ def serve(configuration: Configuration, ready: OnReady) -> None:
     with assembling.report_listen_failure("http.port", http.host, http.port):
         listening = listen(http.host, http.port, reuse_port=http.reuse_port)
     with listening:
+        queue = SharedQueue(listening, http.processes)
         member = become_member(
-            listening,
-            http.processes,
+            queue,
             lambda processes: _announce_ready(ready, RunningProcess(**processes[0])),
         )
         if member is not None:
@@ -83,7 +84,7 @@ def serve(configuration: Configuration, ready: OnReady) -> None:
                 _configure_member(configuration, member.number),
                 lambda running: member.announce_ready(attrs.asdict(running)),
                 member,
-                listening,
+                QueueMember(queue, member.number),
             )
 
 
@@ -100,7 +101,7 @@ def _serve_alone(
     configuration: Configuration,
     ready: OnReady,
     member: Member | None = None,
-    listening: socket.socket | None = None,
+    queue: QueueMember | None = None,
 ) -> None:
     with _start_deployment(configuration) as (service, metrics, observer):
         http = configuration.http
@@ -120,7 +121,7 @@ def _serve_alone(
                 port=http.port,
                 threads=http.threads,
                 reuse_port=http.reuse_port,
-                listening=listening,
+                queue=queue,
             )
         is_stopping = _stop_on_signals(server.stop, member)
         with _run_management(configuration, service, metrics, is_stopping) as management_url:

@@ -25,6 +25,8 @@ from typing import Any, NoReturn
 
 import attrs
 
+from payments_core_http.server.shared_queue import SharedQueue
+
 FIRST_DELAY_S = 0.5
 """The delay before an ended process is restarted; it doubles each time."""
 MAX_DELAY_S = 30.0
@@ -90,29 +92,22 @@ class CannotStart(Exception):
         self.code = code
 
 
-def become_member(
-    listening: socket.socket, count: int, ready: Callable[[Sequence[Facts]], object]
-) -> Member | None:
-    """Keep `count` processes running until a signal comes: then the parent returns None; each of
-    the processes returns at once, with its own description.
+def become_member(queue: SharedQueue, ready: Callable[[Sequence[Facts]], object]) -> Member | None:
+    """Keep the processes of `queue` running until a signal comes: then the parent returns None;
+    each of the processes returns at once, with its own description.
 
     The first starts alone, so that an error that stops all of them is reported once. `ready` is
     called in the parent when all were ready. SIGTERM, SIGINT and SIGHUP stop all, each gracefully,
-    and close the parent's `listening`; a second SIGTERM or SIGINT kills them, and the parent.
+    and close the parent's socket of `queue`; a second SIGTERM or SIGINT kills them, and the parent.
     Threads do not survive a fork, so call this before any thread is started. Raises CannotStart.
     """
-    return _Parent(listening, count, ready).run()
+    return _Parent(queue, ready).run()
 
 
 class _Parent:
-    def __init__(
-        self,
-        listening: socket.socket,
-        count: int,
-        ready: Callable[[Sequence[Facts]], object],
-    ) -> None:
-        self._listening = listening
-        self._children = [_Child(number) for number in range(1, count + 1)]
+    def __init__(self, queue: SharedQueue, ready: Callable[[Sequence[Facts]], object]) -> None:
+        self._queue = queue
+        self._children = [_Child(number) for number in range(1, queue.processes + 1)]
         self._ready = ready
         self._first_was_ready = False
         self._is_announced = False
@@ -204,7 +199,7 @@ class _Parent:
             return
         self._is_stopping = True
         _log.info("stopping")
-        self._listening.close()  # it closes with the last process that has it
+        self._queue.listening.close()  # it closes with the last process that has it
         for child in self._children:
             if child.line is not None:
                 with contextlib.suppress(OSError):  # it ends at this moment
@@ -235,6 +230,7 @@ class _Parent:
         child.line.close()
         child.line = None
         _, status = os.waitpid(child.pid, 0)
+        self._queue.leave(child.number)
         code = os.waitstatus_to_exitcode(status)
         if self._is_stopping:
             if code != 0:

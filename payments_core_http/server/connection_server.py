@@ -32,6 +32,7 @@ from payments_core_http.server.limits import (
     pick_slowest_readers,
 )
 from payments_core_http.server.selector import EVENT_READ, SocketSelector, Waker
+from payments_core_http.server.shared_queue import MAX_ACCEPTS, QueueMember
 from payments_core_http.server.turns import Callers
 from payments_core_http.wire.request_body import MAX_BODY_BYTES
 
@@ -39,8 +40,6 @@ MAX_HEADER_BYTES = 16 * 1024
 
 _TIMEOUT_CHECK_INTERVAL_S = 0.5
 """How often connections are checked for timeouts."""
-_MAX_ACCEPTS = 64
-"""How many new connections are accepted at a time; the bound is exceeded by no more."""
 _ACCEPT_PAUSE_S = 0.5
 _WARNING_INTERVAL_S = 60.0
 
@@ -58,6 +57,7 @@ class ConnectionServer(TcpWSGIServer):  # type: ignore[misc]
         identifiers: Identifiers,
         api_version: str,
         limits: ServerLimits,
+        queue: QueueMember,
         **more: Any,
     ) -> None:
         self.identifiers = identifiers
@@ -70,6 +70,7 @@ class ConnectionServer(TcpWSGIServer):  # type: ignore[misc]
             501: UnsupportedTransferCoding(),
         }
         self.limits, self.callers = limits, Callers()
+        self._queue = queue
         self._looks_at = self._accepts_at = self._warns_at = 0.0
         self.is_stopping = False
         """Whether the server is stopping: every response then closes its connection."""
@@ -84,7 +85,8 @@ class ConnectionServer(TcpWSGIServer):  # type: ignore[misc]
         """Enforce the limits, wait for the next event, and handle it."""
         self.poll.update_changed()
         self.poll.update(self)
-        self.poll.wait(timeout_s)
+        yield_s = self._queue.yield_left_s(time.monotonic())
+        self.poll.wait(min(timeout_s, yield_s) if yield_s > 0 else timeout_s)
 
     def fileno(self) -> int | None:
         """The listening socket's descriptor, until it is closed."""
@@ -113,7 +115,8 @@ class ConnectionServer(TcpWSGIServer):  # type: ignore[misc]
         """
         if self.socket is None:
             return
-        for _ in range(self.adj.backlog // _MAX_ACCEPTS + 1):  # as many as its queue may hold
+        self._queue.leave()
+        for _ in range(self.adj.backlog // MAX_ACCEPTS + 1):  # as many as its queue may hold
             if not self.handle_accept():
                 break
             self.run_once(0)
@@ -145,7 +148,8 @@ class ConnectionServer(TcpWSGIServer):  # type: ignore[misc]
                 f"more than {most} connections: the ones that have been idle longest are closed"
             )
             self._evict_connections(excess)
-        return self.accepting and now >= self._accepts_at and self._has_room()
+        may_accept = self.is_stopping or self._queue.may_accept(len(self.active_channels), now)
+        return self.accepting and may_accept and now >= self._accepts_at and self._has_room()
 
     def _limit_unsent(self) -> None:
         excess = sum(one.total_outbufs_len for one in self.unsent) - self.limits.unsent_bytes
@@ -186,7 +190,10 @@ class ConnectionServer(TcpWSGIServer):  # type: ignore[misc]
         Returns whether one was accepted. No existing connection is closed here: a new one would
         get its descriptor, with the pending events of the old one.
         """
-        for taken in range(_MAX_ACCEPTS):
+        most = MAX_ACCEPTS
+        if not self.is_stopping:
+            most = self._queue.choose_accepts(len(self.active_channels), time.monotonic())
+        for taken in range(most):
             try:
                 client, address = self.socket.accept()
             except (BlockingIOError, ConnectionError):
@@ -196,7 +203,7 @@ class ConnectionServer(TcpWSGIServer):  # type: ignore[misc]
                     f"a connection could not be accepted ({error}): "
                     "the one that has been idle longest is closed"
                 )
-                if not self._evict_connections(_MAX_ACCEPTS):
+                if not self._evict_connections(MAX_ACCEPTS):
                     self._pause_accepting(error)
                 return False
             self._admit(client, address)

@@ -26,6 +26,7 @@ from payments_core.versions import FIRST_VERSION
 from payments_core_http.app import DEFAULT_THREADS
 from payments_core_http.server.connection_server import MAX_HEADER_BYTES, ConnectionServer
 from payments_core_http.server.limits import ServerLimits
+from payments_core_http.server.shared_queue import QueueMember, SharedQueue
 from payments_core_http.server.thread_pool import ThreadPool
 from payments_core_http.wire.request_body import MAX_BODY_BYTES
 
@@ -66,7 +67,7 @@ class Server:
         api_version: str = FIRST_VERSION,
         limits: ServerLimits | None = None,
         reuse_port: bool = False,
-        listening: socket.socket | None = None,
+        queue: QueueMember | None = None,
     ) -> None:
         """Listens at once; port 0 picks a free port. Raises OSError if it cannot listen.
 
@@ -74,9 +75,11 @@ class Server:
         `limits` are those of `ServerLimits` unless given; if the process may open fewer
         descriptors, it accepts fewer connections. With `reuse_port` other processes of this machine
         may listen on the same port, and the kernel distributes connections among them.
-        `listening` is a socket of `listen` on `host`, whose queue several processes may share.
+        `queue` is of a socket of `listen` on `host`, from which several processes accept.
         """
-        listening = listening or listen(host, port, reuse_port=reuse_port)
+        if queue is None:
+            queue = QueueMember(SharedQueue(listen(host, port, reuse_port=reuse_port), 1), 1)
+        listening = queue.listening
         self.host = host
         self.port: int = listening.getsockname()[1]
         settings = Adjustments(
@@ -107,6 +110,7 @@ class Server:
             identifiers=identifiers,
             api_version=api_version,
             limits=_fit_to_descriptors(limits or ServerLimits()),
+            queue=queue,
         )
         self._thread: threading.Thread | None = None
 

@@ -16,6 +16,7 @@ import sys
 import threading
 
 from payments_core_http.deployment.supervisor import CannotStart, become_member
+from payments_core_http.server.shared_queue import SharedQueue
 
 TURN_S = 0.05
 
@@ -26,8 +27,7 @@ def main() -> None:
     listening.settimeout(TURN_S)
     port = listening.getsockname()[1]
     member = become_member(
-        listening,
-        int(sys.argv[1]),
+        SharedQueue(listening, int(sys.argv[1])),
         lambda reported: print(json.dumps({"port": port, "members": reported}), flush=True),
     )
     if member is None:
