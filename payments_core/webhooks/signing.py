@@ -14,12 +14,12 @@ import base64
 import re
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from hashlib import sha256
 from typing import Any
 
 import attrs
 
 from payments_core.entropy import Entropy
+from payments_core.prepared_hmac import prepare_hmac
 
 SECRET_PREFIX = "whsec_"
 SECRET_BYTES = 32
@@ -98,30 +98,10 @@ class SigningKeys:
     @classmethod
     def of(cls, secret: str) -> SigningKeys:
         """The keys of a well-formed secret."""
-        return cls(_new_hmac(secret.encode()), _new_hmac(decode_secret(secret)))
+        return cls(prepare_hmac(secret.encode()), prepare_hmac(decode_secret(secret)))
 
 
 @lru_cache(maxsize=1_000)
 def keys_of(secret: str) -> SigningKeys:
     """The keys of a secret that signs."""
     return SigningKeys.of(secret)
-
-
-def _new_hmac(key: bytes) -> Callable[[bytes], Any]:
-    """HMAC-SHA256 (RFC 2104) with its key already hashed, which is half the work of a delivery.
-
-    The key is no longer than a block of 64 bytes. `hmac.digest` would also release the
-    interpreter each time and, if many threads send, wait to get it back.
-    """
-    block = key.ljust(64, b"\0")
-    new_inner = sha256(bytes(byte ^ 0x36 for byte in block)).copy
-    new_outer = sha256(bytes(byte ^ 0x5C for byte in block)).copy
-
-    def hash_message(message: bytes) -> Any:
-        inner = new_inner()
-        inner.update(message)
-        outer = new_outer()
-        outer.update(inner.digest())
-        return outer
-
-    return hash_message
