@@ -357,10 +357,8 @@ class _OpenSnapshot(AbstractContextManager["sqlite3.Connection"]):
     def __enter__(self) -> sqlite3.Connection:
         self._connection = self._storage._take_reader()
         if self._begins:
-            try:
+            with _translate_errors():  # a connection that cannot begin is not used again
                 self._connection.execute("BEGIN")
-            except sqlite3.Error as error:  # the connection is not used again
-                raise storage_error(error) from error
         return self._connection
 
     def __exit__(
