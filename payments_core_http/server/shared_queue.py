@@ -75,8 +75,10 @@ class QueueMember:
         return self._yielded_at + YIELD_S - now
 
     def choose_accepts(self, connections: int, now: float) -> int:
-        """How many of those that wait to accept; 0 lets others come first."""
-        self._queue.report(self._number, connections)
+        """How many of those that wait to accept; 0 lets others come first.
+
+        `may_accept` was called before, in the same turn of the loop.
+        """
         room = self._room(connections)
         has_yielded = 0 <= now - self._yielded_at - YIELD_S < YIELD_S
         if room <= 0 and not has_yielded:
