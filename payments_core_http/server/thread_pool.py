@@ -24,6 +24,7 @@ from functools import partial
 from math import ceil
 from typing import Protocol
 
+from payments_core_http.server.processor_time import ProcessorTime
 from payments_core_http.server.signal_safety import receive
 from payments_core_http.server.turns import Turns
 
@@ -86,12 +87,11 @@ class ThreadPool:
         self,
         threads: int,
         reserved_paths: frozenset[str] = frozenset(),
-        processor_s: Callable[[], float] = time.process_time,
+        processor_s: Callable[[], float] | None = None,
     ) -> None:
         """`processor_s` returns the processor time that this process has used so far."""
         self._most = threads
         self._reserved_paths = reserved_paths
-        self._processor_s = processor_s
         self._lock = threading.Lock()
         """Guards all mutable fields below."""
         self._tasks: Turns[Task] = Turns()
@@ -121,9 +121,11 @@ class ThreadPool:
             threading.Thread(target=self._run, name=f"http-{number}", daemon=True)
             for number in range(self._resting)
         ]
-        self._threads.append(threading.Thread(target=self._watch, name="http-watch", daemon=True))
         for thread in self._threads:
             thread.start()
+        self._processor_s = processor_s or ProcessorTime(self._threads)
+        self._watcher = threading.Thread(target=self._watch, name="http-watch", daemon=True)
+        self._watcher.start()
 
     def attend(self, attend: Attend) -> None:
         """Have the threads attend to the sockets until `stop`; raises what `attend` raises.
@@ -170,9 +172,10 @@ class ThreadPool:
             self._is_ending = True
             self._allowed = float(self._most)
             self._wake_for_tasks()
-        for _ in range(self._most + 1):
-            self._wakes.put(False)
         self._looks.put(False)
+        self._watcher.join(max(0.0, deadline - time.monotonic()))  # it reads the others' clocks
+        for _ in self._threads:
+            self._wakes.put(False)
         for thread in self._threads:
             thread.join(max(0.0, deadline - time.monotonic()))
         with self._lock:
