@@ -9,7 +9,8 @@ several compute together, one is removed, again and again, down to one.
 No thread is the server's loop permanently. The thread that attends to the sockets answers a request
 that it has read itself, since a hand-over to another thread and back costs as much as a quick
 request. If several may answer, it wakes another thread to attend in its place. If only one may, the
-sockets wait for it; if its answer takes longer than `LOOK_S`, another thread attends.
+sockets wait for it; if its answer takes longer than `LOOK_S`, or `MAX_LOOK_S` if it computes,
+another thread attends.
 """
 
 from __future__ import annotations
@@ -30,9 +31,11 @@ from payments_core_http.server.turns import Turns
 
 LOOK_S = 0.005
 """How often the threads are checked, while there are requests."""
+MAX_LOOK_S = 0.02
+"""How often if they only compute: a check takes the interpreter lock from the thread that does."""
 IDLE_LOOKS = 200
 """After so many checks without a request the checks end: to begin again costs a request."""
-ATTEND_S = 0.001
+ATTEND_S = 0.004
 """How long a thread answers one request after the other before it attends to the sockets again."""
 WAIT_S = 0.5
 """How long it waits for the sockets at most; after that, timeouts are checked."""
@@ -172,11 +175,10 @@ class ThreadPool:
             self._is_ending = True
             self._allowed = float(self._most)
             self._wake_for_tasks()
-        self._looks.put(False)
-        self._watcher.join(max(0.0, deadline - time.monotonic()))  # it reads the others' clocks
         for _ in self._threads:
             self._wakes.put(False)
-        for thread in self._threads:
+        self._looks.put(False)
+        for thread in [*self._threads, self._watcher]:
             thread.join(max(0.0, deadline - time.monotonic()))
         with self._lock:
             left = [*self._reserved, *self._tasks.take_all()]
@@ -257,15 +259,16 @@ class ThreadPool:
 
     def _watch(self) -> None:
         while self._looks.get():
-            idle = 0
+            idle, pause_s = 0, LOOK_S
             while not self._is_ending and (idle < IDLE_LOOKS or not self._stop_watching()):
                 began, spent = time.monotonic(), self._processor_s()
-                time.sleep(LOOK_S)
+                time.sleep(pause_s)
                 now = time.monotonic()
                 is_working = self._processor_s() - spent > BUSY_SHARE * (now - began)
                 with self._lock:
                     self._adjust(is_working, began, now)
                     idle = 0 if self._tasks or self._answering else idle + 1
+                pause_s = min(2 * pause_s, MAX_LOOK_S) if is_working else LOOK_S
 
     def _stop_watching(self) -> bool:
         with self._lock:

@@ -54,3 +54,13 @@ def test_it_never_decreases_when_a_thread_waits() -> None:
         processor_s = ProcessorTime([thread, threading.main_thread()])
         seen = [processor_s() for _ in range(2_000)]
     assert seen == sorted(seen)
+
+
+def test_a_thread_that_has_ended_still_counts() -> None:
+    with working() as thread:
+        processor_s = ProcessorTime([thread])
+        worked = time.pthread_getcpuclockid(thread.ident or 0)
+        while time.clock_gettime(worked) < 0.05:
+            time.sleep(0.001)
+        before = processor_s()
+    assert processor_s() >= before - 0.004  # by the clock of the process, which may be a tick late
