@@ -9,7 +9,7 @@ several compute together, one is removed, again and again, down to one.
 No thread is the server's loop permanently. The thread that attends to the sockets answers a request
 that it has read itself, since a hand-over to another thread and back costs as much as a quick
 request. If several may answer, it wakes another thread to attend in its place. If only one may, the
-sockets wait for it; if its answer takes longer than `LOOK_S`, or `MAX_LOOK_S` if it computes,
+sockets wait for it; if its answer takes longer than `LOOK_S`, or `MAX_LOOK_S` after quick answers,
 another thread attends.
 """
 
@@ -32,7 +32,7 @@ from payments_core_http.server.turns import Turns
 LOOK_S = 0.005
 """How often the threads are checked, while there are requests."""
 MAX_LOOK_S = 0.02
-"""How often if they only compute: a check takes the interpreter lock from the thread that does."""
+"""How often while they compute quick answers: a check takes the interpreter lock from them."""
 IDLE_LOOKS = 200
 """After so many checks without a request the checks end: to begin again costs a request."""
 ATTEND_S = 0.004
@@ -268,7 +268,8 @@ class ThreadPool:
                 with self._lock:
                     self._adjust(is_working, began, now)
                     idle = 0 if self._tasks or self._answering else idle + 1
-                pause_s = min(2 * pause_s, MAX_LOOK_S) if is_working else LOOK_S
+                    is_quick = is_working and now - self._began_at < LOOK_S
+                pause_s = min(2 * pause_s, MAX_LOOK_S) if is_quick else LOOK_S
 
     def _stop_watching(self) -> bool:
         with self._lock:
