@@ -124,11 +124,10 @@ class ThreadPool:
             threading.Thread(target=self._run, name=f"http-{number}", daemon=True)
             for number in range(self._resting)
         ]
+        self._threads.append(threading.Thread(target=self._watch, name="http-watch", daemon=True))
         for thread in self._threads:
             thread.start()
         self._processor_s = processor_s or ProcessorTime(self._threads)
-        self._watcher = threading.Thread(target=self._watch, name="http-watch", daemon=True)
-        self._watcher.start()
 
     def attend(self, attend: Attend) -> None:
         """Have the threads attend to the sockets until `stop`; raises what `attend` raises.
@@ -175,10 +174,10 @@ class ThreadPool:
             self._is_ending = True
             self._allowed = float(self._most)
             self._wake_for_tasks()
-        for _ in self._threads:
+        for _ in range(self._most + 1):
             self._wakes.put(False)
         self._looks.put(False)
-        for thread in [*self._threads, self._watcher]:
+        for thread in self._threads:
             thread.join(max(0.0, deadline - time.monotonic()))
         with self._lock:
             left = [*self._reserved, *self._tasks.take_all()]
