@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 GET = b"GET / HTTP/1.1\r\nHost: h\r\n\r\n"
 CLIENTS = 24
+BURSTS = 5
 SOON_S = 5.0
 
 
@@ -71,9 +72,13 @@ def ask_all(port: int, clients: int) -> Counter[str]:
 def test_two_processes_share_the_connections_of_a_burst() -> None:
     queue = SharedQueue(listen("127.0.0.1", 0), 2)
     with servers(queue, 1, 2) as (one, _):
-        answered = ask_all(one.port, CLIENTS)
-    assert sum(answered.values()) == CLIENTS
-    assert min(answered["1"], answered["2"]) >= CLIENTS // 6, answered
+        deadline = time.monotonic() + SOON_S
+        while max(queue.fewest_besides(1), queue.fewest_besides(2)) > CLIENTS:
+            assert time.monotonic() < deadline, "one of them does not accept"
+        # One of them may get no processor during a single burst.
+        answered = sum((ask_all(one.port, CLIENTS) for _ in range(BURSTS)), Counter())
+    assert answered.total() == BURSTS * CLIENTS
+    assert min(answered["1"], answered["2"]) >= BURSTS * CLIENTS // 6, answered
 
 
 def test_a_process_that_hangs_delays_no_connection_for_long() -> None:
