@@ -4,7 +4,8 @@ A request that computes holds the interpreter lock, and releases it at each stat
 eight requests compute, they take it from one another some twenty times in each request, which costs
 as much as the request. Eight that wait, for a disk, a database or a chain, cost nothing. So one
 thread answers requests, and another is added whenever requests wait while the processor is idle; if
-several compute together, one is removed, again and again, down to one.
+several compute together, one is removed, again and again, down to one. A thread that says that it
+waits (`payments_core/waiting.py`), as for a commit that several share, lets another begin at once.
 
 No thread is the server's loop permanently. The thread that attends to the sockets answers a request
 that it has read itself, since a hand-over to another thread and back costs as much as a quick
@@ -23,8 +24,9 @@ from collections import deque
 from collections.abc import Callable
 from functools import partial
 from math import ceil
-from typing import Protocol
+from typing import Protocol, TypeVar
 
+from payments_core.waiting import set_current_pool
 from payments_core_http.server.processor_time import ProcessorTime
 from payments_core_http.server.signal_safety import receive
 from payments_core_http.server.turns import Turns
@@ -51,7 +53,10 @@ STEP_GROWTH = 1.02
 the step is halved; each check that sees computing makes it longer again."""
 STALLED_S = 0.02
 """If no request was begun for so long, one more may begin, even if the processor is busy."""
+GATHER_S = 0.005
+"""How long a request lets others begin that may share its commit."""
 
+T = TypeVar("T")
 Attend = Callable[[float], None]
 """Receives and sends on the sockets that are ready, after waiting at most so many seconds."""
 BoolQueue = queue.SimpleQueue[bool]
@@ -103,6 +108,13 @@ class ThreadPool:
         """How many threads may answer; a fraction allows one more."""
         self._step_down = STEP_DOWN
         self._answering = 0
+        self._waiting = 0
+        """Threads whose task has said that it waits; they are not counted as answering."""
+        self._gathering: list[threading.Lock] = []
+        """One of each thread in `gather`; releasing it ends its wait."""
+        self._returning: deque[threading.Lock] = deque()
+        """One of each thread whose wait has ended while others compute; releasing it lets it
+        continue."""
         self._resting = threads + 1  # one attends while all others answer
         """Threads that wait to be woken."""
         self._began_at = time.monotonic()
@@ -167,6 +179,34 @@ class ThreadPool:
             if self._attend is None:  # otherwise a thread that adds a task chooses what is next
                 self._wake_for_tasks()
 
+    def gather(self) -> None:
+        """See `payments_core/waiting.py`; only from a task."""
+        with self._lock:
+            if not self._can_begin():
+                return
+            end = _acquired_lock()
+            self._gathering.append(end)
+        self.wait(partial(end.acquire, timeout=GATHER_S))
+        with self._lock:
+            if end in self._gathering:
+                self._gathering.remove(end)
+
+    def wait(self, wait: Callable[[], T]) -> T:
+        """See `payments_core/waiting.py`; only from a task."""
+        with self._lock:
+            self._answering -= 1
+            self._waiting += 1
+            if not self._let_others_continue() and (self._tasks or not self._is_attended):
+                self._wake()
+        try:
+            return wait()
+        finally:
+            turn = _acquired_lock()
+            with self._lock:
+                self._returning.append(turn)
+                self._let_others_continue()
+            turn.acquire()
+
     def shutdown(self, timeout_s: float) -> None:
         """Let the threads end, and cancel the tasks that none of them has begun by then."""
         deadline = time.monotonic() + timeout_s
@@ -186,6 +226,7 @@ class ThreadPool:
             task.cancel()
 
     def _run(self) -> None:
+        set_current_pool(self)
         while self._wakes.get():
             while (run := self._choose()) is not None:
                 run()
@@ -195,6 +236,9 @@ class ThreadPool:
         with self._lock:
             if self._reserved:
                 return partial(_answer, self._reserved.popleft())
+            if self._let_others_continue():
+                self._resting += 1
+                return None
             now = time.monotonic()
             is_free = not (self._is_attended or self._is_stopping or self._attend is None)
             is_due = now - self._attended_at >= ATTEND_S
@@ -210,7 +254,12 @@ class ThreadPool:
             return None
 
     def _may_answer(self) -> bool:
-        return self._answering < ceil(self._allowed)
+        """Whether one more thread may compute; the lock is held."""
+        return self._answering < min(ceil(self._allowed), self._most - self._waiting)
+
+    def _can_begin(self) -> bool:
+        """Whether a task could begin if all that have begun waited; the lock is held."""
+        return bool(self._tasks) and self._answering + self._waiting < self._most
 
     def _take(self, now: float) -> Task:
         self._answering += 1
@@ -228,6 +277,21 @@ class ThreadPool:
         _answer(task)
         with self._lock:
             self._answering -= 1
+
+    def _let_others_continue(self) -> bool:
+        """Whether any that have waited continue now, before other tasks begin; the lock is held."""
+        if self._gathering and not self._can_begin():
+            for end in self._gathering:
+                end.release()
+            self._gathering.clear()
+            return True
+        before = len(self._returning)
+        while self._returning and self._answering < ceil(self._allowed):
+            self._answering += 1
+            self._waiting -= 1
+            self._began_at = time.monotonic()
+            self._returning.popleft().release()
+        return len(self._returning) < before
 
     def _attend_once(self, wait_s: float) -> None:
         error = None
@@ -252,7 +316,8 @@ class ThreadPool:
 
     def _wake_for_tasks(self) -> None:
         """Wake as many threads as may answer; the lock is held."""
-        free = ceil(self._allowed) - self._answering
+        self._let_others_continue()
+        free = min(ceil(self._allowed), self._most - self._waiting) - self._answering
         for _ in range(len(self._reserved) + min(len(self._tasks), free)):
             self._wake()
 
@@ -266,20 +331,23 @@ class ThreadPool:
                 is_working = self._processor_s() - spent > BUSY_SHARE * (now - began)
                 with self._lock:
                     self._adjust(is_working, began, now)
-                    idle = 0 if self._tasks or self._answering else idle + 1
+                    idle = 0 if self._is_busy() else idle + 1
                     is_quick = is_working and now - self._began_at < LOOK_S
                 pause_s = min(2 * pause_s, MAX_LOOK_S) if is_quick else LOOK_S
 
     def _stop_watching(self) -> bool:
         with self._lock:
-            self._is_watched = bool(self._tasks or self._answering)
+            self._is_watched = self._is_busy()
             return not self._is_watched
+
+    def _is_busy(self) -> bool:
+        return bool(self._tasks or self._answering or self._waiting)
 
     def _adjust(self, is_working: bool, began: float, now: float) -> None:
         """Allow more or fewer threads to answer, after a check from `began` to `now`, and wake a
         thread if one is needed; the lock is held."""
         is_stalled = now - self._began_at > STALLED_S
-        if self._tasks and (is_stalled or not is_working):
+        if (self._tasks or self._returning) and (is_stalled or not is_working):
             self._allowed = min(ceil(self._allowed) + 1.0, float(self._most))
             if self._began_at < began:
                 self._step_down = max(self._step_down / 2, MIN_STEP_DOWN)
@@ -287,9 +355,16 @@ class ThreadPool:
             together = min(self._allowed, self._answering)
             self._allowed = max(together - self._step_down, 1.0)
             self._step_down = min(self._step_down * STEP_GROWTH, STEP_DOWN)
+        self._let_others_continue()
         is_left = not self._is_attended and now - self._attended_at > LOOK_S
         if (self._tasks and self._may_answer()) or (self._attend is not None and is_left):
             self._wake()
+
+
+def _acquired_lock() -> threading.Lock:
+    lock = threading.Lock()
+    lock.acquire()
+    return lock
 
 
 def _answer(task: Task) -> None:

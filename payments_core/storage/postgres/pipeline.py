@@ -12,12 +12,14 @@ import hashlib
 import select
 import time
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import psycopg
 from psycopg.pq import ConnStatus, ExecStatus, PipelineStatus, TransactionStatus
 
 from payments_core.storage.postgres.errors import ServerTimeout, from_result
+from payments_core.waiting import current_pool
 
 Connection = psycopg.Connection[tuple[Any, ...]]
 Scalar = str | int | bytes | None
@@ -233,7 +235,7 @@ class PipelinedConnection:
     def _wait(self) -> int:
         """The readiness of the socket. The server's own timeouts do not end a hanging server,
         and the system's do not end one whose system still acknowledges packets."""
-        ready = self._poll.poll(self._response_timeout_ms)
+        ready = current_pool().wait(partial(self._poll.poll, self._response_timeout_ms))
         if not ready:
             self.is_unanswered = True
             raise ServerTimeout(f"no response within {self._response_timeout_ms} ms")

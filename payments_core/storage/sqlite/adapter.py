@@ -155,7 +155,7 @@ class SqliteStorage:
         with self._open_snapshot() as connection:
             if sqlite_schema.is_current(connection, self._record_types):
                 return
-        self._write(self._migrate)
+        self._change_schema(self._migrate)
 
     def finish_migration(self) -> int:
         """Give every row the columns of its record, when the previous release has ended.
@@ -169,7 +169,7 @@ class SqliteStorage:
                 refill = partial(sqlite_schema.backfill_batch, kind=kind, after=last)
                 last, found = self._write(refill)
                 corrected += found
-        self._write(partial(sqlite_schema.drop_undeclared, record_types=self._record_types))
+        self._change_schema(partial(sqlite_schema.drop_undeclared, record_types=self._record_types))
         return corrected
 
     def close(self) -> None:
@@ -238,6 +238,16 @@ class SqliteStorage:
         if self._writing_thread == threading.get_ident():
             raise RuntimeError("a transaction must not start another transaction")
         return self._groups.run(run, durable=durable)
+
+    def _change_schema(self, run: Callable[[sqlite3.Connection], object]) -> None:
+        """Run in a transaction of its own, and commit."""
+        with self._open_write_transaction() as connection:
+            connection.execute("PRAGMA temp_store = FILE")  # an index is sorted there
+            try:
+                run(connection)
+                self._commit(connection)
+            finally:
+                connection.execute("PRAGMA temp_store = MEMORY")
 
     @contextmanager
     def _open_write_transaction(self, durable: bool = True) -> Iterator[sqlite3.Connection]:
@@ -326,6 +336,8 @@ class SqliteStorage:
                 connection.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES}")
                 connection.execute(f"PRAGMA journal_size_limit = {LOG_BYTES}")
                 connection.execute("PRAGMA cache_size = -16000")
+                # Statements keep what they may have to undo in memory, and not in files.
+                connection.execute("PRAGMA temp_store = MEMORY")
             except BaseException:
                 connection.close()
                 raise

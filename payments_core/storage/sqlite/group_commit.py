@@ -1,9 +1,13 @@
 """One writer for many threads: works commit in groups, and share the wait for the disk.
 
 There is no writer thread. A caller that comes while nobody leads is the leader: it runs the works
-that wait, its own included, in one transaction, each in a savepoint; later callers wait, and the
-first of these leads the next group. No outcome is returned before the COMMIT, refusals included:
-they may depend on a neighbour's rows.
+that wait, its own included, in one transaction; later callers wait, and the first of these leads
+the next group. A request of a server's pool lets the others of that pool come first: a group writes
+the pages that its works share only once. No outcome is returned before the COMMIT, refusals
+included: they may depend on a neighbour's rows.
+
+A work that raises after it has written undoes the whole group, and each then runs alone. That is
+rare, and savepoints would copy every page that a work changes.
 """
 
 from __future__ import annotations
@@ -17,6 +21,7 @@ from typing import Any, Generic, TypeVar
 
 from payments_core.storage.port import CommitUnknown, StorageError
 from payments_core.storage.sqlite.transaction import storage_error
+from payments_core.waiting import current_pool
 
 T = TypeVar("T")
 WorkFunction = Callable[[sqlite3.Connection], T]
@@ -82,7 +87,8 @@ class GroupCommit:
     def run(self, run: WorkFunction[T], *, durable: bool = True) -> T:
         """Run and commit, perhaps with others; return or raise as the work did.
 
-        Work that is not `durable` may be undone by a power cut, but not by the end of a process.
+        It changes no schema, which SQLite does not count as a change. Work that is not `durable`
+        may be undone by a power cut, but not by the end of a process.
         Raises StorageUnavailable or CommitUnknown if the commit of the group failed.
         """
         mine = _PendingWork(run, durable)
@@ -91,8 +97,10 @@ class GroupCommit:
                 self._queue.append(mine)
                 mine.leads = not self._led
                 self._led = True
-            if not mine.leads:
-                mine.turn.acquire()
+            if mine.leads:
+                current_pool().gather()
+            else:
+                current_pool().wait(mine.turn.acquire)
             if not mine.answered:
                 self._lead_group(mine)
         finally:  # also after Ctrl-C: nobody else would lead for the waiting callers
@@ -146,18 +154,16 @@ class GroupCommit:
     def _commit_together(self, group: Sequence[_PendingWork[Any]]) -> bool:
         """Run a group in one transaction; False if nothing was done and each must run alone.
 
-        A full disk or an interrupt makes SQLite undo everything, not just one savepoint.
+        A full disk or an interrupt makes SQLite undo everything by itself.
         """
         try:
             with self._writing(any(waiting.durable for waiting in group)) as connection:
                 for waiting in group:
-                    connection.execute("SAVEPOINT work")
+                    before = connection.total_changes
                     waiting.run_on(connection)
-                    if not connection.in_transaction:
+                    has_written = connection.total_changes > before
+                    if not connection.in_transaction or (waiting.error and has_written):
                         return False
-                    if waiting.error is not None:
-                        connection.execute("ROLLBACK TO work")
-                    connection.execute("RELEASE work")
                 for waiting in group:
                     waiting.committing = True
                 self._commit(connection)

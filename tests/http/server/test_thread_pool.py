@@ -11,7 +11,11 @@ from contextlib import contextmanager
 from functools import partial
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from payments_core.waiting import current_pool
+from payments_core_http.server import thread_pool
 from payments_core_http.server.thread_pool import ThreadPool
 
 WAIT_S = 10
@@ -42,15 +46,20 @@ class Running:
         self._lock = threading.Lock()
         self._now = self.most = 0
 
-    def answer(self) -> None:
-        """Run for a moment."""
+    def __enter__(self) -> None:
         with self._lock:
             self._now += 1
             self.most = max(self.most, self._now)
-        for _ in range(2_000):
-            pass
+
+    def __exit__(self, *_: object) -> None:
         with self._lock:
             self._now -= 1
+
+    def answer(self) -> None:
+        """Run for a moment."""
+        with self:
+            for _ in range(2_000):
+                pass
 
 
 class Processor:
@@ -271,3 +280,144 @@ def test_no_request_is_lost_between_sockets_and_threads() -> None:
         sockets.send(*works)
         assert all(work.done.wait(WAIT_S) for work in works)
     assert sorted(counted) == list(range(1_000))
+
+
+@pytest.fixture
+def busy_pool(monkeypatch: pytest.MonkeyPatch) -> Iterator[ThreadPool]:
+    """One thread at a time computes, and the checks change nothing."""
+    monkeypatch.setattr(ThreadPool, "_adjust", lambda *_: None)
+    with pool_of(THREADS, Processor()) as pool:
+        yield pool
+
+
+def wait(event: threading.Event) -> None:
+    """Say that it waits, as for a database."""
+    assert current_pool().wait(lambda: event.wait(WAIT_S))
+
+
+def test_a_task_that_says_that_it_waits_lets_another_begin(busy_pool: ThreadPool) -> None:
+    come = threading.Event()
+    waits, comes = Work(lambda: wait(come)), Work(come.set)
+    with attended(busy_pool) as sockets:
+        sockets.send(waits, comes)
+        assert comes.done.wait(WAIT_S)
+        assert waits.done.wait(WAIT_S)
+
+
+def test_no_more_tasks_begin_than_there_are_threads(busy_pool: ThreadPool) -> None:
+    come = threading.Event()
+    begun: queue.SimpleQueue[int] = queue.SimpleQueue()
+
+    def begin(number: int) -> None:
+        begun.put(number)
+        wait(come)
+
+    works = [Work(partial(begin, number)) for number in range(THREADS + 1)]
+    for work in works:
+        busy_pool.add_task(work)
+    assert [begun.get(timeout=WAIT_S) for _ in range(THREADS)] == list(range(THREADS))
+    time.sleep(0.02)
+    assert begun.empty()
+    come.set()
+    assert all(work.done.wait(WAIT_S) for work in works)
+
+
+def test_tasks_that_have_waited_continue_one_after_the_other(busy_pool: ThreadPool) -> None:
+    come, running = threading.Event(), Running()
+
+    def answer() -> None:
+        wait(come)
+        with running:
+            time.sleep(0.002)
+
+    works = [Work(answer) for _ in range(THREADS)]
+    answer_all(busy_pool, [*works[:-1], Work(come.set), works[-1]])
+    assert running.most == 1
+
+
+def test_a_task_gathers_those_that_can_begin(
+    busy_pool: ThreadPool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As transactions that share a commit: the first leads, and the others wait for it."""
+    monkeypatch.setattr(thread_pool, "GATHER_S", 2 * WAIT_S)
+    order: list[str] = []
+    done = threading.Event()
+
+    def lead() -> None:
+        current_pool().gather()
+        order.append("leads")
+        done.set()
+
+    def follow(number: int) -> None:
+        order.append(f"follows {number}")
+        wait(done)
+
+    first = threading.Event()
+    works = [Work(lambda: first.wait(WAIT_S)), Work(lead)]
+    works += [Work(partial(follow, number)) for number in range(THREADS)]
+    for work in works:
+        busy_pool.add_task(work)
+    first.set()
+    assert all(work.done.wait(WAIT_S) for work in works)
+    led = order.index("leads")
+    assert led == THREADS - 1, "as many as there are threads besides its own"
+
+
+def test_a_task_that_gathers_alone_continues_at_once(
+    busy_pool: ThreadPool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(thread_pool, "GATHER_S", 2 * WAIT_S)
+    answer_all(busy_pool, [Work(lambda: current_pool().gather())])
+    quick = [Work(lambda: None) for _ in range(THREADS)]
+    answer_all(busy_pool, [Work(lambda: current_pool().gather()), *quick])
+
+
+def test_a_task_that_takes_long_holds_up_no_task_that_gathers() -> None:
+    go = threading.Event()
+    with pool_of(THREADS, Processor()) as pool:
+        long = Work(lambda: go.wait(WAIT_S))
+        gathers = Work(lambda: current_pool().gather())
+        pool.add_task(gathers)
+        pool.add_task(long)
+        assert gathers.done.wait(WAIT_S / 2)
+        assert not long.done.is_set()
+        go.set()
+
+
+def test_a_wait_that_raises_ends_as_others_do(busy_pool: ThreadPool) -> None:
+    def fail() -> None:
+        with pytest.raises(ConnectionError):
+            current_pool().wait(partial(_raise, ConnectionError()))
+
+    answer_all(busy_pool, [Work(fail) for _ in range(20)])
+
+
+def _raise(error: Exception) -> None:
+    raise error
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    st.lists(st.sampled_from(["answer", "gather", "wait", "both"]), max_size=40),
+    st.booleans(),
+    st.integers(1, 5),
+)
+def test_every_task_is_answered_whatever_they_wait_for(
+    kinds: list[str], is_working: bool, threads: int
+) -> None:
+    processor = Processor()
+    processor.is_working = is_working
+    counted: list[int] = []
+
+    def answer(number: int, kind: str) -> None:
+        if kind in ("gather", "both"):
+            current_pool().gather()
+        if kind in ("wait", "both"):
+            current_pool().wait(lambda: time.sleep(0.000_1))
+        counted.append(number)
+
+    with pool_of(threads, processor) as pool, attended(pool) as sockets:
+        works = [Work(partial(answer, *it)) for it in enumerate(kinds)]
+        sockets.send(*works)
+        assert all(work.done.wait(WAIT_S) for work in works)
+    assert sorted(counted) == list(range(len(kinds)))

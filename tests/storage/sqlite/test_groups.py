@@ -38,7 +38,6 @@ def test_a_group_has_one_commit_and_each_its_own_outcome(
     commits = count_commits(storage, monkeypatch)
 
     def refuse(tx: Transaction) -> None:
-        tx.insert(Note(id="refused"))
         raise ArithmeticError("no")
 
     outcomes = in_one_group(
@@ -52,7 +51,28 @@ def test_a_group_has_one_commit_and_each_its_own_outcome(
     assert [outcomes[0], outcomes[3]] == ["a", "c"]
     assert isinstance(outcomes[1], UniqueConflict)
     assert isinstance(outcomes[2], ArithmeticError)
-    assert there(storage, "a", "b", "refused", "c") == [True, False, False, True]
+    assert there(storage, "a", "b", "c") == [True, False, True]
+
+
+def test_a_work_that_fails_after_it_has_written_undoes_only_itself(
+    storage: SqliteStorage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commits = count_commits(storage, monkeypatch)
+
+    def fail(tx: Transaction) -> None:
+        tx.insert(Note(id="failed"))
+        raise ArithmeticError("no")
+
+    outcomes = in_one_group(
+        storage,
+        insert(storage, "a"),
+        lambda: storage.transact(PARTITION, fail),
+        insert(storage, "b"),
+    )
+    assert len(commits) == 3, "of the work that waited, and of the two that succeeded alone"
+    assert [outcomes[0], outcomes[2]] == ["a", "b"]
+    assert isinstance(outcomes[1], ArithmeticError)
+    assert there(storage, "a", "failed", "b") == [True, False, True]
 
 
 def test_works_of_a_group_see_each_other_in_turn(storage: SqliteStorage) -> None:

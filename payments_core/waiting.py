@@ -1,0 +1,58 @@
+"""What a thread tells the pool that runs it when it waits, so that another may run meanwhile.
+
+A server lets its threads compute one at a time. It notices only after some milliseconds that one of
+them waits, unless that one says so.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Protocol, TypeVar
+
+T = TypeVar("T")
+
+
+class Pool(Protocol):
+    """Runs tasks, a few at a time, each in a thread."""
+
+    def gather(self) -> None:
+        """Let tasks begin until none can; return then, or after a few milliseconds.
+
+        It is for work that costs less together with that of other tasks.
+        """
+
+    def wait(self, wait: Callable[[], T]) -> T:
+        """Call what waits; another task may begin meanwhile.
+
+        It returns once those that compute let this thread continue, so the caller holds no lock
+        that they may need.
+        """
+
+
+class _NoPool:
+    """Of a thread that belongs to no pool."""
+
+    def gather(self) -> None:
+        """No task waits for this thread."""
+
+    def wait(self, wait: Callable[[], T]) -> T:
+        """Only call it."""
+        return wait()
+
+
+class _Current(threading.local):
+    pool: Pool = _NoPool()
+
+
+_current = _Current()
+
+
+def current_pool() -> Pool:
+    """The pool that runs this thread."""
+    return _current.pool
+
+
+def set_current_pool(pool: Pool) -> None:
+    """Record which pool runs this thread, until the thread ends."""
+    _current.pool = pool
