@@ -13,6 +13,16 @@ from typing import Protocol, TypeVar
 T = TypeVar("T")
 
 
+class Turn(Protocol):
+    """Something that one thread waits for, once, and another one ends."""
+
+    def acquire(self) -> object:
+        """Wait until the other thread has called `release`; another task may begin meanwhile."""
+
+    def release(self) -> None:
+        """End the wait of the thread that waits, or is going to."""
+
+
 class Pool(Protocol):
     """Runs tasks, a few at a time, each in a thread."""
 
@@ -22,12 +32,12 @@ class Pool(Protocol):
         It is for work that costs less together with that of other tasks.
         """
 
-    def wait(self, wait: Callable[[], T]) -> T:
-        """Call what waits; another task may begin meanwhile.
+    def new_turn(self) -> Turn:
+        """What this thread is going to wait for. It must hold no lock meanwhile, since it may have
+        to wait for threads that compute, too."""
 
-        It returns once those that compute let this thread continue, so the caller holds no lock
-        that they may need.
-        """
+    def wait(self, wait: Callable[[], T]) -> T:
+        """Call what waits; another task may begin meanwhile. It must hold no lock either."""
 
 
 class _NoPool:
@@ -35,6 +45,12 @@ class _NoPool:
 
     def gather(self) -> None:
         """No task waits for this thread."""
+
+    def new_turn(self) -> Turn:
+        """A lock that is held."""
+        lock = threading.Lock()
+        lock.acquire()
+        return lock
 
     def wait(self, wait: Callable[[], T]) -> T:
         """Only call it."""

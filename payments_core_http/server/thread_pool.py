@@ -111,10 +111,9 @@ class ThreadPool:
         self._waiting = 0
         """Threads whose task has said that it waits; they are not counted as answering."""
         self._gathering: list[threading.Lock] = []
-        """One of each thread in `gather`; releasing it ends its wait."""
+        """One of each thread that gathers others; it moves to `_returning`."""
         self._returning: deque[threading.Lock] = deque()
-        """One of each thread whose wait has ended while others compute; releasing it lets it
-        continue."""
+        """One of each thread whose wait has ended; its thread continues when it is released."""
         self._resting = threads + 1  # one attends while all others answer
         """Threads that wait to be woken."""
         self._began_at = time.monotonic()
@@ -184,28 +183,44 @@ class ThreadPool:
         with self._lock:
             if not self._can_begin():
                 return
-            end = _acquired_lock()
-            self._gathering.append(end)
-        self.wait(partial(end.acquire, timeout=GATHER_S))
-        with self._lock:
-            if end in self._gathering:
-                self._gathering.remove(end)
+            gate = _acquired_lock()
+            self._gathering.append(gate)
+        self.begin_wait()
+        if not gate.acquire(timeout=GATHER_S):
+            with self._lock:
+                if gate in self._gathering:
+                    self._gathering.remove(gate)
+                    self._returning.append(gate)
+                    self._let_others_continue()
+            gate.acquire()
+
+    def new_turn(self) -> _Turn:
+        """See `payments_core/waiting.py`; only from a task."""
+        return _Turn(self)
 
     def wait(self, wait: Callable[[], T]) -> T:
         """See `payments_core/waiting.py`; only from a task."""
+        turn = _Turn(self)
+        self.begin_wait()
+        try:
+            return wait()
+        finally:
+            turn.release()
+            turn.wait()
+
+    def begin_wait(self) -> None:
+        """Let another thread compute instead of this one, which is going to wait."""
         with self._lock:
             self._answering -= 1
             self._waiting += 1
             if not self._let_others_continue() and (self._tasks or not self._is_attended):
                 self._wake()
-        try:
-            return wait()
-        finally:
-            turn = _acquired_lock()
-            with self._lock:
-                self._returning.append(turn)
-                self._let_others_continue()
-            turn.acquire()
+
+    def end_wait(self, gate: threading.Lock) -> None:
+        """Release the gate of a thread that waits, as soon as it may compute."""
+        with self._lock:
+            self._returning.append(gate)
+            self._let_others_continue()
 
     def shutdown(self, timeout_s: float) -> None:
         """Let the threads end, and cancel the tasks that none of them has begun by then."""
@@ -281,10 +296,8 @@ class ThreadPool:
     def _let_others_continue(self) -> bool:
         """Whether any that have waited continue now, before other tasks begin; the lock is held."""
         if self._gathering and not self._can_begin():
-            for end in self._gathering:
-                end.release()
+            self._returning.extend(self._gathering)
             self._gathering.clear()
-            return True
         before = len(self._returning)
         while self._returning and self._answering < ceil(self._allowed):
             self._answering += 1
@@ -359,6 +372,25 @@ class ThreadPool:
         is_left = not self._is_attended and now - self._attended_at > LOOK_S
         if (self._tasks and self._may_answer()) or (self._attend is not None and is_left):
             self._wake()
+
+
+class _Turn:
+    """See `payments_core/waiting.py`. Its thread is woken when it may compute, and not before."""
+
+    def __init__(self, pool: ThreadPool) -> None:
+        self._pool = pool
+        self._gate = _acquired_lock()
+
+    def acquire(self) -> None:
+        self._pool.begin_wait()
+        self.wait()
+
+    def wait(self) -> None:
+        """The same, if the pool knows already that the thread waits."""
+        self._gate.acquire()
+
+    def release(self) -> None:
+        self._pool.end_wait(self._gate)
 
 
 def _acquired_lock() -> threading.Lock:

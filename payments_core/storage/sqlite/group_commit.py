@@ -36,8 +36,8 @@ class _PendingWork(Generic[T]):
     def __init__(self, run: WorkFunction[T], durable: bool) -> None:
         self.run = run
         self.durable = durable
-        self.turn = threading.Lock()
-        self.turn.acquire()  # released once: with the answer, or to lead
+        self.turn = current_pool().new_turn()
+        """Released once: with the answer, or to lead."""
         self.leads = False
         self.answered = False
         self.committing = False
@@ -100,7 +100,7 @@ class GroupCommit:
             if mine.leads:
                 current_pool().gather()
             else:
-                current_pool().wait(mine.turn.acquire)
+                mine.turn.acquire()
             if not mine.answered:
                 self._lead_group(mine)
         finally:  # also after Ctrl-C: nobody else would lead for the waiting callers

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from payments_core.waiting import current_pool
+from payments_core.waiting import Turn, current_pool
 from payments_core_http.server import thread_pool
 from payments_core_http.server.thread_pool import ThreadPool
 
@@ -335,6 +335,47 @@ def test_tasks_that_have_waited_continue_one_after_the_other(busy_pool: ThreadPo
     assert running.most == 1
 
 
+def test_a_turn_is_ended_by_any_thread_before_or_after_the_wait(busy_pool: ThreadPool) -> None:
+    turns: queue.SimpleQueue[Turn] = queue.SimpleQueue()
+    ended = threading.Event()
+
+    def answer(*, first: threading.Event | None) -> None:
+        turns.put(turn := current_pool().new_turn())
+        if first is not None:
+            assert first.wait(WAIT_S)
+        turn.acquire()
+
+    works = [Work(partial(answer, first=None)) for _ in range(THREADS - 1)]
+    works.append(Work(partial(answer, first=ended)))
+    for work in works:
+        busy_pool.add_task(work)
+    for _ in works:
+        turns.get(timeout=WAIT_S).release()
+    ended.set()
+    assert all(work.done.wait(WAIT_S) for work in works)
+    answer_all(busy_pool, [Work(lambda: None) for _ in range(3 * THREADS)])
+
+
+def test_threads_that_end_their_turns_together_continue_one_after_the_other(
+    busy_pool: ThreadPool,
+) -> None:
+    turns: queue.SimpleQueue[Turn] = queue.SimpleQueue()
+    running = Running()
+
+    def follow() -> None:
+        turns.put(turn := current_pool().new_turn())
+        turn.acquire()
+        with running:
+            time.sleep(0.002)
+
+    def lead() -> None:
+        for _ in range(THREADS - 1):
+            turns.get(timeout=WAIT_S).release()
+
+    answer_all(busy_pool, [*[Work(follow) for _ in range(THREADS - 1)], Work(lead)])
+    assert running.most == 1
+
+
 def test_a_task_gathers_those_that_can_begin(
     busy_pool: ThreadPool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -398,7 +439,7 @@ def _raise(error: Exception) -> None:
 
 @settings(max_examples=30, deadline=None)
 @given(
-    st.lists(st.sampled_from(["answer", "gather", "wait", "both"]), max_size=40),
+    st.lists(st.sampled_from(["answer", "gather", "wait", "both", "turn"]), max_size=40),
     st.booleans(),
     st.integers(1, 5),
 )
@@ -414,6 +455,10 @@ def test_every_task_is_answered_whatever_they_wait_for(
             current_pool().gather()
         if kind in ("wait", "both"):
             current_pool().wait(lambda: time.sleep(0.000_1))
+        if kind == "turn":
+            turn = current_pool().new_turn()
+            threading.Thread(target=turn.release).start()
+            turn.acquire()
         counted.append(number)
 
     with pool_of(threads, processor) as pool, attended(pool) as sockets:
