@@ -235,12 +235,12 @@ class SqliteStorage:
 
     def _write(self, run: Callable[[sqlite3.Connection], T], *, durable: bool = True) -> T:
         """Run in a transaction, perhaps together with others, and commit."""
-        if self._writing_thread == threading.get_ident():
-            raise RuntimeError("a transaction must not start another transaction")
+        self._require_no_transaction()
         return self._groups.run(run, durable=durable)
 
     def _change_schema(self, run: Callable[[sqlite3.Connection], object]) -> None:
         """Run in a transaction of its own, and commit."""
+        self._require_no_transaction()
         with self._open_write_transaction() as connection:
             connection.execute("PRAGMA temp_store = FILE")  # an index is sorted there
             try:
@@ -248,6 +248,10 @@ class SqliteStorage:
                 self._commit(connection)
             finally:
                 connection.execute("PRAGMA temp_store = MEMORY")
+
+    def _require_no_transaction(self) -> None:
+        if self._writing_thread == threading.get_ident():
+            raise RuntimeError("a transaction must not start another transaction")
 
     @contextmanager
     def _open_write_transaction(self, durable: bool = True) -> Iterator[sqlite3.Connection]:
