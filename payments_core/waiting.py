@@ -27,9 +27,9 @@ class Pool(Protocol):
     """Runs tasks, a few at a time, each in a thread."""
 
     def gather(self) -> None:
-        """Let tasks begin until none can; return then, or after a few milliseconds.
+        """Let tasks begin until none that may write can; return then, or after some milliseconds.
 
-        It is for work that costs less together with that of other tasks.
+        It is for a write that costs less together with those of other tasks.
         """
 
     def new_turn(self) -> Turn:

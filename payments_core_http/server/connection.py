@@ -189,6 +189,12 @@ class Connection(HTTPChannel):  # type: ignore[misc]
         return server.callers.name(self.requests[0].headers, self.addr[0])
 
     @property
+    def may_write(self) -> bool:
+        """Whether the request may change something, by its method."""
+        request = self.requests[0]
+        return not request.error and request.command not in ("GET", "HEAD", "OPTIONS")
+
+    @property
     def is_clients_turn(self) -> bool:
         """Whether the server waits for the client: to send a request, or to read a response."""
         is_answered = self.requests or self.waits_since == math.inf

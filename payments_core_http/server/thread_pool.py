@@ -76,6 +76,10 @@ class Task(Protocol):
     def caller(self) -> str:
         """Its caller: callers take turns."""
 
+    @property
+    def may_write(self) -> bool:
+        """Whether it may write, and so share the commit of another task."""
+
     def service(self) -> None:
         """Answer it."""
 
@@ -103,6 +107,8 @@ class ThreadPool:
         self._lock = threading.Lock()
         """Guards all mutable fields below."""
         self._tasks: Turns[Task] = Turns()
+        self._writing_tasks = 0
+        """How many of them may write."""
         self._reserved: deque[Task] = deque()
         self._allowed = 1.0
         """How many threads may answer; a fraction allows one more."""
@@ -169,19 +175,20 @@ class ThreadPool:
     def add_task(self, task: Task) -> None:
         """Queue a task to be answered; from any thread."""
         is_reserved = bool(self._reserved_paths) and task.path in self._reserved_paths
-        caller = task.caller
+        caller, may_write = task.caller, task.may_write
         with self._lock:
             if is_reserved:
                 self._reserved.append(task)
             else:
                 self._tasks.append(caller, task)
+                self._writing_tasks += may_write
             if self._attend is None:  # otherwise a thread that adds a task chooses what is next
                 self._wake_for_tasks()
 
     def gather(self) -> None:
         """See `payments_core/waiting.py`; only from a task."""
         with self._lock:
-            if not self._can_begin():
+            if not self._can_gather():
                 return
             gate = _acquired_lock()
             self._gathering.append(gate)
@@ -272,14 +279,16 @@ class ThreadPool:
         """Whether one more thread may compute; the lock is held."""
         return self._answering < min(ceil(self._allowed), self._most - self._waiting)
 
-    def _can_begin(self) -> bool:
-        """Whether a task could begin if all that have begun waited; the lock is held."""
-        return bool(self._tasks) and self._answering + self._waiting < self._most
+    def _can_gather(self) -> bool:
+        """Whether a task that may write could begin if all that have begun waited; the lock is
+        held."""
+        return self._writing_tasks > 0 and self._answering + self._waiting < self._most
 
     def _take(self, now: float) -> Task:
         self._answering += 1
         self._began_at = now
         task = self._tasks.take()
+        self._writing_tasks -= task.may_write
         is_unattended = self._attend is not None and not self._is_attended
         if self._may_answer() and (self._tasks or is_unattended):
             self._wake()
@@ -295,7 +304,7 @@ class ThreadPool:
 
     def _let_others_continue(self) -> bool:
         """Whether any that have waited continue now, before other tasks begin; the lock is held."""
-        if self._gathering and not self._can_begin():
+        if self._gathering and not self._can_gather():
             self._returning.extend(self._gathering)
             self._gathering.clear()
         before = len(self._returning)

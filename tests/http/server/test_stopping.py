@@ -126,6 +126,7 @@ class Work:
     """A task of the pool: it waits to be let go, or is cancelled."""
 
     caller = ""
+    may_write = False
 
     def __init__(self) -> None:
         self.begun, self.go, self.cancelled = (threading.Event() for _ in range(3))

@@ -25,6 +25,8 @@ THREADS = 4
 class Work:
     """A task that does something."""
 
+    may_write = True
+
     def __init__(self, do: Callable[[], object], caller: str = "", path: str = "/") -> None:
         self.do = do
         self.caller = caller
@@ -413,6 +415,26 @@ def test_a_task_that_gathers_alone_continues_at_once(
     answer_all(busy_pool, [Work(lambda: current_pool().gather()), *quick])
 
 
+def test_a_task_gathers_none_that_only_read(
+    busy_pool: ThreadPool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(thread_pool, "GATHER_S", 2 * WAIT_S)
+    order: list[str] = []
+    first = threading.Event()
+
+    def gather() -> None:
+        current_pool().gather()
+        order.append("writes")
+
+    works = [Work(lambda: first.wait(WAIT_S)), Work(gather), Work(partial(order.append, "reads"))]
+    works[-1].may_write = False
+    for work in works:
+        busy_pool.add_task(work)
+    first.set()
+    assert all(work.done.wait(WAIT_S) for work in works)
+    assert order == ["writes", "reads"]
+
+
 def test_a_task_that_takes_long_holds_up_no_task_that_gathers() -> None:
     go = threading.Event()
     with pool_of(THREADS, Processor()) as pool:
@@ -463,6 +485,8 @@ def test_every_task_is_answered_whatever_they_wait_for(
 
     with pool_of(threads, processor) as pool, attended(pool) as sockets:
         works = [Work(partial(answer, *it)) for it in enumerate(kinds)]
+        for work, kind in zip(works, kinds, strict=True):
+            work.may_write = kind != "answer"
         sockets.send(*works)
         assert all(work.done.wait(WAIT_S) for work in works)
     assert sorted(counted) == list(range(len(kinds)))
