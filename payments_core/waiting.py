@@ -40,6 +40,13 @@ class Pool(Protocol):
         """Call what waits; another task may begin meanwhile. It must hold no lock either."""
 
 
+def held_lock() -> threading.Lock:
+    """A new lock, which another thread releases."""
+    lock = threading.Lock()
+    lock.acquire()
+    return lock
+
+
 class _NoPool:
     """Of a thread that belongs to no pool."""
 
@@ -47,10 +54,8 @@ class _NoPool:
         """No task waits for this thread."""
 
     def new_turn(self) -> Turn:
-        """A lock that is held."""
-        lock = threading.Lock()
-        lock.acquire()
-        return lock
+        """Only a lock."""
+        return held_lock()
 
     def wait(self, wait: Callable[[], T]) -> T:
         """Only call it."""

@@ -26,7 +26,7 @@ from functools import partial
 from math import ceil
 from typing import Protocol, TypeVar
 
-from payments_core.waiting import set_current_pool
+from payments_core.waiting import held_lock, set_current_pool
 from payments_core_http.server.processor_time import ProcessorTime
 from payments_core_http.server.signal_safety import receive
 from payments_core_http.server.turns import Turns
@@ -190,7 +190,7 @@ class ThreadPool:
         with self._lock:
             if not self._can_gather():
                 return
-            gate = _acquired_lock()
+            gate = held_lock()
             self._gathering.append(gate)
         self.begin_wait()
         if not gate.acquire(timeout=GATHER_S):
@@ -277,7 +277,10 @@ class ThreadPool:
 
     def _may_answer(self) -> bool:
         """Whether one more thread may compute; the lock is held."""
-        return self._answering < min(ceil(self._allowed), self._most - self._waiting)
+        return self._free_threads() > 0
+
+    def _free_threads(self) -> int:
+        return min(ceil(self._allowed), self._most - self._waiting) - self._answering
 
     def _can_gather(self) -> bool:
         """Whether a task that may write could begin if all that have begun waited; the lock is
@@ -339,8 +342,7 @@ class ThreadPool:
     def _wake_for_tasks(self) -> None:
         """Wake as many threads as may answer; the lock is held."""
         self._let_others_continue()
-        free = min(ceil(self._allowed), self._most - self._waiting) - self._answering
-        for _ in range(len(self._reserved) + min(len(self._tasks), free)):
+        for _ in range(len(self._reserved) + min(len(self._tasks), self._free_threads())):
             self._wake()
 
     def _watch(self) -> None:
@@ -388,7 +390,7 @@ class _Turn:
 
     def __init__(self, pool: ThreadPool) -> None:
         self._pool = pool
-        self._gate = _acquired_lock()
+        self._gate = held_lock()
 
     def acquire(self) -> None:
         self._pool.begin_wait()
@@ -400,12 +402,6 @@ class _Turn:
 
     def release(self) -> None:
         self._pool.end_wait(self._gate)
-
-
-def _acquired_lock() -> threading.Lock:
-    lock = threading.Lock()
-    lock.acquire()
-    return lock
 
 
 def _answer(task: Task) -> None:
