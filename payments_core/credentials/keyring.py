@@ -11,6 +11,8 @@ import base64
 import hashlib
 import hmac
 from collections.abc import Callable, Iterable
+from functools import cache
+from types import ModuleType
 from typing import Any
 
 import attrs
@@ -21,6 +23,15 @@ from payments_core.prepared_hmac import prepare_hmac
 KEY_BYTES = 32
 _NONCE_BYTES = 24
 _ID_CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789")
+
+
+@cache
+def _nacl() -> ModuleType:
+    """PyNaCl, which takes 15 ms to import: only programs that seal wait for it."""
+    import nacl.bindings
+    import nacl.exceptions
+
+    return nacl
 
 
 class SealBroken(Exception):
@@ -114,18 +125,18 @@ class KeyRing:
 
     def open(self, purpose: str, context: str, sealed: bytes) -> bytes:
         """The value that was sealed. Raises SealBroken for anything else, without a reason."""
-        from nacl import exceptions
-        from nacl.bindings import crypto_aead_xchacha20poly1305_ietf_decrypt as decrypt
-
         key_id, _, rest = sealed.partition(b":")
         key = self._keys.get(key_id.decode("ascii", "replace"))
         if key is None or len(rest) < _NONCE_BYTES + 16:
             raise SealBroken
         nonce, cipher = rest[:_NONCE_BYTES], rest[_NONCE_BYTES:]
         try:
-            return decrypt(cipher, context.encode(), nonce, self._derive_key(key, purpose))
-        except exceptions.CryptoError:
+            opened: bytes = _nacl().bindings.crypto_aead_xchacha20poly1305_ietf_decrypt(
+                cipher, context.encode(), nonce, self._derive_key(key, purpose)
+            )
+        except _nacl().exceptions.CryptoError:
             raise SealBroken from None
+        return opened
 
     def digest(self, purpose: str, value: str) -> str:
         """The keyed digest (HMAC-SHA-256) by which a secret is stored, under the current key."""
@@ -153,11 +164,10 @@ class KeyRing:
         )
 
     def _seal(self, purpose: str, context: str, plain: bytes, nonce: bytes) -> bytes:
-        # PyNaCl takes 15 ms to import, so only programs that seal pay for it.
-        from nacl.bindings import crypto_aead_xchacha20poly1305_ietf_encrypt as encrypt
-
         key = self._derive_key(self._current, purpose)
-        cipher = encrypt(plain, context.encode(), nonce, key)
+        cipher: bytes = _nacl().bindings.crypto_aead_xchacha20poly1305_ietf_encrypt(
+            plain, context.encode(), nonce, key
+        )
         return self._current.id.encode() + b":" + nonce + cipher
 
     def _digest(self, key: MasterKey, purpose: str, value: str) -> str:

@@ -77,7 +77,9 @@ class Tokens:
 
 
 def _pack(claims: Claims) -> bytes:
-    return msgspec.json.encode(attrs.astuple(claims))
+    # `attrs.astuple` takes as long as the encryption.
+    known = (claims.environment_id, claims.subject, claims.api_version, claims.expires_at)
+    return msgspec.json.encode(known)
 
 
 def _unpack(packed: bytes) -> Claims:

@@ -48,7 +48,10 @@ class DirectOptionDetails:
 
 @attrs.frozen
 class PaymentDetails:
-    """A Payment with its options, receipts and refunds; `client_secret` only at its creation."""
+    """A Payment with its options, receipts and refunds.
+
+    `client_secret` and `payment_url` only at its creation.
+    """
 
     payment: Payment
     options: tuple[OptionDetails, ...] = ()
@@ -56,6 +59,7 @@ class PaymentDetails:
     client_secret: str | None = attrs.field(default=None, repr=False)
     refunds: tuple[Refund, ...] = ()
     direct_options: tuple[DirectOptionDetails, ...] = ()
+    payment_url: str | None = attrs.field(default=None, repr=False)
 
 
 def load_details(snapshot: Snapshot, payment: Payment) -> PaymentDetails:

@@ -200,7 +200,7 @@ class Payments:
             completed = complete(draft)
             step = lifecycle.create(completed.result, now=now)
             expiry = expiry_job(authority.partition, step.record)
-            details = PaymentDetails(step.record, client_secret=secret)
+            details = PaymentDetails(step.record, client_secret=secret, payment_url=link.url)
             return step.as_decision(details).merge(
                 completed, Decision(None, inserts=(link.record,), jobs=(expiry,))
             )

@@ -55,7 +55,7 @@ def create_public_payment(
         lambda idempotent: service.public_payments.create(
             call.authority, new, idempotency_key=idempotent
         ),
-        lambda details: views.created_payment(details, service.links),
+        views.created_payment,
     )
 
 

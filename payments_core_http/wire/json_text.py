@@ -29,13 +29,7 @@ def parse(raw: bytes) -> Any:
     if exceeds_depth(raw, MAX_DEPTH):
         raise InvalidJson(f"it is nested deeper than {MAX_DEPTH}")
     try:
-        document = json.loads(
-            text,
-            object_pairs_hook=_build_object,
-            parse_int=_parse_integer,
-            parse_float=_parse_decimal,
-            parse_constant=_refuse_constant,
-        )
+        document = _decoder.decode(text)
     except json.JSONDecodeError as error:
         raise InvalidJson(f"{error.msg} at character {error.pos}") from None
     return document
@@ -47,8 +41,9 @@ def canonicalize(document: Any) -> str:
     So `1.0` and `1` differ, and no digit is lost. Strings must hold no lone surrogates.
     """
     if isinstance(document, dict):
-        # RFC 8785 sorts by UTF-16 code units, which differs from Python's order by code points.
-        names = sorted(document, key=_utf16_code_units)
+        # RFC 8785 sorts by UTF-16 code units, which can differ from Python's order by code points.
+        is_plain = all(map(str.isascii, document))
+        names = sorted(document, key=None if is_plain else _utf16_code_units)
         return "{" + ",".join(f"{_quote(n)}:{canonicalize(document[n])}" for n in names) + "}"
     if isinstance(document, list):
         return "[" + ",".join(map(canonicalize, document)) + "]"
@@ -89,3 +84,11 @@ def _parse_decimal(text: str) -> Decimal:
 
 def _refuse_constant(name: str) -> NoReturn:
     raise InvalidJson(f"{name} is not a JSON value")
+
+
+_decoder = json.JSONDecoder(
+    object_pairs_hook=_build_object,
+    parse_int=_parse_integer,
+    parse_float=_parse_decimal,
+    parse_constant=_refuse_constant,
+)

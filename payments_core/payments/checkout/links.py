@@ -35,8 +35,9 @@ def environment_of(code: str) -> str:
 
 @attrs.frozen
 class NewLink:
-    """A code with its stored forms."""
+    """A link with its stored forms."""
 
+    url: str = attrs.field(repr=False)
     record: PaymentLink
     sealed_code: str
 
@@ -57,7 +58,7 @@ class Links:
         sealed = self._key_ring.seal(LINK_SEAL, payment_id, code.encode())
         digest = self._key_ring.digest(LINK_DIGEST, code)
         record = PaymentLink(id=digest, payment_id=payment_id, mode=mode)
-        return NewLink(record, base64.b64encode(sealed).decode())
+        return NewLink(self._url_of(code), record, base64.b64encode(sealed).decode())
 
     def candidate_digests(self, code: Credential) -> tuple[str, ...]:
         """The ids that a code's PaymentLink may have, one for each master key."""
@@ -76,6 +77,9 @@ class Links:
         except SealBroken:
             _log.critical("ALARM: no master key opens the checkout link of %s", payment.id)
             return None
+        return self._url_of(code)
+
+    def _url_of(self, code: str) -> str:
         return f"{self._public_url}/pay/{code}"
 
 

@@ -326,7 +326,7 @@ def _detail_fields(details: PaymentDetails, links: Links) -> dict[str, Any]:
         "timeline": timeline(with_notes(record)),
         "failure": Failure(reason=record.failure) if record.failure else None,
         "metadata": record.metadata,
-        "paymentUrl": links.build_url(record),
+        "paymentUrl": details.payment_url or links.build_url(record),
         "monitoringExpiresAt": (
             format_iso(record.monitoring_expires_at) if record.intent != "send" else None
         ),

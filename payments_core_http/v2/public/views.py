@@ -15,7 +15,6 @@ from payments_core.clock import format_iso
 from payments_core.payment_settings.record import PaymentMethod
 from payments_core.payments.checkout.checkout import CheckoutState, ExchangedLink
 from payments_core.payments.checkout.direct_options import CheckoutMethod
-from payments_core.payments.checkout.links import Links
 from payments_core.payments.details import PaymentDetails
 from payments_core.payments.options.record import DirectOption
 from payments_core.payments.record import CreatedBy, Intent, Payment
@@ -158,13 +157,14 @@ def payment(details: PaymentDetails) -> PublicPaymentView:
     return PublicPaymentView(**_payment_fields(details))
 
 
-def created_payment(details: PaymentDetails, links: Links) -> CreatedPublicPaymentView:
+def created_payment(details: PaymentDetails) -> CreatedPublicPaymentView:
     """A new Payment, to the browser that asked for it."""
-    url = links.build_url(details.payment)
     assert details.client_secret is not None
-    assert url is not None
+    assert details.payment_url is not None
     return CreatedPublicPaymentView(
-        clientSecret=details.client_secret, paymentUrl=url, **_payment_fields(details)
+        clientSecret=details.client_secret,
+        paymentUrl=details.payment_url,
+        **_payment_fields(details),
     )
 
 
