@@ -29,7 +29,7 @@ from typing import Any
 import attrs
 
 from benchmarks.pipeline import Bench
-from payments_core.clock import MINUTE
+from payments_core.clock import DAY, MINUTE, SystemClock, format_iso
 from payments_core.engine.events import Event
 from payments_core.payments.checkout.links import Links
 from payments_core.payments.receipts.record import Receipt
@@ -207,6 +207,7 @@ def _list_operations() -> Mapping[str, Callable[[Shop], float]]:
         worker = shop.bench.service.worker("sandbox")
         return _time(worker.run_due)
 
+    yesterday = format_iso(SystemClock().now() - DAY)
     return {
         "create": lambda shop: _time(shop.bench.create),
         "authorize": authorize,
@@ -219,7 +220,7 @@ def _list_operations() -> Mapping[str, Callable[[Shop], float]]:
         "list, intent of none": get(lambda shop: "/v2/payments?intent=collect"),
         "list, account": get(lambda shop: f"/v2/payments?accountId={shop.bench.recipient}"),
         "list, reference": get(lambda shop: f"/v2/payments?reference=order-{len(shop.ids) // 2}"),
-        "list, before a time": get(lambda shop: "/v2/payments?createdBefore=2026-11-20T00:00:00Z"),
+        "list, before a time": get(lambda shop: f"/v2/payments?createdBefore={yesterday}"),
         "work of a create": work,
     }
 

@@ -27,10 +27,13 @@ from typing import Any
 import attrs
 
 from benchmarks import pipeline, serve_postgres, stripe_mock
+from benchmarks.authorizations import Authorizations
 from payments_core_http.cli.child_processes import ChildProcess
 from tests.servers.cluster import Cluster
 
 CONNECTIONS = 32
+AUTHORIZATIONS = 400
+"""In a round, each of an option that was made before."""
 STARTS = 5
 
 
@@ -97,6 +100,20 @@ def ratio(rates: Mapping[str, list[float]], ours: str, theirs: str) -> str:
     return f"{statistics.median(one / other for one, other in pairs):.2f} ×"
 
 
+def bare_script(
+    stack: ExitStack, folder: Path, schema_of: Path, template: pipeline.Template, request: str
+) -> Target:
+    """What writes those rows for each request, behind the same server."""
+    facts = folder / "bare.json"
+    answer = "x" * 1_800  # as long as a Payment
+    facts.write_text(
+        json.dumps({"schema_of": str(schema_of), "template": template, "answer": answer})
+    )
+    bare = ChildProcess("bare script", "benchmarks.bare_sqlite", [str(facts)])
+    stack.callback(bare.end)
+    return Target(int(bare.wait_until_ready()["port"]), request, "201")
+
+
 @contextmanager
 def sqlite_targets(stack: ExitStack) -> Iterator[dict[str, Target]]:
     """`payments serve` on an SQLite file, as one process and as two, and the bare script behind the
@@ -110,11 +127,7 @@ def sqlite_targets(stack: ExitStack) -> Iterator[dict[str, Target]]:
     rows = pipeline.Rows(path)
     deployment.make(port, "first")  # what only the first one writes is not counted
     template = rows.changed(lambda: made.append(deployment.make(port, "template")))
-    facts = folder / "bare.json"
-    answer = "x" * 1_800  # as long as a Payment
-    facts.write_text(json.dumps({"schema_of": str(path), "template": template, "answer": answer}))
-    bare = ChildProcess("bare script", "benchmarks.bare_sqlite", [str(facts)])
-    stack.callback(bare.end)
+    bare = bare_script(stack, folder, path, template, deployment.request())
     print(f"A create on SQLite writes {len(template)} rows.")
     again = Path(stack.enter_context(tempfile.TemporaryDirectory()))
     two = serve_postgres.Deployment(again, f"sqlite:///{again}/payments.db", processes=2)
@@ -126,7 +139,7 @@ def sqlite_targets(stack: ExitStack) -> Iterator[dict[str, Target]]:
         "read, two processes": Target(port_of_two, read_of_two, "200"),
         "create": Target(port, deployment.request(), "201"),
         "create, two processes": Target(port_of_two, two.request(), "201"),
-        "bare create": Target(int(bare.wait_until_ready()["port"]), deployment.request(), "201"),
+        "bare create": bare,
     }
 
 
@@ -167,7 +180,7 @@ def over_sqlite(rounds: int, seconds: float) -> list[Line]:
     ]  # fmt: skip
 
 
-def authorize(rounds: int, runs: int = 200) -> Line:
+def authorize_in_one_thread(rounds: int, runs: int = 200) -> Line:
     """Authorizations through WSGI beside the bare script, in one thread."""
     with tempfile.TemporaryDirectory() as folder:
         bench = pipeline.Bench(Path(folder))
@@ -183,24 +196,92 @@ def authorize(rounds: int, runs: int = 200) -> Line:
                 f"{statistics.median(ratios):.2f} ×")  # fmt: skip
 
 
-def over_postgres(rounds: int, seconds: float) -> Line:
-    """Creates of one `payments serve`, beside bare psycopg in one process of eight threads."""
-    ratios = []
+def authorize(rounds: int, seconds: float) -> list[Line]:
+    """Authorizations over sockets, beside the bare script behind the same server."""
+    rates: dict[str, list[float]] = {"one": [], "two": [], "bare": []}
+    with ExitStack() as stack:
+        ready = {}
+        for name, processes in (("one", 1), ("two", 2)):
+            folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+            path = folder / "payments.db"
+            deployment = serve_postgres.Deployment(
+                folder, f"sqlite:///{path}", processes=processes, mode="sandbox"
+            )
+            [port] = stack.enter_context(deployment.serving(1))
+            ready[name] = Authorizations(deployment, port)
+            ready[name].prepare(rounds * (AUTHORIZATIONS + CONNECTIONS) + 2)
+        ready["two"].authorize_one()  # what only the first one writes is not counted
+        template = pipeline.Rows(path).changed(ready["two"].authorize_one)
+        bare = bare_script(stack, folder, path, template, deployment.request())
+        for _ in range(rounds):
+            for name, one in ready.items():
+                rates[name].append(one.rate(AUTHORIZATIONS, CONNECTIONS))
+            rates["bare"].append(rate(bare, seconds))
+    what = "vs the bare script behind the same server"
+    return [
+        Line(f"authorize on SQLite {what}", "0.35 ×", "0.6 ×", ratio(rates, "one", "bare")),
+        Line("the same from two processes", "0.35 ×", "0.6 ×", ratio(rates, "two", "bare")),
+    ]
+
+
+def over_postgres(rounds: int, seconds: float) -> list[Line]:
+    """Creates and authorizations of one `payments serve`, and of one that has two processes, beside
+    bare psycopg in one process of eight threads."""
+    lines = []
+    for processes, more in ((1, ""), (2, " from two processes")):
+        for what, ratios in (
+            ("create", creates_over_postgres(processes, rounds, seconds)),
+            ("authorize", authorizations_over_postgres(processes, rounds, seconds)),
+        ):
+            measured = f"{statistics.median(ratios):.2f} ×"
+            lines.append(
+                Line(f"{what} on PostgreSQL{more} vs bare psycopg", "0.5 ×", "0.7 ×", measured)
+            )
+    return lines
+
+
+@contextmanager
+def on_postgres(processes: int, mode: str) -> Iterator[tuple[serve_postgres.Deployment, int]]:
+    """A deployment on a server of its own, and its port."""
     with (
         tempfile.TemporaryDirectory() as folder,
         Cluster(settings={"shared_buffers": "256MB"}) as cluster,
     ):
-        deployment = serve_postgres.Deployment(Path(folder), cluster.url())
-        with deployment.serving(1) as ports:
-            deployment.prepare(ports[0])
-            request = deployment.request()
-            serve_postgres.served(ports, request, seconds)
-            template = deployment.written(ports[0])
-            for _ in range(rounds):
-                ours, _ = serve_postgres.served(ports, request, seconds)
-                ratios.append(ours / serve_postgres.bare(cluster.url(), template, 1, seconds))
-    return Line("create on PostgreSQL vs bare psycopg", "0.5 ×", "0.7 ×",
-                f"{statistics.median(ratios):.2f} ×")  # fmt: skip
+        deployment = serve_postgres.Deployment(
+            Path(folder), cluster.url(), processes=processes, mode=mode
+        )
+        with deployment.serving(1) as [port]:
+            yield deployment, port
+
+
+def creates_over_postgres(processes: int, rounds: int, seconds: float) -> list[float]:
+    """The ratios to the rate of the bare script."""
+    ratios = []
+    with on_postgres(processes, "production") as (deployment, port):
+        deployment.prepare(port)
+        request = deployment.request()
+        serve_postgres.served([port], request, seconds)
+        template = deployment.written(lambda: deployment.make(port, "template"))
+        for _ in range(rounds):
+            ours, _ = serve_postgres.served([port], request, seconds)
+            ratios.append(ours / serve_postgres.bare(deployment.storage_url, template, 1, seconds))
+    return ratios
+
+
+def authorizations_over_postgres(processes: int, rounds: int, seconds: float) -> list[float]:
+    """The ratios to the rate of the bare script."""
+    ratios = []
+    connections = serve_postgres.CONNECTIONS
+    with on_postgres(processes, "sandbox") as (deployment, port):
+        ready = Authorizations(deployment, port)
+        ready.prepare((rounds + 1) * (AUTHORIZATIONS + connections) + 2)
+        ready.rate(AUTHORIZATIONS, connections)
+        ready.authorize_one()
+        template = deployment.written(ready.authorize_one)
+        for _ in range(rounds):
+            ours = ready.rate(AUTHORIZATIONS, connections)
+            ratios.append(ours / serve_postgres.bare(deployment.storage_url, template, 1, seconds))
+    return ratios
 
 
 def at_rest() -> list[Line]:
@@ -247,8 +328,9 @@ def main() -> None:
     options = parser.parse_args()
     parts: list[Callable[[], list[Line]]] = [
         lambda: over_sqlite(options.rounds, options.seconds),
-        lambda: [authorize(options.rounds)],
-        lambda: [over_postgres(options.rounds, options.seconds)],
+        lambda: authorize(options.rounds, options.seconds),
+        lambda: [authorize_in_one_thread(options.rounds)],
+        lambda: over_postgres(options.rounds, options.seconds),
         at_rest,
     ]
     lines = [line for part in parts for line in part()]

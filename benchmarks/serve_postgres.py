@@ -20,7 +20,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -39,6 +39,14 @@ THREADS = 8
 CONNECTIONS = 16
 ADMIN = "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266"
 NOBODY = "evm+http://127.0.0.1:9"
+NODES = """
+[chains.8453]
+urls = ["{nobody}"]
+settings = {{ admin = "{admin}" }}
+[signer]
+url = "file://{folder}/operator.key"
+key_file_allowed = true
+"""
 
 Template = Sequence[tuple[str, tuple[str, ...], tuple[Any, ...]]]
 
@@ -46,7 +54,10 @@ Template = Sequence[tuple[str, tuple[str, ...], tuple[Any, ...]]]
 class Deployment:
     """Settings in a folder, an app with a key, and an account that is paid."""
 
-    def __init__(self, folder: Path, storage_url: str, *, processes: int = 1) -> None:
+    def __init__(
+        self, folder: Path, storage_url: str, *, processes: int = 1, mode: str = "production"
+    ) -> None:
+        """A production's chain has a node that is never asked; a sandbox simulates its chains."""
         self.storage_url = storage_url
         self.config = folder / "payments.toml"
         (folder / "ring").write_text(KeyRing.generate())
@@ -55,8 +66,9 @@ class Deployment:
         limits = "\n".join(f"{rule} = 1000000000" for rule in RULES)
         self.config.write_text(
             f"""
-mode = "production"
+mode = "{mode}"
 public_url = "https://pay.example.com"
+simulated_chains = {str(mode == "sandbox").lower()}
 [keys]
 ring_file = "{folder}/ring"
 [storage]
@@ -70,14 +82,9 @@ port = 0
 threads = {THREADS}
 processes = {processes}
 trusted_proxies = ["127.0.0.1"]
-[chains.8453]
-urls = ["{NOBODY}"]
-settings = {{ admin = "{ADMIN}" }}
-[signer]
-url = "file://{folder}/operator.key"
-key_file_allowed = true
 [log]
 level = "error"
+{NODES.format(admin=ADMIN, nobody=NOBODY, folder=folder) if mode == "production" else ""}
 """
         )
         self.config.chmod(0o600)
@@ -147,18 +154,18 @@ level = "error"
             f"Authorization: {self.credential}\r\n\r\n"
         )
 
-    def written(self, port: int) -> Template:
-        """The rows that one create inserts into PostgreSQL."""
+    def written(self, do: Callable[[], Any]) -> Template:
+        """The rows that `do` inserts into PostgreSQL or replaces there."""
         with psycopg.connect(self.storage_url) as connection:
             before = read_rows(connection)
-            self.make(port, "template")
+            do()
             connection.rollback()
             after = read_rows(connection)
         return [
             (table, tuple(row), tuple(row.values()))
             for table, rows in after.items()
             for place, row in rows.items()
-            if place not in before[table]
+            if before[table].get(place) != row
         ]
 
 
@@ -232,7 +239,7 @@ def main() -> None:
             deployment.prepare(first)
             request = deployment.request()
             served([first, second], request, 2.0)
-            template = deployment.written(first)
+            template = deployment.written(lambda: deployment.make(first, "template"))
             print(f"A create writes {len(template)} rows.")
             for _ in range(options.rounds):
                 for name, ports in (("one serve", [first]), ("two serve", [first, second])):

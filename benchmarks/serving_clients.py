@@ -41,7 +41,11 @@ class Connection:
     def ask(self) -> None:
         """Send the next request."""
         key = self._keys.next() if self._key else b""
-        self.socket.sendall(self._before + key + self._after)
+        self.send(self._before + key + self._after)
+
+    def send(self, request: bytes) -> None:
+        """Send that request."""
+        self.socket.sendall(request)
 
     def receive(self) -> bool:
         """Take what is here; whether that was the answer's end. Raises WrongAnswer."""

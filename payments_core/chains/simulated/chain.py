@@ -34,6 +34,7 @@ from payments_core.chains.simulated.blocks import CONFIRMATIONS
 from payments_core.chains.simulated.calls import SimulatedCall, decode_call, new_call
 from payments_core.chains.simulated.failures import (
     ANY,
+    READ_FAILURES,
     Failures,
     FaultInjection,
     load_armed_failures,
@@ -41,6 +42,7 @@ from payments_core.chains.simulated.failures import (
 from payments_core.chains.simulated.modules import decide_step, load_module, module_address
 from payments_core.chains.simulated.nonces import load_final_nonce, load_nonce
 from payments_core.chains.simulated.records import (
+    SimulatedBalance,
     SimulatedChainState,
     SimulatedReorg,
     SimulatedSender,
@@ -57,6 +59,7 @@ from payments_core.chains.simulated.reorgs import (
 from payments_core.chains.simulated.transfers import (
     FAUCET,
     Movement,
+    balance_id,
     include,
     insert_or_replace,
     load_amounts,
@@ -68,6 +71,7 @@ from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
 from payments_core.errors import Unavailable
 from payments_core.evolve import evolve
+from payments_core.storage.bulk import Get, read_ahead
 from payments_core.storage.port import SIMULATED, Snapshot, StorageError, Transaction
 
 T = TypeVar("T")
@@ -94,6 +98,7 @@ class SimulatedChain:
         self._committer = ports.committer
         self._clock = ports.clock
         self._failures = Failures(ports)
+        self._state_read = Get(SimulatedChainState, str(chain_id))
 
     # Methods of the port.
 
@@ -101,7 +106,7 @@ class SimulatedChain:
         return contract_address(spec)
 
     def heads(self) -> Heads:
-        found = self._read_or_fail("heads", self._load_heads)
+        found = self._read_or_fail("heads", self._load_heads, self._state_read)
         return found or self._translate_errors(lambda: self._begin(self._clock.now()))
 
     def block(self, number: int) -> Block | None:
@@ -110,15 +115,17 @@ class SimulatedChain:
             there = 0 <= number <= blocks.height(state, self._clock.now())
             return blocks.block(state, number) if there else None
 
-        return self._read_or_fail("heads", load)
+        return self._read_or_fail("heads", load, self._state_read)
 
     def transaction(self, hash: str) -> TransactionView | None:
-        return self._read_or_fail("transaction", lambda snapshot: self._load_view(snapshot, hash))
+        return self.transactions([hash])[hash]
 
     def transactions(self, hashes: Sequence[str]) -> Mapping[str, TransactionView | None]:
         return self._read_or_fail(
             "transaction",
             lambda snapshot: {hash: self._load_view(snapshot, hash) for hash in hashes},
+            self._state_read,
+            *(Get(SimulatedTransaction, self._row_id(hash)) for hash in hashes),
         )
 
     def scan(
@@ -143,7 +150,7 @@ class SimulatedChain:
                 if log.token_address in wanted and (ours is None or log.recipient in ours)
             )
 
-        return self._read_or_fail("scan", load)
+        return self._read_or_fail("scan", load, self._state_read)
 
     def balances(self, token_address: str, holders: Sequence[str]) -> FinalBalances:
         return self.token_balances([token_address], holders)[token_address]
@@ -156,7 +163,9 @@ class SimulatedChain:
             amounts = partial(load_amounts, snapshot, self.chain_id, holders=holders, number=final)
             return {token: FinalBalances(final, amounts(token)) for token in token_addresses}
 
-        return self._read_or_fail("balances", load)
+        ids = [balance_id(self.chain_id, one, who) for one in token_addresses for who in holders]
+        reads = (Get(SimulatedBalance, id) for id in ids)
+        return self._read_or_fail("balances", load, self._state_read, *reads)
 
     def check_contract_signature(
         self, address: str, digest: bytes, signature: bytes
@@ -368,7 +377,7 @@ class SimulatedChain:
         return blocks.heads(state, self._clock.now()) if state else None
 
     def _load_view(self, snapshot: Snapshot, hash: str) -> TransactionView | None:
-        row = snapshot.get(SimulatedTransaction, f"{self.chain_id}:{hash}")
+        row = snapshot.get(SimulatedTransaction, self._row_id(hash))
         return blocks.view(self._load_state(snapshot), row) if row is not None else None
 
     def _load_state(self, snapshot: Snapshot) -> SimulatedChainState:
@@ -381,15 +390,21 @@ class SimulatedChain:
         return state or SimulatedChainState(id=str(self.chain_id), began_at=self._clock.now())
 
     def _lock_transaction(self, tx: Transaction, hash: str) -> SimulatedTransaction | None:
-        return tx.get(SimulatedTransaction, f"{self.chain_id}:{hash}", for_update=True)
+        return tx.get(SimulatedTransaction, self._row_id(hash), for_update=True)
+
+    def _row_id(self, hash: str) -> str:
+        return f"{self.chain_id}:{hash}"
 
     # Calls.
 
-    def _read_or_fail(self, operation: str, load: Callable[[Snapshot], T]) -> T:
-        """The answer to a call of the port, unless it was ordered to fail."""
+    def _read_or_fail(self, operation: str, load: Callable[[Snapshot], T], *reads: Get) -> T:
+        """The answer to a call of the port, unless it was ordered to fail.
+
+        `reads` are the queries of `load`."""
         wanted = (ANY, operation)
 
         def load_with_failures(snapshot: Snapshot) -> tuple[bool, T]:
+            read_ahead(snapshot, READ_FAILURES, *reads)
             failures = load_armed_failures(snapshot)
             armed = failures is not None and failures.has("chain", wanted, self.chain_id)
             return armed, load(snapshot)

@@ -19,6 +19,7 @@ from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
 from payments_core.errors import CapabilityNotActive, ValidationFailed
 from payments_core.evolve import evolve
+from payments_core.storage.bulk import Get
 from payments_core.storage.port import SIMULATED, Snapshot, Transaction
 
 ANY = "any"
@@ -63,6 +64,8 @@ that is to `return` sends back the next payment.
 """
 
 _ID = "failures"
+READ_FAILURES = Get(ArmedFailures, _ID)
+"""The query of `load_armed_failures`."""
 _AUTHORITY = WorkerAuthority(SIMULATED, "sandbox")
 _KEPT_USES = 32
 
