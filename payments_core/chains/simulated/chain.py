@@ -53,9 +53,9 @@ from payments_core.chains.simulated.reorgs import (
     Tail,
     decide_reorg,
     load_tail,
-    load_transactions,
     reorg_id,
 )
+from payments_core.chains.simulated.scans import load_transfers
 from payments_core.chains.simulated.transfers import (
     FAUCET,
     Movement,
@@ -134,21 +134,7 @@ class SimulatedChain:
         wanted, ours = frozenset(tokens), None if recipients is None else frozenset(recipients)
 
         def load(snapshot: Snapshot) -> tuple[ScannedTransfer, ...]:
-            state = self._load_state(snapshot)
-            return tuple(
-                ScannedTransfer(
-                    row.hash,
-                    blocks.block(state, row.block_number),
-                    log.log_index,
-                    log.token_address,
-                    log.sender,
-                    log.recipient,
-                    log.amount_atomic,
-                )
-                for row in load_transactions(snapshot, self.chain_id, first, last)
-                for log in blocks.logs(row)
-                if log.token_address in wanted and (ours is None or log.recipient in ours)
-            )
+            return load_transfers(snapshot, self._load_state(snapshot), wanted, ours, first, last)
 
         return self._read_or_fail("scan", load, self._state_read)
 
@@ -398,9 +384,7 @@ class SimulatedChain:
     # Calls.
 
     def _read_or_fail(self, operation: str, load: Callable[[Snapshot], T], *reads: Get) -> T:
-        """The answer to a call of the port, unless it was ordered to fail.
-
-        `reads` are the queries of `load`."""
+        """The answer to a call of the port, unless it was ordered to fail; `load` makes `reads`."""
         wanted = (ANY, operation)
 
         def load_with_failures(snapshot: Snapshot) -> tuple[bool, T]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from payments_core.chains.port import Heads
 from payments_core.chains.simulated.records import SimulatedSender
-from payments_core.chains.simulated.reorgs import load_transactions
+from payments_core.chains.simulated.scans import load_transactions
 from payments_core.storage.port import Snapshot
 
 

@@ -18,17 +18,16 @@ from payments_core.chains.simulated.records import (
     SimulatedSender,
     SimulatedTransaction,
 )
+from payments_core.chains.simulated.scans import load_transactions
 from payments_core.chains.simulated.transfers import balance_id, insert_or_replace
 from payments_core.clock import Instant
 from payments_core.engine.decision import Decision
 from payments_core.evolve import evolve
 from payments_core.money import Atomic
-from payments_core.storage.port import Position, Snapshot, Transaction
+from payments_core.storage.port import Snapshot, Transaction
 
 MAX_REORG_DEPTH = 50
 """The maximum number of blocks that one reorg removes; balances are known for more blocks."""
-
-_PAGE = 1_000
 
 
 @attrs.frozen
@@ -49,22 +48,6 @@ def load_tail(snapshot: Snapshot, state: SimulatedChainState, depth: int, now: I
     last = height(state, now)
     first = max(1, last - depth + 1)
     return Tail(state, first, last, load_transactions(snapshot, int(state.id), first, last))
-
-
-def load_transactions(
-    snapshot: Snapshot, chain_id: int, first: int, last: int
-) -> tuple[SimulatedTransaction, ...]:
-    """The transactions of those blocks, in the chain's order."""
-    found: list[SimulatedTransaction] = []
-    after: Position = (first, -1, "")  # before the first log of the first block
-    while True:
-        page = snapshot.find(
-            SimulatedTransaction, "by_block", (chain_id,), after=after, limit=_PAGE
-        )
-        found += (row for row in page.records if row.block_number <= last)
-        if page.next is None or (page.records and page.records[-1].block_number > last):
-            return tuple(found)
-        after = page.next
 
 
 def decide_reorg(

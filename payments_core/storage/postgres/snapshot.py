@@ -1,11 +1,10 @@
-"""The reads of a snapshot or a transaction in PostgreSQL, and their statements."""
+"""The reads of a snapshot or a transaction in PostgreSQL."""
 
 from __future__ import annotations
 
 from collections.abc import Collection as Ids
 from collections.abc import Iterable, Mapping, Sequence
-from functools import lru_cache, partial
-from itertools import count
+from functools import partial
 from re import compile, sub
 
 import attrs
@@ -16,9 +15,18 @@ from payments_core.storage.damaged_records import AlarmLimit, decode_located, de
 from payments_core.storage.port import SCAN_LIMIT, LocatedRecord, OnDamaged, Page, Position, Where
 from payments_core.storage.postgres.pending_transaction import PendingTransaction
 from payments_core.storage.postgres.pipeline import Param, ResultRow
+from payments_core.storage.postgres.queries import (
+    count_statement,
+    locate_statement,
+    page_statement,
+    scan_for,
+    select_many_statement,
+    select_statement,
+    select_together_statement,
+)
 from payments_core.storage.postgres.statements import ARRAYS
 from payments_core.storage.query_semantics import valid_lookup_keys, validate_query
-from payments_core.storage.records import Collection, Index, Lookup, R, Value
+from payments_core.storage.records import Collection, R, Value
 
 Query = tuple[str, tuple[Param, ...]]
 """A statement and its values."""
@@ -26,7 +34,6 @@ Query = tuple[str, tuple[Param, ...]]
 TOGETHER = 12
 """The maximum number of records read by one statement."""
 
-_LOCKS: dict[Lock, str] = {"none": "", "shared": " FOR SHARE", "exclusive": " FOR UPDATE"}
 _CONSTRAINT = compile(r'unique constraint "([^"]*)"')
 
 
@@ -120,16 +127,17 @@ class PostgresSnapshot:
     def _find_query(self, question: Find) -> Query:
         """The statement that `find` would run, if the announced query is one."""
         collection = question.kind.collection
+        most = min(question.limit, SCAN_LIMIT) + 1
         sql = page_statement(
             collection.name,
             collection.index(question.index),
             tuple(value is None for value in question.key),
             (),
             False,
+            scan_for(most),
         )
         known = (value for value in question.key if value is not None)
-        most = min(question.limit, SCAN_LIMIT) + 1
-        return sql, (self._partition, *known, most, 0, most)
+        return sql, (self._partition, *known, most)
 
     def _get_query(self, table: str, id: str, lock: Lock) -> Query:
         return select_statement(table, lock), (self._partition, id)
@@ -172,19 +180,24 @@ class PostgresSnapshot:
         types = [kind.collection.columns[column] for column in chosen.order]
 
         def fetch(
-            position: Position | None, comparisons: Sequence[Where], tail: tuple[int, int, int]
+            position: Position | None,
+            comparisons: Sequence[Where],
+            most: int,
+            scan: int,
+            skipped: int = 0,
         ) -> list[ResultRow]:
-            """Rows of body and position after one; `tail` is the scan, its offset, the limit."""
+            """Rows of body and position after one: at most so many of the scan."""
             sql = page_statement(
                 kind.collection.name,
                 chosen,
                 nulls,
                 tuple((item.column, item.operator) for item in comparisons),
                 position is not None,
+                scan,
+                skipped,
             )
-            scan, offset, most = tail
             values = (item.value for item in comparisons)
-            return self._ask((sql, (*inside, *(position or ()), scan, offset, *values, most)))
+            return self._ask((sql, (*inside, *(position or ()), *values, most)))
 
         def position_of(row: ResultRow) -> Position:
             return tuple(
@@ -192,9 +205,8 @@ class PostgresSnapshot:
                 for type_, text in zip((*types, str), row[1:], strict=True)
             )
 
-        scan = SCAN_LIMIT if where else min(limit, SCAN_LIMIT) + 1
         most = limit if where else min(limit, SCAN_LIMIT)
-        rows = fetch(after, where, (scan, 0, most + 1))
+        rows = fetch(after, where, most + 1, SCAN_LIMIT if where else scan_for(most + 1))
         decode = partial(
             decode_row, kind, self._partition, skip_damaged=skip_damaged, alarms=AlarmLimit()
         )
@@ -206,8 +218,9 @@ class PostgresSnapshot:
             return Page(records, None)
         if len(rows) == most:  # full: does another row follow?
             last = position_of(rows[-1])
-            return Page(records, last if fetch(last, (), (1, 0, 1)) else None)
-        edge = fetch(after, (), (2, SCAN_LIMIT - 1, 2))  # the last row scanned, and the next
+            return Page(records, last if fetch(last, (), 1, 1) else None)
+        # The last row scanned, and the next.
+        edge = fetch(after, (), 2, 2, skipped=SCAN_LIMIT - 1)
         return Page(records, position_of(edge[0]) if len(edge) == 2 else None)
 
     def count(
@@ -243,26 +256,6 @@ def is_possible(question: Question) -> bool:
     return not any(isinstance(text, str) and "\0" in text for text in texts)
 
 
-@lru_cache(maxsize=512)
-def select_statement(table: str, lock: Lock) -> str:
-    """SELECT one row."""
-    return f'SELECT body FROM "{table}" WHERE partition = $1 AND id = $2{_LOCKS[lock]}'
-
-
-@lru_cache(maxsize=512)
-def select_together_statement(asked: tuple[tuple[str, Lock], ...]) -> str:
-    """SELECT the bodies of some rows into one row, by their tables and locks.
-
-    The server locks them in their order. A row inserted while it waits for another's lock is
-    absent, since a statement sees one moment; locked rows are as they are then.
-    """
-    bodies = (
-        f'(SELECT body FROM "{table}" WHERE partition = $1 AND id = ${place}{_LOCKS[lock]})'
-        for place, (table, lock) in enumerate(asked, start=2)
-    )
-    return f"SELECT {', '.join(bodies)}"
-
-
 def split_questions(questions: Sequence[Get]) -> Sequence[RecordQuery]:
     """All in one statement; or one for each kind and lock, if they are many.
 
@@ -275,72 +268,6 @@ def split_questions(questions: Sequence[Get]) -> Sequence[RecordQuery]:
     for question in questions:
         groups.setdefault((question.kind.collection.name, question.lock), []).append(question)
     return [RecordQuery(alike, by_list=True) for alike in groups.values()]
-
-
-@lru_cache(maxsize=512)
-def select_many_statement(table: str, lock: Lock) -> str:
-    """SELECT rows by a list of ids; they are locked in the order of their ids."""
-    locking = f" ORDER BY id{_LOCKS[lock]}" if lock != "none" else ""
-    return f'SELECT id, body FROM "{table}" WHERE partition = $1 AND id = ANY ($2::text[]){locking}'
-
-
-def number_parameters(sql: str) -> str:
-    """A statement with `$1`, `$2`, … in the places of its `%s`."""
-    places = count(1)
-    return sub("%s", lambda _: f"${next(places)}", sql)
-
-
-@lru_cache(maxsize=2048)
-def page_statement(
-    table: str,
-    index: Index,
-    nulls: tuple[bool, ...],
-    comparisons: tuple[tuple[str, str], ...],
-    after: bool,
-) -> str:
-    """SELECT rows of the index in order; the inner LIMIT is the scan, the outer the page."""
-    order = [*index.order, "id"]
-    names = ", ".join(f'"{column}"' for column in order)
-    inside, sort = _range_of(index, nulls, after)
-    fits = " AND ".join(f'"{column}" {operator} %s' for column, operator in comparisons)
-    return number_parameters(
-        f'SELECT body, {names} FROM (SELECT * FROM "{table}" WHERE partition = %s{inside} '
-        f"ORDER BY {sort} LIMIT %s OFFSET %s) AS scanned "
-        f"{'WHERE ' * bool(fits)}{fits} ORDER BY {sort} LIMIT %s"
-    )
-
-
-@lru_cache(maxsize=2048)
-def count_statement(
-    table: str,
-    index: Index,
-    nulls: tuple[bool, ...],
-    comparisons: tuple[tuple[str, str], ...],
-    after: bool,
-) -> str:
-    """SELECT the number of matching rows of the index: the inner LIMIT is the scan."""
-    inside, sort = _range_of(index, nulls, after)
-    fits = " AND ".join(f'"{column}" {operator} %s' for column, operator in comparisons)
-    return number_parameters(
-        f'SELECT count(*) FROM (SELECT 1 FROM (SELECT * FROM "{table}" WHERE partition = %s'
-        f"{inside} ORDER BY {sort} LIMIT %s) AS scanned "
-        f"{'WHERE ' * bool(fits)}{fits} LIMIT %s) AS fitting"
-    )
-
-
-def _range_of(index: Index, nulls: tuple[bool, ...], after: bool) -> tuple[str, str]:
-    """The conditions of an index's range after the partition, and its order."""
-    order = [*index.order, "id"]
-    inside = "".join(
-        f' AND "{column}" ' + ("IS NULL" if null else "= %s")
-        for column, null in zip(index.key, nulls, strict=True)
-    )
-    if after:
-        names = ", ".join(f'"{column}"' for column in order)
-        sign = "<" if index.descending else ">"
-        inside += f" AND ({names}) {sign} ({', '.join(['%s'] * len(order))})"
-    direction = "DESC" if index.descending else "ASC"
-    return inside, ", ".join(f'"{column}" {direction}' for column in order)
 
 
 def locate(
@@ -379,32 +306,3 @@ def locate(
         for partition, id, body in rows
         if (record := decode_located(kind, partition, id, body, on_damaged)) is not None
     ]
-
-
-@lru_cache(maxsize=512)
-def locate_statement(
-    table: str,
-    lookup: Lookup,
-    arrays: tuple[str, ...],
-    comparisons: tuple[tuple[str, str], ...],
-    after: bool,
-) -> str:
-    """SELECT partition, id and body of the rows with a key of the arrays, one for each column.
-
-    `|| ''` keeps the planner from the primary key: it guesses a range of (partition, id) from the
-    partition alone, and would rather scan all of a large one. (OFFSET 0 in a subquery would
-    too, but Citus then brings all rows to the coordinator before it compares them.)
-    """
-    names = ", ".join(f"key_{place}" for place in range(len(arrays)))
-    lists = ", ".join(f"%s::{array}" for array in arrays)
-    key = " AND ".join(
-        f'stored."{column}" = keys.key_{place}' for place, column in enumerate(lookup.columns)
-    )
-    fits = [f'"{column}" {operator} %s' for column, operator in comparisons]
-    if after:
-        fits.append("(partition || '', id || '') > (%s, %s)")
-    return number_parameters(
-        f"SELECT partition, id, body FROM unnest({lists}) AS keys ({names}) "
-        f'JOIN "{table}" AS stored ON {key} '
-        f"{'WHERE ' * bool(fits)}{' AND '.join(fits)} ORDER BY partition || '', id || '' LIMIT %s"
-    )

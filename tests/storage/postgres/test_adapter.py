@@ -38,7 +38,7 @@ from payments_core.storage.port import (
     VersionConflict,
 )
 from payments_core.storage.postgres.adapter import PostgresStorage
-from payments_core.storage.postgres.snapshot import locate_statement
+from payments_core.storage.postgres.queries import locate_statement
 from payments_core.storage.records import Record
 from tests.storage.lossy import fail_next_postgres_commit
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
 from functools import partial
 from types import SimpleNamespace
 from typing import Any
@@ -23,8 +22,6 @@ from payments_core.conformance.storage.harness import (
 )
 from payments_core.conformance.storage.jobs import claim, job
 from payments_core.conformance.storage.records import (
-    RECORD_TYPES,
-    RECORD_TYPES_AFTER_MIGRATION,
     Counter,
     Letter,
     Mark,
@@ -39,43 +36,12 @@ from payments_core.storage.port import (
     VersionConflict,
 )
 from payments_core.storage.postgres.adapter import PostgresStorage
-from payments_core.storage.postgres.pipeline import PipelinedConnection, StatementFailed
+from payments_core.storage.postgres.pipeline import PipelinedConnection
 from payments_core.storage.postgres.pool import to_driver_connection
 from payments_core.storage.postgres.snapshot import TOGETHER
+from tests.storage.postgres.conftest import Trips
 
 pytestmark = pytest.mark.postgres
-
-
-@pytest.fixture
-def through(url: str, storage: PostgresStorage) -> Iterator[PostgresStorage]:
-    """A storage of one connection, with some counters."""
-    single = PostgresStorage(url, RECORD_TYPES, connections=1)
-    single.transact(PARTITION, lambda tx: [tx.insert(Counter(id=f"c{n}")) for n in range(5)])
-    yield single
-    single.close()
-
-
-Trips = Callable[[Callable[[], Any]], int]
-
-
-@pytest.fixture
-def trips(monkeypatch: pytest.MonkeyPatch) -> Trips:
-    """How often a call waits for the server."""
-    waits: list[Any] = []
-    run = PipelinedConnection.run
-
-    def counted(pipeline: PipelinedConnection, statements: Any) -> Any:
-        waits.append(statements)
-        return run(pipeline, statements)
-
-    monkeypatch.setattr(PipelinedConnection, "run", counted)
-
-    def count(call: Callable[[], Any]) -> int:
-        waits.clear()
-        call()
-        return len(waits)
-
-    return count
 
 
 @pytest.fixture
@@ -429,74 +395,10 @@ def test_rows_that_fill_the_socket_both_ways_come_through(through: PostgresStora
     assert {note.text for note in found.values()} == {"x" * 90_000}
 
 
-def test_statements_outlive_a_migration(through: PostgresStorage, url: str) -> None:
-    def look() -> int:
-        return fetch_existing(through, Counter, "c1").version
-
-    assert [look() for _ in range(4)] == [1] * 4
-    later = PostgresStorage(url, RECORD_TYPES_AFTER_MIGRATION)
-    later.migrate()
-    later.close()
-    with psycopg.connect(url, autocommit=True) as other:
-        other.execute("ALTER TABLE suite_counters ALTER body TYPE varchar")
-    assert [look() for _ in range(4)] == [1] * 4
-
-
-def test_a_prepared_statement_that_is_gone_costs_another_connection(
-    trips: Trips, through: PostgresStorage
-) -> None:
-    """As behind a pooler that hands out another server's connection."""
-
-    def look() -> int:
-        return fetch_existing(through, Counter, "c1").version
-
-    assert [look() for _ in range(4)] == [1] * 4
-    with through._borrow_connection() as connection:
-        connection.execute("DEALLOCATE ALL")
-    assert trips(look) == 2  # the second over another connection
-    assert trips(look) == 1
-
-
-def test_statements_can_go_unprepared(url: str, storage: PostgresStorage) -> None:
-    bare = PostgresStorage(f"{url}&prepare=off&settings=off&pool=1", RECORD_TYPES)
-    bare.transact(PARTITION, lambda tx: [tx.insert(Mark(id=f"m{n}")) for n in range(9)])
-    with bare._borrow_connection() as connection:
-        names = connection.execute("SELECT count(*) FROM pg_prepared_statements").fetchone()
-        timeout = connection.execute("SHOW lock_timeout").fetchone()
-    assert (names, timeout) == ((0,), ("0",))
-    bare.close()
-
-
-def test_no_more_statements_are_prepared_than_allowed(
-    url: str, storage: PostgresStorage, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("payments_core.storage.postgres.pipeline.MAX_PREPARED", 6)
-    few = PostgresStorage(f"{url}&pool=1", RECORD_TYPES)
-    for kind in (Mark, Counter, Note):
-        for _ in range(5):
-            few.read(PARTITION, lambda s, kind=kind: [s.get(kind, "x"), s.get(kind, "y")])
-            few.transact(PARTITION, lambda tx, kind=kind: tx.get(kind, "x", for_update=True))
-    with few._borrow_connection() as connection:
-        names = connection.execute("SELECT count(*) FROM pg_prepared_statements").fetchone()
-    assert names == (6,)
-    few.close()
-
-
 def test_texts_of_a_list_are_quoted(through: PostgresStorage) -> None:
     ids = ['"quoted"', "back\\slash", "{braces, and}", "NULL", "naïve ☃", " "]
     through.transact(PARTITION, lambda tx: bulk.write(tx, [Mark(id=id) for id in ids]))
     assert set(through.read(PARTITION, lambda s: bulk.get_many(s, Mark, ids))) == set(ids)
-
-
-def test_what_comes_once_is_forgotten(
-    storage: PostgresStorage, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("payments_core.storage.postgres.pipeline.MAX_PREPARED", 2)
-    pipeline = storage._pool.acquire()
-    for number in range(50):
-        assert pipeline.run([(f"SELECT {number}", ())]) == [[(b"%d" % number,)]]
-    assert len(pipeline._uses) < 6
-    storage._pool.release(pipeline)
 
 
 def test_a_renewal_waits_twice_however_many_partitions_there_are(
@@ -508,34 +410,6 @@ def test_a_renewal_waits_twice_however_many_partitions_there_are(
     claimed = claim(through, limit=20)
     assert len(claimed) == 20
     assert trips(lambda: through.renew(claimed, 1)) == 2
-
-
-def test_a_prepared_statement_is_named_by_what_it_says(storage: PostgresStorage) -> None:
-    """So that a pooler that mixes connections up never has another statement run."""
-    names: list[dict[bytes, bytes]] = []
-    for statements in (["SELECT 1", "SELECT 2"], ["SELECT 2", "SELECT 3", "SELECT 1"]):
-        pipeline = storage._pool.connect()
-        pipeline.run([(sql, ()) for sql in statements] * 3)
-        [found] = pipeline.run([("SELECT name, statement FROM pg_prepared_statements", ())])
-        names.append({text or b"": name or b"" for name, text in found})
-        pipeline.connection.close()
-    first, second = names
-    assert second == {**first, b"SELECT 3": second[b"SELECT 3"]}
-    assert len(set(second.values())) == 3
-
-
-def test_a_statement_whose_preparation_failed_gets_another_name(storage: PostgresStorage) -> None:
-    """A pooler that tracks names keeps one that the server never ran, and refuses it: 08P01."""
-    pipeline = storage._pool.connect()
-    pipeline.run([("SELECT 1", ())] * 2)
-    with pytest.raises(StatementFailed):
-        pipeline.run([("SELECT 1 / 0", ()), ("SELECT 1", ())])
-    pipeline.run([("SELECT 1", ())] * 3)
-    sql = "SELECT name FROM pg_prepared_statements WHERE statement = 'SELECT 1'"
-    [[(name,)]] = pipeline.run([(sql, ())])
-    assert name is not None
-    assert name.endswith(b"_1")
-    pipeline.connection.close()
 
 
 def test_a_connection_that_has_ended_says_so_wherever_it_is_noticed(
