@@ -335,7 +335,8 @@ def main() -> None:
     ]
     lines = [line for part in parts for line in part()]
     load = ", ".join(f"{one:.1f}" for one in os.getloadavg())
-    print(f"\n{os.cpu_count()} cores, load averages at the end {load}\n")
+    python = f"Python {sys.version.split()[0]} of {sys.base_prefix}"
+    print(f"\n{python}, {os.cpu_count()} cores, load averages at the end {load}\n")
     print("| What | At least | Aim | Measured |\n| - | - | - | - |")
     print(*lines, sep="\n")
 

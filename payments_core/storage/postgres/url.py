@@ -72,7 +72,8 @@ class ConnectionSettings:
     """How much longer than `statement_timeout_ms` this side waits for any answer of the server:
     a hanging server does not keep its own timeouts. If either is 0, it waits forever."""
     settings: bool = True
-    """Whether a connection sends these three at its start; off for a pooler that refuses them."""
+    """Whether a connection sends these three and others at its start; off for a pooler that refuses
+    them."""
     prepare: bool = True
     """Whether statements are prepared; off for a pooler that mixes them up."""
 
@@ -150,5 +151,9 @@ def _session_options(settings: ConnectionSettings) -> str:
         "statement_timeout": settings.statement_timeout_ms,
         "idle_in_transaction_session_timeout": settings.idle_in_transaction_ms,
         "jit": "off",  # compiling takes longer than any statement here
+        # Each statement has its index. Without these two, a plan that was made while a table was
+        # small reads the whole table after it has grown, until the server gathers statistics.
+        "enable_seqscan": "off",
+        "enable_bitmapscan": "off",
     }
     return " ".join(f"-c {name}={value}" for name, value in stated.items())

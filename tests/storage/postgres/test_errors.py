@@ -199,7 +199,7 @@ def test_our_parameters_of_a_url_are_split_from_libpqs() -> None:
     assert reported["keepalives_idle"] == 30
     assert reported["options"] == (
         "-c lock_timeout=100 -c statement_timeout=5 -c idle_in_transaction_session_timeout=60000"
-        " -c jit=off -csearch_path=a"
+        " -c jit=off -c enable_seqscan=off -c enable_bitmapscan=off -csearch_path=a"
     )
     assert "sesame" not in repr(found)
 

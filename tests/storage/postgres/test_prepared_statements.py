@@ -36,6 +36,32 @@ def test_the_statement_of_a_page_is_planned_once_whatever_its_limit(
     assert generic + custom >= 35
 
 
+def test_a_plan_of_a_small_table_uses_an_index_after_the_table_has_grown(
+    through: PostgresStorage, url: str
+) -> None:
+    """Statistics come some time later."""
+    through.transact(PARTITION, lambda tx: tx.insert(Note(id="a", name="n")))
+    with psycopg.connect(url, autocommit=True) as other:
+        other.execute("ANALYZE")
+    for _ in range(9):
+        through.read(PARTITION, lambda s: [s.get(Note, "a"), s.find(Note, "by_name", ("n",))])
+    with through._borrow_connection() as connection:
+        prepared = connection.execute(
+            "SELECT name, generic_plans, array_length(parameter_types, 1)"
+            " FROM pg_prepared_statements WHERE statement LIKE '%suite_notes%'"
+        ).fetchall()
+        plans = [
+            connection.execute(f"EXPLAIN EXECUTE {name}({', '.join(['1'] * count)})".encode())
+            for name, _, count in prepared
+        ]
+        text = str([plan.fetchall() for plan in plans])
+    assert len(prepared) == 2
+    assert all(generic for _, generic, _ in prepared)
+    assert "Seq Scan" not in text
+    assert "Bitmap" not in text
+    assert text.count("Index Scan using suite_notes") == 2
+
+
 def test_statements_outlive_a_migration(through: PostgresStorage, url: str) -> None:
     def look() -> int:
         return fetch_existing(through, Counter, "c1").version
