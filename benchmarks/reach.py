@@ -217,15 +217,12 @@ def authorize(rounds: int, seconds: float) -> list[Line]:
             for name, one in ready.items():
                 rates[name].append(one.rate(AUTHORIZATIONS, CONNECTIONS))
             rates["bare"].append(rate(bare, seconds))
-    what = "vs the bare script behind the same server"
     return [
-        Line(f"authorize on SQLite {what}", "0.35 ×", "0.6 ×", ratio(rates, "one", "bare")),
-        Line(
-            "authorize on SQLite from two processes vs the bare script",
-            "0.35 ×",
-            "0.6 ×",
-            ratio(rates, "two", "bare"),
-        ),  # fmt: skip
+        Line(f"authorize on SQLite {what}", "0.35 ×", "0.6 ×", ratio(rates, name, "bare"))
+        for name, what in (
+            ("one", "vs the bare script behind the same server"),
+            ("two", "from two processes vs the bare script"),
+        )
     ]
 
 
