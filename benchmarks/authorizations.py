@@ -12,6 +12,8 @@ import sys
 import tempfile
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
+from itertools import count as count_up
+from itertools import islice
 from typing import Any
 
 from benchmarks.pipeline import account
@@ -34,13 +36,13 @@ class Authorizations:
         self._port = port
         self._client = ApiClient(f"http://127.0.0.1:{port}")
         self._requests: list[str] = []
+        self._numbers = count_up()
         self._bearers = [self._make_payer(number) for number in range(PAYERS)]
 
     def prepare(self, count: int) -> None:
         """Make so many options."""
-        first = len(self._requests)
         with ThreadPoolExecutor(PREPARING) as threads:
-            self._requests += threads.map(self._prepare_one, range(first, first + count))
+            self._requests += threads.map(self._prepare_one, islice(self._numbers, count))
 
     def authorize_one(self) -> None:
         """Authorize one, and wait for the answer."""
