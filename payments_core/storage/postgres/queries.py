@@ -67,11 +67,10 @@ def page_statement(
     order = [*index.order, "id"]
     names = ", ".join(f'"{column}"' for column in order)
     inside, sort = _range_of(index, nulls, after)
-    fits = " AND ".join(f'"{column}" {operator} %s' for column, operator in comparisons)
     return _number_parameters(
         f'SELECT body, {names} FROM (SELECT * FROM "{table}" WHERE partition = %s{inside} '
         f"ORDER BY {sort} LIMIT {scan} OFFSET {skipped}) AS scanned "
-        f"{'WHERE ' * bool(fits)}{fits} ORDER BY {sort} LIMIT %s"
+        f"{_where(comparisons)}ORDER BY {sort} LIMIT %s"
     )
 
 
@@ -85,11 +84,10 @@ def count_statement(
 ) -> str:
     """SELECT the number of matching rows of the index: the inner LIMIT is the scan."""
     inside, sort = _range_of(index, nulls, after)
-    fits = " AND ".join(f'"{column}" {operator} %s' for column, operator in comparisons)
     return _number_parameters(
         f'SELECT count(*) FROM (SELECT 1 FROM (SELECT * FROM "{table}" WHERE partition = %s'
-        f"{inside} ORDER BY {sort} LIMIT %s) AS scanned "
-        f"{'WHERE ' * bool(fits)}{fits} LIMIT %s) AS fitting"
+        f"{inside} ORDER BY {sort} LIMIT {SCAN_LIMIT}) AS scanned "
+        f"{_where(comparisons)}LIMIT %s) AS fitting"
     )
 
 
@@ -120,6 +118,11 @@ def locate_statement(
         f'JOIN "{table}" AS stored ON {key} '
         f"{'WHERE ' * bool(fits)}{' AND '.join(fits)} ORDER BY partition || '', id || '' LIMIT %s"
     )
+
+
+def _where(comparisons: tuple[tuple[str, str], ...]) -> str:
+    fits = " AND ".join(f'"{column}" {operator} %s' for column, operator in comparisons)
+    return f"WHERE {fits} " if fits else ""
 
 
 def _range_of(index: Index, nulls: tuple[bool, ...], after: bool) -> tuple[str, str]:

@@ -243,7 +243,6 @@ class PostgresSnapshot:
             self._partition,
             *(value for value in key if value is not None),
             *(after or ()),
-            SCAN_LIMIT if where else min(limit, SCAN_LIMIT),
             *(item.value for item in where),
             limit,
         )
