@@ -4,6 +4,8 @@
     python -m tests.release_check 3.12        one of them
 
 Each gets a clean venv in a folder of its own, where a Payment runs from start to end over HTTP.
+The pinned dependencies of all extras must have wheels for each released Python, here or not: most
+users have no compiler.
 """
 
 from __future__ import annotations
@@ -20,13 +22,15 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 BUILT = ROOT / "build" / "release"
-OLDEST, NEWEST = 11, 20
+OLDEST, RELEASED, NEWEST = 11, 15, 20
+"""Minor versions: the oldest supported, the last released, and one that is not planned yet."""
 NOT_IN_A_WHEEL = ("tests/", "docs/", "examples/", "benchmarks/")
 
 
 def main(arguments: Sequence[str]) -> int:
     wheel, sdist = build()
     require_content(wheel, sdist)
+    require_wheels(wheel)
     wanted = arguments or [f"3.{minor}" for minor in range(OLDEST, NEWEST)]
     pythons = {version: found for version in wanted if (found := find_python(version))}
     if not pythons:
@@ -58,6 +62,18 @@ def require_content(wheel: Path, sdist: Path) -> None:
     with tarfile.open(sdist) as archive:
         inside = {name.partition("/")[2] for name in archive.getnames()}
     assert {"LICENSE", "README.md", "CHANGELOG.md", "pyproject.toml"} <= inside
+
+
+def require_wheels(wheel: Path) -> None:
+    """Nothing needs to be compiled on a released Python."""
+    pins = ("--constraint", str(ROOT / "constraints.txt"))
+    own = f"payments-core[all] @ {wheel.as_uri()}"
+    for minor in range(OLDEST, RELEASED + 1):
+        version = f"3.{minor}"
+        with tempfile.TemporaryDirectory() as folder:
+            target = ("--target", folder, "--python-version", version)
+            uv("pip", "install", "--quiet", "--dry-run", "--no-build", *target, *pins, own)
+        print(f"Python {version}: all dependencies have wheels", flush=True)
 
 
 def find_python(version: str) -> str | None:

@@ -7,12 +7,18 @@ import hashlib
 from functools import cached_property
 
 import attrs
-from coincurve import PrivateKey
+from btclib_libsecp256k1 import keys, recovery
 from eth_hash.auto import keccak
 from eth_utils.address import to_checksum_address
 from nacl.signing import SigningKey
 
 _BASE58 = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
+
+
+def sign_digest(key: int | bytes, digest: bytes) -> bytes:
+    """r, s, and 0 or 1."""
+    pair, parity = recovery.sign(digest, key)
+    return pair + bytes([parity])
 
 
 def base58(raw: bytes) -> str:
@@ -32,19 +38,15 @@ class EvmWallet:
     chain_type = "evm"
     public_key = None
 
-    @cached_property
-    def _key(self) -> PrivateKey:
-        return PrivateKey.from_int(self.number)
-
     @property
     def address(self) -> str:
-        public = self._key.public_key.format(compressed=False)
+        public = keys.pubkey_from_prvkey(self.number, compressed=False)
         return str(to_checksum_address(keccak(public[1:])[-20:]))
 
     def sign(self, text: str, nonce: str = "") -> str:
         message = text.encode()
         prefix = f"\x19Ethereum Signed Message:\n{len(message)}".encode()
-        raw = self._key.sign_recoverable(keccak(prefix + message), hasher=None)
+        raw = sign_digest(self.number, keccak(prefix + message))
         return "0x" + raw[:64].hex() + f"{raw[64] + 27:02x}"
 
 

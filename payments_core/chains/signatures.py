@@ -56,17 +56,18 @@ def parse_contract_signature(text: str) -> bytes | None:
 
 def recover_signer_from_bytes(digest: bytes, signature: bytes) -> str:
     """The same of 65 bytes whose last is 0 or 1, as in a transaction. Raises SignatureError."""
-    from coincurve import PublicKey  # loads a C library: only its users wait for it
+    # It loads a C library: only its users wait for it.
+    from btclib_libsecp256k1 import recovery
 
     if len(signature) != 65 or signature[64] > 1:
         raise SignatureError("must be 65 bytes that end in 0 or 1")
     if int.from_bytes(signature[32:64], "big") > HALF_ORDER:
         raise SignatureError("must have a low s (EIP-2)")
     try:
-        key = PublicKey.from_signature_and_message(signature, digest, hasher=None)
+        key = recovery.recover(digest, signature[:64], signature[64], compressed=False)
     except ValueError:  # r or s is out of the curve's range
         raise SignatureError(NOT_SIGNED) from None
-    return address_of(key.format(compressed=False))
+    return address_of(key)
 
 
 def address_of(public_key: bytes) -> str:

@@ -80,18 +80,18 @@ class LocalSigner:
 
     def address(self, environment_id: str) -> str:
         """See Signer."""
-        from coincurve import PublicKey
+        from btclib_libsecp256k1 import keys
 
-        public = PublicKey.from_valid_secret(self._key(environment_id))
-        return address_of(public.format(compressed=False))
+        return address_of(keys.pubkey_from_prvkey(self._key(environment_id), compressed=False))
 
     def sign(self, environment_id: str, digest: bytes) -> bytes:
         """See Signer. libsecp256k1 always makes the low s."""
-        from coincurve import PrivateKey  # a C library: only signers wait for its import
+        # It loads a C library: only signers wait for it.
+        from btclib_libsecp256k1 import recovery
 
         _require_digest(digest)
-        key = PrivateKey(self._key(environment_id))
-        return key.sign_recoverable(digest, hasher=None)
+        pair, parity = recovery.sign(digest, self._key(environment_id))
+        return pair + bytes([parity])
 
     def __repr__(self) -> str:
         return "LocalSigner()"
@@ -157,10 +157,10 @@ def from_der(der: bytes) -> bytes:
 
     Raises SignerRefused.
     """
-    from coincurve.ecdsa import der_to_cdata, serialize_compact
+    from btclib_libsecp256k1 import dsa
 
     try:
-        return bytes(serialize_compact(der_to_cdata(der)))
+        return dsa.to_compact(der)
     except ValueError:
         raise SignerRefused("the key service's signature is not in DER") from None
 

@@ -11,7 +11,6 @@ from typing import Any
 
 import attrs
 import pytest
-from coincurve import PrivateKey
 
 from payments_core.chains.evm import abi as calls
 from payments_core.chains.evm import role_modules
@@ -58,6 +57,7 @@ from tests.chains.evm.nodes import (
     Receipt,
 )
 from tests.chains.evm.safes import EXEC_TRANSACTION, ZERO, Safe
+from tests.signers import sign_digest
 
 REFUNDS: list[dict[str, object]] = [
     {"safeTxGas": 1},
@@ -75,8 +75,7 @@ class OperatorKeys:
     def sign(self, environment_id: str, digest: bytes) -> bytes:
         """See KeyService."""
         operator = {ENV: OPERATOR, OTHER_ENV: OTHER_OPERATOR}[environment_id]
-        key = PrivateKey(bytes(account(operator).key))
-        return bytes(key.sign_recoverable(digest, hasher=None)[:64])
+        return sign_digest(bytes(account(operator).key), digest)[:64]
 
 
 class Home:

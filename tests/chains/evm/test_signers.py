@@ -7,12 +7,12 @@ import os
 import stat
 import threading
 from collections.abc import Callable
+from hashlib import sha256
 from pathlib import Path
 
 import attrs
 import pytest
-from coincurve import PrivateKey
-from coincurve.ecdsa import cdata_to_der, deserialize_compact
+from btclib_libsecp256k1 import dsa
 from Crypto.Hash import SHA256
 from Crypto.Protocol.KDF import HKDF
 from eth_account import Account
@@ -22,6 +22,7 @@ from hypothesis import strategies as st
 from payments_core.chains.evm.signers import LocalSigner, RemoteSigner, Signer, from_der
 from payments_core.chains.port import ChainUnavailable, SignerRefused
 from payments_core.chains.signatures import HALF_ORDER, ORDER, recover_signer_from_bytes
+from tests.signers import sign_digest
 
 ENV, OTHER_ENV = "env_one", "env_two"
 SECRET = bytes(range(1, 33))
@@ -31,12 +32,12 @@ LOCAL = LocalSigner(SECRET)
 ENVIRONMENTS = st.text(st.characters(exclude_categories=["Cs"]))
 
 
-def key_of(environment_id: str, secret: bytes = SECRET) -> PrivateKey:
+def key_of(environment_id: str, secret: bytes = SECRET) -> bytes:
     """The key, by another library's HKDF and as the page on keys describes it."""
     info = b"payments-core/operator key/" + environment_id.encode()
     expanded = HKDF(secret, 48, b"", SHA256, context=info)
     assert isinstance(expanded, bytes)
-    return PrivateKey.from_int(int.from_bytes(expanded, "big") % (ORDER - 1) + 1)
+    return (int.from_bytes(expanded, "big") % (ORDER - 1) + 1).to_bytes(32, "big")
 
 
 def written(path: Path, content: bytes = SECRET, mode: int = 0o600) -> Path:
@@ -61,7 +62,7 @@ def test_a_local_signature_is_low_and_by_the_address(environment_id: str, digest
 @given(ENVIRONMENTS)
 def test_an_environments_key_is_what_another_library_derives(environment_id: str) -> None:
     key = key_of(environment_id)
-    assert LOCAL.address(environment_id) == Account.from_key(key.secret).address
+    assert LOCAL.address(environment_id) == Account.from_key(key).address
 
 
 @given(ENVIRONMENTS, ENVIRONMENTS)
@@ -182,7 +183,7 @@ def test_nothing_reveals_the_secret(tmp_path: Path, caplog: pytest.LogCaptureFix
     with pytest.raises(SignerRefused) as refused:
         LocalSigner.open(written(tmp_path / "long.key", SECRET + b"!"))
     reported.append(f"{refused.value!r} {refused.value.__cause__!r}")
-    for secret in (SECRET, key_of(ENV).secret):
+    for secret in (SECRET, key_of(ENV)):
         for form in (secret.hex(), repr(secret), str(int.from_bytes(secret, "big"))):
             assert not any(form in text for text in reported)
 
@@ -194,13 +195,13 @@ def test_nothing_reveals_the_secret(tmp_path: Path, caplog: pytest.LogCaptureFix
 class Service:
     """A key service that anybody on its network may ask to do as `spoil` says."""
 
-    key: PrivateKey
+    key: bytes
     spoil: Callable[[bytes], bytes] = lambda pair: pair
     asked: list[tuple[str, bytes]] = attrs.field(factory=list)
 
     def sign(self, environment_id: str, digest: bytes) -> bytes:
         self.asked.append((environment_id, digest))
-        return self.spoil(self.key.sign_recoverable(digest, hasher=None)[:64])
+        return self.spoil(sign_digest(self.key, digest)[:64])
 
 
 def remote(spoil: Callable[[bytes], bytes] = lambda pair: pair) -> RemoteSigner:
@@ -221,7 +222,7 @@ def test_a_services_signature_is_completed_whichever_s_it_made(digest: bytes, hi
 def test_a_signature_in_der_is_the_same(digest: bytes, high: bool) -> None:
     def through_der(pair: bytes) -> bytes:
         made = with_high_s(pair) if high else pair
-        return from_der(cdata_to_der(deserialize_compact(made)))
+        return from_der(dsa.to_der(made))
 
     assert remote(through_der).sign(ENV, digest) == LOCAL.sign(ENV, digest)
 
@@ -235,9 +236,9 @@ def test_what_is_not_der_is_refused(der: bytes) -> None:
 @pytest.mark.parametrize(
     "spoil",
     [
-        lambda pair: key_of(OTHER_ENV).sign_recoverable(DIGEST, hasher=None)[:64],
-        lambda pair: key_of(ENV).sign_recoverable(bytes(32), hasher=None)[:64],
-        lambda pair: key_of(ENV).sign_recoverable(DIGEST)[:64],  # hashed once more
+        lambda pair: sign_digest(key_of(OTHER_ENV), DIGEST)[:64],
+        lambda pair: sign_digest(key_of(ENV), bytes(32))[:64],
+        lambda pair: sign_digest(key_of(ENV), sha256(DIGEST).digest())[:64],  # hashed once more
         lambda pair: pair[32:] + pair[:32],
         lambda pair: bytes(64),
         lambda pair: b"\xff" * 64,

@@ -8,7 +8,6 @@ from typing import Any
 import attrs
 import pytest
 import rlp
-from coincurve import PrivateKey
 from eth_account import Account
 from eth_hash.auto import keccak
 from hypothesis import given
@@ -25,9 +24,10 @@ from payments_core.chains.evm.transactions import (
 )
 from payments_core.chains.signatures import ORDER
 from tests.chains.evm.nodes import ACCOUNTS, MERCHANT, Node, Refused, anvil_or_skip
+from tests.signers import sign_digest
 
-KEY = PrivateKey.from_int(7)
-SENDER = Account.from_key(KEY.secret).address
+KEY = (7).to_bytes(32, "big")
+SENDER = Account.from_key(KEY).address
 GWEI = 10**9
 PLAIN = UnsignedTransaction(
     chain_id=8453,
@@ -55,8 +55,8 @@ UNSIGNED = st.builds(
 )
 
 
-def sign(unsigned: UnsignedTransaction, key: PrivateKey = KEY) -> bytes:
-    return key.sign_recoverable(signing_hash(unsigned), hasher=None)
+def sign(unsigned: UnsignedTransaction, key: bytes = KEY) -> bytes:
+    return sign_digest(key, signing_hash(unsigned))
 
 
 def as_eth_account(unsigned: UnsignedTransaction) -> dict[str, Any]:
@@ -101,7 +101,7 @@ def high_s(raw: bytes) -> bytes:
 
 @given(UNSIGNED)
 def test_eth_account_signs_the_same_bytes(unsigned: UnsignedTransaction) -> None:
-    theirs = Account.sign_transaction(as_eth_account(unsigned), KEY.secret)
+    theirs = Account.sign_transaction(as_eth_account(unsigned), KEY)
     ours = attach_signature(unsigned, sign(unsigned))
     assert ours.raw == bytes(theirs.raw_transaction)
     assert ours.hash == "0x" + bytes(theirs.hash).hex()
@@ -225,7 +225,7 @@ def payment(node: Node, **changes: Any) -> UnsignedTransaction:
 
 
 def sent(node: Node, unsigned: UnsignedTransaction) -> str:
-    transaction = attach_signature(unsigned, sign(unsigned, PrivateKey(bytes(ACCOUNTS[6].key))))
+    transaction = attach_signature(unsigned, sign(unsigned, bytes(ACCOUNTS[6].key)))
     reported = node.ask("eth_sendRawTransaction", "0x" + transaction.raw.hex())
     assert reported == transaction.hash
     return transaction.hash

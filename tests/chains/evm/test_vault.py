@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import attrs
 import pytest
-from coincurve.keys import PrivateKey
 from eth_account.signers.local import LocalAccount
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -24,6 +23,7 @@ from tests.chains.evm.nodes import (
     Node,
     hexed,
 )
+from tests.signers import sign_digest
 
 ORDER = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141
 MODULE = STRANGER
@@ -169,7 +169,7 @@ def test_the_digest_is_that_of_eip_712(
     digest = vault.deployed.node.call(vault.address, question)
     fields = {"value": value, "nonce": nonce, "operation": operation}
     signature = signed(vault.key, vault.address, vault.token, data, **fields)
-    ours = PrivateKey(vault.key.key).sign_recoverable(digest, hasher=None)
+    ours = sign_digest(bytes(vault.key.key), digest)
     assert ours[:64] == signature[:64]  # both are deterministic (RFC 6979)
 
 
