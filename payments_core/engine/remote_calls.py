@@ -10,12 +10,13 @@ import threading
 import time
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Literal
 
 import attrs
 
 from payments_core.errors import DependencyFailed
-from payments_core.evolve import evolve
+from payments_core.waiting import current_pool, held_lock
 
 Dependency = Literal["chain", "kyc", "pricing", "router", "names"]
 
@@ -47,32 +48,60 @@ class RemoteCalls:
             raise ValueError("at least one request must be able to call others")
         self._limit = limit
         self._limit_of_one = max(1, limit - 1)
-        self._changed = threading.Condition()
+        self._lock = threading.Lock()
+        """Guards the fields below, and when each call began."""
         self._running: set[_Call] = set()
-        self.waiting: int = 0
+        self._waiting: list[_Call] = []
+        """In the order of their arrival."""
+
+    @property
+    def waiting(self) -> int:
         """How many requests wait for a turn."""
+        return len(self._waiting)
 
     @contextmanager
     def acquire(
         self, dependency: Dependency, environment_id: str, *, wait_s: float = WAIT_S
     ) -> Iterator[None]:
         """Take a place for the time of the block. Raises DependencyFailed if there is none."""
-        with self._changed:
-            wanted = _Call(dependency, environment_id, time.monotonic())
-            if not self._has_room(wanted) and not self._wait_for_room(wanted, wait_s):
-                busy = TooManyCalls(f"too many requests wait for {dependency} at this time")
-                raise DependencyFailed(dependency) from busy
-            call = evolve(wanted, began=time.monotonic())
-            self._running.add(call)
+        call = _Call(dependency, environment_id)
+        with self._lock:
+            waits = not self._begin(call)
+            if waits and (wait_s <= 0 or self._is_hopeless(call)):
+                raise _busy(dependency)
+            if waits:
+                self._waiting.append(call)
         try:
+            if waits:
+                current_pool().wait(partial(call.turn.acquire, timeout=wait_s))
+                with self._lock:
+                    if call not in self._running:
+                        raise _busy(dependency)
             yield
         finally:
-            with self._changed:
-                self._running.remove(call)
-                self._changed.notify_all()
+            with self._lock:
+                self._end(call)
 
-    def _has_room(self, wanted: _Call) -> bool:
-        return not self._list_blocking(wanted)
+    def _begin(self, call: _Call) -> bool:
+        """Give a call a place, if there is one."""
+        if self._list_blocking(call):
+            return False
+        call.began = time.monotonic()
+        self._running.add(call)
+        return True
+
+    def _end(self, call: _Call) -> None:
+        """Take its place away, or let it wait no more, and begin those that have room now.
+
+        Only these are woken: to wake all takes longer than a quick call.
+        """
+        if call not in self._running:
+            self._waiting.remove(call)
+            return
+        self._running.remove(call)
+        for other in [other for other in self._waiting if self._begin(other)]:
+            self._waiting.remove(other)
+            other.turn.release()
 
     def _list_blocking(self, wanted: _Call) -> list[Collection[_Call]]:
         """If it has no place, the calls that must end first: its environment's, or all."""
@@ -84,22 +113,25 @@ class RemoteCalls:
                 blocking.append(own or held)
         return blocking
 
-    def _wait_for_room(self, wanted: _Call, wait_s: float) -> bool:
+    def _is_hopeless(self, wanted: _Call) -> bool:
+        """Whether others wait already for calls that have all taken long."""
         slow = time.monotonic() - SLOW_S
-        is_stuck = any(
+        return len(self._waiting) >= MAX_WAITING and any(
             all(call.began <= slow for call in calls) for calls in self._list_blocking(wanted)
         )
-        if wait_s <= 0 or (is_stuck and self.waiting >= MAX_WAITING):
-            return False
-        self.waiting += 1
-        try:
-            return self._changed.wait_for(lambda: self._has_room(wanted), wait_s)
-        finally:
-            self.waiting -= 1
 
 
-@attrs.frozen(eq=False)
+@attrs.define(eq=False)
 class _Call:
     dependency: Dependency
     environment_id: str
-    began: float
+    began: float = attrs.field(default=0.0, init=False)
+    """When it got its place, by the monotonic clock."""
+    turn: threading.Lock = attrs.field(factory=held_lock, init=False)
+    """Released when it gets its place after it has waited."""
+
+
+def _busy(dependency: Dependency) -> DependencyFailed:
+    failed = DependencyFailed(dependency)
+    failed.__cause__ = TooManyCalls(f"too many requests wait for {dependency} at this time")
+    return failed
