@@ -13,6 +13,7 @@ from concurrent.futures import Future
 from typing import Generic, TypeVar
 
 from payments_core.chains.port import ChainUnavailable
+from payments_core.waiting import current_pool
 
 T = TypeVar("T")
 
@@ -60,6 +61,6 @@ class SharedRead(Generic[T]):
 
 def _wait(reading: Future[T]) -> T:
     try:
-        return reading.result()
+        return current_pool().wait(reading.result)
     except ChainUnavailable as error:  # another thread's, whose traceback is its own
         raise ChainUnavailable(str(error)) from error

@@ -12,6 +12,7 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Generic, TypeVar
 
 import attrs
@@ -21,6 +22,7 @@ from payments_core.chains.evm import responses as answers
 from payments_core.chains.evm.rpc import Node, NodeRefused, Result, RpcCall
 from payments_core.chains.http.client import RequestLimits
 from payments_core.chains.port import ChainMismatch, ChainUnavailable
+from payments_core.waiting import current_pool
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -200,7 +202,8 @@ class NodeQuorum:
         outcomes = _query_nodes(asked, ask, until)
         for count in range(1, len(asked) + 1):
             try:
-                outcome = outcomes.get(timeout=max(0.0, waits_until - time.monotonic()))
+                left_s = max(0.0, waits_until - time.monotonic())
+                outcome = current_pool().wait(partial(outcomes.get, timeout=left_s))
             except queue.Empty:
                 break
             if isinstance(outcome.error, ChainUnavailable):

@@ -12,6 +12,7 @@ import socket
 import ssl
 import time
 from collections.abc import Mapping
+from functools import partial
 from urllib.parse import quote, unquote, urlsplit
 
 import attrs
@@ -28,6 +29,7 @@ from payments_core.http.response import (
 )
 from payments_core.http.sockets import connect, prepare, send_all
 from payments_core.json_depth import exceeds_depth
+from payments_core.waiting import current_pool
 
 CONNECT_TIMEOUT_S = 3.0
 TOTAL_TIMEOUT_S = 10.0
@@ -102,9 +104,10 @@ class HttpClient:
         if now >= until:
             raise ChainUnavailable(f"{self.name}: the deadline has passed")
         deadline = Deadline(min(until, now + self._limits.total_timeout_s))
-        answer = self._send_once(method, deadline, path, body)
+        send_once = partial(self._send_once, method, deadline, path, body)
+        answer = current_pool().wait(send_once)
         if answer is None and deadline.remaining_s() > 0:
-            answer = self._send_once(method, deadline, path, body)
+            answer = current_pool().wait(send_once)
         if answer is None:
             raise ChainUnavailable(f"{self.name}: the response is incomplete")
         if exceeds_depth(answer[1], MAX_JSON_DEPTH):

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import itertools
 import threading
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from typing import Any
 
 import pytest
 
@@ -17,6 +19,7 @@ from payments_core.engine.remote_calls import (
     TooManyCalls,
 )
 from payments_core.errors import DependencyFailed
+from tests.waiting_pool import WaitingPool
 
 
 def enter(calls: RemoteCalls, stack: ExitStack, dependency: Dependency, environment: str) -> None:
@@ -113,3 +116,89 @@ def test_requests_wait_a_moment_for_their_turn_and_few_of_them_behind_what_is_sl
             pass
         leave.set()
         assert [one.result(30) for one in waiting] == ["served"] * count
+
+
+def test_requests_get_their_turn_in_the_order_of_their_arrival() -> None:
+    calls, served = RemoteCalls(1), list[int]()
+
+    def follow(number: int) -> None:
+        with calls.acquire("pricing", "env_b", wait_s=30):
+            served.append(number)
+
+    with ThreadPoolExecutor(4) as pool, calls.acquire("pricing", "env_a"):
+        for number in range(4):
+            pool.submit(follow, number)
+            while calls.waiting == number:
+                threading.Event().wait(0.001)
+    assert served == list(range(4))
+
+
+def test_a_request_that_waits_for_its_turn_says_so() -> None:
+    calls, pool = RemoteCalls(1), WaitingPool()
+
+    def follow() -> bool:
+        with calls.acquire("pricing", "env_b", wait_s=30):
+            return pool.waits.is_set()
+
+    with calls.acquire("pricing", "env_a"):
+        following = pool.start(follow)
+        assert pool.waits.wait(30)
+    assert following.result(30) is False
+
+
+class Interrupted(WaitingPool):
+    """Its thread does something instead of waiting."""
+
+    def __init__(self, instead: Callable[[], object]) -> None:
+        super().__init__()
+        self.instead = instead
+
+    def wait(self, wait: Callable[[], Any]) -> Any:
+        return self.instead()
+
+
+def stop() -> None:
+    raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize(
+    ("instead", "raised"), [(lambda: False, DependencyFailed), (stop, KeyboardInterrupt)]
+)
+def test_a_request_that_stops_waiting_leaves_nothing_behind(
+    instead: Callable[[], object], raised: type[BaseException]
+) -> None:
+    calls = RemoteCalls(1)
+
+    def follow() -> None:
+        with calls.acquire("pricing", "env_b"):
+            raise AssertionError("there was no place")
+
+    with calls.acquire("pricing", "env_a"):
+        assert type(Interrupted(instead).start(follow).exception(30)) is raised
+        assert calls.waiting == 0
+    with calls.acquire("pricing", "env_b", wait_s=0):
+        pass
+
+
+@pytest.mark.parametrize("instead", [lambda: False, stop])
+def test_a_place_that_comes_at_the_last_moment_is_taken_or_given_back(
+    instead: Callable[[], object],
+) -> None:
+    calls, holder = RemoteCalls(1), ExitStack()
+    enter(calls, holder, "pricing", "env_a")
+
+    def follow() -> str:
+        with calls.acquire("pricing", "env_b"):
+            return "served"
+
+    def end_and_stop() -> object:
+        holder.close()
+        return instead()
+
+    following = Interrupted(end_and_stop).start(follow)
+    if instead is stop:
+        assert type(following.exception(30)) is KeyboardInterrupt
+    else:
+        assert following.result(30) == "served"
+    with calls.acquire("pricing", "env_c", wait_s=0):
+        pass
