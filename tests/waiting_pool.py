@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from payments_core.waiting import Turn, held_lock, set_current_pool
 
@@ -14,9 +14,13 @@ DEADLINE_S = 30
 
 
 class WaitingPool:
-    """Runs one task in a thread. `waits` is set while it waits; it must not wait within a wait."""
+    """Runs one task in a thread. `waits` is set while it waits; it must not wait within a wait.
 
-    def __init__(self) -> None:
+    `instead` is called in place of what waits.
+    """
+
+    def __init__(self, instead: Callable[[], Any] | None = None) -> None:
+        self._instead = instead
         self.waits = threading.Event()
         self._thread = ThreadPoolExecutor(1, initializer=set_current_pool, initargs=(self,))
 
@@ -36,6 +40,6 @@ class WaitingPool:
         assert not self.waits.is_set()
         self.waits.set()
         try:
-            return wait()
+            return wait() if self._instead is None else self._instead()
         finally:
             self.waits.clear()

@@ -7,11 +7,13 @@ It saves the second caller the work, and lets it wait for the first caller's ans
 from __future__ import annotations
 
 import threading
-import time
+from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 
 from payments_core.errors import IdempotencyInProgress
+from payments_core.waiting import current_pool, held_lock
 
 MAX_WAIT_S = 2.0
 
@@ -25,8 +27,10 @@ class SingleFlight:
     def __init__(self, threads: int, wait_s: float = MAX_WAIT_S) -> None:
         """`threads` is how many serve requests: a quarter of them may wait, so that a storm of
         retries of one slow request never takes all of them."""
-        self._changed = threading.Condition()
-        self._under_way: set[str] = set()
+        self._lock = threading.Lock()
+        """Guards the fields below."""
+        self._under_way: dict[str, deque[threading.Lock]] = {}
+        """For each key the turns of those that wait, in the order of their arrival."""
         self._free_seats = threads // 4
         self._wait_s = wait_s
 
@@ -39,29 +43,43 @@ class SingleFlight:
         or may have failed and stored nothing. Raises IdempotencyInProgress when no seat to wait is
         free, or the wait timed out.
         """
-        with self._changed:
-            has_waited = key in self._under_way
-            if has_waited:
-                self._wait_for(key)
-            self._under_way.add(key)
+        turn = self._enter(key)
         try:
-            yield has_waited
+            if turn is not None:
+                current_pool().wait(partial(turn.acquire, timeout=self._wait_s))
+                self._require_turn(key, turn)
+            yield turn is not None
         finally:
-            with self._changed:
-                self._under_way.discard(key)
-                self._changed.notify_all()
+            self._leave(key, turn)
 
-    def _wait_for(self, key: str) -> None:
-        if self._free_seats == 0:
-            raise IdempotencyInProgress()
-        deadline = time.monotonic() + self._wait_s
-        self._free_seats -= 1
-        try:
-            while key in self._under_way:
-                # Others' notifications wake us too, so the remaining time is computed each time.
-                left_s = deadline - time.monotonic()
-                if left_s <= 0:
-                    raise IdempotencyInProgress()
-                self._changed.wait(left_s)
-        finally:
-            self._free_seats += 1
+    def _enter(self, key: str) -> threading.Lock | None:
+        """What the caller has to wait for, if another one is inside."""
+        with self._lock:
+            waiting = self._under_way.get(key)
+            if waiting is None:
+                self._under_way[key] = deque()
+                return None
+            if self._free_seats == 0:
+                raise IdempotencyInProgress()
+            self._free_seats -= 1
+            turn = held_lock()
+            waiting.append(turn)
+            return turn
+
+    def _require_turn(self, key: str, turn: threading.Lock) -> None:
+        with self._lock:
+            if turn in self._under_way[key]:
+                raise IdempotencyInProgress()
+
+    def _leave(self, key: str, turn: threading.Lock | None) -> None:
+        """Wait no more, or let the next one in."""
+        with self._lock:
+            waiting = self._under_way[key]
+            if turn is not None and turn in waiting:
+                waiting.remove(turn)
+                self._free_seats += 1
+            elif waiting:
+                self._free_seats += 1
+                waiting.popleft().release()
+            else:
+                del self._under_way[key]

@@ -7,7 +7,6 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from typing import Any
 
 import pytest
 
@@ -146,17 +145,6 @@ def test_a_request_that_waits_for_its_turn_says_so() -> None:
     assert following.result(30) is False
 
 
-class Interrupted(WaitingPool):
-    """Its thread does something instead of waiting."""
-
-    def __init__(self, instead: Callable[[], object]) -> None:
-        super().__init__()
-        self.instead = instead
-
-    def wait(self, wait: Callable[[], Any]) -> Any:
-        return self.instead()
-
-
 def stop() -> None:
     raise KeyboardInterrupt
 
@@ -174,7 +162,7 @@ def test_a_request_that_stops_waiting_leaves_nothing_behind(
             raise AssertionError("there was no place")
 
     with calls.acquire("pricing", "env_a"):
-        assert type(Interrupted(instead).start(follow).exception(30)) is raised
+        assert type(WaitingPool(instead).start(follow).exception(30)) is raised
         assert calls.waiting == 0
     with calls.acquire("pricing", "env_b", wait_s=0):
         pass
@@ -195,7 +183,7 @@ def test_a_place_that_comes_at_the_last_moment_is_taken_or_given_back(
         holder.close()
         return instead()
 
-    following = Interrupted(end_and_stop).start(follow)
+    following = WaitingPool(end_and_stop).start(follow)
     if instead is stop:
         assert type(following.exception(30)) is KeyboardInterrupt
     else:

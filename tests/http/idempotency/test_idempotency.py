@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack
 from typing import Any
 
 import attrs
@@ -14,6 +15,7 @@ from payments_core.engine.idempotency.record import StoredResponse
 from payments_core.engine.idempotency.single_flight import SingleFlight
 from payments_core.errors import IdempotencyInProgress
 from tests.http.door import Door, Seen, Thing, real_time
+from tests.waiting_pool import WaitingPool
 
 
 def stored(door: Door) -> list[Thing]:
@@ -260,5 +262,42 @@ class TestFlights:
                 flights.acquire("k"),
             ):
                 pass
-        assert flights._under_way == set()
+        assert flights._under_way == {}
         assert flights._free_seats == 1
+
+    def test_a_request_that_waits_for_an_identical_one_says_so(self) -> None:
+        flights, pool = SingleFlight(4), WaitingPool()
+
+        def follow() -> tuple[bool, bool]:
+            with flights.acquire("k") as has_waited:
+                return has_waited, pool.waits.is_set()
+
+        with flights.acquire("k"):
+            following = pool.start(follow)
+            assert pool.waits.wait(10)
+        assert following.result(10) == (True, False)
+        assert flights._under_way == {}
+
+    @pytest.mark.parametrize("comes", [False, True])
+    def test_an_interrupted_wait_lets_the_next_in(self, comes: bool) -> None:
+        flights, holding = SingleFlight(8), ExitStack()
+        assert holding.enter_context(flights.acquire("k")) is False
+        next_one = WaitingPool()
+
+        def follow() -> bool:
+            with flights.acquire("k") as has_waited:
+                return has_waited
+
+        def be_interrupted() -> None:
+            following.append(next_one.start(follow))
+            assert next_one.waits.wait(10)
+            if comes:
+                holding.close()  # the turn comes at the last moment
+            raise KeyboardInterrupt
+
+        following: list[Future[bool]] = []
+        assert type(WaitingPool(be_interrupted).start(follow).exception(10)) is KeyboardInterrupt
+        holding.close()
+        assert following[0].result(10) is True
+        assert flights._under_way == {}
+        assert flights._free_seats == 2
