@@ -15,13 +15,16 @@ import time
 import weakref
 from collections import deque
 from contextlib import suppress
+from functools import partial
 
+import attrs
 import psycopg
 
 from payments_core.storage.port import StorageUnavailable
 from payments_core.storage.postgres.errors import connect_error, storage_error
 from payments_core.storage.postgres.pipeline import PipelinedConnection, StatementFailed
 from payments_core.storage.postgres.url import ConnectionTarget
+from payments_core.waiting import current_pool, held_lock
 
 MAX_LIFETIME_S = 3_600
 """A server's process grows by what it caches; a random tenth keeps them from ending at once."""
@@ -30,6 +33,15 @@ MAX_IDLE_S = 600
 
 class PoolPermit:
     """The right to one connection."""
+
+
+@attrs.define(eq=False)
+class _Waiting:
+    """A caller that waits for a permit."""
+
+    permit: PoolPermit | None = None
+    turn: threading.Lock = attrs.field(factory=held_lock)
+    """Released when it has got one, or never will."""
 
 
 class ConnectionPool:
@@ -41,7 +53,9 @@ class ConnectionPool:
         self._idle: deque[PipelinedConnection] = deque()
         self._taken: weakref.WeakSet[PoolPermit] = weakref.WeakSet()
         """Weakly: a connection lost to an interrupt is not counted forever."""
-        self._changed = threading.Condition()
+        self._waiting: deque[_Waiting] = deque()
+        self._lock = threading.Lock()
+        """Guards the three above."""
         self._random = random.Random()
         self._process = os.getpid()
         self._closed = False
@@ -64,13 +78,12 @@ class ConnectionPool:
         """Keep it for the next caller, unless it has ended."""
         pipeline.used_at = time.monotonic()
         permit, pipeline.permit = pipeline.permit, None
-        with self._changed:
-            self._taken.discard(permit)
+        with self._lock:
             keeps = not self._closed and pipeline.is_free
             if keeps:
                 self._idle.append(pipeline)
             old = self._pop_outdated(pipeline.used_at)
-            self._changed.notify()
+            self._pass_on(permit)
         if not keeps:
             old.append(pipeline)
         if pipeline.is_unanswered:  # the others would not answer either
@@ -82,8 +95,10 @@ class ConnectionPool:
         """A connection beyond the counted ones. Raises StorageUnavailable."""
         settings = self._address.settings
         try:
-            connection = psycopg.connect(
-                autocommit=True, prepare_threshold=None, **self._address.parameters
+            connection = current_pool().wait(
+                lambda: psycopg.connect(
+                    autocommit=True, prepare_threshold=None, **self._address.parameters
+                )
             )
         except psycopg.Error as error:
             why = connect_error(error)
@@ -94,45 +109,81 @@ class ConnectionPool:
 
     def drop_idle(self) -> None:
         """Drop the idle connections: their server may be the one that went away."""
-        with self._changed:
+        with self._lock:
             idle, self._idle = self._idle, deque()
         for pipeline in idle:
             pipeline.connection.close()
 
     def close(self) -> None:
         """Close idle connections now, and the others when they are returned."""
-        with self._changed:
+        with self._lock:
             self._closed = True
-            self._changed.notify_all()
+            while self._waiting:
+                self._waiting.popleft().turn.release()
         self.drop_idle()
 
     def _acquire_permit(self) -> tuple[PoolPermit, PipelinedConnection | None]:
         """The right to another connection, and an idle one if there is one."""
+        with self._lock:
+            self._require_usable()
+            self._admit_waiting()  # if a permit was lost
+            if len(self._taken) < self._most:
+                return self._new_permit(), self._idle.pop() if self._idle else None
+            waiting = _Waiting()
+            self._waiting.append(waiting)
+        return self._wait_for_permit(waiting), self._pop_idle()
+
+    def _wait_for_permit(self, waiting: _Waiting) -> PoolPermit:
         timeout_s = self._address.settings.pool_timeout_s
-        with self._changed:
-            self._changed.wait_for(lambda: self._closed or len(self._taken) < self._most, timeout_s)
-            if self._closed:
-                raise StorageUnavailable("the storage is closed")
-            if self._process != os.getpid():
-                raise StorageUnavailable(
-                    "PostgreSQL's connections do not survive a fork; open the storage again"
-                )
-            if len(self._taken) >= self._most:
-                raise StorageUnavailable(
-                    f"PostgreSQL: all {self._most} connections were in use for {timeout_s} s"
-                )
-            permit = PoolPermit()
-            self._taken.add(permit)
-            return permit, self._idle.pop() if self._idle else None
+        try:
+            current_pool().wait(partial(waiting.turn.acquire, timeout=timeout_s))
+            with self._lock:
+                self._require_usable()
+                if waiting.permit is None:
+                    raise StorageUnavailable(
+                        f"PostgreSQL: all {self._most} connections were in use for {timeout_s} s"
+                    )
+            return waiting.permit
+        except BaseException:
+            with self._lock:
+                if waiting in self._waiting:
+                    self._waiting.remove(waiting)
+                elif waiting.permit is not None:
+                    self._pass_on(waiting.permit)
+            raise
+
+    def _require_usable(self) -> None:
+        if self._closed:
+            raise StorageUnavailable("the storage is closed")
+        if self._process != os.getpid():
+            raise StorageUnavailable(
+                "PostgreSQL's connections do not survive a fork; open the storage again"
+            )
 
     def _pop_idle(self) -> PipelinedConnection | None:
-        with self._changed:
+        with self._lock:
             return self._idle.pop() if self._idle else None
 
     def _release_permit(self, permit: PoolPermit) -> None:
-        with self._changed:
-            self._taken.discard(permit)
-            self._changed.notify()
+        with self._lock:
+            self._pass_on(permit)
+
+    def _pass_on(self, permit: PoolPermit) -> None:
+        """Take a permit back, and give it to the caller that has waited longest, if any; the lock
+        is held."""
+        self._taken.discard(permit)
+        self._admit_waiting()
+
+    def _admit_waiting(self) -> None:
+        while self._waiting and len(self._taken) < self._most:
+            next_one = self._waiting.popleft()
+            next_one.permit = self._new_permit()
+            next_one.turn.release()
+
+    def _new_permit(self) -> PoolPermit:
+        permit = PoolPermit()
+        self._taken.add(permit)
+        return permit
 
     def _pop_outdated(self, now: float) -> list[PipelinedConnection]:
         """Remove and return the connections that nobody has needed for long."""
