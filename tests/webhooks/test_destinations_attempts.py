@@ -289,7 +289,7 @@ def test_a_name_that_did_not_resolve_at_creation_is_judged_when_it_does() -> Non
         (f"https://{PUBLIC}:8443/x", PUBLIC, f"{PUBLIC}:8443"),
         (f"https://[{PUBLIC_6}]/x", PUBLIC_6, f"[{PUBLIC_6}]"),
         ("https://[2606:4700:4700:0:0:0:0:1111]:8443/x", PUBLIC_6, f"[{PUBLIC_6}]:8443"),
-        (f"https://[::ffff:{PUBLIC}]/x", PUBLIC, "[::ffff:5db8:d822]"),
+        (f"https://[::ffff:{PUBLIC}]/x", PUBLIC, f"[{ip_address(f'::ffff:{PUBLIC}')}]"),
     ],
 )
 def test_a_public_address_in_the_url_is_delivered_to(
