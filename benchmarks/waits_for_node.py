@@ -1,6 +1,6 @@
 """A server whose requests wait for another server, as for a chain's node, or compute.
 
-    python benchmarks/waits_for_node.py http://127.0.0.1:8545
+    python -m benchmarks.waits_for_node http://127.0.0.1:8545
 
 `waits.py` runs it with the packages of each release. `/waits` sends one request there, and anything
 else computes for a millisecond. Prints its port.
