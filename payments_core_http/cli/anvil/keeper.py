@@ -9,11 +9,15 @@ from __future__ import annotations
 
 import os
 import select
+import signal
 import subprocess
 import sys
+import time
 
 READY = b"Listening on "
 STOP_TIMEOUT_S = 10
+HANDLER_TIMEOUT_S = 1.0
+"""How long anvil may take to handle SIGTERM after it listens: a millisecond, if cores are free."""
 
 
 def run_while_stdin_open(command: list[str]) -> int:
@@ -31,6 +35,7 @@ def run_while_stdin_open(command: list[str]) -> int:
     except BrokenPipeError:
         pass  # the process that started us is gone
     finally:
+        _wait_for_handler(child)
         child.terminate()  # anvil writes its state to a file, if it has one, and ends
         try:
             status = child.wait(STOP_TIMEOUT_S)
@@ -38,6 +43,23 @@ def run_while_stdin_open(command: list[str]) -> int:
             child.kill()
             status = child.wait()
     return status
+
+
+def _wait_for_handler(child: subprocess.Popen[bytes]) -> None:
+    """Wait until it handles SIGTERM, which would end it without writing its state before that.
+
+    Only Linux says so.
+    """
+    until = time.monotonic() + HANDLER_TIMEOUT_S
+    while child.poll() is None and time.monotonic() < until:
+        try:
+            with open(f"/proc/{child.pid}/status") as status:
+                handled = int(status.read().partition("SigCgt:")[2].split()[0], 16)
+        except (OSError, IndexError):
+            return
+        if handled >> (signal.SIGTERM - 1) & 1:
+            return
+        time.sleep(0.001)
 
 
 def _relay_output(output: int) -> None:

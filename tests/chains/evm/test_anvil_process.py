@@ -68,6 +68,28 @@ def test_a_second_start_comes_back_at_the_same_address_with_its_state(tmp_path: 
         node.close()
 
 
+SLOW_TO_HANDLE = """#!{python}
+import pathlib, signal, sys, time
+def end(*_):
+    pathlib.Path("{state}").write_text("whole")
+    sys.exit()
+print("Listening on 127.0.0.1:8545", flush=True)
+time.sleep(0.2)
+signal.signal(signal.SIGTERM, end)
+signal.pause()
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="only Linux tells handlers")
+def test_one_that_is_stopped_at_once_writes_its_state(tmp_path: Path) -> None:
+    program, state = tmp_path / "anvil", tmp_path / "state.json"
+    program.write_text(SLOW_TO_HANDLE.format(python=sys.executable, state=state))
+    program.chmod(0o700)
+    with AnvilProcess(program=program):
+        assert not state.exists()
+    assert state.read_text() == "whole"
+
+
 def test_it_answers_for_ever_though_nobody_reads_what_it_says() -> None:
     # It writes a line for each: more than a pipe holds (64 KiB).
     requests = [{"jsonrpc": "2.0", "id": id, "method": "eth_chainId"} for id in range(1_000)]
