@@ -56,7 +56,7 @@ def is_gone(pid: int) -> bool:
     """Whether it has ended, be it that nobody has asked how."""
     try:
         status = Path(f"/proc/{pid}/stat").read_text()
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):  # before or while it was read
         return True
     return status.rpartition(")")[2].split()[0] == "Z"
 
