@@ -40,6 +40,15 @@ def normalize_wallet_address(chain_type: ChainType, text: str) -> str:
     return address
 
 
+def is_wallet_address(chain_type: ChainType, text: str) -> bool:
+    """Whether somebody may hold an address that a chain names: not zero, and no token's."""
+    try:
+        normalize_wallet_address(chain_type, text)
+    except AddressError:
+        return False
+    return True
+
+
 def identify_chain_type(text: str) -> ChainType:
     """The chain type whose form an address has. Raises AddressError for any other text.
 

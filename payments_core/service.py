@@ -350,7 +350,7 @@ class PaymentsService:
     def reconciliation(self) -> Reconciliations:
         """A partner's decisions on Payments that did not end as expected."""
         payouts = PayoutCreation(self.ports, self._providers.banks)
-        return Reconciliations(self.ports, self.vaults, payouts)
+        return Reconciliations(self.ports, self._destinations, self.vaults, payouts)
 
     @cached_property
     def disputes(self) -> Disputes:

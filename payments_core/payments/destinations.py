@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 import attrs
 
 from payments_core.accounts.record import Account
-from payments_core.addresses import AddressError, normalize_address, normalize_wallet_address
-from payments_core.assets import Asset
+from payments_core.addresses import (
+    AddressError,
+    is_wallet_address,
+    normalize_address,
+    normalize_wallet_address,
+)
+from payments_core.assets import Asset, chain_entry
 from payments_core.banks.rails import Rail
 from payments_core.chains.outbox.record import ReturnAddress, Sender
 from payments_core.chains.outbox.stray_transfers import find_contracts
-from payments_core.chains.port import AddressSpec, Chain
+from payments_core.chains.port import AddressKind, AddressSpec, Chain
 from payments_core.deposits.record import DepositAddress
 from payments_core.engine.decision import lock_shared
 from payments_core.engine.ports import Ports
@@ -25,7 +30,9 @@ from payments_core.errors import (
 )
 from payments_core.payments.payouts.record import OFFRAMP_OWNER
 from payments_core.payments.record import Destination, Payment, PurgedPayment
+from payments_core.storage.lookups import locate_with_damaged
 from payments_core.storage.port import Transaction
+from payments_core.storage.records import Record
 from payments_core.tenants.authorization import Authority
 from payments_core.validation.faults import require_exactly_one
 from payments_core.validation.fields import (
@@ -77,6 +84,21 @@ class ToBankAccount:
 DestinationRequest = ToAccount | ToPaymentAddress | ToWallet
 SendDestination = DestinationRequest | ToBankAccount
 
+_WRITTEN: tuple[tuple[type[Record], str, str], ...] = (
+    (Payment, "by_escrow", "escrow_address"),
+    (PurgedPayment, "by_escrow", "escrow_address"),
+    (DepositAddress, "by_address", "address"),
+    (ReturnAddress, "by_address", "address"),
+    (Sender, "by_address", "address"),
+)
+"""Where the addresses of this service are stored: the record, its lookup and its field."""
+
+_UNWRITTEN: tuple[tuple[AddressKind, str], ...] = (
+    ("escrow", OFFRAMP_OWNER),
+    ("operator", "operator"),
+)
+"""Those of an environment that may be stored nowhere: their kind and owner."""
+
 
 class Destinations:
     """Finds recipients."""
@@ -120,26 +142,62 @@ class Destinations:
         )
 
     def reject_own_address(self, partition: str, address: str) -> None:
-        """Raise DestinationNotAllowed for an escrow or a deposit address of this deployment, an
-        address that has paid out of a vault, an operator that has sent, a contract of ours, and
-        for the environment's off-ramp address."""
+        """Raise DestinationNotAllowed for an address of this service, as `find_own` finds them."""
         try:
-            key = (normalize_address("evm", address),)
+            normal = normalize_address("evm", address)
         except AddressError:
             return  # not of this form, so not ours; it is checked later
-        escrows = self._storage.locate(Payment, "by_escrow", [key], limit=1)
-        purged = self._storage.locate(PurgedPayment, "by_escrow", [key], limit=1)
-        deposits = self._storage.locate(DepositAddress, "by_address", [key], limit=1)
-        payers = self._storage.locate(ReturnAddress, "by_address", [key], limit=1)
-        operators = self._storage.locate(Sender, "by_address", [key], limit=1)
-        offramp = AddressSpec(partition, "escrow", OFFRAMP_OWNER)
-        is_offramp = any(
-            chain.chain_type == "evm" and chain.derive(offramp) == key[0]
-            for chain in self._chains.values()
-        )
-        is_contract = key[0] in find_contracts(self._chains)
-        if escrows or purged or deposits or payers or operators or is_offramp or is_contract:
+        if self.find_own(partition, [normal]):
             raise DestinationNotAllowed("it is an address of this service")
+
+    def find_own(self, partition: str, addresses: Collection[str]) -> frozenset[str]:
+        """The addresses that are this service's, and that nobody holds: escrows and deposit
+        addresses of this deployment, addresses that have paid out of a vault, operators that have
+        sent, contracts of ours, and the environment's operator and off-ramp address.
+
+        A vault is an account's, and is none of them.
+        """
+        if not addresses:
+            return frozenset()
+        keys = [(address,) for address in sorted(addresses)]
+        own = {
+            chain.derive(AddressSpec(partition, kind, owner))
+            for chain in self._chains.values()
+            if chain.chain_type == "evm"
+            for kind, owner in _UNWRITTEN
+        }
+        own |= find_contracts(self._chains).keys()
+        for record_type, lookup, name in _WRITTEN:
+            located, damaged = locate_with_damaged(self._storage, record_type, lookup, keys)
+            own |= {getattr(found.record, name) for found in located}
+            own |= {str(row.key[0]) for row in damaged}
+        return frozenset(own).intersection(addresses)
+
+    def find_payable(self, partition: str, payment: Payment) -> frozenset[str]:
+        """The senders of a Payment to whom funds may go back without being named.
+
+        A chain may name anybody as the sender: tokens that are minted come from the zero address,
+        and others from a token's own contract. So a sender is checked like a destination that a
+        caller names; one that fails is unknown, and a refund then needs a destination.
+        """
+        chain_type = chain_entry(payment.chain_id).chain_type
+        senders = {paid.address for paid in payment.paid_by}
+        held = {one for one in senders if is_wallet_address(chain_type, one)}
+        return frozenset(held - {payment.destination.address} - self.find_own(partition, held))
+
+    def parse_payee(self, partition: str, payment: Payment, text: str) -> str:
+        """The destination of a refund that a caller names, in its canonical form.
+
+        Raises ValidationFailed, DestinationNotAllowed.
+        """
+        try:
+            address = normalize_wallet_address(chain_entry(payment.chain_id).chain_type, text)
+        except AddressError as error:
+            raise ValidationFailed.at("destination", str(error)) from None
+        if address == payment.destination.address:  # it would come back to the recipient
+            raise ValidationFailed.at("destination", "must not be the recipient's own address")
+        self.reject_own_address(partition, address)
+        return address
 
     def lock_recipient(
         self, tx: Transaction, authority: Authority, recipient_id: str | None

@@ -1340,6 +1340,7 @@ def payments_reconcile(
     *,
     action: Literal["accept", "refund", "refund_excess", "retry_execution", "write_off"],
     note: str | UnsetType | None = UNSET,
+    destination: str | UnsetType | None = UNSET,
     idempotency_key: str | None = None,
 ) -> Call[Payment]:
     """Resolve a Payment that needs a decision. Needs `v2:payments`. What the partner decides
@@ -1347,6 +1348,7 @@ def payments_reconcile(
 
     `action`: Your decision.
     `note`: Your note, which is kept with it.
+    `destination`: Where the funds go.
     """
     return Call(
         operation="reconcilePayment",
@@ -1355,7 +1357,7 @@ def payments_reconcile(
         answer=Payment,
         credential="app_secret",
         path_arguments={"paymentId": payment_id},
-        body=given({"action": action, "note": note}),
+        body=given({"action": action, "note": note, "destination": destination}),
         takes_key=True,
         idempotency_key=idempotency_key,
     )

@@ -13,6 +13,7 @@ from payments_core.errors import ValidationFailed
 from payments_core.payments.refunds.operations import NewRefund
 from payments_core.payments.refunds.reconciliation import (
     RECONCILIATION_ACTIONS,
+    SENDS_BACK,
     ReconciliationAction,
 )
 from payments_core_http.dashboard.rendering import PageCall, redirect, render_page, run_form
@@ -66,17 +67,25 @@ def show_reconcile(service: PaymentsService, call: PageCall) -> Response:
         action=action,
         words=ACTION_WORDS[action],
         is_allowed=action in allowed,
+        sends_back=action in SENDS_BACK,
     )
 
 
 def reconcile(service: PaymentsService, call: PageCall) -> Response:
     """The decision that was confirmed."""
     id, action = call.path["paymentId"], _read_action(call.body)
-    note = call.body.get("note", "").strip() or None
+    note, destination = (
+        call.body.get(name, "").strip() or None for name in ("note", "destination")
+    )
     return run_form(
         call,
         lambda idempotent: service.reconciliation.reconcile(
-            call.authority, id, action, note=note, idempotency_key=idempotent
+            call.authority,
+            id,
+            action,
+            destination=destination,
+            note=note,
+            idempotency_key=idempotent,
         ),
         lambda _: redirect(call, f"/dashboard/payments/{id}", "reconcile"),
     )

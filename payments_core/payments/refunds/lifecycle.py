@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import attrs
@@ -129,8 +129,13 @@ class Refundable:
         )
 
 
-def compute_refundable(payment: Payment, refunds: Sequence[Refund]) -> Refundable:
-    """The amounts of a Payment that can still go back, and to whom."""
+def compute_refundable(
+    payment: Payment, refunds: Sequence[Refund], payable: Collection[str] | None = None
+) -> Refundable:
+    """The amounts of a Payment that can still go back, and to whom.
+
+    Only the `payable` senders have a share, by default all: others are unknown.
+    """
     under_way = [refund for refund in refunds if refund.status in PENDING]
     escrow = payment.books.escrow - sum(refund.from_escrow for refund in under_way)
     excess = payment.books.excess - sum(refund.from_excess for refund in under_way)
@@ -140,7 +145,11 @@ def compute_refundable(payment: Payment, refunds: Sequence[Refund]) -> Refundabl
     excess = min(max(0, excess), held)
     if payment.status in (*FUNDS_PAID_OUT, "refunded"):  # no release will ever take it
         excess = held
-    shares = [_compute_share(item, under_way) for item in reversed(payment.paid_by)]
+    shares = [
+        _compute_share(item, under_way)
+        for item in reversed(payment.paid_by)
+        if payable is None or item.address in payable
+    ]
     return Refundable(
         held - excess,
         excess,
@@ -253,13 +262,16 @@ def own_amount(payment: Payment, share: SenderShare) -> int:
     return share.amount - share.excess if payment.status in FUNDS_PAID_OUT else share.amount
 
 
-def plan_all_held(refundable: Refundable) -> tuple[RefundLeg, ...]:
-    """Refunds of all held funds to their senders. Raises ReconciliationActionNotAllowed.
+def plan_all_held(refundable: Refundable, to: str | None = None) -> tuple[RefundLeg, ...]:
+    """Refunds of all held funds: to one destination if it is named, else to their senders.
 
-    Funds of unknown senders stay; they can be refunded to a named destination.
+    Funds of unknown senders stay; they can be refunded to a named destination. Raises
+    ReconciliationActionNotAllowed.
     """
     if not refundable.held_amount:
         raise ReconciliationActionNotAllowed("refund", "no funds are held")
+    if to is not None:
+        return (RefundLeg(to=to, from_escrow=refundable.escrow, from_excess=refundable.excess),)
     _require_enough(
         sum(share.amount for share in refundable.shares), refundable.held_amount, "refund"
     )
@@ -277,10 +289,15 @@ def plan_unpaid_payout(payment: Payment) -> tuple[RefundLeg, ...]:
     return (RefundLeg(to=payment.source.address, from_offramp=payment.books.offramp),)
 
 
-def plan_excess(refundable: Refundable) -> tuple[RefundLeg, ...]:
-    """Refunds of the excess to its senders. Raises ReconciliationActionNotAllowed."""
+def plan_excess(refundable: Refundable, to: str | None = None) -> tuple[RefundLeg, ...]:
+    """Refunds of the excess: to one destination if it is named, else to its senders.
+
+    Raises ReconciliationActionNotAllowed.
+    """
     if not refundable.excess:
         raise ReconciliationActionNotAllowed("refund_excess", "the Payment has no excess")
+    if to is not None:
+        return (RefundLeg(to=to, from_excess=refundable.excess),)
     _require_enough(
         sum(share.excess for share in refundable.shares), refundable.excess, "refund_excess"
     )
@@ -347,7 +364,7 @@ def _require_enough(owed: int, there: int, action: str) -> None:
     """
     if owed > there:
         raise ReconciliationActionNotAllowed(
-            action, "less is held than the senders sent; give the destinations of the refund"
+            action, "less is held than the senders sent; give a destination"
         )
 
 
@@ -355,9 +372,7 @@ def _require_any(legs: Sequence[RefundLeg], action: str) -> tuple[RefundLeg, ...
     """The parts that are not empty; there is at least one."""
     some = tuple(leg for leg in legs if leg.amount)
     if not some:
-        raise ReconciliationActionNotAllowed(
-            action, "no sender is known; give the destinations of the refund"
-        )
+        raise ReconciliationActionNotAllowed(action, "no sender is known; give a destination")
     return some
 
 

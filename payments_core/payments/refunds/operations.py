@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import attrs
 
@@ -15,9 +15,7 @@ from payments_core.accounts.vaults.reservations import (
     reserve_funds,
     retry_on_stale_balance,
 )
-from payments_core.addresses import AddressError, normalize_wallet_address
 from payments_core.amounts import parse_positive_amount
-from payments_core.assets import chain_entry
 from payments_core.chains.outbox.record import new_transfer, send_job
 from payments_core.chains.port import Contract
 from payments_core.clock import Instant
@@ -29,7 +27,6 @@ from payments_core.errors import (
     InsufficientPermissions,
     NotFound,
     ResourceConflict,
-    ValidationFailed,
 )
 from payments_core.evolve import evolve
 from payments_core.payments.destinations import Destinations
@@ -37,7 +34,7 @@ from payments_core.payments.details import lock_payment
 from payments_core.payments.payouts.record import OFFRAMP_OWNER
 from payments_core.payments.record import Payment
 from payments_core.payments.refunds import lifecycle
-from payments_core.payments.refunds.lifecycle import RefundLeg
+from payments_core.payments.refunds.lifecycle import Refundable, RefundLeg
 from payments_core.payments.refunds.record import Purpose, Refund
 from payments_core.payments.sends import load_vault
 from payments_core.storage.port import Page, Position, Snapshot, Transaction
@@ -126,18 +123,26 @@ class Refunds:
         amount = (
             parse_positive_amount(new.amount, payment.asset) if new.amount is not None else None
         )
-        destination = self._parse_destination(authority.partition, payment, new.destination)
+        destination = self._find_destination(authority, payment, new.destination)
 
         def attempt() -> tuple[Refund, ...]:
             # a retry may find its own amount gone: it still gets the answer
             self._committer.replay(authority, idempotency_key)
-            reading = self._read_recipient_balance(
-                authority, self._load_payment(authority, payment_id)
-            )
+            current = self._load_payment(authority, payment_id)
+            payable = self._destinations.find_payable(authority.partition, current)
+            reading = self._read_recipient_balance(authority, current)
             return self._committer.commit(
                 authority,
                 lambda tx, id_sequence: self._decide(
-                    tx, id_sequence, authority, payment_id, amount, destination, new.reason, reading
+                    tx,
+                    id_sequence,
+                    authority,
+                    payment_id,
+                    amount,
+                    destination,
+                    new.reason,
+                    payable,
+                    reading,
                 ),
                 idempotent=idempotency_key,
             )
@@ -154,11 +159,12 @@ class Refunds:
         amount = (
             parse_positive_amount(new.amount, payment.asset) if new.amount is not None else None
         )
-        destination = self._parse_destination(authority.partition, payment, new.destination)
+        destination = self._find_destination(authority, payment, new.destination)
+        payable = self._destinations.find_payable(authority.partition, payment)
 
         def load(snapshot: Snapshot) -> PlannedRefund:
             payment, pending = load_with_pending_refunds(snapshot, payment_id)
-            refundable = lifecycle.compute_refundable(payment, pending)
+            refundable = lifecycle.compute_refundable(payment, pending, payable)
             legs = lifecycle.plan_refunds(payment, refundable, amount, destination)
             return PlannedRefund(payment, legs)
 
@@ -191,18 +197,13 @@ class Refunds:
             raise NotFound("payment")
         return payment
 
-    def _parse_destination(self, partition: str, payment: Payment, text: str | None) -> str | None:
-        """The destination that was named. Raises ValidationFailed, DestinationNotAllowed."""
+    def _find_destination(
+        self, authority: Authority, payment: Payment, text: str | None
+    ) -> str | None:
+        """The destination, if one was named. Raises as `Destinations.parse_payee`."""
         if text is None:
             return None
-        try:
-            address = normalize_wallet_address(chain_entry(payment.chain_id).chain_type, text)
-        except AddressError as error:
-            raise ValidationFailed.at("destination", str(error)) from None
-        if address == payment.destination.address:  # it would come back to the recipient
-            raise ValidationFailed.at("destination", "must not be the recipient's own address")
-        self._destinations.reject_own_address(partition, address)
-        return address
+        return self._destinations.parse_payee(authority.partition, payment, text)
 
     def _read_recipient_balance(
         self, authority: Authority, payment: Payment
@@ -225,22 +226,36 @@ class Refunds:
         amount: int | None,
         destination: str | None,
         reason: str | None,
+        payable: Collection[str],
         reading: BalanceReading | None,
     ) -> Decision[tuple[Refund, ...]]:
         now = self._clock.now()
         payment = lock_payment(tx, payment_id)
-        refundable = lifecycle.compute_refundable(payment, lock_pending_refunds(tx, payment))
-        legs = lifecycle.plan_refunds(payment, refundable, amount, destination)
-        # An address that sent one cent is the sender of that cent only.
-        is_sender = all(
-            leg.amount <= lifecycle.own_amount(payment, refundable.share_of(leg.to)) for leg in legs
+        refundable = lifecycle.compute_refundable(
+            payment, lock_pending_refunds(tx, payment), payable
         )
-        if not is_sender and authority.key is not None and authority.key.kind != "standard":
-            raise InsufficientPermissions(("a standard key",))
+        legs = lifecycle.plan_refunds(payment, refundable, amount, destination)
+        is_sender = require_standard_key_for_stranger(authority, payment, refundable, legs)
         return start_refunds(
             tx, id_sequence, authority.partition, payment, legs, "refund", reason, now=now,
             reading=reading, rule="active" if is_sender else "payee",
         )  # fmt: skip
+
+
+def require_standard_key_for_stranger(
+    authority: Authority, payment: Payment, refundable: Refundable, legs: Sequence[RefundLeg]
+) -> bool:
+    """Whether each leg goes to the sender of its amount. Raises InsufficientPermissions if not, and
+    the key is not a standard key.
+
+    An address that sent one cent is the sender of that cent only.
+    """
+    is_sender = all(
+        leg.amount <= lifecycle.own_amount(payment, refundable.share_of(leg.to)) for leg in legs
+    )
+    if not is_sender and authority.key is not None and authority.key.kind != "standard":
+        raise InsufficientPermissions(("a standard key",))
+    return is_sender
 
 
 def load_with_pending_refunds(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Literal, get_args
 
 import attrs
@@ -25,10 +25,12 @@ from payments_core.errors import (
     InvalidState,
     NotFound,
     ReconciliationActionNotAllowed,
+    ValidationFailed,
 )
 from payments_core.evolve import evolve
 from payments_core.money import Atomic
 from payments_core.payments import lifecycle
+from payments_core.payments.destinations import Destinations
 from payments_core.payments.details import PaymentDetails, lock_payment
 from payments_core.payments.machine import PAYMENT
 from payments_core.payments.payouts import lifecycle as payouts
@@ -48,6 +50,7 @@ from payments_core.payments.refunds.lifecycle import (
 from payments_core.payments.refunds.operations import (
     load_with_pending_refunds,
     lock_pending_refunds,
+    require_standard_key_for_stranger,
     start_refunds,
 )
 from payments_core.payments.refunds.record import PENDING, Purpose, Refund
@@ -56,11 +59,18 @@ from payments_core.payments.sends import lock_active_payer
 from payments_core.storage.port import Snapshot, Transaction
 from payments_core.tenants.authorization import Authority
 from payments_core.tenants.idempotency import once_per_key
-from payments_core.validation.fields import Sentence
+from payments_core.validation.fields import Address, Sentence
 from payments_core.validation.inputs import validate_input, validate_operations
 
 ReconciliationAction = Literal["accept", "refund", "refund_excess", "retry_execution", "write_off"]
+_ANYBODY = "anybody"
+"""In place of a destination: whether the action is allowed if one is named."""
+
 RECONCILIATION_ACTIONS: tuple[ReconciliationAction, ...] = get_args(ReconciliationAction)
+
+
+SENDS_BACK: tuple[ReconciliationAction, ...] = ("refund", "refund_excess")
+"""The actions whose funds go back: to their senders, or to a destination."""
 
 
 @attrs.frozen(kw_only=True)
@@ -69,6 +79,7 @@ class _Given:
 
     action: ReconciliationAction
     note: Sentence | None
+    destination: Address | None
 
 
 @attrs.frozen
@@ -80,6 +91,7 @@ class _Case:
     authority: Authority
     payment: Payment
     refundable: Refundable
+    destination: str | None
     reading: BalanceReading | None
     terms: PayoutTerms | None
     note: str | None
@@ -90,10 +102,13 @@ class _Case:
 class Reconciliations:
     """Carries out a partner's decisions."""
 
-    def __init__(self, ports: Ports, vaults: Vaults, payouts: PayoutCreation) -> None:
+    def __init__(
+        self, ports: Ports, destinations: Destinations, vaults: Vaults, payouts: PayoutCreation
+    ) -> None:
         self._storage = ports.storage
         self._committer = ports.committer
         self._clock = ports.clock
+        self._destinations = destinations
         self._vaults = vaults
         self._payouts = payouts
 
@@ -104,28 +119,46 @@ class Reconciliations:
         payment_id: str,
         action: ReconciliationAction,
         *,
+        destination: str | None = None,
         note: str | None = None,
         idempotency_key: IdempotencyKey = None,
     ) -> PaymentDetails:
         """Settle a Payment that needs a decision; the worker carries out refunds and releases.
 
-        `note` has up to 512 characters; it is kept with the Payment, and is the reason for refunds.
+        `destination` is for `refund` and `refund_excess`: all goes there, instead of to its
+        senders; an address that paid less needs a standard key. `note` has up to 512 characters; it
+        is kept with the Payment, and is the reason for refunds.
+
         Raises NotFound, InvalidState (nothing to decide), ReconciliationActionNotAllowed,
-        ValidationFailed, and for a retried send the errors of its creation.
+        ValidationFailed, DestinationNotAllowed, InsufficientPermissions, and for a retried send
+        the errors of its creation.
         """
-        validate_input(_Given(action=action, note=note))
+        validate_input(_Given(action=action, note=note, destination=destination))
+        if destination is not None and action not in SENDS_BACK:
+            raise ValidationFailed.at("destination", f"is only for {', '.join(SENDS_BACK)}")
 
         def attempt() -> PaymentDetails:
             # a retry finds its own decision made: it still gets the answer
             self._committer.replay(authority, idempotency_key)
             payment = self._load_payment(authority, payment_id)
+            payee = self._find_payee(authority, payment, destination)
+            payable = self._destinations.find_payable(authority.partition, payment)
             terms = self._check_payout(authority, payment, action)
             reading = self._read_source_balance(authority, payment, action)
             permit = authority if terms is None else terms.authority
             return self._committer.commit(
                 permit,
                 lambda tx, id_sequence: self._decide(
-                    tx, id_sequence, permit, payment_id, action, note, reading, terms
+                    tx,
+                    id_sequence,
+                    permit,
+                    payment_id,
+                    action,
+                    payee,
+                    note,
+                    payable,
+                    reading,
+                    terms,
                 ),
                 idempotent=idempotency_key,
             )
@@ -135,17 +168,33 @@ class Reconciliations:
     def list_allowed(
         self, authority: Authority, payment_id: str
     ) -> tuple[ReconciliationAction, ...]:
-        """The actions that a Payment allows now, as `reconcile` judges them. Raises NotFound."""
+        """The actions that a Payment allows now, as `reconcile` judges them. Raises NotFound.
+
+        An action is also listed if it only needs a destination.
+        """
+        known = self._load_payment(authority, payment_id)
+        payable = self._destinations.find_payable(authority.partition, known)
 
         def load(snapshot: Snapshot) -> tuple[ReconciliationAction, ...]:
             payment, refunds = load_with_pending_refunds(snapshot, payment_id)
+            refundable = compute_refundable(payment, refunds, payable)
             return tuple(
                 action
                 for action in RECONCILIATION_ACTIONS
-                if _find_refusal(action, payment, refunds) is None
+                if _find_refusal(action, payment, refunds, refundable, _ANYBODY) is None
             )
 
         return self._storage.read(authority.partition, load)
+
+    def _find_payee(
+        self, authority: Authority, payment: Payment, destination: str | None
+    ) -> str | None:
+        """The destination, if one was named. Raises as `Destinations.parse_payee`."""
+        if destination is None:
+            return None
+        if payment.payout is not None:
+            raise ValidationFailed.at("destination", "must be absent: it goes back to the vault")
+        return self._destinations.parse_payee(authority.partition, payment, destination)
 
     def _load_payment(self, authority: Authority, payment_id: str) -> Payment:
         payment = self._storage.read(
@@ -192,20 +241,25 @@ class Reconciliations:
         authority: Authority,
         payment_id: str,
         action: ReconciliationAction,
+        destination: str | None,
         note: str | None,
+        payable: Collection[str],
         reading: BalanceReading | None,
         terms: PayoutTerms | None,
     ) -> Decision[PaymentDetails]:
         payment = lock_payment(tx, payment_id)
         refunds = lock_pending_refunds(tx, payment)
-        if (refusal := _find_refusal(action, payment, refunds)) is not None:
+        refundable = compute_refundable(payment, refunds, payable)
+        refusal = _find_refusal(action, payment, refunds, refundable, destination)
+        if refusal is not None:
             raise refusal
         case = _Case(
             tx,
             id_sequence,
             authority,
             payment,
-            compute_refundable(payment, refunds),
+            refundable,
+            destination,
             reading,
             terms,
             note,
@@ -220,16 +274,19 @@ class Reconciliations:
 
 
 def _find_refusal(
-    action: ReconciliationAction, payment: Payment, refunds: Sequence[Refund]
+    action: ReconciliationAction,
+    payment: Payment,
+    refunds: Sequence[Refund],
+    refundable: Refundable,
+    destination: str | None,
 ) -> InvalidState | ReconciliationActionNotAllowed | None:
     """Why an action is not allowed now; None if it is allowed."""
     if not PAYMENT.allows(payment.status, _TRIGGERS[action]):
         return InvalidState("payment", payment.status, action)
-    refundable = compute_refundable(payment, refunds)
     try:
         if any(refund.status in PENDING for refund in refunds):
             _refuse_beside_refund(action, refundable)
-        _CHECKS[action](payment, refundable)
+        _CHECKS[action](payment, refundable, destination)
     except ReconciliationActionNotAllowed as refusal:
         return refusal
     return None
@@ -241,14 +298,14 @@ def _refuse_beside_refund(action: ReconciliationAction, refundable: Refundable) 
         raise ReconciliationActionNotAllowed(action, "a refund is in progress")
 
 
-def _check_accept(payment: Payment, refundable: Refundable) -> None:
+def _check_accept(payment: Payment, refundable: Refundable, destination: str | None) -> None:
     if payment.can_retry:
         raise ReconciliationActionNotAllowed("accept", "its execution failed; use retry_execution")
     if refundable.escrow <= 0:
         raise ReconciliationActionNotAllowed("accept", "no funds are held for the recipient")
 
 
-def _check_retry(payment: Payment, refundable: Refundable) -> None:
+def _check_retry(payment: Payment, refundable: Refundable, destination: str | None) -> None:
     if not payment.can_retry:
         raise ReconciliationActionNotAllowed(
             "retry_execution", "no transfer to the recipient has failed"
@@ -259,20 +316,20 @@ def _check_retry(payment: Payment, refundable: Refundable) -> None:
         raise ReconciliationActionNotAllowed("retry_execution", "no funds are held")
 
 
-def _check_refund(payment: Payment, refundable: Refundable) -> None:
+def _check_refund(payment: Payment, refundable: Refundable, destination: str | None) -> None:
     if payment.payout is not None:
         plan_unpaid_payout(payment)
         return
     if payment.release_id is not None:
         raise ReconciliationActionNotAllowed("refund", "it has been released; refund it instead")
-    plan_all_held(refundable)
+    plan_all_held(refundable, destination)
 
 
-def _check_refund_excess(payment: Payment, refundable: Refundable) -> None:
-    plan_excess(refundable)
+def _check_refund_excess(payment: Payment, refundable: Refundable, destination: str | None) -> None:
+    plan_excess(refundable, destination)
 
 
-def _check_write_off(payment: Payment, refundable: Refundable) -> None:
+def _check_write_off(payment: Payment, refundable: Refundable, destination: str | None) -> None:
     """Held funds stay held."""
 
 
@@ -350,18 +407,21 @@ def _start_retry(
 
 
 def _refund(case: _Case) -> Decision[None]:
-    """Send all held funds back to their senders."""
+    """Send all held funds back: to their senders, or to the destination."""
     if case.payment.payout is not None:
         return _start_refunds(case, plan_unpaid_payout(case.payment), "reconcile_refund")
-    return _start_refunds(case, plan_all_held(case.refundable), "reconcile_refund")
+    legs = plan_all_held(case.refundable, case.destination)
+    return _start_refunds(case, legs, "reconcile_refund")
 
 
 def _refund_excess(case: _Case) -> Decision[None]:
-    """Send the excess back to its senders."""
-    return _start_refunds(case, plan_excess(case.refundable), "refund_excess")
+    """Send the excess back: to its senders, or to the destination."""
+    return _start_refunds(case, plan_excess(case.refundable, case.destination), "refund_excess")
 
 
 def _start_refunds(case: _Case, legs: Sequence[RefundLeg], purpose: Purpose) -> Decision[None]:
+    if case.destination is not None:
+        require_standard_key_for_stranger(case.authority, case.payment, case.refundable, legs)
     made = start_refunds(
         case.tx,
         case.id_sequence,
@@ -388,7 +448,7 @@ _ACTIONS: Mapping[ReconciliationAction, Callable[[_Case], Decision[None]]] = {
     "write_off": _write_off,
 }
 
-_CHECKS: Mapping[ReconciliationAction, Callable[[Payment, Refundable], None]] = {
+_CHECKS: Mapping[ReconciliationAction, Callable[[Payment, Refundable, str | None], None]] = {
     "accept": _check_accept,
     "refund": _check_refund,
     "refund_excess": _check_refund_excess,

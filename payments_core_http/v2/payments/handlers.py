@@ -75,6 +75,7 @@ def reconcile(service: PaymentsService, call: ApiCall[bodies.Reconcile, None]) -
             call.authority,
             call.path["paymentId"],
             body.action,
+            destination=body.destination,
             note=body.note,
             idempotency_key=idempotent,
         ),

@@ -334,7 +334,7 @@ def test_where_no_sender_is_known_nothing_goes_back_by_decision(
     make: Callable[[Refundable], tuple[RefundLeg, ...]],
 ) -> None:
     payment = attrs.evolve(held((1_900, BOB)), paid_by=())
-    with pytest.raises(ReconciliationActionNotAllowed, match="destinations of the refund"):
+    with pytest.raises(ReconciliationActionNotAllowed, match="give a destination"):
         make(left(payment))
 
 
