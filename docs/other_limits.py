@@ -16,8 +16,8 @@ from payments_core.payment_settings import validation as settings
 from payments_core.payments.options.direct_lifecycle import MAX_SUBMISSIONS
 from payments_core.payments.options.lifecycle import ACTION_TTL_MS
 from payments_core.payments.options.operations import MAX_OPTIONS, MAX_OPTIONS_OF_ALL
-from payments_core.payments.refunds.lifecycle import MAX_LEGS
 from payments_core.payments.refunds.operations import MAX_PENDING_REFUNDS
+from payments_core.payments.refunds.plans import MAX_LEGS
 from payments_core.quotes.record import QUOTE_LIFETIME_MS
 from payments_core.tenants.client_sessions.operations import EXCHANGE_WITHIN_MS, SessionExpiry
 from payments_core.tenants.operations import MAX_KEYS, REVOKED_KEY_RETENTION_MS

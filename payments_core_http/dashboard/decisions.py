@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from payments_core.engine.idempotency.record import Response
 from payments_core.errors import ValidationFailed
 from payments_core.payments.refunds.operations import NewRefund
-from payments_core.payments.refunds.reconciliation import (
+from payments_core.payments.refunds.reconciliation_rules import (
     RECONCILIATION_ACTIONS,
     SENDS_BACK,
     ReconciliationAction,

@@ -8,7 +8,7 @@ from typing import Literal
 import attrs
 
 from payments_core.errors import PaymentsError
-from payments_core.payments.refunds.reconciliation import ReconciliationAction
+from payments_core.payments.refunds.reconciliation_rules import ReconciliationAction
 from payments_core.webhooks.lifecycle import abandon_reason, classify_status
 from payments_core.webhooks.record import Delivery, Endpoint
 

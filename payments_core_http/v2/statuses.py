@@ -14,7 +14,7 @@ from payments_core.payments.options.lifecycle import OPTION, SELECTION
 from payments_core.payments.payouts.lifecycle import PAYOUT
 from payments_core.payments.receipts.lifecycle import RECEIPT
 from payments_core.payments.refunds.lifecycle import REFUND
-from payments_core.payments.refunds.reconciliation import ReconciliationAction
+from payments_core.payments.refunds.reconciliation_rules import ReconciliationAction
 
 
 def _states(machine: StateMachine, noun: str) -> Meta:

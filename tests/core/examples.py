@@ -17,7 +17,7 @@ from payments_core.payments.options.record import Option
 from payments_core.payments.receipts import lifecycle as receipts
 from payments_core.payments.receipts.record import Receipt
 from payments_core.payments.record import Destination, Payment
-from payments_core.payments.refunds.lifecycle import RefundLeg
+from payments_core.payments.refunds.plans import RefundLeg
 from payments_core.payments.refunds.record import Refund
 
 NOW = 1_790_000_000_000

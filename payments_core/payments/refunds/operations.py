@@ -33,8 +33,8 @@ from payments_core.payments.destinations import Destinations
 from payments_core.payments.details import lock_payment
 from payments_core.payments.payouts.record import OFFRAMP_OWNER
 from payments_core.payments.record import Payment
-from payments_core.payments.refunds import lifecycle
-from payments_core.payments.refunds.lifecycle import Refundable, RefundLeg
+from payments_core.payments.refunds import lifecycle, plans
+from payments_core.payments.refunds.plans import Refundable, RefundLeg
 from payments_core.payments.refunds.record import Purpose, Refund
 from payments_core.payments.sends import load_vault
 from payments_core.storage.port import Page, Position, Snapshot, Transaction
@@ -164,8 +164,8 @@ class Refunds:
 
         def load(snapshot: Snapshot) -> PlannedRefund:
             payment, pending = load_with_pending_refunds(snapshot, payment_id)
-            refundable = lifecycle.compute_refundable(payment, pending, payable)
-            legs = lifecycle.plan_refunds(payment, refundable, amount, destination)
+            refundable = plans.compute_refundable(payment, pending, payable)
+            legs = plans.plan_refunds(payment, refundable, amount, destination)
             return PlannedRefund(payment, legs)
 
         return self._storage.read(authority.partition, load)
@@ -210,7 +210,7 @@ class Refunds:
     ) -> BalanceReading | None:
         """The recipient's vault, if it pays. Raises DependencyFailed."""
         account_id = payment.destination.account_id
-        if payment.status not in lifecycle.FUNDS_PAID_OUT or account_id is None:
+        if payment.status not in plans.FUNDS_PAID_OUT or account_id is None:
             return None
         vault = self._storage.read(
             authority.partition, lambda snapshot: load_vault(snapshot, account_id, payment.asset)
@@ -231,10 +231,8 @@ class Refunds:
     ) -> Decision[tuple[Refund, ...]]:
         now = self._clock.now()
         payment = lock_payment(tx, payment_id)
-        refundable = lifecycle.compute_refundable(
-            payment, lock_pending_refunds(tx, payment), payable
-        )
-        legs = lifecycle.plan_refunds(payment, refundable, amount, destination)
+        refundable = plans.compute_refundable(payment, lock_pending_refunds(tx, payment), payable)
+        legs = plans.plan_refunds(payment, refundable, amount, destination)
         is_sender = require_standard_key_for_stranger(authority, payment, refundable, legs)
         return start_refunds(
             tx, id_sequence, authority.partition, payment, legs, "refund", reason, now=now,
@@ -251,7 +249,7 @@ def require_standard_key_for_stranger(
     An address that sent one cent is the sender of that cent only.
     """
     is_sender = all(
-        leg.amount <= lifecycle.own_amount(payment, refundable.share_of(leg.to)) for leg in legs
+        leg.amount <= plans.own_amount(payment, refundable.share_of(leg.to)) for leg in legs
     )
     if not is_sender and authority.key is not None and authority.key.kind != "standard":
         raise InsufficientPermissions(("a standard key",))

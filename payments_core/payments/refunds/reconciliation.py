@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Literal, get_args
 
 import attrs
 
@@ -22,9 +21,7 @@ from payments_core.engine.idempotency.record import IdempotencyKey
 from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
 from payments_core.errors import (
-    InvalidState,
     NotFound,
-    ReconciliationActionNotAllowed,
     ValidationFailed,
 )
 from payments_core.evolve import evolve
@@ -32,14 +29,19 @@ from payments_core.money import Atomic
 from payments_core.payments import lifecycle
 from payments_core.payments.destinations import Destinations
 from payments_core.payments.details import PaymentDetails, lock_payment
-from payments_core.payments.machine import PAYMENT
 from payments_core.payments.payouts import lifecycle as payouts
 from payments_core.payments.payouts.creation import PayoutCreation, PayoutTerms, lock_recipient
 from payments_core.payments.payouts.jobs import payout_job
 from payments_core.payments.payouts.record import OFFRAMP_OWNER
 from payments_core.payments.progress import advance_payment
 from payments_core.payments.record import Payment
-from payments_core.payments.refunds.lifecycle import (
+from payments_core.payments.refunds.operations import (
+    load_with_pending_refunds,
+    lock_pending_refunds,
+    require_standard_key_for_stranger,
+    start_refunds,
+)
+from payments_core.payments.refunds.plans import (
     Refundable,
     RefundLeg,
     compute_refundable,
@@ -47,13 +49,14 @@ from payments_core.payments.refunds.lifecycle import (
     plan_excess,
     plan_unpaid_payout,
 )
-from payments_core.payments.refunds.operations import (
-    load_with_pending_refunds,
-    lock_pending_refunds,
-    require_standard_key_for_stranger,
-    start_refunds,
+from payments_core.payments.refunds.reconciliation_rules import (
+    ANYBODY,
+    RECONCILIATION_ACTIONS,
+    SENDS_BACK,
+    ReconciliationAction,
+    find_refusal,
 )
-from payments_core.payments.refunds.record import PENDING, Purpose, Refund
+from payments_core.payments.refunds.record import Purpose, Refund
 from payments_core.payments.release import SEND_RELEASE, new_release
 from payments_core.payments.sends import lock_active_payer
 from payments_core.storage.port import Snapshot, Transaction
@@ -61,16 +64,6 @@ from payments_core.tenants.authorization import Authority
 from payments_core.tenants.idempotency import once_per_key
 from payments_core.validation.fields import Address, Sentence
 from payments_core.validation.inputs import validate_input, validate_operations
-
-ReconciliationAction = Literal["accept", "refund", "refund_excess", "retry_execution", "write_off"]
-_ANYBODY = "anybody"
-"""In place of a destination: whether the action is allowed if one is named."""
-
-RECONCILIATION_ACTIONS: tuple[ReconciliationAction, ...] = get_args(ReconciliationAction)
-
-
-SENDS_BACK: tuple[ReconciliationAction, ...] = ("refund", "refund_excess")
-"""The actions whose funds go back: to their senders, or to a destination."""
 
 
 @attrs.frozen(kw_only=True)
@@ -181,7 +174,7 @@ class Reconciliations:
             return tuple(
                 action
                 for action in RECONCILIATION_ACTIONS
-                if _find_refusal(action, payment, refunds, refundable, _ANYBODY) is None
+                if find_refusal(action, payment, refunds, refundable, ANYBODY) is None
             )
 
         return self._storage.read(authority.partition, load)
@@ -250,7 +243,7 @@ class Reconciliations:
         payment = lock_payment(tx, payment_id)
         refunds = lock_pending_refunds(tx, payment)
         refundable = compute_refundable(payment, refunds, payable)
-        refusal = _find_refusal(action, payment, refunds, refundable, destination)
+        refusal = find_refusal(action, payment, refunds, refundable, destination)
         if refusal is not None:
             raise refusal
         case = _Case(
@@ -271,66 +264,6 @@ class Reconciliations:
         )
         made = tuple(record for record in decision.inserts if isinstance(record, Refund))
         return Decision(PaymentDetails(after, refunds=made)).merge(decision)
-
-
-def _find_refusal(
-    action: ReconciliationAction,
-    payment: Payment,
-    refunds: Sequence[Refund],
-    refundable: Refundable,
-    destination: str | None,
-) -> InvalidState | ReconciliationActionNotAllowed | None:
-    """Why an action is not allowed now; None if it is allowed."""
-    if not PAYMENT.allows(payment.status, _TRIGGERS[action]):
-        return InvalidState("payment", payment.status, action)
-    try:
-        if any(refund.status in PENDING for refund in refunds):
-            _refuse_beside_refund(action, refundable)
-        _CHECKS[action](payment, refundable, destination)
-    except ReconciliationActionNotAllowed as refusal:
-        return refusal
-    return None
-
-
-def _refuse_beside_refund(action: ReconciliationAction, refundable: Refundable) -> None:
-    """Excess may go back beside a refund, unless it is already on its way."""
-    if action != "refund_excess" or not refundable.excess:
-        raise ReconciliationActionNotAllowed(action, "a refund is in progress")
-
-
-def _check_accept(payment: Payment, refundable: Refundable, destination: str | None) -> None:
-    if payment.can_retry:
-        raise ReconciliationActionNotAllowed("accept", "its execution failed; use retry_execution")
-    if refundable.escrow <= 0:
-        raise ReconciliationActionNotAllowed("accept", "no funds are held for the recipient")
-
-
-def _check_retry(payment: Payment, refundable: Refundable, destination: str | None) -> None:
-    if not payment.can_retry:
-        raise ReconciliationActionNotAllowed(
-            "retry_execution", "no transfer to the recipient has failed"
-        )
-    if payment.intent == "send":  # a vault pays, or the funds are at the off-ramp address
-        return
-    if refundable.escrow <= 0:
-        raise ReconciliationActionNotAllowed("retry_execution", "no funds are held")
-
-
-def _check_refund(payment: Payment, refundable: Refundable, destination: str | None) -> None:
-    if payment.payout is not None:
-        plan_unpaid_payout(payment)
-        return
-    if payment.release_id is not None:
-        raise ReconciliationActionNotAllowed("refund", "it has been released; refund it instead")
-    plan_all_held(refundable, destination)
-
-
-def _check_refund_excess(payment: Payment, refundable: Refundable, destination: str | None) -> None:
-    plan_excess(refundable, destination)
-
-
-def _check_write_off(payment: Payment, refundable: Refundable, destination: str | None) -> None:
-    """Held funds stay held."""
 
 
 def _accept(case: _Case) -> Decision[None]:
@@ -447,20 +380,3 @@ _ACTIONS: Mapping[ReconciliationAction, Callable[[_Case], Decision[None]]] = {
     "retry_execution": _retry,
     "write_off": _write_off,
 }
-
-_CHECKS: Mapping[ReconciliationAction, Callable[[Payment, Refundable, str | None], None]] = {
-    "accept": _check_accept,
-    "refund": _check_refund,
-    "refund_excess": _check_refund_excess,
-    "retry_execution": _check_retry,
-    "write_off": _check_write_off,
-}
-
-_TRIGGERS: Mapping[ReconciliationAction, str] = {
-    "accept": "reconcile_accept",
-    "refund": "reconcile_refund",
-    "refund_excess": "refund_excess",
-    "retry_execution": "retry_execution",
-    "write_off": "write_off",
-}
-"""The trigger of the Payment's table that an action leads to, now or when its refunds are final."""

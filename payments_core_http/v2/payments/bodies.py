@@ -9,7 +9,7 @@ from msgspec import Meta
 from payments_core.errors import FieldError
 from payments_core.payment_settings.record import PaymentMethod
 from payments_core.payments.payouts.creation import find_text_faults
-from payments_core.payments.refunds.reconciliation import ReconciliationAction
+from payments_core.payments.refunds.reconciliation_rules import ReconciliationAction
 from payments_core.validation.fields import (
     AccountId,
     AchReference,

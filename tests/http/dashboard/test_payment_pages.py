@@ -14,7 +14,7 @@ from payments_core.payments.machine import PAYMENT
 from payments_core.payments.receipts.record import Receipt
 from payments_core.payments.refunds.lifecycle import REFUND
 from payments_core.payments.refunds.operations import NewRefund
-from payments_core.payments.refunds.reconciliation import RECONCILIATION_ACTIONS
+from payments_core.payments.refunds.reconciliation_rules import RECONCILIATION_ACTIONS
 from payments_core.storage.memory.transaction import MemorySnapshot
 from payments_core.tenants.record import PRODUCTS
 from payments_core.webhooks.lifecycle import DELIVERY, ENDPOINT

@@ -19,7 +19,7 @@ from payments_core.payments.mandates.record import Mandate
 from payments_core.payments.operations import NewPayment
 from payments_core.payments.record import Payment
 from payments_core.payments.refunds.operations import NewRefund
-from payments_core.payments.refunds.reconciliation import ReconciliationAction
+from payments_core.payments.refunds.reconciliation_rules import ReconciliationAction
 from payments_core.payments.sends import NewSend
 from tests.service.model.banking import BANK_CALLERS
 from tests.service.model.paying import PAYERS

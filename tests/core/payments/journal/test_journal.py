@@ -22,7 +22,8 @@ from payments_core.payments.journal.record import (
 from payments_core.payments.receipts.record import Receipt
 from payments_core.payments.record import Payment
 from payments_core.payments.refunds import lifecycle as refunds
-from payments_core.payments.refunds.lifecycle import RefundLeg
+from payments_core.payments.refunds import plans
+from payments_core.payments.refunds.plans import RefundLeg
 from payments_core.payments.refunds.record import Purpose
 from tests.core.examples import (
     ALICE,
@@ -227,18 +228,18 @@ class Story:
         self.take(payments.write_off(self.payment, now=self.now))
 
     def refund(self, amount: int, to: str) -> None:
-        left = refunds.compute_refundable(self.payment, ())
-        self._refund([refunds.plan_refund(self.payment, left, amount, to)], "refund")
+        left = plans.compute_refundable(self.payment, ())
+        self._refund([plans.plan_refund(self.payment, left, amount, to)], "refund")
 
     def refund_held(self, *_: object) -> None:
         if payments.PAYMENT.allows(self.payment.status, "reconcile_refund"):
-            left = refunds.compute_refundable(self.payment, ())
-            self._refund(refunds.plan_all_held(left), "reconcile_refund")
+            left = plans.compute_refundable(self.payment, ())
+            self._refund(plans.plan_all_held(left), "reconcile_refund")
 
     def refund_excess(self, *_: object) -> None:
         if payments.PAYMENT.allows(self.payment.status, "refund_excess"):
-            left = refunds.compute_refundable(self.payment, ())
-            self._refund(refunds.plan_excess(left), "refund_excess")
+            left = plans.compute_refundable(self.payment, ())
+            self._refund(plans.plan_excess(left), "refund_excess")
 
     def _refund(self, parts: list[RefundLeg] | tuple[RefundLeg, ...], purpose: Purpose) -> None:
         """All of them made at once, and final one after the other: what is promised is booked."""
@@ -292,7 +293,7 @@ class Story:
         if payment.release_id is None:
             assert payment.releasable <= max(0, books.held_amount)
         if payment.status in ("succeeded", "partially_refunded", "refunded"):
-            left = refunds.compute_refundable(payment, ())
+            left = plans.compute_refundable(payment, ())
             assert left.held_amount == left.excess, "funds in escrow that nothing can move"
         settled = [entry for entry in self.entries if entry.cause == "release"]
         assert len(settled) <= 1, "released twice"

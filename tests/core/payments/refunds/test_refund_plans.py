@@ -17,14 +17,13 @@ from payments_core.errors import (
 from payments_core.payments import lifecycle as payments
 from payments_core.payments.payer_totals import MAX_PAYERS
 from payments_core.payments.record import Destination, PayerTotal, Payment
-from payments_core.payments.refunds.lifecycle import (
+from payments_core.payments.refunds.lifecycle import REFUND, apply_trigger
+from payments_core.payments.refunds.plans import (
     FUNDS_PAID_OUT,
     MAX_LEGS,
-    REFUND,
     Refundable,
     RefundLeg,
     SenderShare,
-    apply_trigger,
     compute_refundable,
     plan_all_held,
     plan_excess,

@@ -14,12 +14,11 @@ from payments_core.errors import (
 )
 from payments_core.payments import lifecycle as payments
 from payments_core.payments.record import Payment
-from payments_core.payments.refunds.lifecycle import (
-    REFUND,
+from payments_core.payments.refunds.lifecycle import REFUND, payment_trigger
+from payments_core.payments.refunds.plans import (
     Refundable,
     RefundLeg,
     compute_refundable,
-    payment_trigger,
     plan_all_held,
     plan_excess,
     plan_refund,
