@@ -22,7 +22,8 @@ from payments_core.payments.refunds.record import Refund
 
 NOW = 1_790_000_000_000
 USDC = asset_of(8453, "USDC")
-ALICE, BOB, CAROL = "0xalice", "0xbob", "0xcarol"
+ALICE, BOB, CAROL = ("0x" + 40 * digit for digit in "123")
+"""Payers; digits have the same checksum in any case."""
 """Senders."""
 
 

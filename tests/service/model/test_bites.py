@@ -32,7 +32,7 @@ from payments_core.payments.receipts import evaluation as evidence
 from payments_core.payments.receipts import observation as outcome
 from payments_core.payments.receipts.purged_escrows import PurgedEscrows
 from payments_core.payments.record import Payment
-from payments_core.payments.refunds import lifecycle as refunds
+from payments_core.payments.refunds import plans
 from payments_core.storage.memory.transaction import MemoryTransaction
 from tests.service.model.episode import Violation, run
 
@@ -100,7 +100,7 @@ def success_is_not_told(patch: pytest.MonkeyPatch) -> None:
 
 
 def refunds_under_way_are_forgotten(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(refunds, "PENDING", ())
+    patch.setattr(plans, "PENDING", ())
 
 
 def entries_are_left_out(patch: pytest.MonkeyPatch) -> None:
