@@ -6,9 +6,10 @@ Integers compare, sort and store exactly; they become ISO 8601 text only at the 
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Protocol, runtime_checkable
 
@@ -19,6 +20,10 @@ SECOND = 1_000
 MINUTE = 60 * SECOND
 HOUR = 60 * MINUTE
 DAY = 24 * HOUR
+
+_EPOCH = datetime.fromtimestamp(0, UTC)
+_MICROSECOND = timedelta(microseconds=1)
+_FINER_DIGITS = re.compile(r"[.,]\d{6}\d*[1-9]", re.ASCII)
 
 unix_s: Callable[[], float] = time.time
 """Unix seconds by the machine's clock, for code that has no service around it."""
@@ -100,9 +105,26 @@ def format_iso_or_none(instant: Instant | None) -> str | None:
 
 
 def parse_iso(text: str) -> Instant:
-    """The instant that an ISO 8601 text with a zone names; ValueError for any other text."""
+    """The instant that an ISO 8601 text with a zone names; ValueError for any other text.
+
+    Time within a millisecond is cut off.
+    """
+    return _parse_microseconds(text) // 1_000
+
+
+def parse_bound(text: str) -> Instant:
+    """The first instant that is not before the time of a text; ValueError as `parse_iso`.
+
+    It is the bound of a window of time, on both sides: what a window includes from this time on is
+    what the window before it leaves out.
+    """
+    instant, rest = divmod(_parse_microseconds(text), 1_000)
+    # Python cuts off what is less than a microsecond.
+    return instant + (rest > 0 or _FINER_DIGITS.search(text) is not None)
+
+
+def _parse_microseconds(text: str) -> int:
     moment = datetime.fromisoformat(text)
     if moment.tzinfo is None:
         raise ValueError("the time needs a time zone, for example Z")
-    seconds = moment.replace(microsecond=0).timestamp()
-    return int(seconds) * SECOND + moment.microsecond // 1_000
+    return (moment - _EPOCH) // _MICROSECOND

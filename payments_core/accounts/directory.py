@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from payments_core.accounts.operations import AccountDetails, load_details
 from payments_core.accounts.record import Account, Wallet, address_key
-from payments_core.accounts.usernames import is_reserved, require_form, username_key
+from payments_core.accounts.usernames import is_reserved, payee_key, require_form, username_key
 from payments_core.addresses import AddressError, identify_chain_type, normalize_address
 from payments_core.engine.ports import Ports
 from payments_core.errors import NotFound, ValidationFailed
@@ -27,17 +27,12 @@ class AccountDirectory:
         return self._find(authority, lambda snapshot: _load_named(snapshot, username), "account")
 
     def find_by_payment_address(self, authority: Authority, address: str) -> AccountDetails:
-        """The account that `<username>@<partner id>` pays. Raises ValidationFailed, NotFound."""
-        username, _, resolver = address.rpartition("@")
-        if not username or not resolver:
-            raise ValidationFailed.at(
-                "paymentAddress", "must be a payment address: <username>@<partner id>"
-            )
-        if resolver != authority.environment.partner_id:
-            raise NotFound("payment address")
-        return self._find(
-            authority, lambda snapshot: _load_named(snapshot, username), "payment address"
-        )
+        """The account that `<username>@<partner id>` pays, in any case.
+
+        Raises ValidationFailed, NotFound.
+        """
+        key = payee_key(address, authority.environment.partner_id, "paymentAddress")
+        return self._find(authority, lambda snapshot: _load_named(snapshot, key), "payment address")
 
     def find_by_wallet(self, authority: Authority, address: str) -> AccountDetails:
         """The account that a wallet address is linked to; its form decides the chain type.

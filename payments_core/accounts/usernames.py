@@ -1,14 +1,14 @@
-"""Usernames and their rules (interface "Money Account", contract §5).
+"""Usernames and payment addresses, and their rules (interface "Money Account", contract §5).
 
 Letters differ by more than their case: `username_key` is what must be unique. So a name cannot look
-like another that differs only in case.
+like another that differs only in case. A partner id has only lower-case letters.
 """
 
 from __future__ import annotations
 
 import re
 
-from payments_core.errors import ValidationFailed
+from payments_core.errors import NotFound, ValidationFailed
 
 RULE = "must be 3 to 20 letters, digits or underscores"
 IS_RESERVED = "is reserved"
@@ -27,8 +27,24 @@ _PATTERN = re.compile(r"[A-Za-z0-9_]{3,20}", re.ASCII)
 
 
 def username_key(username: str) -> str:
-    """The username in lower case; two accounts never have the same."""
-    return username.lower()
+    """The username in lower case; two accounts never have the same.
+
+    Letters outside ASCII stay as they are: some become an ASCII letter in lower case (U+212A).
+    """
+    return username.lower() if username.isascii() else username
+
+
+def payee_key(payment_address: str, partner_id: str, path: str) -> str:
+    """The key of the username in `<username>@<partner id>`, in any case.
+
+    Raises ValidationFailed at `path` for a text of another form, NotFound for another partner's.
+    """
+    username, _, resolver = payment_address.rpartition("@")
+    if not username or not resolver:
+        raise ValidationFailed.at(path, "must be a payment address: <username>@<partner id>")
+    if username_key(resolver) != partner_id:
+        raise NotFound("payment address")
+    return username_key(username)
 
 
 def is_reserved(username: str) -> bool:

@@ -10,16 +10,18 @@ import re
 from collections.abc import Iterable
 from ipaddress import AddressValueError, IPv4Address, IPv6Address
 
+from payments_core.validation.urls import find_url_form_fault
+
 MAX_ORIGIN_CHARACTERS = 300
 MAX_URL_CHARACTERS = 2_048
 DEFAULT_PORTS = {"https": "443", "http": "80"}
+_MUST_BE_HTTPS = {False: "must be https", True: "must be https, or http on this machine"}
 
 _ORIGIN = re.compile(r"(https?)://(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::([1-9][0-9]{0,4}))?", re.ASCII)
 _LABEL = re.compile(r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?", re.ASCII)
 # No top-level domain is a number, but browsers read such names as IPv4 addresses.
 _NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*", re.ASCII)
-# Printable ASCII without the characters that browsers repair or drop: a backslash becomes a slash.
-_URL = re.compile(r"(https?)://([^/?#]*)(?:[/?#][!#-;=?-\[\]_a-z~]*)?", re.ASCII | re.IGNORECASE)
+_PORT = re.compile(r"[1-9][0-9]{0,4}", re.ASCII)
 
 
 def find_origin_fault(text: str, *, local_allowed: bool) -> str | None:
@@ -32,8 +34,8 @@ def find_origin_fault(text: str, *, local_allowed: bool) -> str | None:
     match = _ORIGIN.fullmatch(text)
     if match is None:
         return (
-            "must be scheme://host or scheme://host:port as browsers send it: in lower case, "
-            "without path, slash or wildcard"
+            "must be scheme://host or scheme://host:port as browsers send it: in lower case, with "
+            "an international name in Punycode (xn--…), without path, slash or wildcard"
         )
     scheme, host, port = match.groups()
     if not _is_host(host):
@@ -43,7 +45,7 @@ def find_origin_fault(text: str, *, local_allowed: bool) -> str | None:
     if port == DEFAULT_PORTS[scheme]:
         return "must leave out the default port of its scheme, as browsers do"
     if scheme == "http" and not (local_allowed and _is_local(host)):
-        return "must be https" + (", or http on this machine" if local_allowed else "")
+        return _MUST_BE_HTTPS[local_allowed]
     return None
 
 
@@ -54,14 +56,21 @@ def find_url_fault(text: str, *, local_allowed: bool) -> str | None:
     """
     if len(text) > MAX_URL_CHARACTERS:
         return f"must have at most {MAX_URL_CHARACTERS} characters"
-    match = _URL.fullmatch(text)
-    if match is None:
-        return "must be an absolute https URL of printable ASCII, without quotes or backslashes"
-    scheme, authority = match[1].lower(), match[2].lower()
+    if fault := find_url_form_fault(text):
+        return fault
+    scheme, _, rest = text.partition("://")
+    authority = re.split("[/?#]", rest, maxsplit=1)[0].lower()
     if "@" in authority:
         return "must not contain credentials"
-    host = authority.removesuffix(":" + DEFAULT_PORTS[scheme])
-    return find_origin_fault(f"{scheme}://{host}", local_allowed=local_allowed)
+    host, colon, port = authority.partition("]:" if authority.startswith("[") else ":")
+    host += "]" if colon == "]:" else ""
+    if not _is_host(host):
+        return "must name a valid host: a domain name, or an address as browsers write it"
+    if colon and not (_PORT.fullmatch(port) and int(port) <= 65_535):
+        return "must have a port from 1 to 65535, or none"
+    if scheme == "http" and not (local_allowed and _is_local(host)):
+        return _MUST_BE_HTTPS[local_allowed]
+    return None
 
 
 def is_under_origin(url: str, origins: Iterable[str]) -> bool:
@@ -78,7 +87,7 @@ def is_under_origin(url: str, origins: Iterable[str]) -> bool:
 def _is_host(host: str) -> bool:
     if host.startswith("["):
         try:
-            return IPv6Address(host[1:-1]).compressed == host[1:-1]
+            return host.endswith("]") and IPv6Address(host[1:-1]).compressed == host[1:-1]
         except AddressValueError:
             return False
     labels = host.split(".")

@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping
 import attrs
 
 from payments_core.accounts.record import Account
+from payments_core.accounts.usernames import payee_key
 from payments_core.addresses import (
     AddressError,
     is_wallet_address,
@@ -15,6 +16,7 @@ from payments_core.addresses import (
 )
 from payments_core.assets import Asset, chain_entry
 from payments_core.banks.rails import Rail
+from payments_core.banks.texts import AchReference, WireMessage
 from payments_core.chains.outbox.record import ReturnAddress, Sender
 from payments_core.chains.outbox.stray_transfers import find_contracts
 from payments_core.chains.port import AddressKind, AddressSpec, Chain
@@ -37,12 +39,10 @@ from payments_core.tenants.authorization import Authority
 from payments_core.validation.faults import require_exactly_one
 from payments_core.validation.fields import (
     AccountId,
-    AchReference,
     Address,
     ExternalUserId,
     Id,
     PaymentAddress,
-    WireMessage,
 )
 
 
@@ -56,7 +56,7 @@ class ToAccount:
 
 @attrs.frozen(kw_only=True)
 class ToPaymentAddress:
-    """Pay `<username>@<partner id>`."""
+    """Pay `<username>@<partner id>`, in any case."""
 
     payment_address: PaymentAddress
 
@@ -118,17 +118,12 @@ class Destinations:
             self.reject_own_address(authority.partition, wanted.address)
             return None
         if isinstance(wanted, ToPaymentAddress):
-            username, _, resolver = wanted.payment_address.rpartition("@")
-            if not username or not resolver:
-                raise ValidationFailed.at(
-                    "destination.paymentAddress",
-                    "must be a payment address: <username>@<partner id>",
-                )
-            if resolver != authority.environment.partner_id:
-                raise NotFound("payment address")
-            return self._find_account_id(
-                authority, "by_username", username.lower(), "payment address"
+            key = payee_key(
+                wanted.payment_address,
+                authority.environment.partner_id,
+                "destination.paymentAddress",
             )
+            return self._find_account_id(authority, "by_username", key, "payment address")
         require_exactly_one(
             {
                 "destination.accountId": wanted.account_id,

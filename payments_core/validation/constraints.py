@@ -1,9 +1,10 @@
 """Rules of values beyond their types: `msgspec.Meta`, as checks that fail with a sentence.
 
 `Meta(extra={"rule": "..."})` words a pattern for people; `values` in it lists the allowed texts,
-with the sentence of its `fault`; `format` names one of `FORMATS`. Two more are checked, and are
-not in the schema of a contract, which never becomes narrower: `known` lists the allowed texts
-by its rule; with `printable` it is not blank and has no control characters.
+with the sentence of its `fault`; `format` names one of `FORMATS`. More is checked that is not in
+the schema of a contract, which never becomes narrower: `known` lists the allowed texts by its rule;
+with `printable` it is not blank and has no control characters; with `url` it has the form of a URL;
+`narrowed` is the `Meta` that is checked instead.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import msgspec
 
 from payments_core.clock import parse_iso
 from payments_core.validation.faults import InvalidValue
+from payments_core.validation.urls import find_url_form_fault
 
 MAX_INTEGER: Final = 2**53 - 1
 """The integers that every JSON reader keeps exactly."""
@@ -30,12 +32,21 @@ def apply_checks(checks: list[Check], value: Any) -> None:
             raise InvalidValue.of(sentence)
 
 
+def checked_rule(meta: msgspec.Meta) -> msgspec.Meta:
+    """The rule that is checked: the annotation's own, or the narrower one that it holds."""
+    narrowed: msgspec.Meta = (meta.extra or {}).get("narrowed", meta)
+    return narrowed
+
+
 def make_checks(meta: msgspec.Meta) -> list[Check]:
     """The checks of one annotation, in the order in which their errors matter."""
+    meta = checked_rule(meta)
     checks: list[Check] = []
     extra = meta.extra or {}
     if "format" in extra:  # it states the rule, which a length does not
         checks.append(FORMATS[extra["format"]])
+    if extra.get("url"):
+        checks.append(find_url_form_fault)
     if meta.min_length is not None or meta.max_length is not None:
         checks.append(_make_length_check(meta.min_length or 0, meta.max_length))
     if extra.get("printable"):

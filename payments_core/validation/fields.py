@@ -37,7 +37,12 @@ Username = Annotated[
     ),
 ]
 Url = Annotated[
-    str, Meta(pattern=r"^https?://[^\s]+$", max_length=2_048, extra={"rule": "an http(s) URL"})
+    str,
+    Meta(
+        pattern=r"^https?://[^\s]+$",
+        max_length=2_048,
+        extra={"url": True, "rule": "an http(s) URL"},
+    ),
 ]
 Address = Annotated[str, Meta(min_length=1, max_length=128)]
 Id = Annotated[str, Meta(min_length=1, max_length=64)]
@@ -45,8 +50,6 @@ Reference = Annotated[str, Meta(min_length=1, max_length=128)]
 Sentence = Annotated[str, Meta(max_length=512)]
 ExpiryInSeconds = Annotated[int, Meta(ge=300, le=86_400)]
 PaymentAddress = Annotated[str, Meta(min_length=3, max_length=128)]
-AchReference = Annotated[str, Meta(min_length=1, max_length=80, extra={"printable": True})]
-WireMessage = Annotated[str, Meta(min_length=1, max_length=140, extra={"printable": True})]
 ActionId = Annotated[str, Meta(min_length=1, max_length=128)]
 TransactionHash = Annotated[str, Meta(min_length=1, max_length=128)]
 Note = Annotated[str, Meta(min_length=1, max_length=512)]

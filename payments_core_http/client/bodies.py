@@ -62,11 +62,15 @@ class PostalAddress(Body, frozen=True, kw_only=True):
     """An address in the United States."""
 
     line1: str
-    """The first line of the street address."""
+    """The first line of the street address. 35 characters at most, in printable ASCII, as US
+banks carry it.
+"""
     line2: str | UnsetType | None = UNSET
-    """The second line of the street address."""
+    """The second line of the street address. 35 characters at most, in printable ASCII, as
+US banks carry it.
+"""
     city: str
-    """The city."""
+    """The city. 35 characters at most, in printable ASCII, as US banks carry it."""
     state: str
     """The state, as two letters. A state as two capital letters, such as NY."""
     postal_code: str
@@ -173,9 +177,11 @@ class BankDestination(Body, frozen=True, kw_only=True):
     rail: Literal["ach", "wire"]
     """The kind of bank transfer."""
     ach_reference: str | UnsetType | None = UNSET
-    """The text on the recipient's statement for an ACH payment."""
+    """The text on the recipient's statement for an ACH payment. In printable ASCII, as US
+banks carry it.
+"""
     wire_message: str | UnsetType | None = UNSET
-    """The message of a wire."""
+    """The message of a wire. In letters A to Z, digits, spaces and / - ? : ( ) . , ' +."""
 
 
 class SettlementPayload(Body, frozen=True, kw_only=True):

@@ -648,13 +648,15 @@ def bank_accounts_add(
     bank. Its number is stored encrypted, and never returned. Also refused: a routing
     number that is not valid.
 
-    `account_holder_name`: The name of the bank account's holder.
+    `account_holder_name`: The name of the bank account's holder. 22 characters at most, in
+      printable ASCII, as US banks carry it.
     `account_holder_type`: Whether the holder is a person or a business.
     `account_number`: The account's number; it is stored encrypted, and never returned. 4 to 17
       digits.
     `routing_number`: The bank's routing number (ABA). An ABA routing number of 9 digits.
     `account_type`: The kind of bank account.
-    `bank_name`: The bank's name; null if it is not known.
+    `bank_name`: The bank's name; null if it is not known. 35 characters at most, in printable
+      ASCII, as US banks carry it.
     `address`: The holder's home address or registered office.
     """
     return Call(

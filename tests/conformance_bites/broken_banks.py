@@ -296,6 +296,12 @@ class RefusesNothing(Plain):
         """Whatever it is."""
 
 
+class CarriesAnyText(Plain):
+    def _require_acceptable(self, order: PayoutOrder) -> None:
+        recipient = attrs.evolve(order.recipient, holder_name="Ada")
+        require_acceptable(attrs.evolve(order, recipient=recipient, statement_text=None))
+
+
 class KeepsWhatItRefuses(Plain):
     def _require_acceptable(self, order: PayoutOrder) -> None:
         try:

@@ -60,6 +60,7 @@ BITES: tuple[tuple[type[broken.Plain], str], ...] = (
     (broken.TakesAnyOrderForARepeat, ANOTHER_ORDER),
     (broken.ComparesAmountsAlone, ANOTHER_ORDER),
     (broken.RefusesNothing, REFUSES),
+    (broken.CarriesAnyText, REFUSES),
     (broken.RefusesNothing, LEAVES_NOTHING),
     (broken.KeepsWhatItRefuses, LEAVES_NOTHING),
     (broken.KeepsWhatItRefuses, "the_key_of_a_refused_order_can_be_used"),

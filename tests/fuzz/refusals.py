@@ -106,6 +106,15 @@ REASONS: Mapping[tuple[str, str, str], str] = {
         "routingNumber",
         ".*",
     ): "Its digits must agree with each other, and be given out.",
+    (
+        "addBankAccount",
+        "accountHolderName|bankName|address[.](line1|line2|city)",
+        "must be in printable ASCII, .*|must have 1 to (22|35) characters",
+    ): "The contract took more once; the requirements of bank accounts say what ACH carries.",
+    ("createPayment", "destination[.](achReference|wireMessage)", "must be in .*"): (
+        "The contract took more once; its description says what the rail carries."
+    ),
+    ("createPayment", "destination[.]bankAccountId", "has a holder whose name .*"): OF_OTHERS,
     ("addBankAccount", "address[.]state", "must be a state as .*"): (
         "The requirements of bank accounts list the states; the pattern says two letters."
     ),
@@ -137,8 +146,13 @@ REASONS: Mapping[tuple[str, str, str], str] = {
     (
         "replacePaymentSettings|createPublicPayment|createPayment|createOwnPayment",
         r"successUrl|cancelUrl|branding[.]logoUrl|allowedOrigins\[\]",
-        "must (be scheme|name a host|be an absolute|be https|not contain|have a port|leave out).*",
+        "must (be scheme|name a (valid )?host|be https|not contain cred|have a port|leave).*",
     ): "Origins are compared as browsers send them, which no pattern describes.",
+    (
+        ".*",
+        "successUrl|cancelUrl|returnUrl|branding[.]logoUrl",
+        "must (have its|not contain|name a host|be ASCII|be an absolute).*",
+    ): "The contract took more once; each fault of a URL has its own sentence.",
     ("createMandate", "expiresAt", "must be in the future, .*"): CLOCK,
     ("recoverWebhook", "since", "must (not be in the future|be at most 30 days ago)"): CLOCK,
     (

@@ -11,7 +11,9 @@ import attrs
 from msgspec import Meta
 
 from payments_core.banks.routing_numbers import find_routing_number_fault
+from payments_core.banks.texts import AddressLine, BankName, City, HolderName
 from payments_core.errors import FieldError
+from payments_core.validation.constraints import checked_rule
 from payments_core.validation.inputs import json_name
 
 US_STATES = (
@@ -24,17 +26,11 @@ US_STATES = (
 """The states, the District of Columbia, the possessions and the military "states", as the Postal
 Service abbreviates them (USPS, Publication 28, Appendix B)."""
 
-_PRINTABLE = {"printable": True}
-
-HolderName = Annotated[str, Meta(min_length=1, max_length=100, extra=_PRINTABLE)]
 AccountNumber = Annotated[str, Meta(pattern="^[0-9]{4,17}$", extra={"rule": "4 to 17 digits"})]
 RoutingNumber = Annotated[
     str,
     Meta(pattern="^[0-9]{9}$", extra={"rule": "an ABA routing number of 9 digits"}),
 ]
-BankName = Annotated[str, Meta(min_length=1, max_length=100, extra=_PRINTABLE)]
-AddressLine = Annotated[str, Meta(min_length=1, max_length=100, extra=_PRINTABLE)]
-City = Annotated[str, Meta(min_length=1, max_length=60, extra=_PRINTABLE)]
 State = Annotated[
     str,
     Meta(
@@ -114,7 +110,7 @@ def field_requirements(kind: type = NewBankAccount, prefix: str = "") -> Iterato
 def _rules(annotation: Any) -> dict[str, Any]:
     if get_origin(annotation) is Literal:
         return {"values": get_args(annotation)}
-    meta = next(part for part in get_args(annotation) if isinstance(part, Meta))
+    meta = checked_rule(next(part for part in get_args(annotation) if isinstance(part, Meta)))
     return {
         "min_length": meta.min_length,
         "max_length": meta.max_length,

@@ -17,6 +17,7 @@ from payments_core.banks.simulated.records import (
     SimulatedPayout,
     SimulatedReview,
 )
+from payments_core.banks.texts import find_holder_fault, find_statement_fault
 from payments_core.clock import DAY, HOUR, MINUTE, Instant
 from payments_core.evolve import evolve
 
@@ -75,6 +76,11 @@ def require_acceptable(order: PayoutOrder) -> None:
             "amount_out_of_range",
             f"a payout by {order.rail} is at most {dollars}.{cents:02d} dollars",
         )
+    if fault := find_holder_fault(order.rail, order.recipient.holder_name):
+        raise BankRefused("holder_name_invalid", f"the holder's name {fault}")
+    statement = order.statement_text
+    if statement is not None and (fault := find_statement_fault(order.rail, statement)):
+        raise BankRefused("statement_text_invalid", f"the statement text {fault}")
     require_valid_account(order.recipient)
 
 

@@ -99,4 +99,15 @@ class RefusalChecks(Harness):
             "an account number of 18 digits": evolve(
                 order, recipient=evolve(recipient, account_number="1" * 18)
             ),
+            "a holder's name of 23 letters by ACH": evolve(
+                order, recipient=evolve(recipient, holder_name="A" * 23)
+            ),
+            "a holder's name that is not ASCII": evolve(
+                order, recipient=evolve(recipient, holder_name="Jos\u00e9")
+            ),
+            "a statement text that is not ASCII": evolve(order, statement_text="INV \u2013 7"),
+            "a statement text of 81 letters by ACH": evolve(order, statement_text="A" * 81),
+            "an asterisk in the message of a wire": evolve(
+                order, rail="wire", statement_text="INV*7"
+            ),
         }

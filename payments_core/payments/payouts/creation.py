@@ -14,6 +14,7 @@ from payments_core.accounts.capabilities.record import PRODUCT_OF_CAPABILITY
 from payments_core.assets import Asset
 from payments_core.banks.port import Bank
 from payments_core.banks.rails import SERVICES, Rail, choose_service
+from payments_core.banks.texts import find_holder_fault
 from payments_core.chains.port import AddressSpec, Chain
 from payments_core.engine.decision import lock_shared
 from payments_core.engine.ports import Ports
@@ -69,8 +70,8 @@ class PayoutCreation:
     ) -> PayoutTerms:
         """The terms of a payout from an account to its own bank account.
 
-        Raises EntitlementRequired, NotFound, CapabilityNotActive, UnsupportedAsset,
-        AmountOutOfRange.
+        Raises EntitlementRequired, NotFound, ValidationFailed for a holder's name that the rail
+        cannot carry, CapabilityNotActive, UnsupportedAsset, AmountOutOfRange.
         """
         authority = require_product(authority, PRODUCT_OF_CAPABILITY[PAYOUT])
 
@@ -78,6 +79,10 @@ class PayoutCreation:
             bank_account = snapshot.get(BankAccount, bank_account_id)
             if bank_account is None or bank_account.account_id != account_id:
                 raise NotFound("bank account")
+            if fault := find_holder_fault(rail, bank_account.holder_name):
+                # It was added before names were checked.
+                path = "destination.bankAccountId"
+                raise ValidationFailed.at(path, f"has a holder whose name {fault} by {rail}")
             return find_activation_id(snapshot, account_id, PAYOUT)
 
         activation_id = self._storage.read(authority.partition, load)

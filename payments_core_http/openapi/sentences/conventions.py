@@ -60,7 +60,7 @@ BY_NAME: Mapping[str, str] = {
 OF_QUERIES: Mapping[str, str] = {
     "amount": "Only balances above this number of whole tokens.",
     "before": "The id of a transaction: the list begins after it.",
-    "createdAfter": "Only those created after this time.",
+    "createdAfter": "Only those created at this time or later.",
     "createdBefore": "Only those created before this time.",
     "name": "Only events with this name.",
     "paymentAddress": "The payment address, `<username>@<partner id>`.",

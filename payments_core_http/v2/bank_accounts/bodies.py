@@ -8,16 +8,13 @@ import attrs
 
 from payments_core.accounts.bank_accounts.fields import (
     AccountNumber,
-    AddressLine,
-    BankName,
-    City,
-    HolderName,
     PostalCode,
     RoutingNumber,
     State,
     find_bank_account_faults,
 )
 from payments_core.accounts.capabilities.record import PRODUCT_OF_CAPABILITY
+from payments_core.banks.texts import AddressLine, BankName, City, HolderName
 from payments_core.errors import FieldError
 from payments_core.validation.fields import Url
 from payments_core_http.wire.classes import frozen_body

@@ -6,13 +6,13 @@ from typing import Annotated, ClassVar, Literal
 
 from msgspec import Meta
 
+from payments_core.banks.texts import AchReference, WireMessage
 from payments_core.errors import FieldError
 from payments_core.payment_settings.record import PaymentMethod
 from payments_core.payments.payouts.creation import find_text_faults
 from payments_core.payments.refunds.reconciliation_rules import ReconciliationAction
 from payments_core.validation.fields import (
     AccountId,
-    AchReference,
     Address,
     Amount,
     AssetSymbol,
@@ -24,7 +24,6 @@ from payments_core.validation.fields import (
     Reference,
     Sentence,
     Url,
-    WireMessage,
 )
 from payments_core.validation.metadata import Metadata
 from payments_core_http.v2.statuses import PaymentStatus

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from payments_core.clock import parse_iso
 from payments_core.engine.idempotency.record import IdempotentRequest, Response
 from payments_core.evolve import evolve
 from payments_core.payments.collects import NewCollect
@@ -20,12 +19,12 @@ from payments_core.payments.destinations import (
 from payments_core.payments.details import PaymentDetails
 from payments_core.payments.operations import NewPayment
 from payments_core.payments.sends import NewSend
-from payments_core.storage.port import Operator, Where
+from payments_core.storage.port import Where
 from payments_core.tenants.authorization import Authority
 from payments_core_http.calls import ApiCall
 from payments_core_http.v2.options import views as option_views
 from payments_core_http.v2.payments import bodies, views
-from payments_core_http.wire.query import PageQuery
+from payments_core_http.wire.query import PageQuery, where_created
 
 if TYPE_CHECKING:
     from payments_core.service import PaymentsService
@@ -186,15 +185,8 @@ def _merge_details(details: PaymentDetails, known: PaymentDetails) -> PaymentDet
 
 def _build_filters(query: bodies.ListPayments) -> list[Where]:
     """The filters as comparisons."""
-    after, before = (
-        None if text is None else parse_iso(text)
-        for text in (query.createdAfter, query.createdBefore)
-    )
-    given: tuple[tuple[str, Operator, str | int | None], ...] = (
-        ("status", "=", query.status),
-        ("intent", "=", query.intent),
-        ("reference", "=", query.reference),
-        ("created_at", ">", after),
-        ("created_at", "<", before),
-    )
-    return [Where(name, operator, value) for name, operator, value in given if value is not None]
+    named = (("status", query.status), ("intent", query.intent), ("reference", query.reference))
+    return [
+        *(Where(name, "=", value) for name, value in named if value is not None),
+        *where_created(query.createdAfter, query.createdBefore),
+    ]

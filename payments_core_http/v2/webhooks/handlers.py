@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 from payments_core.clock import parse_iso
 from payments_core.engine.idempotency.record import Response
 from payments_core.errors import NotFound
-from payments_core.storage.port import Operator, Where
+from payments_core.storage.port import Where
 from payments_core.webhooks.lifecycle import EndpointChanges
 from payments_core_http.calls import ApiCall
 from payments_core_http.v2.webhooks import bodies, views
-from payments_core_http.wire.query import PageQuery
+from payments_core_http.wire.query import PageQuery, where_created
 
 if TYPE_CHECKING:
     from payments_core.service import PaymentsService
@@ -166,13 +166,5 @@ def resend(service: PaymentsService, call: ApiCall[bodies.ResendEvent, None]) ->
 
 
 def _build_filters(query: bodies.ListEvents) -> list[Where]:
-    after, before = (
-        None if text is None else parse_iso(text)
-        for text in (query.createdAfter, query.createdBefore)
-    )
-    given: tuple[tuple[str, Operator, str | int | None], ...] = (
-        ("name", "=", query.name),
-        ("created_at", ">", after),
-        ("created_at", "<", before),
-    )
-    return [Where(name, operator, value) for name, operator, value in given if value is not None]
+    named = [Where("name", "=", query.name)] if query.name is not None else []
+    return named + where_created(query.createdAfter, query.createdBefore)

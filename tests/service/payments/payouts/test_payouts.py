@@ -18,11 +18,12 @@ from payments_core.errors import (
     UnsupportedAsset,
     ValidationFailed,
 )
+from payments_core.evolve import evolve
 from payments_core.payments.destinations import ToWallet
 from payments_core.payments.payouts.creation import PayoutCreation
 from payments_core.payments.sends import NewSend
 from tests.service.payments.payouts.desk import Desk
-from tests.service.world import USDC, answer_of, atomic, once
+from tests.service.world import USDC, answer_of, atomic, once, write
 
 AT_THE_BANK = {"payer": -2_500, "bank": 2_500}
 PAID = {"payer": -2_500, "recipient": 2_500}
@@ -178,6 +179,25 @@ class TestWhatIsRefused:
                     "ach_reference": "destination.achReference",
                 }[text]
             )
+
+    @pytest.mark.parametrize(
+        ("name", "refused"),
+        [("José Núñez", ("ach", "wire")), ("A" * 23, ("ach",)), ("AT&T", ())],
+    )
+    def test_a_holder_of_an_earlier_release_whose_name_the_rail_does_not_carry(
+        self, memory_desk: Desk, name: str, refused: tuple[str, ...]
+    ) -> None:
+        world = memory_desk.world
+        stored = evolve(memory_desk.account, holder_name=name)
+        write(world.storage, world.environment_id, lambda tx: tx.replace(stored))
+        for rail in ("ach", "wire"):
+            if rail in refused:
+                with pytest.raises(ValidationFailed) as refusal:
+                    memory_desk.send("1.00", to={"rail": rail})
+                assert [f.path for f in refusal.value.fields] == ["destination.bankAccountId"]
+            else:
+                made = memory_desk.send("1.00", to={"rail": rail})
+                world.service.payments.cancel(world.server, made.payment.id)
 
     def test_a_policy_that_does_not_allow_the_account_itself(self, memory_desk: Desk) -> None:
         world = memory_desk.world
