@@ -49,10 +49,12 @@ class Receiver:
         return []
 
     def _receive(self, environ: dict[str, Any]) -> str:
-        length = int(environ.get("CONTENT_LENGTH") or 0)
-        if length > MAX_BODY_BYTES:
+        length = environ.get("CONTENT_LENGTH") or ""
+        if not length.isdecimal():  # the service always states it; without it, nothing is read
+            return "411 Length Required"
+        if int(length) > MAX_BODY_BYTES:
             return "413 Content Too Large"
-        body = environ["wsgi.input"].read(length)  # the raw bytes: the signature is over them
+        body = environ["wsgi.input"].read(int(length))  # the raw bytes: the signature is over them
         try:
             event = parse_event(verify_webhook(body, environ, self._secret))
         except WebhookRefused:

@@ -64,7 +64,7 @@ from payments_core_http.routing import (
 from payments_core_http.throttling import RateLimitContext, Throttle
 from payments_core_http.versions import require_version_agreement
 from payments_core_http.wire.query import read_page_query, read_query
-from payments_core_http.wire.request_body import read_body, read_document
+from payments_core_http.wire.request_body import parse_document, read_body, read_json_bytes
 
 if TYPE_CHECKING:
     from payments_core.service import PaymentsService
@@ -190,7 +190,9 @@ class Pipeline:
             form = read_form(self._service, self._throttle, rates, route, environ, path)
             key, document, body = form.key, form.fields, form.fields
         else:
-            document = context.request.document = read_document(route, environ)
+            raw = read_json_bytes(route, environ)
+            context.request.body_bytes = len(raw)
+            document = context.request.document = parse_document(route, raw)
             body = read_body(route, document)
         if authority is not None and route.product_of is not None:
             require_product(authority, route.product_of(body))

@@ -60,6 +60,15 @@ class MethodNotAllowed(BadInput):
 
 
 @attrs.frozen
+class LengthRequired(BadInput):
+    """Nobody stated the body's length, and nothing shows whether there is a body; it is not taken
+    to be empty."""
+
+    code = "length_required"
+    sentence = "Send the header Content-Length; for an empty body, it is 0."
+
+
+@attrs.frozen
 class PayloadTooLarge(BadInput):
     """The body is larger than the limit."""
 
@@ -162,6 +171,7 @@ STATUSES: Mapping[type[PaymentsError], int] = {
     MethodNotAllowed: 405,
     RequestTimedOut: 408,
     ConflictError: 409,
+    LengthRequired: 411,
     PayloadTooLarge: 413,
     UnsupportedMediaType: 415,
     Unprocessable: 422,

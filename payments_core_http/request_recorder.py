@@ -29,6 +29,7 @@ from urllib.parse import unquote_plus
 import attrs
 
 from payments_core.clock import Clock, Instant
+from payments_core.errors import BadInput
 from payments_core.tenants.request_log import PAGE_REQUESTS, LoggedRequest, RequestLog
 from payments_core.validation.metadata import Metadata
 from payments_core_http.observability.requests import ObservedRequest, RequestObserver
@@ -36,6 +37,7 @@ from payments_core_http.redaction import REDACTED, redact, redact_value
 from payments_core_http.routes import ROUTES
 from payments_core_http.throttling import APP_CREDENTIALS
 from payments_core_http.v2.requests.routes import LIST_PATH
+from payments_core_http.wire.body_bytes import declared_length
 
 if TYPE_CHECKING:
     from payments_core.service import PaymentsService
@@ -65,7 +67,7 @@ class _EndedRequest:
     duration_ms: int
     path: str = attrs.field(repr=False)
     query: str = attrs.field(repr=False)
-    body_bytes: int
+    body_bytes: int | None
     has_payment_secret: bool
     has_idempotency_key: bool
 
@@ -103,9 +105,8 @@ class RequestRecorder:
         is_programs = request.credential in APP_CREDENTIALS
         if request.environment_id is None or not is_programs or request.route == LIST_PATH:
             return
-        declared = str(environ.get("CONTENT_LENGTH") or "")
-        body_bytes = int(declared) if declared.isascii() and declared.isdigit() else 0
-        if body_bytes > MAX_BODY_BYTES:
+        body_bytes = _measure_body(request, environ)
+        if body_bytes is None or body_bytes > MAX_BODY_BYTES:
             request.document = None
         ended = _EndedRequest(
             request,
@@ -200,6 +201,19 @@ def _describe(ended: _EndedRequest) -> LoggedRequest:
         error_code=request.error_code,
         duration_ms=max(0, ended.duration_ms),
     )
+
+
+def _measure_body(request: ObservedRequest, environ: Mapping[str, Any]) -> int | None:
+    """The length of the body; None if the request was refused before it was read, and there may be
+    one. A copy without a body would be another request: it may refund everything."""
+    if request.method in ("GET", "HEAD"):
+        return 0
+    if request.body_bytes is not None:
+        return request.body_bytes
+    try:
+        return declared_length(environ)
+    except BadInput:
+        return None
 
 
 def _write_body(document: Any) -> str | None:

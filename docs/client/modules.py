@@ -32,6 +32,7 @@ from msgspec import UNSET, UnsetType
 _STATUS_CLASSES = {
     "400": "InvalidRequest", "401": "Unauthenticated", "403": "Forbidden", "404": "Missing",
     "405": "InvalidRequest", "408": "InvalidRequest", "409": "Conflicting",
+    "411": "InvalidRequest",
     "413": "InvalidRequest", "415": "InvalidRequest", "422": "Unprocessable",
     "424": "DependencyError", "429": "LimitReached", "431": "InvalidRequest",
     "500": "ServiceError", "501": "InvalidRequest", "503": "ServiceError",

@@ -38,8 +38,8 @@ class LoggedRequest:
     """One request and how it ended. No credential is part of it.
 
     `path` has its ids in it, and `body` is JSON; `body` is None if there was none or it was not
-    kept, and `body_bytes` then has the length of the body that was not kept. `credential` is the
-    kind that the route takes.
+    kept, and `body_bytes` then has the length of the body that was not kept, or None if it is not
+    known whether there was one. `credential` is the kind that the route takes.
     """
 
     id: str
@@ -51,7 +51,7 @@ class LoggedRequest:
     has_payment_secret: bool = False
     has_idempotency_key: bool = False
     body: str | None = None
-    body_bytes: int = 0
+    body_bytes: int | None = 0
     status: int
     error_code: str | None = None
     duration_ms: int = 0

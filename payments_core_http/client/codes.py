@@ -188,6 +188,15 @@ class InvalidState(Conflicting):
     doc_url: str | None
 
 
+class LengthRequired(InvalidRequest):
+    """Nobody stated the body's length, and nothing shows whether there is a body; it is not
+    taken to be empty.
+    """
+
+    code = "length_required"
+    doc_url: str | None
+
+
 class MalformedRequest(InvalidRequest):
     """The server cannot read the request as HTTP/1.1."""
 
@@ -424,6 +433,7 @@ BY_CODE: Mapping[str, type[ApiError]] = {
     "internal_error": InternalError,
     "invalid_json": InvalidJson,
     "invalid_state": InvalidState,
+    "length_required": LengthRequired,
     "malformed_request": MalformedRequest,
     "not_found": NotFound,
     "option_expired": OptionExpired,

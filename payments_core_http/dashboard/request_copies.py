@@ -122,7 +122,7 @@ def _write_request(request: LoggedRequest) -> Iterator[str]:
 
 
 def _has_body(request: LoggedRequest) -> bool:
-    return request.body is not None or request.body_bytes > 0
+    return request.body is not None or request.body_bytes != 0
 
 
 def _names_error(request: LoggedRequest) -> bool:

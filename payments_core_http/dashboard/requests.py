@@ -62,7 +62,7 @@ def show_request(service: PaymentsService, call: PageCall) -> Response:
         section="requests",
         request=request,
         variables=list_variables(request),
-        body_file=BODY_FILE if request.body is None and request.body_bytes else None,
+        body_file=BODY_FILE if request.body is None and request.body_bytes != 0 else None,
         curl=write_curl(request, public_url),
         pytest=write_pytest(request, public_url),
     )

@@ -44,6 +44,8 @@ class ObservedRequest:
     credential: str | None = None
     error_code: str | None = None
     document: Any = attrs.field(default=None, repr=False)
+    body_bytes: int | None = None
+    """The length of the body, if it was read."""
 
 
 class RequestObserver(Protocol):

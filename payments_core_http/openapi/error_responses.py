@@ -102,7 +102,15 @@ PIPELINE_ERRORS: tuple[tuple[Condition, tuple[ErrorClass, ...]], ...] = (
     (_has_path_ids, (errors.NotFound,)),
     (_takes_key, (errors.IdempotencyConflict, errors.IdempotencyInProgress)),
     (_needs_key, (errors.IdempotencyKeyRequired,)),
-    (_takes_body, (errors.InvalidJson, wire.PayloadTooLarge, wire.UnsupportedMediaType)),
+    (
+        _takes_body,
+        (
+            errors.InvalidJson,
+            wire.LengthRequired,
+            wire.PayloadTooLarge,
+            wire.UnsupportedMediaType,
+        ),
+    ),
 )
 """What the pipeline and the server before it may answer, and on which routes."""
 

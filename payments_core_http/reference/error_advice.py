@@ -61,6 +61,13 @@ ADVICE: Mapping[str, Advice] = {
         ("The request arrived too slowly, or was incomplete.",),
         ("Send it again; nothing was changed.",), retry=True,
     ),
+    "length_required": Advice(
+        ("The request has no `Content-Length`, and no body arrived: a server or proxy in between"
+         " may have lost it.",
+         "The client disconnected within a body without a length."),
+        ("Send `Content-Length`, also with an empty body, where it is 0.",
+         "Nothing was changed: send the request again with the same `Idempotency-Key`."),
+    ),
     "payload_too_large": Advice(
         ("The body has more than `details.limitBytes` bytes.",),
         ("Send a smaller body; store large data in your own system, and its id in `metadata`.",),

@@ -10,7 +10,8 @@ from urllib.parse import parse_qsl
 from payments_core.credentials.secrets import holds_credential
 from payments_core.errors import ValidationFailed
 from payments_core.validation.metadata import shorten_name
-from payments_core_http.errors import PayloadTooLarge, UnsupportedFormType
+from payments_core_http.errors import UnsupportedFormType
+from payments_core_http.wire.body_bytes import BodyIncomplete, declared_length, read_body_bytes
 
 MAX_FORM_BYTES = 16 * 1024
 _MAX_FIELDS = 50
@@ -22,16 +23,14 @@ _TYPE = re.compile(
 def read_fields(environ: Mapping[str, Any]) -> dict[str, str]:
     """The fields of a form; line ends are `\\n`. A credential would be stored, and is refused.
 
-    Raises UnsupportedFormType, PayloadTooLarge, ValidationFailed.
+    Raises UnsupportedFormType, PayloadTooLarge, LengthRequired, ValidationFailed.
     """
     if not _TYPE.fullmatch(environ.get("CONTENT_TYPE", "").strip()):
         raise UnsupportedFormType()
-    declared = environ.get("CONTENT_LENGTH", "").strip()
-    if not (declared.isascii() and declared.isdigit()) or len(declared) > 18:
-        raise ValidationFailed.at("Content-Length", "must be a number of bytes")
-    if int(declared) > MAX_FORM_BYTES:
-        raise PayloadTooLarge(MAX_FORM_BYTES)
-    raw = _read_up_to(environ, int(declared))
+    try:
+        raw = read_body_bytes(environ, declared_length(environ), MAX_FORM_BYTES)
+    except BodyIncomplete as error:
+        raise ValidationFailed.at("form", str(error).removeprefix("the body ")) from error
     try:
         pairs = parse_qsl(
             raw.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=_MAX_FIELDS
@@ -46,15 +45,3 @@ def read_fields(environ: Mapping[str, Any]) -> dict[str, str]:
         if holds_credential(name) or holds_credential(value):
             raise ValidationFailed.at(shorten_name(name), "contains a credential")
     return {name: value.replace("\r\n", "\n") for name, value in fields.items()}
-
-
-def _read_up_to(environ: Mapping[str, Any], limit_bytes: int) -> bytes:
-    """At most so many bytes; servers may deliver them in pieces."""
-    pieces, missing = [], limit_bytes
-    while missing > 0:
-        piece = environ["wsgi.input"].read(missing)
-        if not piece:
-            raise ValidationFailed.at("form", "ended before its Content-Length")
-        pieces.append(piece)
-        missing -= len(piece)
-    return b"".join(pieces)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -211,6 +212,32 @@ class TestWhatNeverIs:
         recorded.call("GET", f"/v2/accounts?search={begin}{code}")
         [request] = recorded.read()
         assert code[:8] not in request.query
+
+    def test_a_body_whose_length_nobody_stated_is_kept(self, recorded: Recorded) -> None:
+        raw = b'{"externalUserId": "mine", "subjectType": "individual"}'
+        environ = {
+            "CONTENT_TYPE": "application/json", "HTTP_TRANSFER_ENCODING": "chunked",
+            "CONTENT_LENGTH": None,
+        }  # fmt: skip
+        recorded.call("POST", "/v2/accounts", raw=raw, environ=environ)
+        [request] = recorded.read()
+        assert (request.status, request.body_bytes) == (201, len(raw))
+        assert request.body is not None and json.loads(request.body) == ACCOUNT
+        long = raw[:-1] + b" " * request_recorder.MAX_BODY_BYTES + b"}"
+        recorded.call("POST", "/v2/accounts", raw=long, environ=environ)
+        [request, _] = recorded.read()
+        assert (request.body, request.body_bytes) == (None, len(long))
+
+    def test_a_copy_never_takes_a_body_that_was_not_read_for_none(self, recorded: Recorded) -> None:
+        environ = {"CONTENT_TYPE": "application/json", "HTTP_TRANSFER_ENCODING": "chunked"}
+        payment = "payment_" + "A" * 24
+        recorded.call("POST", f"/v2/payments/{payment}/refunds", key="k", environ=environ)
+        [request] = recorded.read()
+        assert (request.error_code, request.body_bytes) == ("length_required", None)
+        page = recorded.desk.get(f"{LIST}/{request.id}").body.decode()
+        assert "refused before its body was read" in page
+        curl, test = read_copies(page)
+        assert "-d @body.json" in curl and "Path('body.json')" in test
 
     def test_a_long_body_is_not_kept(self, recorded: Recorded) -> None:
         body = {"externalUserId": "é" * 1_500, "subjectType": "individual"}

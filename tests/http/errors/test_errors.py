@@ -25,6 +25,7 @@ CONTRACT = {
     408: "request_timeout",
     409: "idempotency_conflict idempotency_in_progress conflict invalid_state action_already_used"
     " option_superseded option_locked webhook_url_in_use webhook_limit_reached username_taken",
+    411: "length_required",
     413: "payload_too_large",
     415: "unsupported_media_type",
     422: "insufficient_balance policy_denied policy_inactive payment_expired option_expired"

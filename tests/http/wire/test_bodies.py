@@ -245,10 +245,6 @@ class TestACallWithoutABody:
         environ = {"CONTENT_TYPE": "text/plain", "CONTENT_LENGTH": "0"}
         assert self.close(door, environ=environ).status == 200
 
-    def test_may_be_chunked_and_empty(self, door: Door) -> None:
-        environ = {"HTTP_TRANSFER_ENCODING": "chunked", "CONTENT_TYPE": ""}
-        assert self.close(door, environ=environ, valid=False).status == 200
-
     def test_may_have_an_empty_object(self, door: Door) -> None:
         assert self.close(door, body={}).status == 200
 
