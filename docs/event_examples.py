@@ -22,6 +22,15 @@ _PAYMENT: Mapping[str, Any] = {
     "returnedAmountAtomic": "0",
 }
 
+_ARRIVED: Mapping[str, Any] = {
+    "reason": "wrong_token",
+    "chainId": 8453,
+    "assetSymbol": "DAI",
+    "tokenAddress": "0x50c5725949A6F0c72E6C4a641F24049A917DB0Cb",
+    "amountAtomic": "25000000",
+    "from": "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed",
+}
+
 EXAMPLES: Mapping[str, Mapping[str, Any]] = {
     "payment.succeeded": _PAYMENT,
     "payment.reconciled": {
@@ -56,6 +65,23 @@ EXAMPLES: Mapping[str, Mapping[str, Any]] = {
         "chainId": 8453,
         "assetSymbol": "USDC",
         "amountAtomic": "25000000",
+        "transactionHash": "0x2fa2be9f90cc8ff69c7e01e0fbdaec29eb1700145e28edb440211c8391b6d62f",
+    },
+    "payment.misdirected": {
+        "paymentId": "payment_...",
+        "accountId": "acct_...",
+        "status": "awaiting_payment",
+        "statusVersion": 2,
+        "labels": ["misdirected"],
+        "receiptId": "receipt_...",
+        **_ARRIVED,
+    },
+    "deposit.misdirected": {
+        "accountId": "acct_...",
+        "depositId": "deposit_...",
+        "status": "rejected",
+        "statusVersion": 2,
+        **_ARRIVED,
         "transactionHash": "0x2fa2be9f90cc8ff69c7e01e0fbdaec29eb1700145e28edb440211c8391b6d62f",
     },
     "account.created": {

@@ -103,6 +103,7 @@ if TYPE_CHECKING:
         WebhookUrlInUse,
         WebhookUrlNotAllowed,
     )
+    from payments_core.misdirected.record import SentBack
     from payments_core.money import Money
     from payments_core.payment_settings.record import (
         AllowedWallet,
@@ -190,7 +191,8 @@ __all__ = [
     "OptionDetails", "DirectOptionDetails", "Payment", "Destination", "Source", "PayerTotal",
     "PaymentRoute", "TimelineEntry", "DecisionNote", "Reconciliation", "JournalBalances",
     "JournalEntry", "ReceiptsWithJournal", "QuoteDetails", "Quote",
-    "Receipt", "Option", "DirectOption", "Submission", "FundingOperation", "Refund", "Payout",
+    "Receipt", "SentBack", "Option", "DirectOption", "Submission", "FundingOperation", "Refund",
+    "Payout",
     "MandateDetails", "Mandate", "PaymentSession", "Dispute", "CheckoutState", "ExchangedLink",
     "CheckoutMethod", "Shop", "Claims", "PaymentSettings", "Event", "Endpoint", "OlderSecret",
     "Delivery", "Recovery", "App", "Environment", "Key", "Operator", "NewPassword",
@@ -258,6 +260,7 @@ _MODULES = {
         "UnsupportedAsset UnsupportedChain UnsupportedVersion UsernameTaken ValidationFailed "
         "VersionMismatch WebhookLimitReached WebhookUrlInUse WebhookUrlNotAllowed"
     ),
+    "payments_core.misdirected.record": "SentBack",
     "payments_core.money": "Money",
     "payments_core.payment_settings.record": (
         "AllowedWallet Branding PaymentSettings PaymentTerms"

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import re
 
-from payments_core.assets import CHAINS, ChainType
+from payments_core.assets import CHAINS, ChainType, known_tokens
 
 _BASE58 = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
 _EVM = re.compile(r"0x[0-9a-fA-F]{40}", re.ASCII)
 _APTOS = re.compile(r"0x[0-9a-fA-F]{1,64}", re.ASCII)
 _TOKENS = frozenset(
-    (entry.chain_type, asset.address) for entry in CHAINS.values() for asset in entry.assets
+    (entry.chain_type, asset.address) for id, entry in CHAINS.items() for asset in known_tokens(id)
 )
 
 

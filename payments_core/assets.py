@@ -118,6 +118,26 @@ CHAINS: Mapping[int, ChainEntry] = {
     )
 }
 
+WATCH_LIST: tuple[Asset, ...] = (
+    # https://docs.sky.money (DAI's addresses on each chain)
+    Asset(1, "DAI", "0x6B175474E89094C44Da98b954EedeAC495271d0F", 18),
+    Asset(8453, "DAI", "0x50c5725949A6F0c72E6C4a641F24049A917DB0Cb", 18),
+    Asset(137, "DAI", "0x8f3Cf7ad23Cd3CaDbD9735AFf958023239c6A063", 18),
+    Asset(42161, "DAI", "0xDA10009cBd5D07dd0CeCc66161FC93D7c9000da1", 18),
+    Asset(10, "DAI", "0xDA10009cBd5D07dd0CeCc66161FC93D7c9000da1", 18),
+    # Circle: "Bridged USDC", in its list of USDC contracts and its migration guides
+    Asset(8453, "USDbC", "0xd9aAEc86B65D86f6A7B5B1b0c42FFA531710b6CA", 6),
+    Asset(137, "USDC.e", "0x2791Bca1f2de4661ED88A30C99A7a9449Aa84174", 6),
+    Asset(42161, "USDC.e", "0xFF970A61A04b1cA14834A43f5dE4533eBDDB5CC8", 6),
+    Asset(10, "USDC.e", "0x7F5c764cBc14f9669B88837ca1490cCa17c31607", 6),
+    # the token lists of Base, Polygon, Arbitrum and Optimism (bridged USDT)
+    Asset(8453, "USDT", "0xfde4C96c8593536E31F229EA8f37b2ADa2699bb2", 6),
+    Asset(137, "USDT", "0xc2132D05D31c914a87C6611C10748AEb04B58e8F", 6),
+    Asset(42161, "USDT", "0xFd086bC7CD5C481DCC9C85ebE478A1C0b69FCbb9", 6),
+    Asset(10, "USDT", "0x94b008aA00579c1307B0EF2c499aD98a8ce58e58", 6),
+)
+"""Tokens that payers send by mistake: no Payment can be made in them, but they are noticed."""
+
 READABLE_USDC: Mapping[ChainType, Asset] = {
     "evm": CHAINS[137].assets[0],
     "solana": Asset(0, "USDC", "EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v", 6),
@@ -139,6 +159,26 @@ def chain_entry(chain_id: int) -> ChainEntry:
 def asset_of(chain_id: int, symbol: str) -> Asset:
     """The asset of that symbol on a chain. Raises UnsupportedChain, UnsupportedAsset."""
     for asset in chain_entry(chain_id).assets:
+        if asset.symbol == symbol:
+            return asset
+    raise UnsupportedAsset(chain_id, symbol)
+
+
+def known_tokens(chain_id: int) -> tuple[Asset, ...]:
+    """The tokens of a chain that are noticed: its own, and those of the watch list."""
+    watched = tuple(asset for asset in WATCH_LIST if asset.chain_id == chain_id)
+    return (*CHAINS[chain_id].assets, *watched) if chain_id in CHAINS else ()
+
+
+def find_token(chain_id: int, address: str) -> Asset | None:
+    """The noticed token at an address, which may be of the watch list; None for any other."""
+    return next((asset for asset in known_tokens(chain_id) if asset.address == address), None)
+
+
+def token_of(chain_id: int, symbol: str) -> Asset:
+    """The noticed token of that symbol. Raises UnsupportedChain, UnsupportedAsset."""
+    chain_entry(chain_id)
+    for asset in known_tokens(chain_id):
         if asset.symbol == symbol:
             return asset
     raise UnsupportedAsset(chain_id, symbol)

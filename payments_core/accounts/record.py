@@ -36,7 +36,7 @@ class Account(Record):
 
     `wallet_count` is the number of wallets, and `onramp_count` the number of on-ramps added: rows
     cannot be counted under a lock. `verification_id` is the newest verification, even if the
-    provider has not begun it.
+    provider has not begun it. `labels` say what has happened to the account; none is ever removed.
     """
 
     collection: ClassVar[Collection] = Collection(
@@ -51,8 +51,8 @@ class Account(Record):
             Unique("external_user", ("external_user_id",)),
             Unique("username", ("username_key",)),
         ),
-        schema=2,
-        upgrades={1: dict},
+        schema=3,
+        upgrades={1: dict, 2: dict},
         oldest_reader=1,
     )
 
@@ -68,6 +68,7 @@ class Account(Record):
     verification_id: str | None = None
     wallet_count: int = 0
     onramp_count: int = 0
+    labels: tuple[str, ...] = ()
     metadata: Mapping[str, Any] | None = None
     created_at: Instant
     updated_at: Instant

@@ -15,7 +15,7 @@ from typing import ClassVar
 
 import attrs
 
-from payments_core.assets import CHAINS
+from payments_core.assets import known_tokens
 from payments_core.chains.backoff import POLL_MS, back_off
 from payments_core.chains.port import Block, Chain, ChainUnavailable, Heads, ScannedTransfer
 from payments_core.engine.decision import Decision, WorkerAuthority
@@ -323,7 +323,7 @@ def _next_span(chain: Chain, span: int, blocks: int, held: int) -> int | None:
 
 
 def _token_addresses(chain_id: int) -> tuple[str, ...]:
-    return tuple(asset.address for asset in CHAINS[chain_id].assets)
+    return tuple(asset.address for asset in known_tokens(chain_id))
 
 
 def _take_whole_blocks(transfers: tuple[ScannedTransfer, ...]) -> tuple[ScannedTransfer, ...]:

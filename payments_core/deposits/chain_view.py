@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import attrs
 
-from payments_core.assets import CHAINS, Asset
+from payments_core.assets import find_token
 from payments_core.chains.judge import ExpectedTransfer, judge
 from payments_core.chains.port import (
     Block,
@@ -52,8 +52,8 @@ def observe_deposit(chain: Chain, deposit: Deposit) -> DepositObservation:
 def incoming_transfer_of(
     chain_id: int, transaction_hash: str, block: Block, log: TransferLog
 ) -> IncomingTransfer | None:
-    """The transfer if it counts; None if it is of zero or of a token that is not served."""
-    asset = _find_asset(chain_id, log.token_address)
+    """The transfer; None if it is of zero or of a token that nobody knows."""
+    asset = find_token(chain_id, log.token_address)
     if asset is None or log.amount_atomic == 0:
         return None
     return IncomingTransfer(
@@ -73,7 +73,7 @@ def incoming_transfer_of(
 def _observe_transaction(
     deposit: Deposit, view: TransactionView, heads: Heads
 ) -> DepositObservation | None:
-    """The transfer at the deposit's place in the transaction, if it counts."""
+    """The transfer at the deposit's place in the transaction, if it is of worth."""
     logs = [log for log in view.logs if log.position == deposit.position]
     if view.block is None or not logs:
         return None
@@ -85,8 +85,3 @@ def _observe_transaction(
         if verdict.log == logs[0] and (verdict.reason is None or verdict.is_pending):
             return DepositObservation(incoming, verdict.reason is None, heads.final.number)
     return None
-
-
-def _find_asset(chain_id: int, token_address: str) -> Asset | None:
-    assets = CHAINS[chain_id].assets if chain_id in CHAINS else ()
-    return next((asset for asset in assets if asset.address == token_address), None)

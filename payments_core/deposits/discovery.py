@@ -115,7 +115,7 @@ class DepositDiscovery:
     def _record_transfers(
         self, chain_id: int, view: TransactionView, addresses: AddressRows
     ) -> None:
-        """Write the transfers of a transaction that count, with their places in it."""
+        """Write the transfers of a transaction that are of worth, with their places in it."""
         assert view.block is not None
         for log in view.logs if view.succeeded else ():
             incoming = incoming_transfer_of(chain_id, view.hash, view.block, log)

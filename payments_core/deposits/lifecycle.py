@@ -13,7 +13,7 @@ from payments_core.deposits.record import (
     Deposit,
     find_returned_transfer,
 )
-from payments_core.engine.events import NewEvent
+from payments_core.engine.events import BY_NAME, NewEvent
 from payments_core.engine.state_machine import StateMachine, Transition, transitions_from
 from payments_core.engine.step import Step
 from payments_core.evolve import evolve
@@ -43,12 +43,20 @@ DEPOSIT = StateMachine(
             emits="deposit.settled",
             why="The sweep is final: the vault has the funds.",
         ),
+        Transition(
+            "detected",
+            "reject",
+            "rejected",
+            emits="deposit.misdirected",
+            why="The transfer is final, and of a token that is not credited.",
+        ),
         *transitions_from(
-            ("detected", "confirmed"),
+            ("detected", "confirmed", "rejected"),
             "reorg",
             "failed",
             emits="deposit.failed",
-            why="A reorg undid it; a confirmed deposit fails only if its sweep can be stopped.",
+            why="A reorg undid it; a confirmed deposit fails only if its sweep can be stopped, and"
+            " a rejected one only if nothing of it was sent back.",
         ),
         Transition(
             "failed",
@@ -175,6 +183,11 @@ def confirm(deposit: Deposit, sweep_id: str, *, now: Instant) -> Step[Deposit]:
     return apply_trigger(deposit, "confirm", now=now, sweep_id=sweep_id, confirmed_at=now)
 
 
+def reject(deposit: Deposit, *, now: Instant) -> Step[Deposit]:
+    """Final, and of a token that is not credited: it stays at its address until it is sent back."""
+    return apply_trigger(deposit, "reject", now=now, rejection_reason="wrong_token")
+
+
 def settle(deposit: Deposit, *, now: Instant) -> Step[Deposit]:
     """In the vault."""
     return apply_trigger(deposit, "settle", now=now, settled_at=now)
@@ -187,6 +200,7 @@ def reorg(deposit: Deposit, *, now: Instant) -> Step[Deposit]:
         "reorg",
         now=now,
         failure=REORGED,
+        rejection_reason=None,
         block_hash=None,
         sweep_id=None,
         confirmed_at=None,
@@ -215,16 +229,20 @@ def retry_sweep(deposit: Deposit, sweep_id: str, *, now: Instant) -> Step[Deposi
 
 def _build_event(name: str | None, deposit: Deposit) -> tuple[NewEvent, ...]:
     assert name is not None, "each step of a deposit must have an event"
-    payload = {
+    known = {
         "accountId": deposit.account_id,
         "depositId": deposit.id,
         "status": deposit.status,
         "statusVersion": deposit.status_version,
+        "reason": deposit.rejection_reason,
         "chainId": deposit.chain_id,
         "assetSymbol": deposit.asset_symbol,
+        "tokenAddress": deposit.asset.address,
         "amountAtomic": str(deposit.amount),
+        "from": deposit.sender,
         "transactionHash": deposit.transaction_hash,
     }
+    payload = {field: known[field] for field in BY_NAME[name].fields}
     return (
         NewEvent(name, payload, deposit.api_version, deposit.account_id, deposit.external_user_id),
     )

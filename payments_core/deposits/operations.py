@@ -40,7 +40,7 @@ MAX_ADDRESSES = 1_000
 MAX_FAILED_SWEEPS = 200
 
 T = TypeVar("T")
-DepositStatus = Literal["detected", "confirmed", "settled", "failed"]
+DepositStatus = Literal["detected", "confirmed", "settled", "rejected", "failed"]
 
 
 @attrs.frozen

@@ -6,10 +6,12 @@ from typing import ClassVar
 
 import attrs
 
-from payments_core.assets import Asset, ChainType, asset_of
+from payments_core.assets import WATCH_LIST, Asset, ChainType, token_of
+from payments_core.chains.judge import Reason
 from payments_core.chains.outbox.record import ReturnAddress
 from payments_core.chains.port import Contract
 from payments_core.clock import Instant
+from payments_core.misdirected.record import SentBack
 from payments_core.money import Atomic, atomic
 from payments_core.storage.records import Collection, Index, Lookup, Record, Unique
 
@@ -54,7 +56,9 @@ class Deposit(Record):
     `block_number` is the height where it was last seen; without `block_hash` it is not there now.
     `sweep_id` is our transfer of it to the vault. `failure` says why it failed: `reorged`, or
     the reason for which the sweep failed. While it is `watched` there is a job that follows it.
-    `returned_from` is the transfer out of the vault whose recipient has sent it back, if one has.
+    A token that is not credited is `rejected`, with the reason; `sent_back` is its way back, if
+    that was requested. `returned_from` is the transfer out of the vault whose recipient has sent it
+    back, if one has.
     """
 
     collection: ClassVar[Collection] = Collection(
@@ -82,8 +86,8 @@ class Deposit(Record):
         ),
         uniques=(Unique("log", _LOG),),
         lookups=(Lookup("by_block", ("chain_id", "block_number")),),
-        schema=2,
-        upgrades={1: dict},
+        schema=3,
+        upgrades={1: dict, 2: dict},
         oldest_reader=1,
     )
 
@@ -102,6 +106,8 @@ class Deposit(Record):
     status: str
     status_version: int
     failure: str | None = None
+    rejection_reason: Reason | None = None
+    sent_back: SentBack | None = None
     sweep_id: str | None = None
     watched: bool = True
     returned_from: str | None = None
@@ -114,8 +120,13 @@ class Deposit(Record):
 
     @property
     def asset(self) -> Asset:
-        """The asset that arrived."""
-        return asset_of(self.chain_id, self.asset_symbol)
+        """The token that arrived."""
+        return token_of(self.chain_id, self.asset_symbol)
+
+    @property
+    def is_misdirected(self) -> bool:
+        """Whether its token is one of the watch list, which no account is credited with."""
+        return self.asset in WATCH_LIST
 
     @property
     def contract(self) -> Contract:

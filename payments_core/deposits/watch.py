@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 
+from payments_core.accounts.record import Account
 from payments_core.chains.backoff import POLL_MS, REORG_RECHECK_MS, back_off
 from payments_core.chains.outbox.record import OutboundTransfer, send_job, withdraw_unsigned
 from payments_core.chains.port import Chain, ChainUnavailable
@@ -24,6 +25,9 @@ from payments_core.engine.ports import Ports
 from payments_core.engine.step import Step
 from payments_core.evolve import evolve
 from payments_core.storage.port import ClaimedJob, Transaction
+
+MISDIRECTED = "misdirected"
+"""The label of an account at whose address a token is that it is not credited with."""
 
 NOTE_RETURN = "payments.note_return"
 """The job that reports a return to its Payment; its subject is the transfer."""
@@ -95,6 +99,9 @@ def apply_observation(
     `known` is the deposit as it was before the look: a deposit that changed since is checked again.
     `scanned` is how far the chain had been scanned then.
     """
+    labelled: Decision[None] = Decision(None)
+    if known.is_misdirected and observation.is_final:  # the account is locked before its deposits
+        labelled = _label_account(tx, known.account_id, now)
     current = tx.get(Deposit, known.id, for_update=True)
     assert current is not None
     if current.version != known.version:
@@ -103,7 +110,7 @@ def apply_observation(
     outcome: Decision[bool] = Decision(False)
     if _is_reorged(current, observation):
         stopped = _withdraw_sweep(tx, current)
-        if current.status == "settled" or (current.status == "confirmed" and stopped is None):
+        if _is_beyond_reorg(current, stopped):
             return _stop_watching(current)
         outcome = outcome.merge(_note_return(current, -current.amount, now))
         step = step.then(lifecycle.reorg, now=now)
@@ -112,7 +119,10 @@ def apply_observation(
     outcome = outcome.merge(Decision(None, replaces=(stopped,) if stopped else ()))
     if observation.incoming is not None and step.record.status != "failed":
         step = evolve(step, record=lifecycle.with_location(step.record, observation.incoming))
-    if step.record.status == "detected" and observation.is_final:
+    if step.record.status == "detected" and observation.is_final and step.record.is_misdirected:
+        step = step.then(lifecycle.reject, now=now)
+        outcome = outcome.merge(labelled)
+    elif step.record.status == "detected" and observation.is_final:
         outgoing = new_sweep(step.record, id_sequence.issue("out"), vault, now=now)
         step = step.then(lifecycle.confirm, outgoing.id, now=now)
         sweep = send_job(SWEEP, partition, outgoing, now)
@@ -125,6 +135,23 @@ def apply_observation(
     if after != current:
         outcome = outcome.merge(evolve(step, record=after).as_decision())
     return evolve(outcome, next_run_at=next_run_at)
+
+
+def _is_beyond_reorg(deposit: Deposit, stopped: OutboundTransfer | None) -> bool:
+    """Whether its funds are on their way or elsewhere, so that a reorg reverses nothing."""
+    if deposit.status == "rejected":
+        return deposit.sent_back is not None and deposit.sent_back.status != "failed"
+    return deposit.status == "settled" or (deposit.status == "confirmed" and stopped is None)
+
+
+def _label_account(tx: Transaction, account_id: str, now: Instant) -> Decision[None]:
+    """The account with the label of misdirected funds."""
+    account = tx.get(Account, account_id, for_update=True)
+    assert account is not None
+    if MISDIRECTED in account.labels:
+        return Decision(None)
+    labels = (*account.labels, MISDIRECTED)
+    return Decision(None, replaces=(evolve(account, labels=labels, updated_at=now),))
 
 
 def _is_reorged(deposit: Deposit, observation: DepositObservation) -> bool:

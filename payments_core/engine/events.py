@@ -64,6 +64,9 @@ _DEPOSIT = (
     "amountAtomic",
     "transactionHash",
 )
+_ARRIVED = ("reason", "chainId", "assetSymbol", "tokenAddress", "amountAtomic", "from")
+"""What arrived, of misdirected funds: on which chain, and in which token."""
+
 _ACCOUNT = ("accountId", "externalUserId", "status")
 _BANK_ACCOUNT = ("accountId", "bankAccountId", "status")
 _DISPUTE = ("sessionId", "paymentId", "status")
@@ -96,6 +99,11 @@ CATALOGUE: tuple[EventType, ...] = (
     EventType("payment.expired", "The Payment expired with nothing received.", _PAYMENT),
     EventType("payment.cancelled", "The Payment was cancelled before funds moved.", _PAYMENT),
     EventType("payment.late", "Funds were proven after the Payment's end or release.", _PAYMENT),
+    EventType(
+        "payment.misdirected",
+        "Funds that do not count are at the escrow: another token, or another chain.",
+        ("paymentId", "accountId", "status", "statusVersion", "labels", "receiptId", *_ARRIVED),
+    ),
     EventType("payment.reorged", "A reorg undid a proven receipt, or restored one.", _PAYMENT),
     EventType("payment.reconciled", "Your decision was carried out.", (*_PAYMENT, "note")),
     EventType("payment.refunded", "A refund is final.", _PAYMENT),
@@ -111,6 +119,11 @@ CATALOGUE: tuple[EventType, ...] = (
     EventType("deposit.confirmed", "The deposit is final on chain.", _DEPOSIT),
     EventType("deposit.settled", "The deposit is in the account's vault.", _DEPOSIT),
     EventType("deposit.failed", "The chain undid the deposit, or its sweep failed.", _DEPOSIT),
+    EventType(
+        "deposit.misdirected",
+        "A token that is not credited is at a deposit address.",
+        ("accountId", "depositId", "status", "statusVersion", *_ARRIVED, "transactionHash"),
+    ),
     EventType("account.created", "An account was created.", _ACCOUNT),
     EventType("account.updated", "An account's data or status changed.", _ACCOUNT),
     EventType(

@@ -10,18 +10,18 @@ from collections.abc import Mapping
 from typing import Any
 
 from payments_core.clock import Instant
-from payments_core.engine.events import NewEvent
 from payments_core.engine.step import Step
 from payments_core.errors import InvalidState, PaymentExpired
 from payments_core.evolve import evolve
 from payments_core.money import Atomic
+from payments_core.payments.events import build_event
 from payments_core.payments.journal.posting import post
 from payments_core.payments.journal.record import EntryCause
-from payments_core.payments.machine import CLOSED_EMPTY, OPEN, PAYMENT, REPEAT_REASONS
+from payments_core.payments.machine import CLOSED_EMPTY, OPEN, PAYMENT
 from payments_core.payments.payer_totals import add_payment_from
 from payments_core.payments.receipts.record import Receipt
 from payments_core.payments.record import Payment, Reconciliation, TimelineEntry
-from payments_core.payments.timeline import append_entry, append_note
+from payments_core.payments.timeline import REPEAT_REASONS, append_entry, append_note
 
 MAX_PENDING_TRANSFERS = 100
 """The maximum number of pending transfers that are waited for; more dust delays nothing."""
@@ -35,7 +35,7 @@ CLEARED_RELEASE: Mapping[str, Any] = {
 """The state that a failed transfer to the recipient leaves."""
 
 _RESOLUTIONS = {"reconcile_refund": "refund", "refund_excess": "refund_excess"}
-_AWAITING_DECISION = (*CLOSED_EMPTY, "failed", "action_required")
+AWAITING_DECISION = (*CLOSED_EMPTY, "failed", "action_required")
 _TIMESTAMP_FIELDS = {"succeeded": "succeeded_at", "cancelled": "cancelled_at"}
 
 
@@ -48,14 +48,15 @@ def apply_trigger(
     reason: str | None = None,
     resolution: str | None = None,
     note: str | None = None,
+    details: Mapping[str, Any] | None = None,
     **changes: Any,
 ) -> Step[Payment]:
-    """The Payment after `trigger`, with `changes`, and the event of the change.
+    """The Payment after `trigger`, with `changes`, and the event of the change with its `details`.
 
     `resolution` is the partner's decision that the step carries out, with the partner's `note`; it
-    settles the reconciliation unless excess is still held, or another decision is still needed.
-    A settled reconciliation stays settled until there is something new to decide. Raises
-    InvalidState if the table has no row.
+    settles the reconciliation unless excess or misdirected funds are held, or another decision is
+    still needed. A settled reconciliation stays settled until there is something new to decide.
+    Raises InvalidState if the table has no row.
     """
     row = PAYMENT.step(payment.status, trigger)
     labels = payment.labels
@@ -68,7 +69,7 @@ def apply_trigger(
     if resolution is not None and reconciliation.status != "resolved":
         last_note = note
         if resolution == "write_off" or (
-            not payment.books.excess and row.target != "action_required"
+            not (payment.books.excess or payment.misdirected) and row.target != "action_required"
         ):
             reconciliation = Reconciliation(
                 status="resolved", resolution=resolution, resolved_at=now
@@ -90,8 +91,8 @@ def apply_trigger(
         updated_at=now,
         **changes,
     )
-    decision = {"note": note} if row.emits == "payment.reconciled" else {}
-    return Step(after, (_build_event(row.emits, after, **decision),) if row.emits else ())
+    facts = {"note": note, **(details or {})}
+    return Step(after, (build_event(row.emits, after, **facts),) if row.emits else ())
 
 
 # Its beginning and its end.
@@ -102,7 +103,7 @@ def create(payment: Payment, trigger: str = "create", *, now: Instant) -> Step[P
     row = PAYMENT.step(None, trigger)
     first = TimelineEntry(status=row.target, at=now)
     payment = evolve(payment, status=row.target, status_version=1, timeline=(first,))
-    return Step(payment, (_build_event("payment.created", payment),))
+    return Step(payment, (build_event("payment.created", payment),))
 
 
 def require_payable(payment: Payment, *, now: Instant) -> None:
@@ -323,7 +324,7 @@ def retry(payment: Payment, *, now: Instant, note: str | None = None) -> Step[Pa
 def write_off(payment: Payment, *, now: Instant, note: str | None = None) -> Step[Payment]:
     """The partner gives the Payment up; held funds stay held."""
     step = apply_trigger(payment, "write_off", now=now, resolution="write_off", note=note)
-    return Step(step.record, (*step.events, _build_event("payment.failed", step.record)))
+    return Step(step.record, (*step.events, build_event("payment.failed", step.record)))
 
 
 def drop_refund(payment: Payment, refund_id: str, *, now: Instant) -> Step[Payment]:
@@ -357,7 +358,7 @@ def apply_refund(
     taken = {name: -part for name, part in sources.items()}
     step = post_to_journal(less, "refund", refund_id, now=now, payer=amount, **taken)
     resolution = _RESOLUTIONS.get(trigger)
-    if payment.status in _AWAITING_DECISION and not step.record.books.held_amount:
+    if payment.status in AWAITING_DECISION and not step.record.books.held_amount:
         resolution = resolution or "refund"
     decided = note if trigger in _RESOLUTIONS else None
     return step.then(apply_trigger, trigger, now=now, resolution=resolution, note=decided)
@@ -390,29 +391,3 @@ def note_return(payment: Payment, amount: int, *, now: Instant) -> Step[Payment]
     if not PAYMENT.allows(payment.status, trigger):
         return Step(evolve(payment, returned=returned, updated_at=now))
     return apply_trigger(payment, trigger, now=now, reason=trigger, returned=returned)
-
-
-def _build_event(name: str, payment: Payment, **more: str | None) -> NewEvent:
-    return NewEvent(
-        name,
-        {
-            "paymentId": payment.id,
-            "accountId": payment.account_id,
-            "status": payment.status,
-            "statusVersion": payment.status_version,
-            "labels": list(payment.labels),
-            "assetSymbol": payment.asset_symbol,
-            "chainId": payment.chain_id,
-            "amountAtomic": str(payment.amount),
-            "receivedAmountAtomic": str(payment.received),
-            "excessAmountAtomic": str(payment.excess),
-            "settledAmountAtomic": str(payment.settled),
-            "refundedAmountAtomic": str(payment.refunded),
-            "createdBy": payment.created_by,
-            "returnedAmountAtomic": str(payment.returned),
-            **more,
-        },
-        payment.api_version,
-        payment.account_id,
-        payment.external_user_id,
-    )

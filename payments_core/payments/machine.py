@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from payments_core.engine.state_machine import StateMachine, Transition, transitions_from
 
 OPEN = ("awaiting_payment", "processing")
@@ -242,6 +240,31 @@ _FURTHER_RECEIPTS = (
     ),
 )
 
+_MISDIRECTED = (
+    *transitions_from(
+        _ANY,
+        "misdirected",
+        None,
+        emits="payment.misdirected",
+        label="misdirected",
+        why="Another token, or the token on another chain, is at the escrow and does not count.",
+    ),
+    *transitions_from(
+        _ANY,
+        "misdirected_reorged",
+        None,
+        emits="payment.reorged",
+        why="A reorg undid the transfer of misdirected funds.",
+    ),
+    *transitions_from(
+        _ANY,
+        "return_misdirected",
+        None,
+        emits="payment.reconciled",
+        why="Misdirected funds were sent back on their own chain; the status stays.",
+    ),
+)
+
 _RECONCILIATION = (
     Transition(
         "action_required",
@@ -371,6 +394,7 @@ PAYMENT = StateMachine(
         *_COLLECTION,
         *_EXECUTION,
         *_FURTHER_RECEIPTS,
+        *_MISDIRECTED,
         *_RECONCILIATION,
         *_REFUNDS,
         *_REVERSALS,
@@ -385,25 +409,3 @@ PAYMENT = StateMachine(
         "refund_all": "refund",
     },
 )
-
-REPEAT_REASONS: Mapping[str, str] = {
-    "attempt": "new_attempt",
-    "attempt_ended": "attempt_ended",
-    "covered": "funds_received",
-    "completed": "funds_received",
-    "expire": "expired",
-    "cancel": "cancelled",
-    "release": "transfer_submitted",
-    "submit": "transfer_submitted",
-    "settle": "transfer_final",
-    "receipt_returned": "receipt_returned",
-    "return_reorged": "return_reorged",
-    "reconcile_accept": "reconciled",
-    "retry_execution": "reconciled",
-    "reconcile_refund": "refunded",
-    "write_off": "reconciled",
-    "refund_excess": "excess_refunded",
-    "refund_part": "refunded",
-    "refund_all": "refunded",
-}
-"""Why a status is in the timeline again, by trigger; a row with a label has that as its reason."""

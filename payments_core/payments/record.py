@@ -151,7 +151,8 @@ class Payment(Record):
     are those of the newest decisions. `link_code` is sealed to the Payment's id; a send has none.
     `created_by` says who wrote `reference` and `description`; it is None for Payments older than
     the field. A Payment with a `route` is released to a router, which pays the `destination` in
-    another asset. `quote_id` is that of the quote that it carries out.
+    another asset. `quote_id` is that of the quote that it carries out. `misdirected` counts the
+    receipts of funds that are held at the escrow and do not count.
     """
 
     collection: ClassVar[Collection] = Collection(
@@ -176,8 +177,8 @@ class Payment(Record):
             Index("by_session", key=("session_id",)),
         ),
         lookups=(Lookup("by_escrow", ("escrow_address",)),),
-        schema=4,
-        upgrades={1: dict, 2: dict, 3: dict},
+        schema=5,
+        upgrades={1: dict, 2: dict, 3: dict, 4: dict},
         oldest_reader=1,
     )
 
@@ -197,6 +198,7 @@ class Payment(Record):
     settled: Atomic = attrs.field(default=ZERO, converter=atomic)
     refunded: Atomic = attrs.field(default=ZERO, converter=atomic)
     returned: Atomic = attrs.field(default=ZERO, converter=atomic)
+    misdirected: int = 0
     fee_bps: int = 0
     tolerance_bps: int = 0
     confirmations: int = 0

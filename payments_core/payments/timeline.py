@@ -2,8 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from payments_core.evolve import evolve
 from payments_core.payments.record import DecisionNote, Payment, TimelineEntry
+
+REPEAT_REASONS: Mapping[str, str] = {
+    "attempt": "new_attempt",
+    "attempt_ended": "attempt_ended",
+    "covered": "funds_received",
+    "completed": "funds_received",
+    "expire": "expired",
+    "cancel": "cancelled",
+    "release": "transfer_submitted",
+    "submit": "transfer_submitted",
+    "settle": "transfer_final",
+    "receipt_returned": "receipt_returned",
+    "return_reorged": "return_reorged",
+    "misdirected_reorged": "misdirected_reorged",
+    "return_misdirected": "misdirected_returned",
+    "reconcile_accept": "reconciled",
+    "retry_execution": "reconciled",
+    "reconcile_refund": "refunded",
+    "write_off": "reconciled",
+    "refund_excess": "excess_refunded",
+    "refund_part": "refunded",
+    "refund_all": "refunded",
+}
+"""Why a status is in the timeline again, by trigger; a row with a label has that as its reason."""
 
 MAX_TIMELINE_ENTRIES = 200
 """A longer timeline loses its middle: strangers' transfers must not enlarge the record."""

@@ -12,7 +12,13 @@ from typing import Any
 import attrs
 
 from payments_core.accounts.record import Account
-from payments_core.assets import DEFAULT_CHAIN_ID, DEFAULT_SYMBOL
+from payments_core.assets import (
+    DEFAULT_CHAIN_ID,
+    DEFAULT_SYMBOL,
+    WATCH_LIST,
+    Asset,
+    asset_of,
+)
 from payments_core.engine.decision import Decision
 from payments_core.engine.events import BY_NAME, FAILING, TEST, NewEvent
 from payments_core.engine.idempotency.record import IdempotencyKey
@@ -29,6 +35,7 @@ from payments_core.webhooks.record import Endpoint
 
 AMOUNT = "25.00"
 AMOUNT_ATOMIC = 25_000_000
+SENDER = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"
 
 
 @attrs.frozen
@@ -70,6 +77,7 @@ _PAYMENT_STATES: Mapping[str, _PaymentState] = {
     ),
     "payment.overpaid": _PaymentState(status="accepted", received=120, labels=("overpaid",)),
     "payment.late": _PaymentState(status="expired", received=100, labels=("late",)),
+    "payment.misdirected": _PaymentState(status="awaiting_payment", labels=("misdirected",)),
     "payment.reorged": _PaymentState(status="executing", labels=("reorged",)),
     "payment.expired": _PaymentState(status="expired"),
     "payment.cancelled": _PaymentState(status="cancelled"),
@@ -82,6 +90,7 @@ _STATUSES: Mapping[str, str] = {
     "account.capability_updated": "active",
     "bank_account.created": "pending",
     "bank_account.updated": "active",
+    "deposit.misdirected": "rejected",
 }
 """The status, if it is not the last word of the event's name."""
 
@@ -97,6 +106,7 @@ _VERSIONS: Mapping[str, int] = {
     "deposit.confirmed": 2,
     "deposit.settled": 3,
     "deposit.failed": 2,
+    "deposit.misdirected": 2,
     "bank_funding.scheduled": 1,
     "bank_funding.received": 2,
     "bank_funding.in_review": 2,
@@ -122,6 +132,7 @@ _IMPOSSIBLE_INTENTS: Mapping[str, tuple[str, ...]] = {
     "payment.accepted": ("send",),
     "payment.overpaid": ("send",),
     "payment.late": ("send",),
+    "payment.misdirected": ("send",),
     "payment.reorged": ("send",),
     "payment.expired": ("send",),
     "payment.refunded": ("send",),
@@ -144,6 +155,14 @@ class _EventContext:
     @property
     def payment_state(self) -> _PaymentState:
         return _PAYMENT_STATES.get(self.name, _PaymentState(status=self.name.partition(".")[2]))
+
+    @property
+    def arrived(self) -> Asset:
+        """The Payment's asset; or for misdirected funds, a token of the watch list there."""
+        asset = self.payment.asset if self.payment else asset_of(DEFAULT_CHAIN_ID, DEFAULT_SYMBOL)
+        if not self.name.endswith(".misdirected"):
+            return asset
+        return next(one for one in WATCH_LIST if one.chain_id == asset.chain_id)
 
     def amount(self, percent: int = 100) -> str:
         """A share of the Payment's amount, in the asset's smallest unit."""
@@ -170,16 +189,17 @@ _SAMPLES: Mapping[str, Callable[[_EventContext], Any]] = {
     "accountId": lambda it: it.account_id,
     "amount": lambda it: AMOUNT,
     "amountAtomic": lambda it: it.amount(),
-    "assetSymbol": lambda it: it.payment.asset_symbol if it.payment else DEFAULT_SYMBOL,
+    "assetSymbol": lambda it: it.arrived.symbol,
     "bankAccountId": lambda it: it.id_sequence.issue("bank_account"),
     "capability": lambda it: "us_bank_payout",
-    "chainId": lambda it: it.payment.chain_id if it.payment else DEFAULT_CHAIN_ID,
+    "chainId": lambda it: it.arrived.chain_id,
     "createdBy": lambda it: it.payment.created_by if it.payment else "server",
     "deliveryId": lambda it: it.id_sequence.issue("delivery"),
     "depositId": lambda it: it.id_sequence.issue("deposit"),
     "excessAmountAtomic": lambda it: it.amount(it.payment_state.excess),
     "externalUserId": lambda it: it.account.external_user_id if it.account else "user-1",
     "failureReason": lambda it: "The endpoint answered 500." if it.name == FAILING else None,
+    "from": lambda it: SENDER,
     "fundingOperationId": lambda it: (
         it.option.funding_operation_id if it.option else it.id_sequence.issue("pay_funding")
     ),
@@ -188,6 +208,8 @@ _SAMPLES: Mapping[str, Callable[[_EventContext], Any]] = {
     "onrampBankAccountId": lambda it: it.id_sequence.issue("onramp_account"),
     "optionId": lambda it: it.option.id if it.option else it.id_sequence.issue("pay_option"),
     "paymentId": lambda it: it.payment.id if it.payment else it.id_sequence.issue("payment"),
+    "reason": lambda it: "wrong_token",
+    "receiptId": lambda it: it.id_sequence.issue("receipt"),
     "receivedAmountAtomic": lambda it: it.amount(it.payment_state.received),
     "refundId": lambda it: (
         it.payment.refunding[-1]
@@ -202,6 +224,7 @@ _SAMPLES: Mapping[str, Callable[[_EventContext], Any]] = {
     "statusVersion": lambda it: _VERSIONS.get(
         it.name, it.payment.status_version if it.payment else 1
     ),
+    "tokenAddress": lambda it: it.arrived.address,
     "transactionHash": lambda it: (
         "0x" + hashlib.sha256(it.id_sequence.issue("tx").encode()).hexdigest()
     ),

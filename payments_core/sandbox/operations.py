@@ -10,7 +10,7 @@ import attrs
 
 from payments_core.accounts.record import Account
 from payments_core.amounts import parse_nonnegative_amount, parse_positive_amount
-from payments_core.assets import asset_of
+from payments_core.assets import asset_of, token_of
 from payments_core.banks.simulated.bank import SimulatedBank
 from payments_core.banks.simulated.incoming import SimulatedFundingBank
 from payments_core.chains.port import AddressSpec, ChainUnavailable, Heads, TransactionView
@@ -160,6 +160,7 @@ class Sandbox:
     ) -> OutsideTransfer:
         """A transfer by an outside wallet, to any address; zero is allowed.
 
+        The token may also be one of the watch list, which counts nowhere (`assets.py`).
         Without a `source` the tokens are new. A source that lacks them makes a transaction that
         fails, as `reverts` does. As with `fund`, a retry finds the transaction on the chain.
 
@@ -167,7 +168,7 @@ class Sandbox:
         if the faucet has issued the maximum that a token can carry.
         """
         self._require_new_key(authority, idempotency_key)
-        asset = asset_of(chain_id, symbol)
+        asset = token_of(chain_id, symbol)
         chain = self.get_chain(chain_id)
         amount_atomic = parse_nonnegative_amount(amount, asset)
         with _translate_chain_errors():

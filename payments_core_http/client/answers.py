@@ -269,6 +269,8 @@ class Account(Answer, frozen=True, kw_only=True):
         Known[Literal["inactive", "action_required", "pending", "active", "rejected", "suspended"]],
     ]
     """The state of each regulated capability, by its name."""
+    labels: list[str]
+    """`misdirected` once a token arrived that it is not credited with; never removed."""
     metadata: dict[str, Any] | None
     """Your own data; the service returns it unchanged."""
     created_at: datetime
@@ -826,12 +828,29 @@ class Deposit(Answer, frozen=True, kw_only=True):
     """The number of the chain, such as 8453 for Base."""
     asset_symbol: str
     """The asset's symbol, such as `USDC`."""
+    token_address: str
+    """The address of the asset's contract on the chain."""
     amount: str
     """How much arrived, as a decimal string."""
     amount_atomic: str
     """The amount in the asset's smallest unit, as a digit string."""
-    status: Known[Literal["confirmed", "detected", "failed", "settled"]]
+    status: Known[Literal["confirmed", "detected", "failed", "rejected", "settled"]]
     """Its state."""
+    rejection_reason: (
+        Known[
+            Literal[
+                "wrong_chain",
+                "wrong_token",
+                "wrong_recipient",
+                "wrong_amount",
+                "transaction_failed",
+                "not_final",
+                "already_used",
+            ]
+        ]
+        | None
+    )
+    """Why it does not count; null unless it was rejected."""
     transaction_hash: str
     """The hash of the transaction on the chain; null until there is one."""
     from_: str
@@ -1240,6 +1259,7 @@ class NotedReconciliation(Answer, frozen=True, kw_only=True):
                 "duplicate",
                 "execution_failed",
                 "late",
+                "misdirected",
                 "overpaid",
                 "reorged",
                 "returned",
@@ -2803,6 +2823,7 @@ class Reconciliation(Answer, frozen=True, kw_only=True):
                 "duplicate",
                 "execution_failed",
                 "late",
+                "misdirected",
                 "overpaid",
                 "reorged",
                 "returned",

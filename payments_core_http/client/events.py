@@ -54,6 +54,7 @@ class PaymentPayload(Answer, frozen=True, kw_only=True):
                 "duplicate",
                 "execution_failed",
                 "late",
+                "misdirected",
                 "overpaid",
                 "reorged",
                 "returned",
@@ -82,6 +83,62 @@ that are older than this field.
 """
     returned_amount_atomic: str
     """What the recipient of a payment from a vault has sent back, in the smallest unit."""
+
+
+class PaymentMisdirectedPayload(Answer, frozen=True, kw_only=True):
+    """Payment misdirected payload."""
+
+    payment_id: str
+    """The Payment's id."""
+    account_id: str | None
+    """The account's id."""
+    status: Known[
+        Literal[
+            "accepted",
+            "action_required",
+            "awaiting_payment",
+            "cancelled",
+            "executing",
+            "expired",
+            "failed",
+            "partially_refunded",
+            "processing",
+            "refunded",
+            "succeeded",
+        ]
+    ]
+    """Its state."""
+    status_version: int
+    """Rises by one at each change of `status`; a higher version is newer."""
+    labels: list[
+        Known[
+            Literal[
+                "duplicate",
+                "execution_failed",
+                "late",
+                "misdirected",
+                "overpaid",
+                "reorged",
+                "returned",
+                "underpaid",
+            ]
+        ]
+    ]
+    """The exceptions that occurred; labels are added and never removed."""
+    receipt_id: str
+    """The receipt's id."""
+    reason: str
+    """Why it does not count."""
+    chain_id: int
+    """The chain on which it arrived."""
+    asset_symbol: str
+    """The token that arrived."""
+    token_address: str
+    """The address of the asset's contract on the chain."""
+    amount_atomic: str
+    """The amount that arrived, in the token's smallest unit."""
+    from_: str
+    """The address that sent the funds."""
 
 
 class PaymentReconciledPayload(Answer, frozen=True, kw_only=True):
@@ -115,6 +172,7 @@ class PaymentReconciledPayload(Answer, frozen=True, kw_only=True):
                 "duplicate",
                 "execution_failed",
                 "late",
+                "misdirected",
                 "overpaid",
                 "reorged",
                 "returned",
@@ -197,7 +255,7 @@ class DepositPayload(Answer, frozen=True, kw_only=True):
     """The account's id."""
     deposit_id: str
     """The deposit's id."""
-    status: Known[Literal["confirmed", "detected", "failed", "settled"]]
+    status: Known[Literal["confirmed", "detected", "failed", "rejected", "settled"]]
     """Its state."""
     status_version: int
     """Rises by one at each change of `status`; a higher version is newer."""
@@ -207,6 +265,33 @@ class DepositPayload(Answer, frozen=True, kw_only=True):
     """The asset's symbol, such as `USDC`."""
     amount_atomic: str
     """The amount in the asset's smallest unit, as a digit string."""
+    transaction_hash: str
+    """The hash of the transaction on the chain; null until there is one."""
+
+
+class DepositMisdirectedPayload(Answer, frozen=True, kw_only=True):
+    """Deposit misdirected payload."""
+
+    account_id: str | None
+    """The account's id."""
+    deposit_id: str
+    """The deposit's id."""
+    status: Known[Literal["confirmed", "detected", "failed", "rejected", "settled"]]
+    """Its state."""
+    status_version: int
+    """Rises by one at each change of `status`; a higher version is newer."""
+    reason: str
+    """Why it does not count."""
+    chain_id: int
+    """The chain on which it arrived."""
+    asset_symbol: str
+    """The token that arrived."""
+    token_address: str
+    """The address of the asset's contract on the chain."""
+    amount_atomic: str
+    """The amount that arrived, in the token's smallest unit."""
+    from_: str
+    """The address that sent the funds."""
     transaction_hash: str
     """The hash of the transaction on the chain; null until there is one."""
 
@@ -380,6 +465,13 @@ class PaymentLate(Envelope, frozen=True, kw_only=True):
     payload: PaymentPayload
 
 
+class PaymentMisdirected(Envelope, frozen=True, kw_only=True):
+    """Funds that do not count are at the escrow: another token, or another chain."""
+
+    name: Literal["payment.misdirected"]
+    payload: PaymentMisdirectedPayload
+
+
 class PaymentReorged(Envelope, frozen=True, kw_only=True):
     """A reorg undid a proven receipt, or restored one."""
 
@@ -483,6 +575,13 @@ class DepositFailed(Envelope, frozen=True, kw_only=True):
 
     name: Literal["deposit.failed"]
     payload: DepositPayload
+
+
+class DepositMisdirected(Envelope, frozen=True, kw_only=True):
+    """A token that is not credited is at a deposit address."""
+
+    name: Literal["deposit.misdirected"]
+    payload: DepositMisdirectedPayload
 
 
 class AccountCreated(Envelope, frozen=True, kw_only=True):
@@ -622,6 +721,7 @@ Event: TypeAlias = (
     | PaymentExpired
     | PaymentCancelled
     | PaymentLate
+    | PaymentMisdirected
     | PaymentReorged
     | PaymentReconciled
     | PaymentRefunded
@@ -637,6 +737,7 @@ Event: TypeAlias = (
     | DepositConfirmed
     | DepositSettled
     | DepositFailed
+    | DepositMisdirected
     | AccountCreated
     | AccountUpdated
     | AccountCapabilityUpdated
@@ -670,6 +771,7 @@ BY_NAME: Mapping[str, type[Event]] = {
     "payment.expired": PaymentExpired,
     "payment.cancelled": PaymentCancelled,
     "payment.late": PaymentLate,
+    "payment.misdirected": PaymentMisdirected,
     "payment.reorged": PaymentReorged,
     "payment.reconciled": PaymentReconciled,
     "payment.refunded": PaymentRefunded,
@@ -685,6 +787,7 @@ BY_NAME: Mapping[str, type[Event]] = {
     "deposit.confirmed": DepositConfirmed,
     "deposit.settled": DepositSettled,
     "deposit.failed": DepositFailed,
+    "deposit.misdirected": DepositMisdirected,
     "account.created": AccountCreated,
     "account.updated": AccountUpdated,
     "account.capability_updated": AccountCapabilityUpdated,

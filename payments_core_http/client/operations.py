@@ -1074,7 +1074,7 @@ def deposits_check(
 def deposits_list(
     account_id: str,
     *,
-    status: Literal["detected", "confirmed", "settled", "failed"] | None = None,
+    status: Literal["detected", "confirmed", "settled", "rejected", "failed"] | None = None,
     cursor: str | None = None,
     limit: int | None = None,
 ) -> PageCall[Page[Deposit], Deposit]:

@@ -48,9 +48,11 @@ STATUS_WORDS: Mapping[str, StatusWords] = {
         "A part of the funds was sent back; the recipient has the rest.",
     ),
     "refunded": StatusWords("end", "Refunded", "The funds were sent back."),
-    "expired": StatusWords("end", "Expired", "The Payment expired before anything arrived."),
+    "expired": StatusWords(
+        "end", "Expired", "The Payment expired before anything that counts arrived."
+    ),
     "cancelled": StatusWords(
-        "end", "Cancelled", "The Payment was cancelled before anything arrived."
+        "end", "Cancelled", "The Payment was cancelled before anything that counts arrived."
     ),
     "failed": StatusWords(
         "warn", "Failed", "The Payment was written off. Held funds can still be refunded."

@@ -19,10 +19,13 @@ from payments_core_http.pages.qr_codes import render_qr_code
 from payments_core_http.pages.words import (
     HELD_AT_CLOSE_WORDS,
     LATE_PROCESSING_WORDS,
+    MISDIRECTED_WORDS,
     NOTICE_WORDS,
     PART_PROCESSING_WORDS,
     RECEIPT_WORDS,
+    SENT_BACK,
     STAGE_WORDS,
+    UNKNOWN_TOKEN,
     Tone,
     Words,
 )
@@ -38,6 +41,9 @@ _SOON_MS = 2_000
 """How often the script checks whether the page has changed: more often after a transfer."""
 
 _ENDED_EMPTY: tuple[Stage, ...] = ("expired", "cancelled")
+
+_MAX_NAMED = 5
+"""How many misdirected transfers the notice about them names; the list has all."""
 
 _GOOD: tuple[Stage, ...] = ("received", "paid")
 _UNPAID: tuple[Stage, ...] = (*_TIMED, *_ENDED_EMPTY)
@@ -131,6 +137,9 @@ def build_view(page: CheckoutPage, language: Language) -> CheckoutView:
             "held": max(0, payment.books.held_amount),
         }.items()
     }
+    held = [_describe(one, payment, language) for one in page.receipts if one.holds_misdirected]
+    more = ["…"] if len(held) > _MAX_NAMED else []
+    amounts["misdirected"] = ", ".join([*held[:_MAX_NAMED], *more])
     is_submitted = "submitted" in page.notices
     words = _choose_words(page)
     is_timed = (page.stage in _TIMED or page.due > 0) and not is_submitted
@@ -174,6 +183,8 @@ def _choose_words(page: CheckoutPage) -> Words:
         return PART_PROCESSING_WORDS
     if _is_late_pending(page):
         return LATE_PROCESSING_WORDS
+    if "misdirected" in page.payment.labels and page.stage in MISDIRECTED_WORDS:
+        return MISDIRECTED_WORDS[page.stage]
     if page.stage == "failed" and page.payment.books.held_amount > 0:
         return HELD_AT_CLOSE_WORDS
     return STAGE_WORDS[page.stage]
@@ -240,9 +251,21 @@ def _build_transfer(page: CheckoutPage, receipt: Receipt, language: Language) ->
             if wanted
             else language.translate("confirmations: %(blocks)s", **counted)
         )
+    is_back = receipt.is_misdirected and not receipt.holds_misdirected
     return TransferRow(
-        amount=language.format_amount(receipt.amount, page.payment.asset),
-        status=language.translate(RECEIPT_WORDS[receipt.status]),
+        amount=_describe(receipt, page.payment, language),
+        status=language.translate(SENT_BACK if is_back else RECEIPT_WORDS[receipt.status]),
         progress=progress,
         transaction_hash=receipt.transaction_hash,
     )
+
+
+def _describe(receipt: Receipt, payment: Payment, language: Language) -> str:
+    """What arrived: the amount with its own token, and the network if it is another."""
+    token = receipt.token
+    if token is None:
+        return language.translate(UNKNOWN_TOKEN)
+    amount = language.format_amount(receipt.amount, token)
+    if receipt.chain_id == payment.chain_id:
+        return amount
+    return f"{amount} ({chain_entry(receipt.chain_id).name})"

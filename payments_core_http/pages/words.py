@@ -180,11 +180,45 @@ HELD_AT_CLOSE_WORDS = Words(
 )
 """For the stage `failed` if funds are held."""
 
+MISDIRECTED_WORDS: Mapping[Stage, Words] = {
+    "waiting": Words(
+        "warn",
+        N_("Waiting for your payment"),
+        N_("What has arrived is not what was asked for, and does not count."),
+    ),
+    "expired": Words(
+        "end",
+        N_("This payment has expired"),
+        N_(
+            "What arrived is not what was asked for, and does not count. Do not send anything to"
+            " the old address; ask the merchant for a new link."
+        ),
+    ),
+    "cancelled": Words(
+        "end",
+        N_("This payment was cancelled"),
+        N_(
+            "What arrived is not what was asked for, and does not count. Do not send anything to"
+            " the old address; ask the merchant for a new link."
+        ),
+    ),
+}
+"""For the stages whose words say that nothing has arrived, if misdirected funds have."""
+
 NOTICE_WORDS: Mapping[Notice, Words] = {
     "submitted": Words(
         "wait",
         N_("Your wallet has sent a transfer"),
         N_("We wait for the network to show it. Do not send it again."),
+    ),
+    "misdirected": Words(
+        "warn",
+        N_("Something else than asked for has arrived"),
+        N_(
+            "%(misdirected)s has arrived at the address. It does not count for this payment, since"
+            " the token or the network is not the one that was asked for. It is not lost: the"
+            " merchant has been informed, and can send it back. Do not send it again."
+        ),
     ),
     "overpaid": Words(
         "warn",
@@ -225,6 +259,12 @@ RECEIPT_WORDS: Mapping[str, str] = {
     "rejected": N_("Not counted"),
     "reorged": N_("Undone by the network"),
 }
+
+SENT_BACK = N_("Sent back")
+"""For a receipt whose misdirected funds are back, in place of its status."""
+
+UNKNOWN_TOKEN = N_("another token")
+"""For a receipt of a token whose name and decimals are not known."""
 
 WALLET_WORDS: Mapping[str, str] = {
     "connect": N_("Allow this page to see your address, in your wallet."),

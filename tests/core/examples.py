@@ -90,6 +90,10 @@ def an_operation(**given: Any) -> FundingOperation:
     return FundingOperation(**{**facts, **given})
 
 
+ARRIVED = dict.fromkeys(("receiptId", "reason", "tokenAddress", "from"), "x")
+"""Details of a step that reports misdirected funds, besides the Payment's own fields."""
+
+
 def a_receipt(amount: int = 1_000, sender: str = ALICE, **given: Any) -> Receipt:
     """A receipt that is seen and waits to be counted."""
     facts: dict[str, Any] = {

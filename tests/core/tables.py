@@ -72,6 +72,12 @@ PAYMENT: set[Row] = {
           "payment.reorged", None),
     *each(f"accepted {RELEASE_SENT}", "receipt_returned", "=",
           "payment.reorged", None),
+    *each(f"{OPEN} {LATER} {CLOSED_OR_FAILED}", "misdirected", "=", "payment.misdirected",
+          "misdirected"),
+    *each(f"{OPEN} {LATER} {CLOSED_OR_FAILED}", "misdirected_reorged", "=",
+          "payment.reorged", None),
+    *each(f"{OPEN} {LATER} {CLOSED_OR_FAILED}", "return_misdirected", "=",
+          "payment.reconciled", None),
     *each(CLOSED_OR_FAILED, "reconcile_refund", "=", "payment.reconciled", None),
     *each(f"{LATER} {CLOSED_OR_FAILED}", "refund_excess", "=", "payment.reconciled", None),
     *each(
@@ -127,6 +133,15 @@ RECEIPT: set[Row] = {
     *each("observed reorged", "reject", "rejected", None, None),
     ("reorged", "observe", "observed", None, None),
     *each("observed verified rejected", "reorg", "reorged", None, None),
+}
+
+SENDING_BACK: set[Row] = {
+    (NEW, "create", "created", None, None),
+    ("created", "submit", "submitted", None, None),
+    ("created", "withdraw", "failed", None, None),
+    ("submitted", "confirm", "succeeded", None, None),
+    ("submitted", "fail", "failed", None, None),
+    ("succeeded", "reorg", "failed", None, None),
 }
 
 REFUND: set[Row] = {
@@ -246,7 +261,8 @@ DEPOSIT: set[Row] = {
     ("settled", "sweep_reorged", "failed", "deposit.failed", None),
     ("failed", "return", "detected", "deposit.detected", None),
     ("failed", "retry", "confirmed", "deposit.confirmed", None),
-    *each("detected confirmed", "reorg", "failed", "deposit.failed", None),
+    ("detected", "reject", "rejected", "deposit.misdirected", None),
+    *each("detected confirmed rejected", "reorg", "failed", "deposit.failed", None),
 }
 
 ROLE_MODULE: set[Row] = {
@@ -265,6 +281,7 @@ TERMINAL = {
     "payment": {"failed"},
     "receipt": set(),
     "refund": {"failed"},
+    "return of misdirected funds": {"failed"},
     "payment option": {"succeeded", "expired", "failed", "cancelled"},
     "option selection": {"superseded"},
     "vault funding operation": {"confirmed", "expired", "cancelled", "failed"},

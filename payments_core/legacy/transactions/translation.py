@@ -60,6 +60,7 @@ STATUSES: Mapping[type[Origin], Mapping[str, TransactionStatus]] = {
         "detected": "pending",
         "confirmed": "processing",
         "settled": "completed",
+        "rejected": "failed",  # the account is not credited with it
         "failed": "failed",
     },
     FundingOperation: {

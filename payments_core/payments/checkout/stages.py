@@ -33,7 +33,9 @@ Stage = Literal[
 ]
 STAGES: tuple[Stage, ...] = get_args(Stage)
 
-Notice = Literal["submitted", "overpaid", "duplicate", "refunding", "refunded", "reorged"]
+Notice = Literal[
+    "submitted", "misdirected", "overpaid", "duplicate", "refunding", "refunded", "reorged"
+]
 NOTICES: tuple[Notice, ...] = get_args(Notice)
 
 _STAGES_BY_STATUS: Mapping[str, Stage] = {
@@ -84,6 +86,7 @@ def list_notices(payment: Payment, *, is_submitted: bool = False) -> tuple[Notic
     stage = _STAGES_BY_STATUS[payment.status]
     found: dict[Notice, bool] = {
         "submitted": is_submitted and payment.status in OPEN,
+        "misdirected": payment.misdirected > 0,
         "duplicate": payment.excess > 0 and "duplicate" in payment.labels,
         "overpaid": payment.excess > 0 and "duplicate" not in payment.labels,
         "refunding": bool(payment.refunding),

@@ -120,7 +120,7 @@ def _judge_logs(
 
 def _update_missing(receipt: Receipt, observed: ObservedTransaction) -> Receipt:
     """A receipt whose log the transaction no longer has."""
-    if receipt.status == "rejected":
+    if receipt.status == "rejected" and not receipt.is_misdirected:
         return receipt
     if receipt.status == "verified":
         receipt = lifecycle.mark_reorged(receipt).record

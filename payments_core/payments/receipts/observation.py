@@ -45,7 +45,8 @@ and the books show it.
 
 A transfer that is valid but not final makes the Payment wait for it (`add_pending_transfer`),
 unless it already waits for the live operation. `apply_receipt` ends that wait in the same step, so
-that no Payment waits for a transfer that it has received.
+that no Payment waits for a transfer that it has received. A transfer that is rejected as another
+token, or as one on another chain, is misdirected: the Payment reports it (`misdirected.py`).
 
 7. Is it decided? `_is_decided` says whether another look could bring anything else. If not, the
 Payment stops waiting for the transaction. It also stops if the node does not know it now, or
@@ -104,6 +105,7 @@ from payments_core.payments.funding import lifecycle as funding
 from payments_core.payments.funding.failure import fail_funding, reservation_of_operation
 from payments_core.payments.funding.operations import SEND_FUNDING
 from payments_core.payments.funding.record import FundingOperation
+from payments_core.payments.misdirected import follow_receipts
 from payments_core.payments.options import lifecycle as options
 from payments_core.payments.options.record import DirectOption, Option
 from payments_core.payments.progress import advance_payment
@@ -363,7 +365,8 @@ def _apply_receipts(case: _Case, evaluation: Evaluation) -> _ReceiptEffects:
         step = step.then(payments.apply_receipt, receipt, brought_by, now=now)
         kept = step.record.counted - before
         receipts[receipt.id] = lifecycle.mark_verified(receipt, kept, now).record
-    return _ReceiptEffects(step, tuple(receipts.values()), stopped)
+    after = tuple(receipts.values())
+    return _ReceiptEffects(follow_receipts(step, case.receipts, after, now=now), after, stopped)
 
 
 def _try_cancel_release(

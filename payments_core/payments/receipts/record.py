@@ -6,8 +6,10 @@ from typing import ClassVar
 
 import attrs
 
+from payments_core.assets import Asset, find_token
 from payments_core.chains.judge import Reason as Reason
 from payments_core.clock import Instant
+from payments_core.misdirected.record import SentBack
 from payments_core.money import ZERO, Atomic, atomic
 from payments_core.storage.records import Collection, Index, Lookup, Record, Unique
 
@@ -20,7 +22,8 @@ class Receipt(Record):
     block's, as the chain reported it. The Payment is in the key, since after a reorg the log at
     that position may pay another one; no two Payments share an escrow, so it is a key for the
     deployment. `counted` is the part of `amount` that the release may take; `option_id` is None for
-    a receipt by no option.
+    a receipt by no option. `sent_back` is the way back of a misdirected receipt, if it was
+    requested; the Payment's books know nothing of it.
     """
 
     collection: ClassVar[Collection] = Collection(
@@ -34,6 +37,9 @@ class Receipt(Record):
         },
         indexes=(Index("by_payment", key=("payment_id",), order=("observed_at",)),),
         uniques=(Unique("log", ("payment_id", "chain_id", "transaction_hash", "position")),),
+        schema=2,
+        upgrades={1: dict},
+        oldest_reader=1,
     )
 
     payment_id: str
@@ -53,6 +59,31 @@ class Receipt(Record):
     rejection_reason: Reason | None = None
     observed_at: Instant
     verified_at: Instant | None = None
+    sent_back: SentBack | None = None
+
+    @property
+    def token(self) -> Asset | None:
+        """The token that arrived; None if it is neither registered nor on the watch list."""
+        return find_token(self.chain_id, self.token_address)
+
+    @property
+    def is_misdirected(self) -> bool:
+        """Whether it is final, holds something of worth, and cannot count for its Payment.
+
+        A token that nobody knows is of no worth: anybody can make one.
+        """
+        return (
+            self.status == "rejected"
+            and self.rejection_reason in ("wrong_chain", "wrong_token")
+            and self.amount > 0
+            and self.token is not None
+        )
+
+    @property
+    def holds_misdirected(self) -> bool:
+        """Whether its misdirected funds are still at the escrow, or may come back to it."""
+        is_back = self.sent_back is not None and self.sent_back.status == "succeeded"
+        return self.is_misdirected and not is_back
 
 
 @attrs.frozen(kw_only=True, slots=False)

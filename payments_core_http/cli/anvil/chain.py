@@ -16,7 +16,7 @@ from typing import TypeVar
 
 import msgspec
 
-from payments_core.assets import CHAINS
+from payments_core.assets import known_tokens
 from payments_core.chains.evm import abi as calls
 from payments_core.chains.evm import responses as answers
 from payments_core.chains.evm.addresses import DEPLOYER, Deployment
@@ -76,7 +76,7 @@ class AnvilChain(EvmChain):
 
     def prepare_node(self) -> None:
         """Put the tokens and our contracts there, unless they are. Raises ChainUnavailable."""
-        for asset in CHAINS[self.chain_id].assets:
+        for asset in known_tokens(self.chain_id):
             runtime = load_contract("TestToken").runtime or b""
             self._run_method("anvil_setCode", asset.address, "0x" + runtime.hex())
         if not self._has_code(self._deployment.factory):

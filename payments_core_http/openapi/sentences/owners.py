@@ -73,6 +73,9 @@ BY_OWNER: Mapping[str, Mapping[str, str]] = {
         "chainId": "The chain on which it may be paid; null means any chain.",
     },
     "ArmedFailure": {"chainId": "The chain that fails; null means any chain."},
+    "Account": {
+        "labels": "`misdirected` once a token arrived that it is not credited with; never removed."
+    },
     "BankAccount": {
         "address": "The holder's home address or registered office.",
         "reason": "Why the bank refuses it; null unless it does.",
@@ -173,6 +176,12 @@ BY_OWNER: Mapping[str, Mapping[str, str]] = {
         "name": "The field's name; a dot means a nested object.",
         "type": "The field's type.",
     },
+    "DepositMisdirectedPayload": {
+        "reason": "Why it does not count.",
+        "chainId": "The chain on which it arrived.",
+        "assetSymbol": "The token that arrived.",
+        "amountAtomic": "The amount that arrived, in the token's smallest unit.",
+    },
     "FlagDispute": {"description": "Your text about it.", "reason": "What is disputed."},
     "FlaggedDispute": _DISPUTE,
     "Funded": {"address": "The vault that was credited."},
@@ -226,6 +235,12 @@ BY_OWNER: Mapping[str, Mapping[str, str]] = {
         "currency": "The currency that the bank pays.",
         "reference": "The bank's own id of the payment; null until it has one.",
         "submittedAt": "When the bank was asked to pay; null until then.",
+    },
+    "PaymentMisdirectedPayload": {
+        "reason": "Why it does not count.",
+        "chainId": "The chain on which it arrived.",
+        "assetSymbol": "The token that arrived.",
+        "amountAtomic": "The amount that arrived, in the token's smallest unit.",
     },
     "PayoutFailure": {"reason": "The bank's reason, or why the transfer to the bank failed."},
     "PreferencesAnswer": {"data": "The preferences.", "message": "What was done."},

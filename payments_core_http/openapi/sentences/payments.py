@@ -109,6 +109,7 @@ BY_NAME: Mapping[str, str] = {
     "dispute": "The dispute; null without one.",
     "purpose": "What it was made for: a requested refund, or a decision of a reconciliation.",
     "reason": "The reason; null without one.",
+    "receiptId": "The receipt's id.",
     "refundId": "The refund's id.",
     # Vaults, policies and mandates
     "allowedAssets": "The assets that it may pay; null means any asset.",

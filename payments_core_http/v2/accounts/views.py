@@ -65,6 +65,7 @@ class AccountView:
     settlement: SettlementView | None
     kyc: KycView
     capabilities: Mapping[str, CapabilityStatus]
+    labels: tuple[str, ...]
     metadata: Mapping[str, Any] | None
     createdAt: str
     updatedAt: str
@@ -135,6 +136,7 @@ def account(details: AccountDetails) -> AccountView:
         settlement=_settlement(record.settlement),
         kyc=KycView(status=record.kyc_status),
         capabilities=_statuses(details),
+        labels=record.labels,
         metadata=record.metadata,
         createdAt=format_iso(record.created_at),
         updatedAt=format_iso(record.updated_at),

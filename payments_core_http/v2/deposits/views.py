@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from payments_core.assets import ChainType
+from payments_core.chains.judge import Reason
 from payments_core.clock import format_iso, format_iso_or_none
 from payments_core.deposits.operations import DepositCheck, IssuedAddress
 from payments_core.deposits.record import Deposit, DepositAddress
@@ -34,9 +35,11 @@ class DepositView(msgspec.Struct, kw_only=True, frozen=True, rename={"from_": "f
     depositAddressId: str
     chainId: int
     assetSymbol: str
+    tokenAddress: str
     amount: str
     amountAtomic: str
     status: DepositStatus
+    rejectionReason: Reason | None
     transactionHash: str
     from_: str
     createdAt: str
@@ -79,9 +82,11 @@ def deposit(record: Deposit) -> DepositView:
         depositAddressId=record.deposit_address_id,
         chainId=record.chain_id,
         assetSymbol=record.asset_symbol,
+        tokenAddress=record.asset.address,
         amount=format_amount(record.amount, record.asset.decimals),
         amountAtomic=str(record.amount),
         status=record.status,
+        rejectionReason=record.rejection_reason,
         transactionHash=record.transaction_hash,
         from_=record.sender,
         createdAt=format_iso(record.created_at),

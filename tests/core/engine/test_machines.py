@@ -14,6 +14,7 @@ from payments_core.engine.events import BY_NAME
 from payments_core.engine.state_machine import StateMachine, Transition, transitions_from
 from payments_core.errors import InvalidState
 from payments_core.legacy.role_modules.lifecycle import ROLE_MODULE
+from payments_core.misdirected.lifecycle import SENDING_BACK
 from payments_core.onramps.lifecycle import BANK_TRANSACTION
 from payments_core.payments.disputes.lifecycle import DISPUTE
 from payments_core.payments.funding.lifecycle import FUNDING_OPERATION
@@ -29,6 +30,7 @@ MACHINES = {
     "PAYMENT": (PAYMENT, tables.PAYMENT),
     "RECEIPT": (RECEIPT, tables.RECEIPT),
     "REFUND": (REFUND, tables.REFUND),
+    "SENDING_BACK": (SENDING_BACK, tables.SENDING_BACK),
     "OPTION": (OPTION, tables.OPTION),
     "SELECTION": (SELECTION, tables.SELECTION),
     "FUNDING_OPERATION": (FUNDING_OPERATION, tables.FUNDING_OPERATION),

@@ -35,6 +35,7 @@ from payments_core.tenants.authorization import SYSTEM_REQUIREMENT, Authority
 from payments_core.tenants.record import Environment
 from tests.core import tables
 from tests.core.examples import (
+    ARRIVED,
     NOW,
     a_payment,
     a_receipt,
@@ -50,7 +51,9 @@ Lifecycle = Callable[[str, str], Step[Any]]
 
 
 def payment_step(status: str, trigger: str) -> Step[Any]:
-    step = payments.apply_trigger(a_payment(status=status, status_version=7), trigger, now=LATER)
+    step = payments.apply_trigger(
+        a_payment(status=status, status_version=7), trigger, now=LATER, details=ARRIVED
+    )
     assert step.entries == ()
     return step
 

@@ -23,6 +23,7 @@ from payments_core.payments.record import Payment, Reconciliation, TimelineEntry
 from payments_core.payments.timeline import MAX_NOTES, MAX_TIMELINE_ENTRIES, with_notes
 from tests.core.examples import (
     ALICE,
+    ARRIVED,
     BOB,
     NOW,
     a_payment,
@@ -68,7 +69,7 @@ def test_a_status_that_is_in_the_timeline_again_says_why() -> None:
 def test_every_row_has_a_reason_for_a_repeated_status(row: Transition) -> None:
     been = TimelineEntry(status=row.target, at=NOW)
     payment = a_payment(status=row.source, timeline=(been,))
-    after = payments.apply_trigger(payment, row.trigger, now=LATER).record
+    after = payments.apply_trigger(payment, row.trigger, now=LATER, details=ARRIVED).record
     reason = after.timeline[-1].reason
     assert reason and (row.label is None or reason == row.label)
 

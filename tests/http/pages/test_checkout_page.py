@@ -63,6 +63,29 @@ class TestWhatItSays:
             f"ethereum:{USDC}@{BASE}/transfer?address={escrow(page)}&uint256=25500000"
         )
 
+    @pytest.mark.parametrize("ends", [None, "/cancel", "expiry"])
+    def test_what_does_not_count_is_named_and_not_denied(
+        self, checkout: Checkout, ends: str | None
+    ) -> None:
+        page = Page(checkout)
+        checkout.transfer(escrow(page), "25", chainId=1, assetSymbol="USDT")
+        checkout.transfer(escrow(page), "7", assetSymbol="DAI")
+        if ends == "expiry":
+            checkout.advance(3_601)
+        elif ends is not None:
+            checkout.door.call("POST", f"/v2/payments/{page.payment['id']}{ends}")
+        html = look(page)
+        assert html.stage == {None: "waiting", "/cancel": "cancelled", "expiry": "expired"}[ends]
+        for words in (
+            "does not count",
+            "\u206825.00\u00a0USDT (Ethereum), 7.00\u00a0DAI\u2069 has arrived at the address",
+            "the merchant has been informed",
+        ):
+            assert words in html.text
+        for denial in ("Nothing has arrived", "Nothing arrived", "Nothing had", "not charged"):
+            assert denial not in html.text
+        assert html.text.count("Not counted") == 2
+
     def test_part_paid_asks_for_the_rest_and_for_no_more(self, checkout: Checkout) -> None:
         page = Page(checkout)
         checkout.transfer(escrow(page), "10")

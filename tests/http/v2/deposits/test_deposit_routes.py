@@ -98,8 +98,8 @@ def test_a_deposit_is_shown_at_every_stage_exactly_as_the_contract_says(checkout
     assert (seen.json["accountId"], seen.json["checkedAt"]) == (checkout.payer, seen_at)
     [deposit] = seen.json["deposits"]
     assert list(deposit) == [
-        "id", "depositId", "accountId", "depositAddressId", "chainId", "assetSymbol", "amount",
-        "amountAtomic", "status", "transactionHash", "from", "createdAt", "updatedAt", "settledAt",
+        "id", "depositId", "accountId", "depositAddressId", "chainId", "assetSymbol", "tokenAddress", "amount",
+        "amountAtomic", "status", "rejectionReason", "transactionHash", "from", "createdAt", "updatedAt", "settledAt",
     ]  # fmt: skip
     assert deposit["id"].startswith("deposit_")
     assert deposit == {
@@ -109,9 +109,11 @@ def test_a_deposit_is_shown_at_every_stage_exactly_as_the_contract_says(checkout
         "depositAddressId": issued["id"],
         "chainId": BASE,
         "assetSymbol": "USDC",
+        "tokenAddress": CHAINS[BASE].assets[0].address,
         "amount": "5.00",
         "amountAtomic": "5000000",
         "status": "detected",
+        "rejectionReason": None,
         "transactionHash": sent["transactionHash"],
         "from": deposit["from"],
         "createdAt": seen_at,

@@ -13,10 +13,10 @@ from tests.http.checkout import Checkout
 # As the contract writes them (§8).
 CONTRACT = """
 payment.{created,processing,underpaid,accepted,executing,succeeded,action_required,overpaid,late,
-reorged,expired,cancelled,reconciled,refunded,failed}
+misdirected,reorged,expired,cancelled,reconciled,refunded,failed}
 refund.{created,succeeded,failed}
 vault_funding.{authorized,broadcast,confirmed,failed}
-deposit.{detected,confirmed,settled,failed}
+deposit.{detected,confirmed,settled,failed,misdirected}
 account.{created,updated,capability_updated}
 bank_account.{created,updated}
 bank_funding.{scheduled,received,in_review,submitted,settled,refunded,failed}
@@ -53,7 +53,7 @@ def subscribe(checkout: Checkout, *names: str) -> list[str]:
 
 
 def test_the_catalog_has_every_event_of_the_contract_and_those_that_were_added() -> None:
-    assert len(NAMES) == 41 + len(ADDED)
+    assert len(NAMES) == 43 + len(ADDED)
     assert sorted(BY_NAME) == NAMES
     assert len(CATALOGUE) == len(BY_NAME)
     assert all(event.meaning and event.fields for event in CATALOGUE)

@@ -1,0 +1,33 @@
+"""The events of a Payment. Pure."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from payments_core.engine.events import BY_NAME, NewEvent
+from payments_core.payments.record import Payment
+
+
+def build_event(name: str, payment: Payment, **more: Any) -> NewEvent:
+    """The event with the fields that the catalogue has for it; `more` replaces the Payment's."""
+    known = {
+        "paymentId": payment.id,
+        "accountId": payment.account_id,
+        "status": payment.status,
+        "statusVersion": payment.status_version,
+        "labels": list(payment.labels),
+        "assetSymbol": payment.asset_symbol,
+        "chainId": payment.chain_id,
+        "amountAtomic": str(payment.amount),
+        "receivedAmountAtomic": str(payment.received),
+        "excessAmountAtomic": str(payment.excess),
+        "settledAmountAtomic": str(payment.settled),
+        "refundedAmountAtomic": str(payment.refunded),
+        "createdBy": payment.created_by,
+        "returnedAmountAtomic": str(payment.returned),
+        **more,
+    }
+    payload = {field: known[field] for field in BY_NAME[name].fields}
+    return NewEvent(
+        name, payload, payment.api_version, payment.account_id, payment.external_user_id
+    )
