@@ -98,8 +98,9 @@ def test_a_deposit_is_shown_at_every_stage_exactly_as_the_contract_says(checkout
     assert (seen.json["accountId"], seen.json["checkedAt"]) == (checkout.payer, seen_at)
     [deposit] = seen.json["deposits"]
     assert list(deposit) == [
-        "id", "depositId", "accountId", "depositAddressId", "chainId", "assetSymbol", "tokenAddress", "amount",
-        "amountAtomic", "status", "rejectionReason", "transactionHash", "from", "createdAt", "updatedAt", "settledAt",
+        "id", "depositId", "accountId", "depositAddressId", "chainId", "assetSymbol",
+        "tokenAddress", "amount", "amountAtomic", "status", "rejectionReason", "transactionHash",
+        "from", "createdAt", "updatedAt", "settledAt",
     ]  # fmt: skip
     assert deposit["id"].startswith("deposit_")
     assert deposit == {
