@@ -280,8 +280,8 @@ def error_codes() -> str:
             "`reconciliation_action_not_allowed` (422): the status has a row for the action, but"
             " the funds or the work in progress do not allow it.\n"
             "Examples are `accept` with no held funds, `retry_execution` if no transfer has failed,"
-            " and any action while a refund is in progress, except `refund_excess` of funds that"
-            " arrived after that refund began.\n"
+            " and any action while a refund is in progress, except `return_misdirected`, and"
+            " `refund_excess` of funds that arrived after that refund began.\n"
             "`details.reason` says why.",
         )
     )

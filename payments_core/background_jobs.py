@@ -40,6 +40,7 @@ from payments_core.payments.payouts.notices import PayoutNotices
 from payments_core.payments.receipts.discovery import WATCH_TRANSACTION, ReceiptDiscovery
 from payments_core.payments.receipts.jobs import ReceiptJobs
 from payments_core.payments.receipts.purged_escrows import PurgedEscrows
+from payments_core.payments.receipts.sending_back import ReceiptReturnOwner
 from payments_core.payments.refunds.transfer import RefundOwner
 from payments_core.payments.release import ReleaseOwner
 from payments_core.payments.returns import ReturnJobs
@@ -252,6 +253,7 @@ class BackgroundJobs:
             followed=[
                 ReleaseOwner(vaults),
                 RefundOwner(vaults),
+                ReceiptReturnOwner(),
                 SweepOwner(chains),
                 ModuleStepOwner(chains, "deploying"),
                 ModuleStepOwner(chains, "enabling"),

@@ -31,6 +31,7 @@ from payments_core.errors import (
     ValidationFailed,
 )
 from payments_core.payments.payouts.record import OFFRAMP_OWNER
+from payments_core.payments.receipts.record import Receipt
 from payments_core.payments.record import Destination, Payment, PurgedPayment
 from payments_core.storage.lookups import locate_with_damaged
 from payments_core.storage.port import Transaction
@@ -168,8 +169,10 @@ class Destinations:
             own |= {str(row.key[0]) for row in damaged}
         return frozenset(own).intersection(addresses)
 
-    def find_payable(self, partition: str, payment: Payment) -> frozenset[str]:
-        """The senders of a Payment to whom funds may go back without being named.
+    def find_payable(
+        self, partition: str, payment: Payment, receipt: Receipt | None = None
+    ) -> frozenset[str]:
+        """The senders of a Payment, and of a receipt, to whom funds may go back unnamed.
 
         A chain may name anybody as the sender: tokens that are minted come from the zero address,
         and others from a token's own contract. So a sender is checked like a destination that a
@@ -177,8 +180,20 @@ class Destinations:
         """
         chain_type = chain_entry(payment.chain_id).chain_type
         senders = {paid.address for paid in payment.paid_by}
+        senders |= {receipt.sender} if receipt is not None else set()
         held = {one for one in senders if is_wallet_address(chain_type, one)}
         return frozenset(held - {payment.destination.address} - self.find_own(partition, held))
+
+    def require_own_escrow(self, partition: str, payment: Payment, chain_id: int) -> None:
+        """Return if the Payment's escrow can pay on that chain. Raises UnsupportedChain.
+
+        Factories with different admins derive different addresses.
+        """
+        chain = self._chains.get(chain_id)
+        if chain is None:
+            raise UnsupportedChain(chain_id)
+        if chain.derive(AddressSpec(partition, "escrow", payment.id)) != payment.escrow_address:
+            raise UnsupportedChain(chain_id, "has no contract at the escrow's address")
 
     def parse_payee(self, partition: str, payment: Payment, text: str) -> str:
         """The destination of a refund that a caller names, in its canonical form.

@@ -36,6 +36,8 @@ class ReturnJobs:
 
         def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[None]:
             payment_id = outgoing.owner_id
+            if outgoing.owner_purpose == "deposit_return":  # no Payment is concerned
+                return Decision(None)
             if outgoing.purpose == "refund":
                 refund = tx.get(Refund, outgoing.owner_id)
                 assert refund is not None

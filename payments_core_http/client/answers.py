@@ -999,9 +999,30 @@ class VaultExecutionOrTransferExecution(Answer, frozen=True, kw_only=True):
     """How much to send, in the smallest unit."""
 
 
+class SendingBackFailure(Answer, frozen=True, kw_only=True):
+    """Why the funds are not back."""
+
+    reason: str
+    """Why the funds are not back."""
+
+
+class SentBack(Answer, frozen=True, kw_only=True):
+    """The newest transfer that sends misdirected funds back, on their own chain."""
+
+    destination: str
+    """The address that gets them."""
+    status: Known[Literal["created", "failed", "submitted", "succeeded"]]
+    """Its state."""
+    transaction_hash: str | None
+    """The hash of the transaction on the chain; null until there is one."""
+    failure: SendingBackFailure | None
+    """Why it failed; null unless it did."""
+
+
 class Receipt(Answer, frozen=True, kw_only=True):
     """A transfer to the escrow and its result. `optionId` is null for a transfer that
-    belongs to no option.
+    belongs to no option. `sentBack` is there if the return of misdirected funds was
+    requested.
     """
 
     id: str
@@ -1049,6 +1070,8 @@ class Receipt(Answer, frozen=True, kw_only=True):
     """When it was first seen."""
     verified_at: datetime | None
     """When it was verified; null until then."""
+    sent_back: SentBack | None = None
+    """The newest transfer that sends its misdirected funds back; absent without one."""
 
 
 class OptionOrDirectOption(Answer, frozen=True, kw_only=True):
@@ -1269,7 +1292,17 @@ class NotedReconciliation(Answer, frozen=True, kw_only=True):
     ]
     """The exceptions that occurred; labels are added and never removed."""
     resolution: (
-        Known[Literal["accept", "refund", "refund_excess", "retry_execution", "write_off"]] | None
+        Known[
+            Literal[
+                "accept",
+                "refund",
+                "refund_excess",
+                "retry_execution",
+                "write_off",
+                "return_misdirected",
+            ]
+        ]
+        | None
     )
     """How it was resolved; null until then."""
     resolved_at: datetime | None
@@ -2833,7 +2866,17 @@ class Reconciliation(Answer, frozen=True, kw_only=True):
     ]
     """The exceptions that occurred; labels are added and never removed."""
     resolution: (
-        Known[Literal["accept", "refund", "refund_excess", "retry_execution", "write_off"]] | None
+        Known[
+            Literal[
+                "accept",
+                "refund",
+                "refund_excess",
+                "retry_execution",
+                "write_off",
+                "return_misdirected",
+            ]
+        ]
+        | None
     )
     """How it was resolved; null until then."""
     resolved_at: datetime | None

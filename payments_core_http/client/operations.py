@@ -1340,9 +1340,12 @@ def payments_list_receipts(
 def payments_reconcile(
     payment_id: str,
     *,
-    action: Literal["accept", "refund", "refund_excess", "retry_execution", "write_off"],
+    action: Literal[
+        "accept", "refund", "refund_excess", "retry_execution", "write_off", "return_misdirected"
+    ],
     note: str | UnsetType | None = UNSET,
     destination: str | UnsetType | None = UNSET,
+    receipt_id: str | UnsetType | None = UNSET,
     idempotency_key: str | None = None,
 ) -> Call[Payment]:
     """Resolve a Payment that needs a decision. Needs `v2:payments`. What the partner decides
@@ -1350,7 +1353,8 @@ def payments_reconcile(
 
     `action`: Your decision.
     `note`: Your note, which is kept with it.
-    `destination`: Where the funds go.
+    `destination`: For what goes back: an address, in place of the sender.
+    `receipt_id`: For `return_misdirected`: the receipt whose funds go back.
     """
     return Call(
         operation="reconcilePayment",
@@ -1359,7 +1363,9 @@ def payments_reconcile(
         answer=Payment,
         credential="app_secret",
         path_arguments={"paymentId": payment_id},
-        body=given({"action": action, "note": note, "destination": destination}),
+        body=given(
+            {"action": action, "note": note, "destination": destination, "receiptId": receipt_id}
+        ),
         takes_key=True,
         idempotency_key=idempotency_key,
     )

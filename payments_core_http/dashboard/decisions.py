@@ -59,6 +59,7 @@ def show_reconcile(service: PaymentsService, call: PageCall) -> Response:
     id, action = call.path["paymentId"], _read_action(call.query)
     details = service.payments.get(call.authority, id)
     allowed = service.reconciliation.list_allowed(call.authority, id)
+    receipt_id = call.query.get("receiptId")
     return render_page(
         call,
         "reconcile.html",
@@ -68,14 +69,15 @@ def show_reconcile(service: PaymentsService, call: PageCall) -> Response:
         words=ACTION_WORDS[action],
         is_allowed=action in allowed,
         sends_back=action in SENDS_BACK,
+        receipt=next((one for one in details.receipts if one.id == receipt_id), None),
     )
 
 
 def reconcile(service: PaymentsService, call: PageCall) -> Response:
     """The decision that was confirmed."""
     id, action = call.path["paymentId"], _read_action(call.body)
-    note, destination = (
-        call.body.get(name, "").strip() or None for name in ("note", "destination")
+    note, destination, receipt_id = (
+        call.body.get(name, "").strip() or None for name in ("note", "destination", "receiptId")
     )
     return run_form(
         call,
@@ -84,6 +86,7 @@ def reconcile(service: PaymentsService, call: PageCall) -> Response:
             id,
             action,
             destination=destination,
+            receipt_id=receipt_id,
             note=note,
             idempotency_key=idempotent,
         ),

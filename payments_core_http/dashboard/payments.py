@@ -86,6 +86,7 @@ def show_payment(service: PaymentsService, call: PageCall) -> Response:
         actions=[
             (action, ACTION_WORDS[action])
             for action in service.reconciliation.list_allowed(call.authority, id)
+            if action != "return_misdirected"  # its button is beside its receipt
         ],
         may_cancel=_may_cancel(payment),
     )

@@ -98,6 +98,9 @@ ACTION_WORDS: Mapping[ReconciliationAction, ActionWords] = {
     "retry_execution": ActionWords(
         "Try again", "Sends the funds to the recipient once more, after the transfer failed."
     ),
+    "return_misdirected": ActionWords(
+        "Send back", "Sends what does not count back, on the chain on which it arrived."
+    ),
     "write_off": ActionWords(
         "Write off",
         "Closes the Payment as failed. Held funds stay in escrow, and can still be refunded.",

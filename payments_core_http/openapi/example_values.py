@@ -268,7 +268,7 @@ NULL = frozenset({
 EMPTY = frozenset({"options", "receipts", "refunds", "transactionSubmissions"})
 """Lists that an example leaves empty, since their items have their own examples."""
 
-ABSENT = frozenset({"publicKey", "code", "cursor", "from", "nextAttemptAt"})
+ABSENT = frozenset({"publicKey", "code", "cursor", "from", "nextAttemptAt", "sentBack"})
 """What an example leaves out, if it may be absent."""
 
 ABSENT_OF = frozenset({("VerifyTransfer", "chainId"), ("SettlementTypes", "EIP712Domain")})

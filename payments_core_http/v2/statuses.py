@@ -8,6 +8,7 @@ from msgspec import Meta
 
 from payments_core.deposits.lifecycle import DEPOSIT
 from payments_core.engine.state_machine import StateMachine
+from payments_core.misdirected.lifecycle import SENDING_BACK
 from payments_core.payments.funding.lifecycle import FUNDING_OPERATION
 from payments_core.payments.machine import PAYMENT
 from payments_core.payments.options.lifecycle import OPTION, SELECTION
@@ -40,6 +41,7 @@ PaymentStatus = Annotated[str, _states(PAYMENT, "a Payment")]
 PaymentLabel = Annotated[str, _labels(PAYMENT)]
 PaymentResolution = Annotated[str, _decisions()]
 ReceiptStatus = Annotated[str, _states(RECEIPT, "a receipt")]
+SendingBackStatus = Annotated[str, _states(SENDING_BACK, "a return of misdirected funds")]
 DepositStatus = Annotated[str, _states(DEPOSIT, "a deposit")]
 PayoutStatus = Annotated[str, _states(PAYOUT, "a payout")]
 RefundStatus = Annotated[str, _states(REFUND, "a refund")]

@@ -25,15 +25,25 @@ SENDER_LANE_PREFIX = "sender:"
 
 OutboundTransferStatus = Literal["queued", "reserved", "signed", "failed", "withdrawn"]
 StoredPurpose = Literal["funding", "release", "refund", "sweep"]
-TransferPurpose = StoredPurpose | Literal["onramp", "deploy_module", "enable_module"]
-BANK_TRANSACTION_PREFIX = "bank_txn_"
+TransferPurpose = (
+    StoredPurpose
+    | Literal["onramp", "deploy_module", "enable_module", "receipt_return", "deposit_return"]
+)
+
+_PURPOSES_BY_OWNER: Mapping[tuple[StoredPurpose, str], TransferPurpose] = {
+    ("release", "bank_txn_"): "onramp",
+    ("refund", "receipt_"): "receipt_return",
+    ("refund", "deposit_"): "deposit_return",
+}
+"""The purpose of transfers that a software release of long ago does not know, by the purpose that
+is stored for it and by the beginning of the owner's id."""
 
 
 @attrs.frozen(kw_only=True, slots=False)
 class OutboundTransfer(Record):
     """A transfer of ours, from intent to signed bytes. Its owner has its outcome.
 
-    `owner_id` is the operation, Payment, refund, deposit or bank transaction that it is for,
+    `owner_id` is the operation, Payment, refund, deposit, receipt or bank transaction it is for,
     `source` which of our contracts pays, and `escrow_of` the Payment to whose escrow it goes, if it
     does. `slot` is the sender's nonce, `previous_id` the transfer in the previous slot. It has
     `failed` when that was final: if a reorg still drops it, a transaction that moves nothing takes
@@ -87,11 +97,11 @@ class OutboundTransfer(Record):
 
     @property
     def owner_purpose(self) -> TransferPurpose:
-        """Its purpose, in the words of its owners. The credit of a bank transaction is stored as
-        a release; its owner's id distinguishes it."""
-        if self.owner_id.startswith(BANK_TRANSACTION_PREFIX):
-            return "onramp"
+        """Its purpose, in the words of its owners."""
         if self.module is None:
+            for (stored, prefix), purpose in _PURPOSES_BY_OWNER.items():
+                if stored == self.purpose and self.owner_id.startswith(prefix):
+                    return purpose
             return self.purpose
         return "deploy_module" if self.module.signature is None else "enable_module"
 

@@ -119,6 +119,7 @@ from payments_core.payments.receipts.attribution import (
 from payments_core.payments.receipts.discovery import track_transaction
 from payments_core.payments.receipts.evaluation import Evaluation, ObservedTransaction, evaluate
 from payments_core.payments.receipts.record import Receipt, TrackedTransaction
+from payments_core.payments.receipts.sending_back import withdraw_unfunded
 from payments_core.payments.record import Payment
 from payments_core.storage.port import Transaction
 from payments_core.storage.records import R, Record
@@ -176,11 +177,11 @@ class _Case:
 
 @attrs.frozen
 class _ReceiptEffects:
-    """The receipts after the look, the changed Payment, and a stopped release."""
+    """The receipts after the look, the changed Payment, and the stopped transfers."""
 
     step: Step[Payment]
     receipts: tuple[Receipt, ...]
-    cancelled_release: Decision[None]
+    stopped: Decision[None]
 
 
 def apply_observation(
@@ -226,7 +227,7 @@ def apply_observation(
     )
     base = Decision(None, next_run_at=next_run_at).merge(
         _save_changes((*receipts, found), (*counted.receipts, noted)),
-        counted.cancelled_release,
+        counted.stopped,
         instead,
     )
     if option is not None:  # 9. The direct option.
@@ -365,8 +366,9 @@ def _apply_receipts(case: _Case, evaluation: Evaluation) -> _ReceiptEffects:
         step = step.then(payments.apply_receipt, receipt, brought_by, now=now)
         kept = step.record.counted - before
         receipts[receipt.id] = lifecycle.mark_verified(receipt, kept, now).record
-    after = tuple(receipts.values())
-    return _ReceiptEffects(follow_receipts(step, case.receipts, after, now=now), after, stopped)
+    after, unfunded = withdraw_unfunded(case.tx, case.receipts, tuple(receipts.values()))
+    step = follow_receipts(step, case.receipts, after, now=now)
+    return _ReceiptEffects(step, after, stopped.merge(unfunded))
 
 
 def _try_cancel_release(

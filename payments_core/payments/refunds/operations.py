@@ -251,9 +251,15 @@ def require_standard_key_for_stranger(
     is_sender = all(
         leg.amount <= plans.own_amount(payment, refundable.share_of(leg.to)) for leg in legs
     )
-    if not is_sender and authority.key is not None and authority.key.kind != "standard":
-        raise InsufficientPermissions(("a standard key",))
+    if not is_sender:
+        require_standard_key(authority)
     return is_sender
+
+
+def require_standard_key(authority: Authority) -> None:
+    """Raise InsufficientPermissions for a key that is not a standard key."""
+    if authority.key is not None and authority.key.kind != "standard":
+        raise InsufficientPermissions(("a standard key",))
 
 
 def load_with_pending_refunds(

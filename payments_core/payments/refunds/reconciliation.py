@@ -6,16 +6,11 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 
 import attrs
 
-from payments_core.accounts.vaults.balance import StaleBalance
 from payments_core.accounts.vaults.operations import Vaults
-from payments_core.accounts.vaults.policy_rules import Spend
 from payments_core.accounts.vaults.reservations import (
     BalanceReading,
-    reserve_funds,
     retry_on_stale_balance,
 )
-from payments_core.chains.outbox.record import OutboundTransfer, new_transfer, send_job
-from payments_core.clock import Instant
 from payments_core.engine.decision import Decision
 from payments_core.engine.idempotency.record import IdempotencyKey
 from payments_core.engine.identifiers import IdSequence
@@ -24,25 +19,24 @@ from payments_core.errors import (
     NotFound,
     ValidationFailed,
 )
-from payments_core.evolve import evolve
-from payments_core.money import Atomic
 from payments_core.payments import lifecycle
 from payments_core.payments.destinations import Destinations
 from payments_core.payments.details import PaymentDetails, lock_payment
 from payments_core.payments.payouts import lifecycle as payouts
-from payments_core.payments.payouts.creation import PayoutCreation, PayoutTerms, lock_recipient
-from payments_core.payments.payouts.jobs import payout_job
-from payments_core.payments.payouts.record import OFFRAMP_OWNER
+from payments_core.payments.payouts.creation import PayoutCreation, PayoutTerms
 from payments_core.payments.progress import advance_payment
+from payments_core.payments.receipts.record import Receipt
+from payments_core.payments.receipts.sending_back import decide_return, require_returnable
 from payments_core.payments.record import Payment
+from payments_core.payments.refunds.case import Case
 from payments_core.payments.refunds.operations import (
     load_with_pending_refunds,
     lock_pending_refunds,
+    require_standard_key,
     require_standard_key_for_stranger,
     start_refunds,
 )
 from payments_core.payments.refunds.plans import (
-    Refundable,
     RefundLeg,
     compute_refundable,
     plan_all_held,
@@ -57,12 +51,11 @@ from payments_core.payments.refunds.reconciliation_rules import (
     find_refusal,
 )
 from payments_core.payments.refunds.record import Purpose, Refund
-from payments_core.payments.release import SEND_RELEASE, new_release
-from payments_core.payments.sends import lock_active_payer
+from payments_core.payments.refunds.retries import retry
 from payments_core.storage.port import Snapshot, Transaction
 from payments_core.tenants.authorization import Authority
 from payments_core.tenants.idempotency import once_per_key
-from payments_core.validation.fields import Address, Sentence
+from payments_core.validation.fields import Address, Id, Sentence
 from payments_core.validation.inputs import validate_input, validate_operations
 
 
@@ -73,22 +66,7 @@ class _Given:
     action: ReconciliationAction
     note: Sentence | None
     destination: Address | None
-
-
-@attrs.frozen
-class _Case:
-    """A Payment to decide on, locked, with the amounts that can still go back."""
-
-    tx: Transaction
-    id_sequence: IdSequence
-    authority: Authority
-    payment: Payment
-    refundable: Refundable
-    destination: str | None
-    reading: BalanceReading | None
-    terms: PayoutTerms | None
-    note: str | None
-    now: Instant
+    receipt_id: Id | None
 
 
 @validate_operations
@@ -113,29 +91,37 @@ class Reconciliations:
         action: ReconciliationAction,
         *,
         destination: str | None = None,
+        receipt_id: str | None = None,
         note: str | None = None,
         idempotency_key: IdempotencyKey = None,
     ) -> PaymentDetails:
         """Settle a Payment that needs a decision; the worker carries out refunds and releases.
 
-        `destination` is for `refund` and `refund_excess`: all goes there, instead of to its
-        senders; an address that paid less needs a standard key. `note` has up to 512 characters; it
-        is kept with the Payment, and is the reason for refunds.
+        `receipt_id` is for `return_misdirected`: the receipt whose funds go back on their own
+        chain. With a `destination` funds go back there, instead of to their senders; an address
+        that paid less needs a standard key. `note` has up to 512 characters; it is kept with the
+        Payment, and is the reason for refunds.
 
         Raises NotFound, InvalidState (nothing to decide), ReconciliationActionNotAllowed,
         ValidationFailed, DestinationNotAllowed, InsufficientPermissions, and for a retried send
         the errors of its creation.
         """
-        validate_input(_Given(action=action, note=note, destination=destination))
+        validate_input(
+            _Given(action=action, note=note, destination=destination, receipt_id=receipt_id)
+        )
         if destination is not None and action not in SENDS_BACK:
             raise ValidationFailed.at("destination", f"is only for {', '.join(SENDS_BACK)}")
+        if (receipt_id is not None) != (action == "return_misdirected"):
+            rule = "is only" if receipt_id is not None else "is required"
+            raise ValidationFailed.at("receiptId", f"{rule} for return_misdirected")
 
         def attempt() -> PaymentDetails:
             # a retry finds its own decision made: it still gets the answer
             self._committer.replay(authority, idempotency_key)
             payment = self._load_payment(authority, payment_id)
+            receipt = self._find_receipt(authority, payment, receipt_id)
             payee = self._find_payee(authority, payment, destination)
-            payable = self._destinations.find_payable(authority.partition, payment)
+            payable = self._destinations.find_payable(authority.partition, payment, receipt)
             terms = self._check_payout(authority, payment, action)
             reading = self._read_source_balance(authority, payment, action)
             permit = authority if terms is None else terms.authority
@@ -148,6 +134,7 @@ class Reconciliations:
                     payment_id,
                     action,
                     payee,
+                    receipt,
                     note,
                     payable,
                     reading,
@@ -178,6 +165,20 @@ class Reconciliations:
             )
 
         return self._storage.read(authority.partition, load)
+
+    def _find_receipt(
+        self, authority: Authority, payment: Payment, receipt_id: str | None
+    ) -> Receipt | None:
+        """The Payment's receipt, if one was named. Raises NotFound, UnsupportedChain."""
+        if receipt_id is None:
+            return None
+        receipt = self._storage.read(
+            authority.partition, lambda snapshot: snapshot.get(Receipt, receipt_id)
+        )
+        if receipt is None or receipt.payment_id != payment.id:
+            raise NotFound("receipt")
+        self._destinations.require_own_escrow(authority.partition, payment, receipt.chain_id)
+        return receipt
 
     def _find_payee(
         self, authority: Authority, payment: Payment, destination: str | None
@@ -235,6 +236,7 @@ class Reconciliations:
         payment_id: str,
         action: ReconciliationAction,
         destination: str | None,
+        receipt: Receipt | None,
         note: str | None,
         payable: Collection[str],
         reading: BalanceReading | None,
@@ -246,13 +248,15 @@ class Reconciliations:
         refusal = find_refusal(action, payment, refunds, refundable, destination)
         if refusal is not None:
             raise refusal
-        case = _Case(
+        case = Case(
             tx,
             id_sequence,
             authority,
             payment,
             refundable,
             destination,
+            receipt,
+            payable,
             reading,
             terms,
             note,
@@ -266,80 +270,13 @@ class Reconciliations:
         return Decision(PaymentDetails(after, refunds=made)).merge(decision)
 
 
-def _accept(case: _Case) -> Decision[None]:
+def _accept(case: Case) -> Decision[None]:
     """Release the funds in escrow to the recipient."""
     step = lifecycle.accept(case.payment, now=case.now, note=case.note)
     return advance_payment(case.tx, case.id_sequence, case.authority.partition, step, now=case.now)
 
 
-def _retry(case: _Case) -> Decision[None]:
-    """Send the transfer to the recipient again, after the previous one failed permanently."""
-    payment = case.payment
-    if payment.payout is not None and payouts.is_funded(payment):
-        return _retry_payout(case)
-    if payment.intent == "send":
-        return _retry_send(case)
-    outgoing = new_release(payment, case.id_sequence.issue("out"), now=case.now)
-    return _start_retry(case, payment, outgoing, payment.releasable)
-
-
-def _retry_send(case: _Case) -> Decision[None]:
-    payment, reading = case.payment, case.reading
-    if reading is None or (payment.payout is not None and case.terms is None):
-        raise StaleBalance
-    assert payment.source is not None
-    lock_active_payer(case.tx, case.authority, payment.source.account_id)
-    destination = payment.destination
-    spend = Spend(payment.asset, payment.amount, destination.address, destination.account_id)
-    reservation = reserve_funds(case.tx, reading, spend, now=case.now)
-    outgoing = new_transfer(
-        case.id_sequence.issue("out"),
-        payment.asset,
-        "release",
-        payment.id,
-        source=reading.vault.contract,
-        recipient=destination.address,
-        amount=payment.amount,
-        now=case.now,
-        escrow_of=None if payment.payout is None else OFFRAMP_OWNER,
-    )
-    source = evolve(payment.source, policy_version=reservation.result, reserved_at=case.now)
-    drawing = evolve(payment, source=source)
-    if case.terms is not None:
-        lock_recipient(case.tx, case.terms)
-        another = payouts.retry_payout(case.authority.partition, payment, funded_at=None)
-        drawing = evolve(drawing, payout=another)
-    return _start_retry(case, drawing, outgoing, payment.amount).merge(reservation)
-
-
-def _retry_payout(case: _Case) -> Decision[None]:
-    """Ask the bank for another payout, from the funds at the off-ramp address."""
-    payment = case.payment
-    if case.terms is None:
-        raise StaleBalance
-    assert payment.source is not None
-    lock_active_payer(case.tx, case.authority, payment.source.account_id)
-    lock_recipient(case.tx, case.terms)
-    another = payouts.retry_payout(case.authority.partition, payment, funded_at=case.now)
-    step = lifecycle.retry(evolve(payment, payout=another), now=case.now, note=case.note)
-    job = payout_job(step.record, case.now)
-    return step.as_decision().merge(Decision(None, jobs=(job,)))
-
-
-def _start_retry(
-    case: _Case, payment: Payment, outgoing: OutboundTransfer, amount: int
-) -> Decision[None]:
-    step = lifecycle.retry(payment, now=case.now, note=case.note)
-    sending = evolve(step.record, release_id=outgoing.id, released=Atomic(amount))
-    job = send_job(SEND_RELEASE, case.authority.partition, outgoing, case.now)
-    return (
-        evolve(step, record=sending)
-        .as_decision()
-        .merge(Decision(None, inserts=(outgoing,), jobs=(job,)))
-    )
-
-
-def _refund(case: _Case) -> Decision[None]:
+def _refund(case: Case) -> Decision[None]:
     """Send all held funds back: to their senders, or to the destination."""
     if case.payment.payout is not None:
         return _start_refunds(case, plan_unpaid_payout(case.payment), "reconcile_refund")
@@ -347,12 +284,34 @@ def _refund(case: _Case) -> Decision[None]:
     return _start_refunds(case, legs, "reconcile_refund")
 
 
-def _refund_excess(case: _Case) -> Decision[None]:
+def _refund_excess(case: Case) -> Decision[None]:
     """Send the excess back: to its senders, or to the destination."""
     return _start_refunds(case, plan_excess(case.refundable, case.destination), "refund_excess")
 
 
-def _start_refunds(case: _Case, legs: Sequence[RefundLeg], purpose: Purpose) -> Decision[None]:
+def _return_misdirected(case: Case) -> Decision[None]:
+    """Send a receipt's misdirected funds back, on their own chain."""
+    assert case.receipt is not None
+    receipt = case.tx.get(Receipt, case.receipt.id, for_update=True)
+    assert receipt is not None
+    require_returnable(receipt)
+    to = case.destination or receipt.sender
+    if to not in case.payable and case.destination is None:
+        raise ValidationFailed.at("destination", "is required: no sender is known")
+    if to != receipt.sender:
+        require_standard_key(case.authority)
+    return decide_return(
+        case.authority.partition,
+        case.payment,
+        receipt,
+        case.id_sequence.issue("out"),
+        to,
+        note=case.note,
+        now=case.now,
+    )
+
+
+def _start_refunds(case: Case, legs: Sequence[RefundLeg], purpose: Purpose) -> Decision[None]:
     if case.destination is not None:
         require_standard_key_for_stranger(case.authority, case.payment, case.refundable, legs)
     made = start_refunds(
@@ -368,15 +327,16 @@ def _start_refunds(case: _Case, legs: Sequence[RefundLeg], purpose: Purpose) -> 
     return Decision(None).merge(made)
 
 
-def _write_off(case: _Case) -> Decision[None]:
+def _write_off(case: Case) -> Decision[None]:
     """Give the Payment up; held funds stay held, and can still be refunded."""
     return lifecycle.write_off(case.payment, now=case.now, note=case.note).as_decision()
 
 
-_ACTIONS: Mapping[ReconciliationAction, Callable[[_Case], Decision[None]]] = {
+_ACTIONS: Mapping[ReconciliationAction, Callable[[Case], Decision[None]]] = {
     "accept": _accept,
     "refund": _refund,
     "refund_excess": _refund_excess,
-    "retry_execution": _retry,
+    "retry_execution": retry,
     "write_off": _write_off,
+    "return_misdirected": _return_misdirected,
 }

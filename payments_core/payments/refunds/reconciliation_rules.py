@@ -16,14 +16,16 @@ from payments_core.payments.refunds.plans import (
 )
 from payments_core.payments.refunds.record import PENDING, Refund
 
-ReconciliationAction = Literal["accept", "refund", "refund_excess", "retry_execution", "write_off"]
+ReconciliationAction = Literal[
+    "accept", "refund", "refund_excess", "retry_execution", "write_off", "return_misdirected"
+]
 ANYBODY = "anybody"
 """In place of a destination: whether the action is allowed if one is named."""
 
 RECONCILIATION_ACTIONS: tuple[ReconciliationAction, ...] = get_args(ReconciliationAction)
 
 
-SENDS_BACK: tuple[ReconciliationAction, ...] = ("refund", "refund_excess")
+SENDS_BACK: tuple[ReconciliationAction, ...] = ("refund", "refund_excess", "return_misdirected")
 """The actions whose funds go back: to their senders, or to a destination."""
 
 
@@ -38,7 +40,7 @@ def find_refusal(
     if not PAYMENT.allows(payment.status, _TRIGGERS[action]):
         return InvalidState("payment", payment.status, action)
     try:
-        if any(refund.status in PENDING for refund in refunds):
+        if action != "return_misdirected" and any(refund.status in PENDING for refund in refunds):
             _refuse_beside_refund(action, refundable)
         _CHECKS[action](payment, refundable, destination)
     except ReconciliationActionNotAllowed as refusal:
@@ -87,12 +89,18 @@ def _check_write_off(payment: Payment, refundable: Refundable, destination: str 
     """Held funds stay held."""
 
 
+def _check_return(payment: Payment, refundable: Refundable, destination: str | None) -> None:
+    if not payment.misdirected:
+        raise ReconciliationActionNotAllowed("return_misdirected", "no misdirected funds are held")
+
+
 _CHECKS: Mapping[ReconciliationAction, Callable[[Payment, Refundable, str | None], None]] = {
     "accept": _check_accept,
     "refund": _check_refund,
     "refund_excess": _check_refund_excess,
     "retry_execution": _check_retry,
     "write_off": _check_write_off,
+    "return_misdirected": _check_return,
 }
 
 _TRIGGERS: Mapping[ReconciliationAction, str] = {
@@ -101,5 +109,6 @@ _TRIGGERS: Mapping[ReconciliationAction, str] = {
     "refund_excess": "refund_excess",
     "retry_execution": "retry_execution",
     "write_off": "write_off",
+    "return_misdirected": "return_misdirected",
 }
 """The trigger of the Payment's table that an action leads to, now or when its refunds are final."""

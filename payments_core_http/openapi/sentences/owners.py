@@ -252,7 +252,12 @@ BY_OWNER: Mapping[str, Mapping[str, str]] = {
     "RecoveringEndpoint": {"status": "The state of the recovery."},
     "Refund": _REFUND,
     "RefundFailure": {"reason": "Why it failed."},
-    "Reconcile": {"action": "Your decision.", "note": "Your note, which is kept with it."},
+    "Reconcile": {
+        "action": "Your decision.",
+        "note": "Your note, which is kept with it.",
+        "destination": "For what goes back: an address, in place of the sender.",
+        "receiptId": "For `return_misdirected`: the receipt whose funds go back.",
+    },
     "ReplacePaymentSettings": {
         **_SETTINGS,
         "createdAt": "Ignored, so that you can send back what you read.",
@@ -299,6 +304,11 @@ BY_OWNER: Mapping[str, Mapping[str, str]] = {
     "Token": {"address": "The address of the token's contract."},
     "TokenIn": {"address": "The address of the token's contract."},
     "TokenOut": {"address": "The address of the token's contract."},
+    "SendingBackFailure": {"reason": "Why the funds are not back."},
+    "SentBack": {
+        "destination": "The address that gets them.",
+        "failure": "Why it failed; null unless it did.",
+    },
     "Transaction": {"from": "Who pays.", "to": "Who is paid."},
     "TransactionAnswer": {"data": "The transaction."},
     "TransactionsAnswer": {"data": "The page."},

@@ -110,6 +110,7 @@ BY_NAME: Mapping[str, str] = {
     "purpose": "What it was made for: a requested refund, or a decision of a reconciliation.",
     "reason": "The reason; null without one.",
     "receiptId": "The receipt's id.",
+    "sentBack": "The newest transfer that sends its misdirected funds back; absent without one.",
     "refundId": "The refund's id.",
     # Vaults, policies and mandates
     "allowedAssets": "The assets that it may pay; null means any asset.",

@@ -9,10 +9,12 @@ from typing import ClassVar, Literal
 
 import attrs
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from payments_core.assets import Asset
 from payments_core.chains.judge import Reason
 from payments_core.clock import format_iso, format_iso_or_none
+from payments_core.misdirected.record import SentBack
 from payments_core.money import format_amount
 from payments_core.payments.details import OptionDetails
 from payments_core.payments.fees import deduct_fee
@@ -27,6 +29,7 @@ from payments_core_http.v2.statuses import (
     OptionStatus,
     ReceiptStatus,
     SelectionStatus,
+    SendingBackStatus,
 )
 from payments_core_http.wire.classes import frozen_view
 
@@ -64,10 +67,28 @@ class VaultExecution:
     expiresAt: str
 
 
+@frozen_view
+class SendingBackFailure:
+    """Why the funds are not back."""
+
+    reason: str
+
+
+@frozen_view
+class SentBackView:
+    """The newest transfer that sends misdirected funds back, on their own chain."""
+
+    destination: str
+    status: SendingBackStatus
+    transactionHash: str | None
+    failure: SendingBackFailure | None
+
+
 class ReceiptView(msgspec.Struct, kw_only=True, frozen=True, rename={"from_": "from"}):
     """A transfer to the escrow and its result (contract §6 "Receipts").
 
-    `optionId` is null for a transfer that belongs to no option.
+    `optionId` is null for a transfer that belongs to no option. `sentBack` is there if the return
+    of misdirected funds was requested.
     """
 
     id: str
@@ -86,6 +107,7 @@ class ReceiptView(msgspec.Struct, kw_only=True, frozen=True, rename={"from_": "f
     rejectionReason: Reason | None
     observedAt: str
     verifiedAt: str | None
+    sentBack: SentBackView | UnsetType = UNSET
 
 
 @frozen_view
@@ -241,6 +263,17 @@ def receipt(record: Receipt, payment: Payment) -> ReceiptView:
         rejectionReason=record.rejection_reason,
         observedAt=format_iso(record.observed_at),
         verifiedAt=format_iso_or_none(record.verified_at),
+        sentBack=UNSET if record.sent_back is None else sent_back(record.sent_back),
+    )
+
+
+def sent_back(record: SentBack) -> SentBackView:
+    """The way back of misdirected funds."""
+    return SentBackView(
+        destination=record.destination,
+        status=record.status,
+        transactionHash=record.transaction_hash,
+        failure=SendingBackFailure(reason=record.failure) if record.failure else None,
     )
 
 

@@ -154,6 +154,7 @@ class Reconcile:
     action: ReconciliationAction
     note: Sentence | None = None
     destination: Address | None = None
+    receiptId: Id | None = None
 
 
 @frozen_body

@@ -75,6 +75,7 @@ def reconcile(service: PaymentsService, call: ApiCall[bodies.Reconcile, None]) -
             call.path["paymentId"],
             body.action,
             destination=body.destination,
+            receipt_id=body.receiptId,
             note=body.note,
             idempotency_key=idempotent,
         ),

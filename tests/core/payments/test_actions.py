@@ -95,7 +95,11 @@ action_required, a collect           I   I   I   I   A   N   N   N   N   fa  =  
 REFUSED = "IXLAVNF"
 ACTIONS = (
     "cancel", "authorize", "create option", "refresh", "refund",
-    *(f"reconcile {action}" for action in reconciling.RECONCILIATION_ACTIONS),
+    *(
+        f"reconcile {action}"
+        for action in reconciling.RECONCILIATION_ACTIONS
+        if action != "return_misdirected"  # about a receipt, in any stage
+    ),
     "expire", "receipt", "reorg", "release", "dispute",
 )  # fmt: skip
 """What the table's columns stand for, in their order; a reconciliation's are in the code's own."""

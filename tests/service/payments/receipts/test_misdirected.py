@@ -3,24 +3,35 @@
 from __future__ import annotations
 
 from itertools import count
+from typing import Any
 
 import pytest
 
 from payments_core.assets import CHAINS, WATCH_LIST, Asset, known_tokens
+from payments_core.errors import (
+    InsufficientPermissions,
+    NotFound,
+    ReconciliationActionNotAllowed,
+    ValidationFailed,
+)
 from payments_core.payments.details import PaymentDetails
 from payments_core.payments.receipts.record import Receipt
-from tests.service.world import BASE, STRANGER, USDC, WALLET, World
+from tests.service.payments.refunds.test_refunds import restricted_key
+from tests.service.world import BASE, OTHER_WALLET, STRANGER, USDC, WALLET, World
 
 NAMES = count()
+AT_BASE = next(token for token in WATCH_LIST if token.chain_id == BASE)
 WRONG = [token for chain_id in CHAINS for token in known_tokens(chain_id) if token != USDC]
 
 
-def send(world: World, payment: PaymentDetails, token: Asset, amount: int, source: str = WALLET):
+def send(
+    world: World, payment: PaymentDetails, token: Asset, amount: int, source: str = WALLET
+) -> str:
     """A transfer of any token, on any chain, to the escrow; not final yet."""
     chain = world.service.chains[token.chain_id]
     chain.transfer(token.address, None, source, amount, f"give-{next(NAMES)}")
     escrow = str(payment.payment.escrow_address)
-    hash = chain.transfer(token.address, source, escrow, amount, f"wrong-{next(NAMES)}")
+    hash: str = chain.transfer(token.address, source, escrow, amount, f"wrong-{next(NAMES)}")
     world.service.scanner("sandbox").wake(token.chain_id)
     return hash
 
@@ -30,7 +41,7 @@ def receipts_of(world: World, payment: PaymentDetails) -> list[Receipt]:
     return list(listed.receipts.records)
 
 
-def reported(world: World, payment: PaymentDetails) -> list[dict]:
+def reported(world: World, payment: PaymentDetails) -> list[dict[str, Any]]:
     events = world.events(payment.payment.id)
     return [dict(event.payload) for event in events if event.name == "payment.misdirected"]
 
@@ -103,7 +114,7 @@ def test_nothing_and_tokens_that_nobody_knows_are_not_reported(memory_world: Wor
 def test_a_reorg_takes_it_back(memory_world: World) -> None:
     world = memory_world
     payment = world.payment("25.00")
-    send(world, payment, next(one for one in WATCH_LIST if one.chain_id == BASE), 1_000)
+    send(world, payment, AT_BASE, 1_000)
     world.advance_until(lambda: world.paid(payment.payment.id).misdirected == 1, 5)
     world.reorg(30)
     world.finish()
@@ -118,7 +129,7 @@ def test_a_reorg_takes_it_back(memory_world: World) -> None:
 def test_in_another_block_it_is_reported_again(memory_world: World) -> None:
     world = memory_world
     payment = world.payment("25.00")
-    send(world, payment, next(one for one in WATCH_LIST if one.chain_id == BASE), 1_000)
+    send(world, payment, AT_BASE, 1_000)
     world.advance_until(lambda: world.paid(payment.payment.id).misdirected == 1, 5)
     world.reorg(30, reinclude=True)
     world.finish()
@@ -126,3 +137,165 @@ def test_in_another_block_it_is_reported_again(memory_world: World) -> None:
     assert world.paid(payment.payment.id).misdirected == 1
     names = [name for name, _, _ in world.reported_events(payment.payment.id)]
     assert names[1:] == ["payment.misdirected", "payment.reorged", "payment.misdirected"]
+
+
+# The way back.
+
+
+def give_back(world: World, payment: PaymentDetails, receipt: Receipt, **more: Any) -> None:
+    world.reconcile(payment, "return_misdirected", receipt_id=receipt.id, **more)
+
+
+def held_by(world: World, token: Asset, address: str) -> int:
+    chain = world.service.chains[token.chain_id]
+    chain.mine(3)
+    return int(chain.balances(token.address, [address]).amounts[address])
+
+
+@pytest.mark.parametrize("token", WRONG, ids=lambda token: token.id)
+def test_every_token_goes_back_on_its_own_chain_once(memory_world: World, token: Asset) -> None:
+    world = memory_world
+    payment = world.payment("25.00")
+    send(world, payment, token, 7_000_000)
+    world.finish()
+    [receipt] = receipts_of(world, payment)
+    give_back(world, payment, receipt, note="wrong token")
+    with pytest.raises(ReconciliationActionNotAllowed, match="on their way back"):
+        give_back(world, payment, receipt)
+    world.finish()
+    world.finish()
+    [after] = receipts_of(world, payment)
+    assert after.sent_back is not None
+    assert (after.sent_back.status, after.sent_back.destination) == ("succeeded", WALLET)
+    assert held_by(world, token, WALLET) == 7_000_000
+    assert held_by(world, token, str(payment.payment.escrow_address)) == 0
+    paid = world.paid(payment.payment.id)
+    assert (paid.status, paid.misdirected, paid.refunded) == ("awaiting_payment", 0, 0)
+    assert paid.reconciliation.resolution == "return_misdirected"
+    assert (paid.reconciliation.status, paid.reconciliation_note) == ("resolved", "wrong token")
+    assert world.last_payload(paid.id, "payment.reconciled")["note"] == "wrong token"
+    assert world.journal(paid.id) == []
+    with pytest.raises(ReconciliationActionNotAllowed, match="no misdirected funds are held"):
+        give_back(world, payment, receipt)
+
+
+def test_each_receipt_goes_back_by_itself_and_the_last_resolves(memory_world: World) -> None:
+    world = memory_world
+    payment = world.payment("25.00")
+    for amount in (1_000, 2_000):
+        send(world, payment, WRONG[0], amount)
+        world.finish()
+    first, second = receipts_of(world, payment)
+    give_back(world, payment, first)
+    world.finish()
+    assert world.paid(payment.payment.id).reconciliation.status == "open"
+    with pytest.raises(ReconciliationActionNotAllowed, match="were sent back"):
+        give_back(world, payment, first)
+    give_back(world, payment, second)
+    world.finish()
+    assert world.paid(payment.payment.id).reconciliation.status == "resolved"
+    assert held_by(world, WRONG[0], WALLET) == 3_000
+
+
+def test_a_return_that_fails_is_reported_and_can_be_requested_again(memory_world: World) -> None:
+    world = memory_world
+    payment = world.payment("25.00")
+    send(world, payment, AT_BASE, 1_000)
+    world.finish()
+    [receipt] = receipts_of(world, payment)
+    give_back(world, payment, receipt)
+    world.fail("transfer")
+    world.finish()
+    [failed] = receipts_of(world, payment)
+    assert failed.sent_back is not None
+    assert (failed.sent_back.status, failed.sent_back.failure) == ("failed", "transaction_failed")
+    assert len(reported(world, payment)) == 2
+    assert world.paid(payment.payment.id).misdirected == 1
+    give_back(world, payment, receipt)
+    world.finish()
+    assert held_by(world, AT_BASE, WALLET) == 1_000
+    assert world.paid(payment.payment.id).misdirected == 0
+
+
+def test_a_return_is_refused_for_what_counts_and_for_what_is_not_there(memory_world: World) -> None:
+    world = memory_world
+    payment, other = world.payment("25.00"), world.payment("25.00")
+    send(world, payment, AT_BASE, 1_000)
+    send(world, other, AT_BASE, 1_000)
+    world.pay(payment, "25.00")
+    world.finish()
+    good = next(one for one in receipts_of(world, payment) if one.status == "verified")
+    [foreign] = receipts_of(world, other)
+    with pytest.raises(ReconciliationActionNotAllowed, match="holds no misdirected"):
+        give_back(world, payment, good)
+    for receipt_id in (foreign.id, "receipt_" + 24 * "0"):
+        with pytest.raises(NotFound):
+            world.reconcile(payment, "return_misdirected", receipt_id=receipt_id)
+    with pytest.raises(ValidationFailed, match="receiptId is required"):
+        world.reconcile(payment, "return_misdirected")
+    with pytest.raises(ValidationFailed, match="receiptId is only for"):
+        world.reconcile(payment, "write_off", receipt_id=good.id)
+
+
+@pytest.mark.parametrize("source", ["0x" + 40 * "0", AT_BASE.address, USDC.address])
+def test_what_nobody_holds_sent_needs_a_destination(memory_world: World, source: str) -> None:
+    world = memory_world
+    payment = world.payment("25.00")
+    send(world, payment, AT_BASE, 1_000, source)
+    world.finish()
+    [receipt] = receipts_of(world, payment)
+    with pytest.raises(ValidationFailed, match="destination is required"):
+        give_back(world, payment, receipt)
+    with pytest.raises(ValidationFailed, match="token"):
+        give_back(world, payment, receipt, destination=AT_BASE.address)
+    give_back(world, payment, receipt, destination=OTHER_WALLET)
+    world.finish()
+    assert held_by(world, AT_BASE, OTHER_WALLET) == 1_000
+
+
+def test_a_reorg_withdraws_a_return_that_is_not_signed(memory_world: World) -> None:
+    world = memory_world
+    payment = world.payment("25.00")
+    send(world, payment, AT_BASE, 1_000)
+    world.advance_until(lambda: world.paid(payment.payment.id).misdirected == 1, 5)
+    world.hold_sends(120)
+    [receipt] = receipts_of(world, payment)
+    give_back(world, payment, receipt)
+    world.hold_sends(120)
+    world.reorg(30)
+    world.finish()
+    world.finish()
+    [gone] = receipts_of(world, payment)
+    assert gone.status == "reorged"
+    assert gone.sent_back is not None
+    assert (gone.sent_back.status, gone.sent_back.failure) == ("failed", "funds_reorged")
+    assert world.sent() == 0
+
+
+def test_a_reorg_of_a_return_sends_the_same_bytes_again(memory_world: World) -> None:
+    world = memory_world
+    payment = world.payment("25.00")
+    send(world, payment, AT_BASE, 1_000)
+    world.finish()
+    [receipt] = receipts_of(world, payment)
+    give_back(world, payment, receipt)
+    world.advance_until(lambda: world.paid(payment.payment.id).misdirected == 0, 5)
+    world.reorg(10)
+    world.finish()
+    world.finish()
+    assert held_by(world, AT_BASE, WALLET) == 1_000
+    assert world.paid(payment.payment.id).misdirected == 0
+    assert world.sent() == 1
+
+
+def test_a_stranger_as_destination_needs_a_standard_key(memory_world: World) -> None:
+    world = memory_world
+    payment = world.payment("25.00")
+    send(world, payment, AT_BASE, 1_000)
+    world.finish()
+    [receipt] = receipts_of(world, payment)
+    reconcile, limited = world.service.reconciliation.reconcile, restricted_key(world)
+    id, action = payment.payment.id, "return_misdirected"
+    with pytest.raises(InsufficientPermissions):
+        reconcile(limited, id, action, receipt_id=receipt.id, destination=OTHER_WALLET)
+    reconcile(limited, id, action, receipt_id=receipt.id)
