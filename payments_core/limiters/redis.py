@@ -235,6 +235,20 @@ class _TlsConnection(redis.SSLConnection):
     it reads them in another way one day, it is only slow again, and verifies as before.
     """
 
+    def can_read(self, timeout: float = 0) -> bool:
+        """Whether there is data that nobody has read: a connection with such data is given up.
+
+        On the socket there may be no more than records of TLS itself, such as the session tickets
+        that a server sends after the handshake, or new keys. redis-py's parser in C takes these
+        for data, so that a new connection of a busy machine would be given up, and the next too.
+        """
+        if not super().can_read(timeout):
+            return False
+        reader = getattr(self._parser, "_reader", None)
+        if reader is None or reader.has_data():  # the parser in Python reads before it answers
+            return True
+        return bool(self._parser.read_from_socket(timeout=0, raise_on_timeout=False))
+
     def _wrap_socket_with_ssl(self, sock: socket.socket) -> ssl.SSLSocket:
         return self._ssl_context().wrap_socket(sock, server_hostname=self.host)
 

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import gc
 import os
+import select
 import socket
+import ssl
 import time
 import traceback
 from collections.abc import Iterator
+from typing import Any
 from urllib.parse import quote
 
 import pytest
@@ -250,6 +253,26 @@ def test_over_tls_only_a_server_that_is_vouched_for_is_asked(
         limiter.close()
     assert count(vouched).remaining == 1
     vouched.close()
+
+
+def test_session_tickets_are_not_taken_for_an_answer_that_nobody_has_read(
+    tls_server: tuple[RedisServer, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a busy machine they are there before the first command. Here they always are."""
+    wrap, tickets = ssl.SSLContext.wrap_socket, []
+
+    def wrap_and_wait(*given: Any, **named: Any) -> ssl.SSLSocket:
+        wrapped = wrap(*given, **named)
+        tickets.append(bool(select.select([wrapped], [], [], 10)[0]))
+        return wrapped
+
+    monkeypatch.setattr(ssl.SSLContext, "wrap_socket", wrap_and_wait)
+    own = f"?ssl_ca_certs={certificates().ca_file}&ssl_check_hostname=false"
+    for left in (2, 1, 0):
+        limiter = open_patiently(tls_server[1] + own)
+        assert count(limiter).remaining == left
+        limiter.close()
+    assert tickets == [True] * 3, "each connection is made once"
 
 
 def test_a_handshake_that_is_not_answered_is_given_up_in_time(
