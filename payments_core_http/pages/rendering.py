@@ -9,6 +9,7 @@ import jinja2
 
 from payments_core.errors import PaymentsError
 from payments_core.evolve import evolve
+from payments_core.payments.options.direct_lifecycle import SUBMISSION_LOCK_MS
 from payments_core_http.calls import make_etag
 from payments_core_http.errors import status_of
 from payments_core_http.pages.checkout import CheckoutView, build_view
@@ -32,7 +33,8 @@ _TEMPLATES = jinja2.Environment(
 class BuiltPage:
     """The content of a page, before it is rendered; the `etag` differs if anything differs.
 
-    The remaining time differs in each answer and does not change the tag: the page counts it down.
+    The remaining time differs in each answer and does not change the tag: a header of every answer
+    has it, and the page counts it down.
     """
 
     api_version: str
@@ -51,6 +53,7 @@ class BuiltPage:
             etag=self.etag,
             is_sandbox=mode == "sandbox",
             wallet_words=WALLET_WORDS,
+            lock_ms=SUBMISSION_LOCK_MS,
         )
 
 

@@ -77,6 +77,8 @@ def show_checkout(service: PaymentsService, call: ApiCall[None, Mapping[str, str
     code, wanted = call.path["code"], call.query.get("lang")
     built = build_checkout(service, call.mode, code, wanted, call.accept_language)
     headers = {**PAGE_HEADERS, "Content-Security-Policy": build_policy(built)}
+    if built.view.left_ms is not None:  # also in a 304, whose reader may have slept
+        headers["Payment-Left-Ms"] = str(built.view.left_ms)
     return call.answer_tagged(
         f'"{built.etag}"', built.api_version, headers, lambda: built.render(call.mode)
     )

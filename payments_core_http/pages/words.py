@@ -272,6 +272,10 @@ WALLET_WORDS: Mapping[str, str] = {
     "check": N_("Checking network, token and amount."),
     "sign": N_("Check the amount in your wallet, then confirm it there."),
     "sent": N_("Your wallet has sent the transfer. Do not send it again."),
+    "unseen": N_(
+        "The network does not show the transfer that your wallet has sent. Look in your wallet"
+        " before you pay again: it may still be on its way."
+    ),
     "declined": N_("You declined in your wallet. Nothing was sent."),
     "network": N_(
         "Nothing was sent: your wallet is on another network. Change it to %(network)s in your"
@@ -284,6 +288,10 @@ WALLET_WORDS: Mapping[str, str] = {
     "funds": N_("Nothing was sent: this address of your wallet holds too little %(symbol)s."),
     "changed": N_("Nothing was sent: what is due has changed. Check the page, then try again."),
     "failed": N_("Nothing was sent: your wallet or this page did not answer as expected."),
+    "pending": N_(
+        "Nothing was sent: your wallet still shows an earlier request. Answer it there, then try"
+        " again."
+    ),
     "unclear": N_(
         "Your wallet did not say whether it has sent the transfer. Look there before you try again."
     ),

@@ -7,26 +7,39 @@ document.documentElement.classList.add("js");
 const checkout = (() => {
   const LONGEST_MS = 60_000;
   const COPIED_MS = 2_000;
+  const COPY_TIMEOUT_MS = 2_000;
+  const ANSWER_TIMEOUT_MS = 30_000;
+  const TICK_MS = 1_000;
+  const LONGEST_TICK_MS = 5_000;
   let failures = 0;
   let timer = 0;
-  let shownAt = performance.now();
+  let newest = null; // the request for the newest page
+  // Instants of this device's calendar clock: a monotonic clock may stop while the device sleeps.
+  let tickedAt = Date.now();
+  let endsAt = null; // when the time to pay ends, as of the newest answer; null if it has ended
   const listeners = [];
 
   const main = () => document.querySelector("main");
 
   // The new page as a document: none of its text is ever parsed here as markup. Null while the
-  // shown page is the newest.
+  // shown page is the newest, and if a later request has replaced this one.
   const fetchPage = () => new Promise((resolve, reject) => {
-    const request = new XMLHttpRequest();
+    newest?.abort();
+    const request = newest = new XMLHttpRequest();
+    const askedAt = Date.now();
     request.open("GET", location.href);
     request.setRequestHeader("If-None-Match", `"${main().dataset.etag}"`);
     request.responseType = "document";
+    request.timeout = ANSWER_TIMEOUT_MS;
     request.onload = () => {
-      if (request.status === 304) resolve(null);
-      else if (request.status === 200 && request.response) resolve(request.response);
-      else reject(new Error(String(request.status)));
+      const { status, response } = request;
+      if (status === 304 || (status === 200 && response)) {
+        setTimeLeft(request.getResponseHeader("Payment-Left-Ms"), askedAt);
+        resolve(status === 304 ? null : response);
+      } else reject(new Error(String(status)));
     };
-    request.onerror = () => reject(new Error("network"));
+    request.onerror = request.ontimeout = () => reject(new Error("network"));
+    request.onabort = () => resolve(null);
     request.send();
   });
 
@@ -38,7 +51,6 @@ const checkout = (() => {
     for (const name of ["header", "main"]) {
       document.querySelector(name).replaceWith(document.adoptNode(fresh.querySelector(name)));
     }
-    shownAt = performance.now();
     const now = main().querySelector("h1").textContent;
     if (now !== heading) document.getElementById("news").textContent = now;
     prepare();
@@ -64,31 +76,52 @@ const checkout = (() => {
     if (pollMs) timer = setTimeout(poll, Math.min(Number(pollMs) * 2 ** failures, LONGEST_MS));
   };
 
+  // Of an answer to a request of this instant: its way counts as time that has passed.
+  const setTimeLeft = (leftMs, askedAt) => {
+    if (leftMs) endsAt = askedAt + Number(leftMs);
+  };
+
   const showTimeLeft = () => {
     const place = document.querySelector("[data-left-ms]");
-    if (!place) return;
-    const left = Math.max(0, Number(place.dataset.leftMs) - (performance.now() - shownAt));
+    if (!place || endsAt === null) return;
+    const left = Math.max(0, endsAt - Date.now());
     const seconds = Math.ceil(left / 1000);
     const parts = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60, seconds % 60];
     place.textContent = parts.map((part) => String(part).padStart(2, "0")).join(":");
     if (left === 0) {
-      delete place.dataset.leftMs;
-      refresh().catch(() => {});
+      endsAt = null; // until an answer says that there is time
+      poll();
     }
   };
 
+  const tick = () => {
+    const passed = Math.abs(Date.now() - tickedAt);
+    tickedAt = Date.now();
+    showTimeLeft();
+    if (passed > LONGEST_TICK_MS) poll(); // the device slept, or its clock was set
+  };
+
+  // A browser may have no clipboard, refuse it, or never say: then the payer copies.
   const copy = async (event) => {
     const button = event.currentTarget;
-    await navigator.clipboard.writeText(button.parentElement.querySelector("code").textContent);
-    const label = button.textContent;
-    button.textContent = button.dataset.done;
-    document.getElementById("news").textContent = button.dataset.done;
-    setTimeout(() => { button.textContent = label; }, COPIED_MS);
+    const code = button.parentElement.querySelector("code");
+    const { label, done, refused, select } = button.dataset;
+    const write = async () => navigator.clipboard.writeText(code.textContent);
+    const silence = new Promise((_, reject) => { setTimeout(reject, COPY_TIMEOUT_MS); });
+    try {
+      await Promise.race([write(), silence]);
+      button.textContent = document.getElementById("news").textContent = done;
+      setTimeout(() => { button.textContent = label; }, COPIED_MS);
+    } catch {
+      getSelection().selectAllChildren(code);
+      button.textContent = refused;
+      document.getElementById("news").textContent = `${refused}. ${select}`;
+    }
   };
 
   const prepare = () => {
     for (const button of document.querySelectorAll("button[data-done]")) {
-      button.disabled = !navigator.clipboard;
+      button.dataset.label = button.textContent;
       button.addEventListener("click", copy);
     }
     showTimeLeft();
@@ -97,10 +130,13 @@ const checkout = (() => {
 
   document.addEventListener("DOMContentLoaded", () => {
     if (!document.querySelector("[data-stage]")) return;
+    setTimeLeft(document.querySelector("[data-left-ms]")?.dataset.leftMs, tickedAt);
     prepare();
-    setInterval(showTimeLeft, 1_000);
+    setInterval(tick, TICK_MS);
     schedule();
     document.addEventListener("visibilitychange", () => { if (!document.hidden) poll(); });
+    window.addEventListener("online", poll);
+    window.addEventListener("pageshow", ({ persisted }) => { if (persisted) poll(); });
   });
 
   return {

@@ -1,11 +1,16 @@
-// Pays from a wallet in this browser (EIP-6963, EIP-1193). Amounts are integers throughout. What
+// Pays from a wallet in this browser (EIP-1193, EIP-6963). Amounts are integers throughout. What
 // the wallet would sign is compared with the page and with the service before it is asked to sign.
 "use strict";
 
 (() => {
   const MAX_WALLETS = 8;
   const MAX_NAME_CHARACTERS = 40;
+  const PROGRAM_TIMEOUT_MS = 30_000;
+  const PAYER_TIMEOUT_MS = 300_000;
+  const FOR_THE_PAYER = ["eth_requestAccounts", "wallet_switchEthereumChain"];
+  const INJECTION_MS = 3_000;
   const DECLINED = 4001;
+  const PENDING = -32002; // the wallet still asks the payer something else
   const TRANSFER = "0xa9059cbb";
   const BALANCE_OF = "0x70a08231";
   const DECIMALS = "0x313ce567";
@@ -16,17 +21,20 @@
   // Why nothing was sent: the name of the message.
   class Stop extends Error {}
 
+  const INJECTED = "injected"; // the key of a wallet that does not announce itself
   const wallets = new Map();
   let said = "";
   let isBusy = false;
-  let sent = null; // the hash of a transfer that the page does not show yet
+  // The last transfer that a wallet sent, until the page shows it. It is locked, so that it is not
+  // sent twice, as long as the service would lock it, which knows of it or has not been reached.
+  let sent = null;
 
   const readRequest = () => {
     const place = document.getElementById("wallets");
     if (!place) return null;
-    const { payment, secret, chainId, token, to, amount, decimals } = place.dataset;
+    const { payment, secret, chainId, token, to, amount, decimals, lockMs } = place.dataset;
     return {
-      payment, secret, token, to,
+      payment, secret, token, to, lockMs: Number(lockMs),
       chainId: BigInt(chainId), amount: BigInt(amount), decimals: BigInt(decimals),
     };
   };
@@ -36,13 +44,14 @@
     if (!place || wallets.size === 0) return;
     const seen = [...document.querySelectorAll(".transfers code")].map((code) => code.textContent);
     // An amount that still remains after it has arrived may be sent as well.
-    if (sent !== null && seen.includes(sent)) sent = said = null;
+    if (sent && seen.includes(sent.hash)) sent = said = null;
+    if (sent?.isLocked && Date.now() >= sent.lockedUntil) unlock();
     place.hidden = false;
     place.querySelector("ul").replaceChildren(...[...wallets.values()].map((wallet) => {
       const button = document.createElement("button");
       button.type = "button";
-      button.disabled = isBusy || sent !== null;
-      button.textContent = wallet.name;
+      button.disabled = isBusy || isLocked();
+      button.textContent = wallet.name ?? place.dataset.injectedName;
       button.addEventListener("click", () => { pay(wallet); });
       const item = document.createElement("li");
       item.append(button);
@@ -57,8 +66,16 @@
     show();
   };
 
-  const pay = async ({ ask }) => {
-    if (isBusy || sent !== null) return;
+  const isLocked = () => sent !== null && sent.isLocked;
+
+  // It may have been dropped or replaced, or be on its way still: the payer looks.
+  const unlock = () => {
+    sent.isLocked = false;
+    said = "unseen";
+  };
+
+  const pay = async ({ ask, send }) => {
+    if (isBusy || isLocked()) return;
     isBusy = true;
     let isAsked = false;
     try {
@@ -74,27 +91,54 @@
       await requireChain(ask, request.chainId);
       say("sign");
       isAsked = true;
-      const hash = await ask("eth_sendTransaction", {
+      const signed = send({
         from, to: request.token, value: "0x0", data: encodeTransfer(request),
         chainId: encodeNumber(request.chainId),
       });
-      sent = String(hash).toLowerCase();
-      say("sent");
-      if (HASH.test(sent)) await submit(request, option, sent);
+      // An answer that comes later still counts.
+      await within(PAYER_TIMEOUT_MS, signed.then((hash) => report(request, option, hash)));
     } catch (error) {
-      if (sent === null) say(explain(error, isAsked));
+      say(explain(error, isAsked));
+      checkout.update();
     } finally {
       isBusy = false;
       show();
+    }
+  };
+
+  const report = async (request, option, hash) => {
+    const transfer = {
+      hash: String(hash).toLowerCase(), isLocked: true, isKnown: false,
+      lockedUntil: Date.now() + request.lockMs,
+    };
+    sent = transfer;
+    say("sent");
+    setTimeout(show, request.lockMs);
+    try {
+      if (HASH.test(transfer.hash)) {
+        await submit(request, option, transfer.hash);
+        transfer.isKnown = true;
+      }
+    } catch {
+      // It is found without the hint, and stays locked here.
     }
     checkout.update();
   };
 
   const explain = (error, isAsked) => {
     if (error instanceof Stop) return error.message;
-    if (error?.code === DECLINED) return "declined";
-    return isAsked ? "unclear" : "failed";
+    if (codeOf(error) === DECLINED) return "declined";
+    if (isAsked) return "unclear";
+    return codeOf(error) === PENDING ? "pending" : "failed";
   };
+
+  // Some wallets wrap the error that they mean.
+  const codeOf = (error) => error?.data?.originalError?.code ?? error?.code;
+
+  // A wallet may never answer, such as one whose window was closed.
+  const within = (timeoutMs, promise) => Promise.race([
+    promise, new Promise((_, reject) => { setTimeout(reject, timeoutMs); }),
+  ]);
 
   const useChain = async (ask, chainId) => {
     if (readNumber(await ask("eth_chainId")) === chainId) return;
@@ -102,7 +146,7 @@
     try {
       await ask("wallet_switchEthereumChain", { chainId: encodeNumber(chainId) });
     } catch (error) {
-      throw error?.code === DECLINED ? error : new Stop("network");
+      throw [DECLINED, PENDING].includes(codeOf(error)) ? error : new Stop("network");
     }
     await requireChain(ask, chainId);
   };
@@ -139,7 +183,11 @@
     request, `/${option.id}/submissions`, { transactionHash, chainId: Number(request.chainId) },
   );
 
-  const call = async ({ payment, secret }, path, body = {}) => {
+  const call = (request, path, body = {}) => within(
+    PROGRAM_TIMEOUT_MS, post(request, path, body),
+  );
+
+  const post = async ({ payment, secret }, path, body) => {
     const answer = await fetch(`/v2/public/payments/${payment}/options${path}`, {
       method: "POST", body: JSON.stringify(body), cache: "no-store", credentials: "omit",
       headers: { Authorization: `Bearer ${secret}`, "Content-Type": "application/json" },
@@ -158,16 +206,43 @@
   const pad = (digits) => digits.toLowerCase().padStart(64, "0");
   const readNumber = (text) => (NUMBER.test(text) ? BigInt(text) : null);
 
+  const makeWallet = (name, provider) => {
+    const request = async (method, params) => provider.request({ method, params });
+    return {
+      name,
+      ask: (method, ...params) => within(
+        FOR_THE_PAYER.includes(method) ? PAYER_TIMEOUT_MS : PROGRAM_TIMEOUT_MS,
+        request(method, params),
+      ),
+      send: (transaction) => request("eth_sendTransaction", [transaction]),
+    };
+  };
+
   // Wallets announce themselves, also those that load later. What they say is only text.
   window.addEventListener("eip6963:announceProvider", ({ detail }) => {
     const { info, provider } = detail ?? {};
-    if (!info?.uuid || !info.name || !provider?.request || wallets.size >= MAX_WALLETS) return;
-    wallets.set(String(info.uuid), {
-      name: String(info.name).slice(0, MAX_NAME_CHARACTERS),
-      ask: (method, ...params) => provider.request({ method, params }),
-    });
+    if (!info?.uuid || !info.name || !provider?.request) return;
+    wallets.delete(INJECTED); // most probably this one
+    if (wallets.size >= MAX_WALLETS) return;
+    const name = String(info.name).slice(0, MAX_NAME_CHARACTERS);
+    wallets.set(String(info.uuid), makeWallet(name, provider));
     show();
   });
-  checkout.onShown(show);
+
+  // Browsers of older wallets inject one provider and announce nothing.
+  const findInjected = () => {
+    if (wallets.size > 0 || typeof window.ethereum?.request !== "function") return;
+    wallets.set(INJECTED, makeWallet(null, window.ethereum));
+    show();
+  };
+
+  checkout.onShown(() => {
+    // A service that knows the transfer and does not ask for another has locked it itself.
+    if (sent?.isLocked && sent.isKnown && !readRequest()) unlock();
+    show();
+  });
   window.dispatchEvent(new Event("eip6963:requestProvider"));
+  document.addEventListener("DOMContentLoaded", findInjected);
+  window.addEventListener("ethereum#initialized", findInjected);
+  setTimeout(findInjected, INJECTION_MS);
 })();

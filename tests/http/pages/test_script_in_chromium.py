@@ -127,6 +127,88 @@ def test_the_time_that_is_left_is_counted_by_the_servers_clock(visit: Visit) -> 
     assert visit.page.payment["escrow"]["address"] not in visit.tab.content()
 
 
+STAND_STILL = "performance.now = () => 0;"
+"""As the monotonic clock of a device that sleeps."""
+
+
+@pytest.mark.parametrize("knows", ["the page", "the service"])
+def test_the_time_that_is_left_counts_on_while_the_device_sleeps(visit: Visit, knows: str) -> None:
+    visit.open()
+    visit.tab.evaluate(STAND_STILL)
+    visit.page.checkout.system.advance(1_800)
+    if knows == "the page":  # its calendar clock goes on, and the service does not answer
+        visit.tab.route("**/pay/**", lambda route: route.abort())
+        visit.tab.clock.fast_forward(1_800_000)
+        visit.tab.clock.run_for(1_000)
+    else:  # not even that goes on, and the answer is a 304
+        with visit.tab.expect_response(lambda answer: answer.url.endswith(visit.page.code)) as seen:
+            visit.tab.clock.run_for(POLL_MS)
+        assert seen.value.status == 304
+        visit.tab.clock.run_for(1_000)
+    visit.tab.wait_for_function(
+        "/^00:(30:00|29:[45]\\d)$/.test(document.querySelector('[data-left-ms]').textContent)",
+        polling=100,
+    )
+
+
+def test_a_page_that_wakes_asks_at_once(visit: Visit) -> None:
+    visit.open()
+    visit.tab.clock.run_for(1_000)
+    send(visit.page, "25")
+    visit.tab.clock.fast_forward(1_800_000)
+    visit.tab.wait_for_function("document.querySelector('h1').textContent === 'Paid'", polling=100)
+
+
+def test_an_answer_that_never_comes_does_not_stop_the_page(visit: Visit) -> None:
+    visit.open()
+    assert visit.tab.evaluate("""() => new Promise((resolve) => {
+      const { set } = Object.getOwnPropertyDescriptor(XMLHttpRequest.prototype, "timeout");
+      Object.defineProperty(XMLHttpRequest.prototype, "timeout", { set: resolve });
+      document.dispatchEvent(new Event("visibilitychange"));
+    })""") == 30_000  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "clipboard",
+    [
+        "{ writeText: () => Promise.reject(new DOMException('no', 'NotAllowedError')) }",
+        "{ writeText: () => { throw new Error('no'); } }",
+        "{ writeText: () => new Promise(() => {}) }",
+        "undefined",
+    ],
+)
+def test_a_payer_whose_browser_does_not_copy_is_told_and_copies(
+    visit: Visit, clipboard: str
+) -> None:
+    visit.tab.add_init_script(
+        f"Object.defineProperty(navigator, 'clipboard', {{ value: {clipboard} }});"
+        "window.addEventListener('unhandledrejection', () => console.log('unhandled'));"
+    )
+    visit.open()
+    button = visit.tab.get_by_role("button", name="Copy: To this address")
+    button.click()
+    visit.tab.clock.run_for(2_500)
+    visit.tab.wait_for_function("document.getElementById('news').textContent", polling=100)
+    assert button.inner_text() == "Not copied"
+    said = "Not copied. The text is selected: copy it yourself."
+    assert visit.tab.inner_text("#news") == said
+    selected = visit.tab.evaluate("getSelection().toString()")
+    assert selected == visit.page.payment["escrow"]["address"]
+    visit.tab.clock.run_for(1_000)
+    assert visit.said == []
+
+
+def test_a_button_that_is_pressed_twice_has_its_name_again(visit: Visit) -> None:
+    visit.open()
+    button = visit.tab.get_by_role("button", name="Copy: Amount")
+    for _ in range(2):
+        button.click()
+        visit.tab.wait_for_function("document.getElementById('news').textContent === 'Copied'")
+        visit.tab.clock.run_for(500)
+    visit.tab.clock.run_for(2_100)
+    assert button.inner_text() == "Copy"
+
+
 def test_a_payer_copies_amount_and_address(visit: Visit) -> None:
     visit.open()
     for name, text in (

@@ -18,8 +18,12 @@ from tests.http.checkout import BASE, Checkout
 from tests.http.pages.browser import needs_chromium, open_chromium, serve
 from tests.http.pages.scenes import SCENES, make_page, send
 from tests.http.pages.wallet import (
+    ANNOUNCE,
     DECLINED,
+    INJECT,
+    PENDING,
     UNKNOWN_CHAIN,
+    WRAPPED,
     Wallet,
     WalletError,
     make_signing_wallet,
@@ -150,6 +154,83 @@ def test_nobody_is_asked_twice_for_what_was_sent(visit: Visit) -> None:
     expect(visit.tab.get_by_role("button", name="Example wallet")).to_be_enabled()
 
 
+UNSEEN = (
+    "The network does not show the transfer that your wallet has sent. Look in your wallet before"
+    " you pay again: it may still be on its way."
+)
+
+
+def sleep(visit: Visit, seconds: int) -> None:
+    """The service's time passes, and the open page asks for its newest state."""
+    visit.page.checkout.advance(seconds)
+    with visit.tab.expect_response(lambda answer: answer.url.endswith(visit.page.code)):
+        visit.tab.clock.run_for(POLL_MS)
+
+
+@pytest.mark.parametrize("arrived", [None, "10"])
+def test_an_open_page_unlocks_when_the_service_asks_again(
+    visit: Visit, arrived: str | None
+) -> None:
+    """The transfer was dropped, or another one with a part of the amount has replaced it."""
+    visit.pay()
+    expect_sent(visit.tab)
+    if arrived:
+        send(visit.page, arrived)
+    sleep(visit, 180)
+    expect(visit.tab.get_by_role("button", name="Example wallet")).to_be_enabled()
+    visit.expect_said(UNSEEN)
+    visit.pay()
+    visit.expect_said("Your wallet has sent the transfer. Do not send it again.")
+
+
+@pytest.mark.parametrize("visit", [{"eth_sendTransaction": "no hash"}], indirect=True)
+def test_a_transfer_that_the_service_cannot_lock_is_locked_by_the_page(visit: Visit) -> None:
+    visit.pay()
+    visit.expect_said("Your wallet has sent the transfer. Do not send it again.")
+    button = visit.tab.get_by_role("button", name="Example wallet")
+    visit.tab.clock.run_for(110_000)
+    expect(button).to_be_disabled()
+    visit.tab.clock.run_for(15_000)
+    expect(button).to_be_enabled()
+    visit.expect_said(UNSEEN)
+
+
+@pytest.mark.parametrize(
+    ("method", "text"),
+    [
+        (
+            "eth_requestAccounts",
+            "Nothing was sent: your wallet or this page did not answer as expected.",
+        ),
+        (
+            "eth_sendTransaction",
+            "Your wallet did not say whether it has sent the transfer. Look there before you try"
+            " again.",
+        ),
+    ],
+)
+def test_a_wallet_that_never_answers_does_not_lock_the_page(
+    visit: Visit, method: str, text: str
+) -> None:
+    visit.tab.evaluate(f"""() => {{
+      const ask = window.askWallet;
+      window.askWallet = (asked) => asked.method === "{method}"
+        ? new Promise((resolve) => {{ window.answerLate = () => resolve({{ result: "{HASH}" }}); }})
+        : ask(asked);
+    }}""")
+    visit.pay()
+    visit.tab.wait_for_function("() => Boolean(window.answerLate)", polling=100)
+    visit.tab.clock.run_for(301_000)
+    visit.expect_said(text)
+    expect(visit.tab.get_by_role("button", name="Example wallet")).to_be_enabled()
+    visit.tab.evaluate("answerLate()")
+    if method == "eth_sendTransaction":  # the late answer counts
+        expect_sent(visit.tab)
+    else:
+        visit.expect_said(text)
+        assert "eth_sendTransaction" not in visit.wallet.methods
+
+
 def test_a_service_that_cannot_be_reached_changes_nothing(visit: Visit) -> None:
     visit.tab.route("**/submissions", lambda route: route.abort())
     visit.pay()
@@ -188,6 +269,11 @@ def test_a_service_that_cannot_be_reached_changes_nothing(visit: Visit) -> None:
             "Nothing was sent: this address of your wallet holds too little \u2068USDC\u2069.",
         ),
         ({"eth_requestAccounts": DECLINED}, "You declined in your wallet. Nothing was sent."),
+        ({"eth_requestAccounts": WRAPPED}, "You declined in your wallet. Nothing was sent."),
+        ({"eth_requestAccounts": PENDING}, "Nothing was sent: your wallet still shows an earlier"
+         " request. Answer it there, then try again."),
+        ({"wallet_switchEthereumChain": PENDING}, "Nothing was sent: your wallet still shows an"
+         " earlier request. Answer it there, then try again."),
         ({"eth_requestAccounts": []}, "Nothing was sent: your wallet or this page did not answer"
          " as expected."),
         ({"eth_sendTransaction": DECLINED}, "You declined in your wallet. Nothing was sent."),
@@ -228,6 +314,40 @@ def test_a_wallets_name_is_text_and_no_longer_than_the_page_can_show(chromium: B
         assert button.inner_text() == name[:40]
         assert tab.locator("#wallets img").count() == 0
         assert tab.evaluate("document.documentElement.scrollWidth") <= 320
+        tab.close()
+
+
+@pytest.mark.parametrize("moment", ["before", "late"])
+def test_a_wallet_that_does_not_announce_itself_is_offered(chromium: Browser, moment: str) -> None:
+    """A browser that injects it before the page's scripts run, or after the page is loaded."""
+    page = SCENES["waiting"]()
+    answers = {"eth_requestAccounts": [PAYER], "eth_call": read_token()}
+    wallet = Wallet({**answers, "eth_sendTransaction": HASH}, name="Wallet of this browser")
+    with serve(page.checkout.door.app) as url:
+        tab = chromium.new_page()
+        wallet.inject(tab, INJECT if moment == "before" else f"window.load = () => {INJECT}")
+        tab.clock.install()
+        tab.goto(f"{url}/pay/{page.code}")
+        if moment == "late":
+            expect(tab.locator("#wallets")).to_be_hidden()
+            tab.evaluate("load()")
+        tab.clock.run_for(3_100)
+        tab.get_by_role("button", name=wallet.name).click()
+        expect_sent(tab)
+        tab.close()
+
+
+def test_a_wallet_that_announces_itself_is_offered_once(chromium: Browser) -> None:
+    page, wallet = SCENES["waiting"](), Wallet({})
+    with serve(page.checkout.door.app) as url:
+        tab = chromium.new_page()
+        late = ANNOUNCE.replace("(() => {", "setTimeout(() => {", 1).replace("})();", "}, 1e3);")
+        wallet.inject(tab, f"{INJECT}{late}")
+        tab.clock.install()
+        tab.goto(f"{url}/pay/{page.code}")
+        expect(tab.locator("#wallets button")).to_have_text("Wallet of this browser")
+        tab.clock.run_for(3_100)
+        expect(tab.locator("#wallets button")).to_have_text([wallet.name])
         tab.close()
 
 

@@ -12,12 +12,15 @@ from playwright.sync_api import Page as Tab
 
 from tests.chains.evm.nodes import Node
 
-ANNOUNCE = """(() => {
-  const provider = { request: async (asked) => {
+_PROVIDER = """const provider = { request: async (asked) => {
     const { result, error } = await window.askWallet(asked);
     if (error) throw Object.assign(new Error(error.message), error);
     return result;
-  } };
+  } };"""
+
+ANNOUNCE = (
+    f"(() => {{ {_PROVIDER}"
+    + """
   const info = { uuid: "350670db-19fa-4704-a166-e52e178b59d2", name: NAME, rdns: "com.example",
                  icon: "data:image/svg+xml,<svg/>" };
   const announce = () => window.dispatchEvent(new CustomEvent(
@@ -25,17 +28,24 @@ ANNOUNCE = """(() => {
   window.addEventListener("eip6963:requestProvider", announce);
   announce();
 })();"""
+)
+
+INJECT = f"(() => {{ {_PROVIDER} window.ethereum = provider; }})();"
+"""As browsers of older wallets do: EIP-1193 without EIP-6963."""
 
 
 class WalletError(Exception):
     """What EIP-1193 has a wallet answer instead of a result."""
 
-    def __init__(self, code: int, message: str) -> None:
+    def __init__(self, code: int, message: str, data: Any = None) -> None:
         super().__init__(message)
         self.code = code
+        self.data = data
 
 
 DECLINED = WalletError(4001, "User rejected the request.")
+WRAPPED = WalletError(-32603, "Internal error.", {"originalError": {"code": 4001}})
+PENDING = WalletError(-32002, "Request already pending.")
 UNKNOWN_CHAIN = WalletError(4902, "Unrecognized chain.")
 
 
@@ -52,10 +62,10 @@ class Wallet:
     name: str = "Example wallet"
     asked: list[tuple[str, Any]] = attrs.field(factory=list)
 
-    def inject(self, tab: Tab) -> None:
+    def inject(self, tab: Tab, script: str = ANNOUNCE) -> None:
         """Have the wallet in each page that the tab opens."""
         tab.expose_function("askWallet", lambda request: self.answer(request))
-        tab.add_init_script(ANNOUNCE.replace("NAME", json.dumps(self.name)))
+        tab.add_init_script(script.replace("NAME", json.dumps(self.name)))
 
     def answer(self, request: Mapping[str, Any]) -> dict[str, Any]:
         method, params = request["method"], request.get("params", [])
@@ -63,7 +73,7 @@ class Wallet:
         try:
             return {"result": self._find_result(method, params)}
         except WalletError as error:
-            return {"error": {"code": error.code, "message": str(error)}}
+            return {"error": {"code": error.code, "message": str(error), "data": error.data}}
 
     def _find_result(self, method: str, params: Any) -> Any:
         if method not in self.answers and method == "eth_chainId":
