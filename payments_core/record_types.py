@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from payments_core.accounts.bank_accounts.record import BankAccount
 from payments_core.accounts.capabilities.record import CapabilityActivation
-from payments_core.accounts.record import Account, SignedMessage, Wallet, WalletChallenge
+from payments_core.accounts.record import (
+    Account,
+    SignedMessage,
+    Wallet,
+    WalletChallenge,
+    WalletProof,
+)
 from payments_core.accounts.vaults.record import (
     Policy,
     PolicyVersion,
@@ -97,6 +103,7 @@ RECORD_TYPES: tuple[type[Record], ...] = (
     Account,
     Wallet,
     WalletChallenge,
+    WalletProof,
     SignedMessage,
     Verification,
     CapabilityActivation,

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from payments_core.accounts.record import WalletChallenge
+from payments_core.assets import CHAINS, ChainType
 from payments_core.clock import MINUTE, format_iso
+from payments_core.errors import FieldError
 
 CHALLENGE_TTL_MS = 10 * MINUTE
 
@@ -14,11 +16,12 @@ CHAIN_NAMES = {"evm": "EVM", "solana": "Solana", "aptos": "Aptos"}
 
 
 def challenge_text(challenge: WalletChallenge, service: str, app: str) -> str:
-    """The text that the wallet shows and signs: account, service and validity.
+    """The text that the wallet shows and signs: account, service, chain and validity.
 
     `service` and `app` are names that people know; they cannot add lines of their own.
     """
     wallet = f"{challenge.address} ({CHAIN_NAMES[challenge.chain_type]})"
+    on_chain = () if challenge.chain_id is None else (f"Chain: {_name_chain(challenge.chain_id)}",)
     return "\n".join(
         (
             f"{_to_one_line(service)} asks you to prove that this wallet is yours.",
@@ -28,10 +31,23 @@ def challenge_text(challenge: WalletChallenge, service: str, app: str) -> str:
             f"App: {_to_one_line(app)}",
             f"Account: {challenge.account_id}",
             f"Wallet: {wallet}",
+            *on_chain,
             f"Nonce: {challenge.nonce}",
             f"Expires: {format_iso(challenge.expires_at)}",
         )
     )
+
+
+def find_chain_faults(chain_type: ChainType, chain_id: int | None) -> list[FieldError]:
+    """The error of a challenge that names a chain for a wallet of another type."""
+    if chain_id is None or chain_type == "evm":
+        return []
+    return [FieldError("chainId", "is for EVM wallets only")]
+
+
+def _name_chain(chain_id: int) -> str:
+    entry = CHAINS.get(chain_id)
+    return str(chain_id) if entry is None else f"{entry.name} ({chain_id})"
 
 
 def _to_one_line(name: str) -> str:

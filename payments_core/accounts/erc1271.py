@@ -1,10 +1,10 @@
 """Contract wallets: whether the contract at an address accepts a signature (ERC-1271, contract
 §10).
 
-A wallet names no chain, so every served EVM chain is asked. One yes is not enough: an attacker
-with code at somebody's address on one chain can make it say yes to everything, and the
-owner's contract on another chain must be asked too. This is I/O: it never runs in a
-transaction.
+A contract's answer counts on its own chain alone. Real wallets bind what they accept to a chain, so
+no signature can be accepted on two; and another chain may have somebody else's code at the same
+address, whose yes must not speak for the owner, and whose no must not silence the owner. This is
+I/O: it never runs in a transaction.
 """
 
 from __future__ import annotations
@@ -30,39 +30,45 @@ class ContractSignatureChecker:
         self._calls = calls
         self._clock = clock
 
-    def is_accepted(self, claim: ContractClaim, environment_id: str) -> bool:
-        """Whether a contract at the address accepts the signature, and none on any EVM chain
-        refuses it.
+    def find_accepting_chains(
+        self, claim: ContractClaim, environment_id: str, chain_id: int | None = None
+    ) -> tuple[int, ...]:
+        """The served EVM chains whose contract accepts the signature; only `chain_id` if given.
 
-        Only served chains count. Raises DependencyFailed if one of them did not answer
-        before any said no.
+        Raises DependencyFailed if none accepts it, and one of them did not answer in time.
         """
-        return self._is_accepted(claim, environment_id, self._clock.real_now() + MAX_CHECK_MS)
+        until = self._clock.real_now() + MAX_CHECK_MS
+        accepting: list[int] = []
+        silence: DependencyFailed | None = None
+        for chain in self._evm_chains() if chain_id is None else [self._require(chain_id)]:
+            try:
+                if self._is_accepted_on(chain, claim, environment_id, until):
+                    accepting.append(chain.chain_id)
+            except DependencyFailed as error:
+                silence = silence or error
+        if silence is not None and not accepting:
+            raise silence
+        return tuple(accepting)
 
     def find_accepted(
         self, chain_id: int, claims: Iterable[ContractClaim], environment_id: str
     ) -> ContractClaim | None:
-        """The first claim that a contract on this chain accepts, and that none elsewhere refuses.
+        """The first claim that a contract on this chain accepts.
 
-        Raises DependencyFailed if the chains did not answer in time.
+        Raises DependencyFailed if the chain did not answer in time.
         """
         until = self._clock.real_now() + MAX_CHECK_MS
+        chain = self._require(chain_id)
+        for claim in claims:
+            if self._is_accepted_on(chain, claim, environment_id, until):
+                return claim
+        return None
+
+    def _require(self, chain_id: int) -> Chain:
         chain = self._chains.get(chain_id)
         if chain is None:  # served once, and no longer
             raise DependencyFailed("chain")
-        for claim in claims:
-            if self._check_on_chain(chain, claim, environment_id, until):
-                return claim if self._is_accepted(claim, environment_id, until) else None
-        return None
-
-    def _is_accepted(self, claim: ContractClaim, environment_id: str, until: Instant) -> bool:
-        accepted = False
-        for chain in self._evm_chains():
-            answer = self._check_on_chain(chain, claim, environment_id, until)
-            if answer is False:
-                return False  # whatever the other chains say
-            accepted = accepted or answer is True
-        return accepted
+        return chain
 
     def _evm_chains(self) -> Iterator[Chain]:
         """In the order of the registry; then the others, by their numbers."""
@@ -71,17 +77,20 @@ class ContractSignatureChecker:
             if self._chains[chain_id].chain_type == "evm":
                 yield self._chains[chain_id]
 
-    def _check_on_chain(
+    def _is_accepted_on(
         self, chain: Chain, claim: ContractClaim, environment_id: str, until: Instant
-    ) -> bool | None:
-        """One chain's answer; None if no contract exists there. Raises DependencyFailed."""
+    ) -> bool:
+        """One chain's answer; no if no contract exists there. Raises DependencyFailed."""
         if self._clock.real_now() >= until:
             silence = ChainUnavailable("the deadline passed before every chain answered")
             raise DependencyFailed("chain") from silence
         try:
             with self._calls.acquire("chain", environment_id):
-                return chain.check_contract_signature(claim.address, claim.digest, claim.signature)
+                answer = chain.check_contract_signature(
+                    claim.address, claim.digest, claim.signature
+                )
         except UnsupportedByChain:
-            return None
+            return False
         except ChainUnavailable as error:
             raise DependencyFailed("chain") from error
+        return answer is True

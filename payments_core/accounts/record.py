@@ -83,8 +83,13 @@ class Account(Record):
 class Wallet(Record):
     """A wallet address of an account, listed once per account.
 
-    An address given at creation proves nothing. A verified one belongs to a single account of the
-    environment: `verified_address` is a unique key, and null until there is proof.
+    An address given at creation proves nothing. A key that signed proves it on every chain
+    (`key_proof`), and belongs to a single account of the environment: `verified_address` is a
+    unique key. A contract proves it on its own chain (`contract_chains`): elsewhere somebody
+    else's code may have the address, and each chain's proof has its own `WalletProof`.
+
+    A wallet that an earlier release verified has neither: it may be either, and counts as one whose
+    key signed, except that no contract speaks for it until it is linked again.
     """
 
     collection: ClassVar[Collection] = Collection(
@@ -107,6 +112,9 @@ class Wallet(Record):
             Unique("address_of_account", ("account_id", "chain_type", "address")),
             Unique("verified_address", ("verified_address",)),
         ),
+        schema=2,
+        upgrades={1: dict},
+        oldest_reader=1,
     )
 
     account_id: str
@@ -114,13 +122,31 @@ class Wallet(Record):
     address: str
     label: str | None = None
     verified_at: Instant | None = None
+    key_proof: bool = False
+    contract_chains: tuple[int, ...] = ()
     ordinal: int = 0
     created_at: Instant
 
     @property
     def verified(self) -> bool:
-        """Whether the account has proven to hold its key."""
+        """Whether the account has proven to control it, by its key or on a chain."""
         return self.verified_at is not None
+
+    @property
+    def is_verified_everywhere(self) -> bool:
+        """Whether the proof holds on every chain."""
+        return self.verified and (self.key_proof or not self.contract_chains)
+
+    def is_verified_on(self, chain_id: int) -> bool:
+        """Whether the account has proven to control it on a chain."""
+        return self.is_verified_everywhere or chain_id in self.contract_chains
+
+    def may_sign_as_contract_on(self, chain_id: int) -> bool:
+        """Whether the word of a contract at its address counts on a chain.
+
+        No stranger's code can be at the address of a key (EIP-7702: its owner decides).
+        """
+        return self.key_proof or chain_id in self.contract_chains
 
     @property
     def updated_at(self) -> Instant:
@@ -129,23 +155,51 @@ class Wallet(Record):
 
     @property
     def verified_address(self) -> str | None:
-        """The address with its chain type, once verified."""
-        return address_key(self.chain_type, self.address) if self.verified else None
+        """The address with its chain type, once verified on every chain."""
+        if not self.is_verified_everywhere:
+            return None
+        return address_key(self.chain_type, self.address)
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class WalletProof(Record):
+    """An EVM address whose contract on one chain has accepted an account's proof.
+
+    Its id is made of both, so that the address belongs to a single account on each chain.
+    """
+
+    collection: ClassVar[Collection] = Collection(
+        "wallet_proofs",
+        columns={"address": str},
+        indexes=(Index("by_address", key=("address",)),),
+    )
+
+    address: str
+    chain_id: int
+    account_id: str
+    created_at: Instant
 
 
 @attrs.frozen(kw_only=True, slots=False)
 class WalletChallenge(Record):
-    """A text to be signed, once and in time, by one address for one account."""
+    """A text to be signed, once and in time, by one address for one account.
+
+    With `chain_id`, a contract's answer counts on that chain alone.
+    """
 
     collection: ClassVar[Collection] = Collection(
         "wallet_challenges",
         columns={"account_id": str, "expires_at": int},
         indexes=(Index("by_account", key=("account_id",), order=("expires_at",)),),
+        schema=2,
+        upgrades={1: dict},
+        oldest_reader=1,
     )
 
     account_id: str
     chain_type: ChainType
     address: str
+    chain_id: int | None = None
     nonce: str
     message: str
     created_at: Instant
@@ -169,3 +223,8 @@ class SignedMessage(Record):
 def address_key(chain_type: ChainType, address: str) -> str:
     """A canonical address with its chain type; one EVM address is the same on every EVM chain."""
     return f"{chain_type}:{address}"
+
+
+def proof_id(address: str, chain_id: int) -> str:
+    """The id of the proof of an EVM address on a chain."""
+    return f"{chain_id}:{address}"

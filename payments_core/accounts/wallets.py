@@ -2,26 +2,27 @@
 
 A challenge is requested, signed in the wallet, and answered once. The ownership is proven by
 the signature of the address's key or, without such a key, by the answer of the contract
-there; the challenge binds it to one account, one address and a few minutes.
+there; the challenge binds it to one account, one address and a few minutes. What a link changes is
+in `wallet_links.py`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from payments_core.accounts.challenges import CHALLENGE_TTL_MS, NONCE_BYTES, challenge_text
+import attrs
+
+from payments_core.accounts.challenges import (
+    CHALLENGE_TTL_MS,
+    NONCE_BYTES,
+    challenge_text,
+    find_chain_faults,
+)
 from payments_core.accounts.erc1271 import ContractSignatureChecker
-from payments_core.accounts.events import account_event
 from payments_core.accounts.operations import AccountDetails, load_details
 from payments_core.accounts.queries import list_for_account
-from payments_core.accounts.record import (
-    MAX_WALLETS,
-    Account,
-    SignedMessage,
-    Wallet,
-    WalletChallenge,
-    address_key,
-)
+from payments_core.accounts.record import Account, SignedMessage, Wallet, WalletChallenge
+from payments_core.accounts.wallet_links import decide_link, decide_unlink
 from payments_core.accounts.wallet_signatures import (
     MessageSignature,
     SignedText,
@@ -45,14 +46,21 @@ from payments_core.errors import (
     FieldError,
     NotFound,
     PaymentsError,
-    ResourceConflict,
+    UnsupportedChain,
     ValidationFailed,
 )
 from payments_core.evolve import evolve
 from payments_core.storage.port import Page, Position, Snapshot, Transaction, Where
 from payments_core.tenants.authorization import Authority
 from payments_core.tenants.idempotency import once_per_key
-from payments_core.validation.fields import Address, Label, PageLimit, PublicKey, Signature
+from payments_core.validation.fields import (
+    Address,
+    ChainId,
+    Label,
+    PageLimit,
+    PublicKey,
+    Signature,
+)
 from payments_core.validation.inputs import validate_input, validate_operations
 
 CHALLENGE_RETENTION_MS = DAY
@@ -66,6 +74,14 @@ _SIGNATURE_NOT_ACCEPTED = FieldError(
 )
 
 
+@attrs.frozen(kw_only=True)
+class _Proof:
+    """Who proved that a wallet is the account's: its key, or its contract on these chains."""
+
+    by_key: bool = False
+    chain_ids: tuple[int, ...] = ()
+
+
 @validate_operations
 class Wallets:
     """Links wallets to accounts, and lists them."""
@@ -76,6 +92,7 @@ class Wallets:
         self._storage = ports.storage
         self._committer = ports.committer
         self._clock = ports.clock
+        self._chains = chains
         self._contract_wallets = ContractSignatureChecker(chains, ports.clock, calls)
         self._entropy = ports.entropy
         self._service_name = service_name
@@ -88,16 +105,23 @@ class Wallets:
         address: Address,
         chain_type: ChainType,
         *,
+        chain_id: ChainId | None = None,
         idempotency_key: IdempotencyKey = None,
     ) -> WalletChallenge:
         """A text for the wallet of that address to sign within ten minutes.
 
-        Raises ValidationFailed, NotFound, AccountSuspended.
+        For a contract wallet, `chain_id` names the EVM chain on which its contract is to accept the
+        signature; without it, every served chain is asked. Raises ValidationFailed,
+        UnsupportedChain, NotFound, AccountSuspended.
         """
         try:
             address = normalize_wallet_address(chain_type, address)
         except AddressError as error:
             raise ValidationFailed.at("address", str(error)) from None
+        if faults := find_chain_faults(chain_type, chain_id):
+            raise ValidationFailed(tuple(faults))
+        if chain_id is not None:
+            self._require_evm(chain_id)
         now = self._clock.now()
         nonce = self._entropy(NONCE_BYTES).hex()
 
@@ -108,6 +132,7 @@ class Wallets:
                 account_id=account_id,
                 chain_type=chain_type,
                 address=address,
+                chain_id=chain_id,
                 nonce=nonce,
                 message="",
                 created_at=now,
@@ -135,21 +160,23 @@ class Wallets:
     ) -> Wallet:
         """Link the wallet that signed the challenge; it is verified from now on.
 
-        A wallet that the account already lists keeps its row. Raises NotFound for an
+        A key's signature verifies it on every chain, and a contract's answer (ERC-1271, also of a
+        wallet that is not deployed yet, ERC-6492) on the chains whose contract accepts the
+        signature. A wallet that the account already lists keeps its row. Raises NotFound for an
         unknown account or another account's challenge, AccountSuspended, ActionAlreadyUsed,
         ActionExpired, ValidationFailed at `signature` and `publicKey`, DependencyFailed if
-        a chain that must decide about a contract wallet does not answer, and
+        no contract accepts the signature and a chain that may does not answer, and
         ResourceConflict if the address is verified for another account or the account has too
         many wallets.
         """
-        refusal = self._find_refusal(authority, account_id, challenge_id, signature, public_key)
+        proof = self._check_answer(authority, account_id, challenge_id, signature, public_key)
         now = self._clock.now()
 
         def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[Wallet]:
             account = _require_active(tx.get(Account, account_id, for_update=True))
             challenge = _lock_usable_challenge(tx, challenge_id, account_id, now)
-            if refusal is not None:
-                raise refusal
+            if isinstance(proof, PaymentsError):
+                raise proof
             proven = Wallet(
                 id=id_sequence.issue("wallet"),
                 account_id=account_id,
@@ -157,9 +184,11 @@ class Wallets:
                 address=challenge.address,
                 label=label,
                 verified_at=now,
+                key_proof=proof.by_key,
+                contract_chains=proof.chain_ids,
                 created_at=now,
             )
-            link = _decide_link(tx, authority, account, proven)
+            link = decide_link(tx, authority, account, proven)
             used = evolve(challenge, used_at=now)
             return evolve(link, replaces=(*link.replaces, used))
 
@@ -197,15 +226,15 @@ class Wallets:
 
         details, is_used = self._storage.read(authority.partition, load)
         may_ask = details.account.status == "active" and not is_used
-        refusal = self._find_signature_refusal(authority, wallet.signed_text, may_ask=may_ask)
+        proof = self._check_signature(authority, wallet.signed_text, None, may_ask=may_ask)
         now = self._clock.now()
 
         def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[AccountDetails]:
             account = _require_active(tx.get(Account, account_id, for_update=True))
             if tx.get(SignedMessage, used_id, for_update=True) is not None:
                 raise ActionAlreadyUsed("message")
-            if refusal is not None:
-                raise refusal
+            if isinstance(proof, PaymentsError):
+                raise proof
             used = SignedMessage(id=used_id, account_id=account_id, used_at=now)
             proven = Wallet(
                 id=id_sequence.issue("wallet"),
@@ -214,9 +243,11 @@ class Wallets:
                 address=wallet.address,
                 ordinal=account.wallet_count,
                 verified_at=now,
+                key_proof=proof.by_key,
+                contract_chains=proof.chain_ids,
                 created_at=now,
             )
-            link = _decide_link(tx, authority, account, proven)
+            link = decide_link(tx, authority, account, proven)
             rows = {one.id: one for one in details.wallets} | {link.result.id: link.result}
             linked = AccountDetails(account, details.vaults, tuple(rows.values()))
             taken = {"id": ActionAlreadyUsed("message")}
@@ -253,28 +284,25 @@ class Wallets:
             account = tx.get(Account, account_id, for_update=True)
             if account is None:
                 raise NotFound("account")
-            wallet = tx.get(Wallet, wallet_id, for_update=True)
-            if wallet is None or wallet.account_id != account_id:
-                raise NotFound("wallet")
-            changed = evolve(account, wallet_count=account.wallet_count - 1, updated_at=now)
-            return Decision(
-                wallet,
-                replaces=(changed,),
-                deletes=(wallet,),
-                events=(account_event("account.updated", changed, authority),),
-            )
+            return decide_unlink(tx, authority, account, wallet_id, now=now)
 
         return self._committer.commit(authority, decide, idempotent=idempotency_key)
 
-    def _find_refusal(
+    def _require_evm(self, chain_id: int) -> None:
+        """Raise UnsupportedChain."""
+        chain = self._chains.get(chain_id)
+        if chain is None or chain.chain_type != "evm":
+            raise UnsupportedChain(chain_id)
+
+    def _check_answer(
         self,
         authority: Authority,
         account_id: str,
         challenge_id: str,
         signature: str,
         public_key: str | None,
-    ) -> PaymentsError | None:
-        """The faults of the signature, found before any lock: a challenge's text never changes.
+    ) -> _Proof | PaymentsError:
+        """What the signature proves, or its faults, before any lock: a challenge never changes.
 
         Chains are asked only for a challenge that can still be answered. Raises NotFound, so that
         nothing is ever decided without having looked.
@@ -293,23 +321,31 @@ class Wallets:
             public_key=public_key,
         )
         may_ask = _may_answer(challenge, account_id, self._clock.now())
-        return self._find_signature_refusal(authority, signed, may_ask=may_ask)
+        return self._check_signature(authority, signed, challenge.chain_id, may_ask=may_ask)
 
-    def _find_signature_refusal(
-        self, authority: Authority, signed: SignedText, *, may_ask: bool
-    ) -> PaymentsError | None:
-        """The faults of a signature; chains are asked about contracts if that `may_ask`."""
+    def _check_signature(
+        self, authority: Authority, signed: SignedText, chain_id: int | None, *, may_ask: bool
+    ) -> _Proof | PaymentsError:
+        """What a signature proves, or its faults; chains are asked of contracts if that `may_ask`.
+
+        A contract is asked on `chain_id` alone if it is given.
+        """
         faults = find_signature_faults(signed)
-        claim = contract_claim(signed) if faults else None
+        if not faults:
+            return _Proof(by_key=True)
+        claim = contract_claim(signed)
         if claim is not None and may_ask:
             try:
-                if self._contract_wallets.is_accepted(claim, authority.partition):
-                    return None
+                accepting = self._contract_wallets.find_accepting_chains(
+                    claim, authority.partition, chain_id
+                )
             except DependencyFailed as error:
                 return error
+            if accepting:
+                return _Proof(chain_ids=accepting)
             if len(claim.signature) != _KEY_SIGNATURE_BYTES:
                 faults = (_SIGNATURE_NOT_ACCEPTED,)
-        return ValidationFailed(faults) if faults else None
+        return ValidationFailed(faults)
 
 
 def _may_answer(challenge: WalletChallenge, account_id: str, now: Instant) -> bool:
@@ -336,51 +372,6 @@ def _lock_usable_challenge(
     if now >= challenge.expires_at:
         raise ActionExpired(challenge.expires_at, "challenge")
     return challenge
-
-
-def _decide_link(
-    tx: Transaction, authority: Authority, account: Account, proven: Wallet
-) -> Decision[Wallet]:
-    """The locked account, with a wallet that it has just proven to hold.
-
-    Raises ResourceConflict as `_find_linked_wallet` does, and if the account has too many wallets.
-    """
-    known = _find_linked_wallet(tx, account.id, proven.chain_type, proven.address)
-    if known is None and account.wallet_count >= MAX_WALLETS:
-        raise ResourceConflict(f"An account has at most {MAX_WALLETS} wallets.")
-    wallet = proven
-    if known is not None:
-        wallet = evolve(known, verified_at=proven.verified_at, label=proven.label or known.label)
-    count = account.wallet_count + (1 if known is None else 0)
-    changed = evolve(account, wallet_count=count, updated_at=proven.created_at)
-    # A taken unique key means that a find was stale: look again.
-    return Decision(
-        wallet,
-        inserts=(wallet,) if known is None else (),
-        replaces=(changed, *(() if known is None else (wallet,))),
-        events=(account_event("account.updated", changed, authority),),
-    )
-
-
-def _find_linked_wallet(
-    tx: Transaction, account_id: str, chain_type: ChainType, address: str
-) -> Wallet | None:
-    """The account's wallet of that address, locked, if it lists one.
-
-    Raises ResourceConflict if the address is verified for another account. A find may miss either
-    of them; the unique keys do not.
-    """
-    key = address_key(chain_type, address)
-    for found in tx.find(Wallet, "by_verified_address", (key,), limit=1).records:
-        holder = tx.get(Wallet, found.id, for_update=True)
-        if holder is not None and holder.account_id != account_id:
-            raise ResourceConflict("This address is verified for another account.")
-        if holder is not None:
-            return holder
-    own = (account_id, chain_type, address)
-    for found in tx.find(Wallet, "by_address", own, limit=1).records:
-        return tx.get(Wallet, found.id, for_update=True)
-    return None
 
 
 def _find_stale_challenges(

@@ -218,8 +218,11 @@ class Chain(Protocol):
     ) -> bool | None:
         """Whether the contract at an address accepts a signature of 32 bytes (ERC-1271).
 
-        None if no contract is there; a revert means no. The answer may change with every
-        block. Raises Unsupported if accounts cannot be contracts.
+        A signature may be wrapped with the call that deploys the contract (ERC-6492): if no
+        contract is there yet, the answer is the one that it would give once deployed; a contract
+        that is there answers as it is. None if no contract is there, also after that call; a
+        revert means no. The answer may change with every block. Raises UnsupportedByChain if
+        accounts cannot be contracts.
         """
 
     def prepare(self, intent: TransferIntent, nonce: int) -> SignedTransaction:

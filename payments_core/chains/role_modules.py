@@ -14,7 +14,12 @@ from typing import Literal, Protocol, runtime_checkable
 import attrs
 
 from payments_core.addresses import AddressError, encode_checksum_address, normalize_address
-from payments_core.chains.signatures import SignatureError, parse_contract_signature, recover_signer
+from payments_core.chains.signatures import (
+    SignatureError,
+    parse_contract_signature,
+    recover_signer,
+    unwrap_signature,
+)
 from payments_core.chains.typed_data import (
     ZERO_ADDRESS,
     safe_transaction_digest,
@@ -195,11 +200,18 @@ def decode_enable_module(data: bytes) -> str | None:
 
 
 def parse_signatures(signature: str) -> bytes:
-    """The bytes of signatures in hex. Raises ValidationFailed."""
+    """The bytes of signatures in hex, unwrapped: the vault asks a deployed owner on chain.
+
+    Raises ValidationFailed.
+    """
     raw = parse_contract_signature(signature)
     if raw is None:
         raise ValidationFailed.at("signature", "must be a signature in hex")
-    return raw
+    try:
+        wrapped = unwrap_signature(raw)
+    except SignatureError as fault:
+        raise ValidationFailed.at("signature", str(fault)) from None
+    return raw if wrapped is None else wrapped.signature
 
 
 def _find_data_fault(data: bytes, role_module: str) -> str | None:

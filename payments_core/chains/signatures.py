@@ -2,11 +2,16 @@
 
 Of the two signatures (r, s) and (r, n - s) of one key only the low one counts (EIP-2), so that a
 signature has one text. Wallets' own message forms are in `accounts/wallet_signatures.py`.
+
+A contract wallet that is not deployed yet signs too: its signature comes with the call that deploys
+it (ERC-6492).
 """
 
 from __future__ import annotations
 
 import re
+
+import attrs
 
 from payments_core.addresses import encode_checksum_address
 
@@ -20,7 +25,11 @@ MAX_CONTRACT_SIGNATURE_BYTES = 4_096
 
 NOT_SIGNED = "is not this wallet's signature of the message"
 
+WRAPPED_SUFFIX = bytes.fromhex("6492" * 16)
+"""The last 32 bytes of a signature that is wrapped (ERC-6492). No key's signature ends in it."""
+
 _RECOVERY_BYTES = {0: 0, 1: 1, 27: 0, 28: 1}
+_NOT_WRAPPED = "ends as a wrapped one (ERC-6492), and has another form"
 _HEX = re.compile(r"(?:0x)?((?:[0-9a-fA-F]{2})*)", re.ASCII)
 
 
@@ -52,6 +61,51 @@ def parse_contract_signature(text: str) -> bytes | None:
     if not text or match is None or len(match[1]) > 2 * MAX_CONTRACT_SIGNATURE_BYTES:
         return None
     return bytes.fromhex(match[1])
+
+
+@attrs.frozen
+class WrappedSignature:
+    """A contract's signature, with the call to a factory that deploys the contract (ERC-6492)."""
+
+    factory: str
+    factory_data: bytes = attrs.field(repr=False)
+    signature: bytes = attrs.field(repr=False)
+
+
+def unwrap_signature(raw: bytes) -> WrappedSignature | None:
+    """The parts of a wrapped signature; None if it is not wrapped.
+
+    The form is the ABI's of (address, bytes, bytes), and then `WRAPPED_SUFFIX`. Raises
+    SignatureError for another one before this suffix.
+    """
+    if not raw.endswith(WRAPPED_SUFFIX):
+        return None
+    body = raw[: -len(WRAPPED_SUFFIX)]
+    factory = _word_at(body, 0)
+    if factory >> 160:
+        raise SignatureError(_NOT_WRAPPED)
+    return WrappedSignature(
+        encode_checksum_address(factory.to_bytes(20, "big")),
+        _bytes_at(body, 32),
+        _bytes_at(body, 64),
+    )
+
+
+def _bytes_at(body: bytes, pointer: int) -> bytes:
+    """The `bytes` of the ABI whose place is in the word at `pointer`. Raises SignatureError."""
+    start = _word_at(body, pointer)
+    length = _word_at(body, start)
+    found = body[start + 32 : start + 32 + length]
+    if len(found) != length:
+        raise SignatureError(_NOT_WRAPPED)
+    return found
+
+
+def _word_at(body: bytes, at: int) -> int:
+    word = body[at : at + 32]
+    if len(word) != 32:
+        raise SignatureError(_NOT_WRAPPED)
+    return int.from_bytes(word, "big")
 
 
 def recover_signer_from_bytes(digest: bytes, signature: bytes) -> str:

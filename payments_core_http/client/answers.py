@@ -197,7 +197,10 @@ class Vault(Answer, frozen=True, kw_only=True):
 
 
 class Wallet(Answer, frozen=True, kw_only=True):
-    """A wallet address of an account."""
+    """A wallet address of an account. `verifiedChainIds` has the EVM chains on which the
+    contract at the address has proven it, and is null for a wallet that is verified on
+    every chain, or on none.
+    """
 
     id: str
     """The resource's id; ids are opaque and never change."""
@@ -215,6 +218,10 @@ class Wallet(Answer, frozen=True, kw_only=True):
     """Whether a signature has proven who owns the wallet."""
     verified_at: datetime | None
     """When it was verified; null until then."""
+    verified_chain_ids: list[int] | None
+    """The EVM chains on which its contract has proven it; null if it is verified on every
+chain, or on none.
+"""
     created_at: datetime
     """When it was created."""
     updated_at: datetime
@@ -374,6 +381,8 @@ class Challenge(Answer, frozen=True, kw_only=True):
     """The address whose owner must sign."""
     chain_type: Known[Literal["evm", "solana", "aptos"]]
     """The family of the chain; it determines the format of addresses and signatures."""
+    chain_id: int | None
+    """The number of the chain, such as 8453 for Base."""
     message: str
     """The text for the wallet to sign."""
     nonce: str

@@ -467,7 +467,8 @@ def wallets_add(
 ) -> Call[Wallet]:
     """Link the wallet that signed a challenge. Needs `v2:accounts`. The wallet's signature
     of a challenge. EVM: 65 bytes in hex, by `personal_sign`, or for a contract wallet
-    what its contract accepts (ERC-1271), in up to 4,096 bytes of hex. Solana: 64 bytes in
+    what its contract accepts (ERC-1271), in up to 4,096 bytes of hex; for one that is not
+    deployed yet, wrapped with the call that deploys it (ERC-6492). Solana: 64 bytes in
     base58 or base64, by `signMessage`. Aptos: 64 bytes in hex, by `signMessage` with the
     challenge's `message` and `nonce`, and the public key beside them.
 
@@ -518,13 +519,18 @@ def wallets_create_challenge(
     *,
     address: str,
     chain_type: Literal["evm", "solana", "aptos"],
+    chain_id: int | UnsetType | None = UNSET,
     idempotency_key: str | None = None,
 ) -> Call[Challenge]:
     """Request the text that a wallet signs to be linked. Needs `v2:accounts`. The wallet
-    that is to sign. Also refused: an address that is not valid for its chain type.
+    that is to sign. For a contract wallet, `chainId` names the EVM chain on which its
+    contract is to accept the signature. Without it, every EVM chain that the service
+    serves is asked. Also refused: an address that is not valid for its chain type, and a
+    chain for another type.
 
     `address`: The address on the chain.
     `chain_type`: The family of the chain; it determines the format of addresses and signatures.
+    `chain_id`: The number of the chain, such as 8453 for Base.
     """
     return Call(
         operation="createWalletChallenge",
@@ -533,7 +539,7 @@ def wallets_create_challenge(
         answer=Challenge,
         credential="app_secret",
         path_arguments={"accountId": account_id},
-        body=given({"address": address, "chainType": chain_type}),
+        body=given({"address": address, "chainType": chain_type, "chainId": chain_id}),
         takes_key=True,
         idempotency_key=idempotency_key,
     )
@@ -2162,9 +2168,9 @@ def legacy_add_address(
     """Link a wallet to an account by the wallet's signature of a message. Needs a standard
     key. A wallet's signature of a message, which links the wallet. A message works once.
     EVM: 65 bytes in hex, by `personal_sign`, or for a contract wallet what its contract
-    accepts (ERC-1271). Solana: 64 bytes in base58 or base64, of the message as it is or
-    in the envelope of off-chain messages. Aptos: 64 bytes in hex, of the full message
-    with its prefix, and the public key beside them.
+    accepts (ERC-1271), also wrapped (ERC-6492). Solana: 64 bytes in base58 or base64, of
+    the message as it is or in the envelope of off-chain messages. Aptos: 64 bytes in hex,
+    of the full message with its prefix, and the public key beside them.
 
     `user_id`: The account's id.
     `address`: The address on the chain.

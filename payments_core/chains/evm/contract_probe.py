@@ -2,7 +2,8 @@
 
 Nodes report a revert and their own failures by differing texts, and we read none. So the query
 consists of a few instructions that run in `eth_call` like those that create a contract: they
-call the account, and return the result. Whatever the account does, the node has a result.
+call the account, and return the result. Whatever the account does, the node has a result. Nothing
+of it is stored: so an account can be deployed first, in the query alone.
 """
 
 from __future__ import annotations
@@ -15,6 +16,10 @@ from payments_core.chains.evm.responses import BadResponse
 
 _GAS = 10_000_000
 """More than enough for a wallet that checks a passkey's curve itself; nodes allow at least this."""
+
+_DEPLOYMENT_GAS = 6_000_000
+"""The part of it for a deployment. The rest is enough for the result if the deployment burns this
+and the account burns what it gets."""
 
 MAX_CALLDATA_BYTES = 16_384
 """Longer signatures are refused: code for a creation has at most 49,152 bytes (EIP-3860)."""
@@ -35,12 +40,28 @@ class ProbeResult:
         return self.word if self.succeeded and self.has_code and self.size == 32 else None
 
 
-def build_eth_call(address: str, data: bytes) -> Mapping[str, str]:
-    """The `eth_call` that asks the account at an address with this calldata."""
-    return {
-        "data": "0x" + (_assemble_probe(bytes.fromhex(address[2:])) + data).hex(),
-        "gas": hex(_GAS),
-    }
+@attrs.frozen
+class Deployment:
+    """The call that deploys an account: to which contract, and with which calldata."""
+
+    factory: str
+    data: bytes = attrs.field(repr=False)
+
+
+def build_eth_call(
+    address: str, data: bytes, deployment: Deployment | None = None
+) -> Mapping[str, str]:
+    """The `eth_call` that asks the account at an address with this calldata.
+
+    With a deployment, its call is made first unless the address has code already.
+    """
+    account = bytes.fromhex(address[2:])
+    if deployment is None:
+        code, behind = _assemble_probe(account), b""
+    else:
+        before = _assemble_deployment(account, deployment)
+        code, behind = before + _assemble_probe(account, before, deployment.data), deployment.data
+    return {"data": "0x" + (code + behind + data).hex(), "gas": hex(_GAS)}
 
 
 def parse_result(returned: bytes) -> ProbeResult:
@@ -53,10 +74,11 @@ def parse_result(returned: bytes) -> ProbeResult:
     return ProbeResult(succeeded == 1, word, size, code != 0)
 
 
-def _assemble_probe(address: bytes) -> bytes:
+def _assemble_probe(address: bytes, before: bytes = b"", between: bytes = b"") -> bytes:
     """Call `address` with the bytes after these instructions, and return the result.
 
-    Four words: whether the call succeeded, the first word that it returned, how many bytes it
+    The instructions `before` run first, and the bytes `between` come before those of the call. Four
+    words: whether the call succeeded, the first word that it returned, how many bytes it
     returned, and how many bytes of code the address has. The first byte is zero, as of no code
     that may not be created (EIP-3541).
     """
@@ -69,6 +91,33 @@ def _assemble_probe(address: bytes) -> bytes:
         + push + b"\x3b\x60\x60\x52"  # MSTORE(96, EXTCODESIZE(address))
         b"\x60\x80\x60\x00\xf3"  # RETURN(0, 128)
     )  # fmt: skip
-    length = 10 + len(behind)
-    # CODECOPY(0, length, CODESIZE - length), and their number stays on the stack.
-    return bytes((0x60, length, 0x80, 0x38, 0x03, 0x80, 0x91, 0x60, 0x00, 0x39)) + behind
+    start = len(before) + 11 + len(behind) + len(between)
+    # CODECOPY(0, start, CODESIZE - start), and their number stays on the stack.
+    return _push2(start) + bytes((0x80, 0x38, 0x03, 0x80, 0x91, 0x60, 0x00, 0x39)) + behind
+
+
+def _assemble_deployment(address: bytes, deployment: Deployment) -> bytes:
+    """Unless `address` has code, call the factory with the bytes after all instructions.
+
+    What the call returns is ignored: whether the address has code then is what counts.
+    """
+    length = _push2(len(deployment.data))
+    instructions_end = _DEPLOYMENT_BYTES + len(_assemble_probe(address))
+    call = (
+        length + _push2(instructions_end) + b"\x60\x00\x39"  # CODECOPY(0, end, length)
+        b"\x60\x00\x60\x00" + length + b"\x60\x00\x60\x00"
+        b"\x73" + bytes.fromhex(deployment.factory[2:])
+        + b"\x62" + _DEPLOYMENT_GAS.to_bytes(3, "big")
+        + b"\xf1\x50"  # POP(CALL(gas, factory, 0, 0, length, 0, 0))
+    )  # fmt: skip
+    # JUMPI(behind the call, EXTCODESIZE(address)); JUMPDEST
+    behind = 22 + 3 + len(call)
+    return b"\x73" + address + b"\x3b\x60" + bytes([behind]) + b"\x57" + call + b"\x5b"
+
+
+_DEPLOYMENT_BYTES = 73
+"""The length of the instructions that deploy."""
+
+
+def _push2(number: int) -> bytes:
+    return b"\x61" + number.to_bytes(2, "big")

@@ -51,7 +51,7 @@ MAX_WALLETS_READ = 100
 
 @attrs.frozen
 class _Home:
-    """An account's vault, and the EVM addresses that the account has proven to hold."""
+    """An account's vault, and the EVM addresses that the account has proven on its chain."""
 
     vault: Vault
     wallets: frozenset[str]
@@ -209,7 +209,9 @@ def _load_home(snapshot: Snapshot, account_id: str) -> _Home:
         raise NotFound("vault")
     wallets = snapshot.find(Wallet, "by_account", (account_id,), limit=MAX_WALLETS_READ).records
     proven = frozenset(
-        wallet.address for wallet in wallets if wallet.verified and wallet.chain_type == "evm"
+        wallet.address
+        for wallet in wallets
+        if wallet.chain_type == "evm" and wallet.is_verified_on(chain_id)
     )
     return _Home(vault, proven)
 

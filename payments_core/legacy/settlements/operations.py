@@ -149,7 +149,7 @@ class Settlements:
             if quote.source_chain_id not in vaults:
                 raise UnsupportedChain(quote.source_chain_id, "has no vault of this account")
             wallets = snapshot.find(Wallet, "by_account", (payer_id,), limit=MAX_WALLETS).records
-            proven = (one for one in wallets if one.verified and one.chain_type == "evm")
+            proven = (one for one in wallets if _may_sign(one, quote.source_chain_id))
             return _Desk(quote, payment, vaults, tuple(proven))
 
         return self._storage.read(authority.partition, load)
@@ -174,16 +174,16 @@ class Settlements:
     def _find_contract(
         self, partition: str, desk: _Desk, digest: bytes, signature: str
     ) -> Wallet | None:
-        """The payer's contract wallet that accepts the signature on the quote's chain, and that no
-        other chain refuses (`erc1271.py`). Raises DependencyFailed."""
+        """The payer's contract wallet that accepts the signature on the quote's chain, for which it
+        is verified (`erc1271.py`). Raises DependencyFailed."""
         raw = parse_contract_signature(signature)
         if raw is None:
             return None
-        by_address = {wallet.address: wallet for wallet in desk.wallets}
+        chain_id = desk.quote.source_chain_id
+        wallets = (one for one in desk.wallets if one.may_sign_as_contract_on(chain_id))
+        by_address = {wallet.address: wallet for wallet in wallets}
         claims = (ContractClaim(address, digest, raw) for address in by_address)
-        accepted = self._contract_wallets.find_accepted(
-            desk.quote.source_chain_id, claims, partition
-        )
+        accepted = self._contract_wallets.find_accepted(chain_id, claims, partition)
         return by_address[accepted.address] if accepted is not None else None
 
     def _decide(
@@ -203,7 +203,7 @@ class Settlements:
             raise ActionAlreadyUsed("quote")
         offer = offer_vault(tx, id_sequence, payment, wallet.account_id, desk.vaults, now=now)
         signing = lock_shared(tx, Wallet, wallet.id)
-        if signing is None or not signing.verified:  # it was unlinked since
+        if signing is None or not _may_sign(signing, desk.quote.source_chain_id):  # unlinked since
             raise ValidationFailed.at("signature", NOT_THE_PAYERS)
         authorized = authorize_option(
             tx,
@@ -235,3 +235,8 @@ class Settlements:
             # record's, such as a vault's first balance: the decision runs again.
             refusals={"nonce": ActionAlreadyUsed("nonce")},
         ).merge(offer.superseded, authorized)
+
+
+def _may_sign(wallet: Wallet, chain_id: int) -> bool:
+    """Whether the payer has proven to control this wallet on the chain that its vault pays on."""
+    return wallet.chain_type == "evm" and wallet.is_verified_on(chain_id)

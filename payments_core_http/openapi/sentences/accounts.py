@@ -23,6 +23,8 @@ BY_NAME: Mapping[str, str] = {
     "username": "The name in the payment address; null without one.",
     "verificationId": "The verification's id.",
     "verified": "Whether a signature has proven who owns the wallet.",
+    "verifiedChainIds": "The EVM chains on which its contract has proven it; null if it is verified"
+    " on every chain, or on none.",
     "walletId": "The wallet's id.",
     "wallets": "The account's wallets.",
     # Deposits

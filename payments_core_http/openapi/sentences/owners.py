@@ -101,6 +101,7 @@ BY_OWNER: Mapping[str, Mapping[str, str]] = {
     "Chain": {"chainId": "The number of the simulated chain."},
     "Challenge": {
         "address": "The address whose owner must sign.",
+        "chainId": "The EVM chain on which a contract's answer counts; null for every served one.",
         "expiresAt": "When the signature is no longer accepted.",
         "message": "The text for the wallet to sign.",
     },

@@ -58,9 +58,9 @@ class AddAddress:
     """A wallet's signature of a message, which links the wallet. A message works once.
 
     EVM: 65 bytes in hex, by `personal_sign`, or for a contract wallet what its contract accepts
-    (ERC-1271). Solana: 64 bytes in base58 or base64, of the message as it is or in the envelope of
-    off-chain messages. Aptos: 64 bytes in hex, of the full message with its prefix, and the public
-    key beside them.
+    (ERC-1271), also wrapped (ERC-6492). Solana: 64 bytes in base58 or base64, of the message as it
+    is or in the envelope of off-chain messages. Aptos: 64 bytes in hex, of the full message with
+    its prefix, and the public key beside them.
     """
 
     userId: AccountId

@@ -24,6 +24,7 @@ def create_challenge(
             call.path["accountId"],
             body.address,
             body.chainType,
+            chain_id=body.chainId,
             idempotency_key=idempotent,
         ),
         views.challenge,

@@ -14,7 +14,7 @@ WALLETS = (
     Route(
         "POST", "/v2/accounts/{accountId}/wallets/challenge", wallets.create_challenge,
         needs=ACCOUNTS_KEY, body=bodies.CreateChallenge, success=201,
-        errors=(NotFound, errors.AccountSuspended),
+        errors=(NotFound, errors.AccountSuspended, errors.UnsupportedChain),
         answers=views.ChallengeView, operation="createWalletChallenge",
         summary="Request the text that a wallet signs to be linked.",
     ),

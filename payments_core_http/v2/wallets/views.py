@@ -10,7 +10,11 @@ from payments_core_http.wire.classes import frozen_view
 
 @frozen_view
 class WalletView:
-    """A wallet address of an account."""
+    """A wallet address of an account.
+
+    `verifiedChainIds` has the EVM chains on which the contract at the address has proven it, and is
+    null for a wallet that is verified on every chain, or on none.
+    """
 
     id: str
     walletId: str
@@ -20,6 +24,7 @@ class WalletView:
     label: str | None
     verified: bool
     verifiedAt: str | None
+    verifiedChainIds: tuple[int, ...] | None
     createdAt: str
     updatedAt: str
 
@@ -33,6 +38,7 @@ class ChallengeView:
     accountId: str
     address: str
     chainType: ChainType
+    chainId: int | None
     message: str
     nonce: str
     expiresAt: str
@@ -50,6 +56,7 @@ def wallet(record: Wallet) -> WalletView:
         label=record.label,
         verified=record.verified,
         verifiedAt=format_iso_or_none(record.verified_at),
+        verifiedChainIds=None if record.is_verified_everywhere else record.contract_chains or None,
         createdAt=format_iso(record.created_at),
         updatedAt=format_iso(record.updated_at),
     )
@@ -63,6 +70,7 @@ def challenge(record: WalletChallenge) -> ChallengeView:
         accountId=record.account_id,
         address=record.address,
         chainType=record.chain_type,
+        chainId=record.chain_id,
         message=record.message,
         nonce=record.nonce,
         expiresAt=format_iso(record.expires_at),

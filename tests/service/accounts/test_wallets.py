@@ -67,7 +67,7 @@ def test_a_wallet_that_signs_is_linked_and_verified(world: World, wallet: Signer
     made = link(world, wallet, label="main")
     assert (made.address, made.chain_type) == (wallet.address, wallet.chain_type)
     assert (made.verified, made.verified_at, made.label) == (True, world.clock.now(), "main")
-    assert linked(world) == [attrs.evolve(made, version=1, schema=1)]
+    assert linked(world) == [attrs.evolve(made, version=1, schema=2)]
     assert world.service.accounts.get(world.server, world.payer.id).wallets == tuple(linked(world))
     assert world.event_names()["account.updated"] == 1
 
