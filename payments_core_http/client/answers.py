@@ -382,7 +382,7 @@ class Challenge(Answer, frozen=True, kw_only=True):
     chain_type: Known[Literal["evm", "solana", "aptos"]]
     """The family of the chain; it determines the format of addresses and signatures."""
     chain_id: int | None
-    """The number of the chain, such as 8453 for Base."""
+    """The EVM chain on which a contract's answer counts; null for every served one."""
     message: str
     """The text for the wallet to sign."""
     nonce: str

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import closing
 from itertools import count
 
 import pytest
@@ -21,7 +23,8 @@ from payments_core.sandbox.chains import SandboxChain
 from payments_core.storage.memory.adapter import MemoryStorage
 from payments_core_http.cli.anvil.chain import FINALITY_BLOCKS, AnvilChain
 from payments_core_http.cli.anvil.process import AnvilProcess
-from tests.chains.evm.nodes import anvil_or_skip
+from tests.chains.evm.nodes import ACCOUNTS, Node, anvil_or_skip
+from tests.chains.evm.safes import CounterfactualSafe
 
 BASE, ETHEREUM = 8453, 1
 RING = KeyRing.parse(KeyRing.generate())
@@ -90,13 +93,21 @@ class TestAnvil(InSandbox):
     can_fail = True
 
     @pytest.fixture(autouse=True)
-    def _place(self, node: AnvilProcess) -> None:
+    def _place(self, node: AnvilProcess) -> Iterator[None]:
         self.node = node
         self.doors = AnvilChain(node.url, BASE, LocalSigner(bytes(range(32))))
         self.doors.prepare_node()
+        with closing(Node(node.url)) as self.rpc:
+            yield
 
     def open(self) -> Chain:
         return AnvilChain(self.node.url, BASE, LocalSigner(bytes(range(32))))
+
+    can_hold_contracts = True
+
+    def new_contract_wallet(self) -> CounterfactualSafe:
+        salt = int.from_bytes(system_entropy(8), "big")
+        return CounterfactualSafe(self.rpc, BASE, ACCOUNTS[3], salt)
 
     def fail(self) -> None:
         self.node.stop()

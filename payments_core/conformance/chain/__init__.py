@@ -35,9 +35,12 @@ from payments_core.conformance.chain.reading import ReadingChecks
 from payments_core.conformance.chain.reorgs import ReorgChecks
 from payments_core.conformance.chain.scanning import ScanChecks
 from payments_core.conformance.chain.sending import SendingChecks
+from payments_core.conformance.chain.signatures import SignatureChecks
 
 __all__ = ["ChainConformance", "Harness"]
 
 
-class ChainConformance(ReadingChecks, ScanChecks, AddressChecks, SendingChecks, ReorgChecks):
+class ChainConformance(
+    ReadingChecks, ScanChecks, AddressChecks, SignatureChecks, SendingChecks, ReorgChecks
+):
     """Every check of the chain port; override the hooks and declare what the adapter can do."""

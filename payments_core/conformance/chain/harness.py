@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import unittest
 from collections.abc import Callable
+from typing import Protocol
 
 from payments_core.chains.port import (
     AddressSpec,
@@ -19,6 +20,23 @@ from payments_core.chains.port import (
 from payments_core.entropy import system_entropy
 
 AMOUNT = 12_345_678
+
+
+class ContractWallet(Protocol):
+    """A contract wallet of the test (ERC-1271)."""
+
+    @property
+    def address(self) -> str:
+        """Its address, in its canonical text; known before it is deployed."""
+
+    def sign(self, digest: bytes) -> bytes:
+        """The signature of 32 bytes that its contract accepts."""
+
+    def wrap(self, signature: bytes) -> bytes:
+        """The signature with the call that deploys the contract (ERC-6492)."""
+
+    def deploy(self) -> None:
+        """Deploy its contract; the newest block has it when this returns."""
 
 
 class Harness:
@@ -38,6 +56,9 @@ class Harness:
 
     can_send: bool = True
     """`derive` and the write side work."""
+
+    can_hold_contracts: bool = False
+    """`new_contract_wallet` works."""
 
     can_reorg: bool = False
     """`reorg` works."""
@@ -66,6 +87,10 @@ class Harness:
 
     def mine_blocks(self, count: int) -> None:
         """Add blocks."""
+        raise NotImplementedError  # the adapter's own test class says how
+
+    def new_contract_wallet(self) -> ContractWallet:
+        """A contract wallet that is not deployed yet."""
         raise NotImplementedError  # the adapter's own test class says how
 
     def reorg(self, depth: int) -> None:

@@ -7,14 +7,17 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from eth_abi.abi import encode
 from eth_account import Account
 from eth_account.messages import encode_typed_data
 from eth_account.signers.local import LocalAccount
 
 from payments_core.addresses import encode_checksum_address
+from payments_core.chains.evm import abi as calls
+from payments_core.chains.evm.addresses import DEPLOYER, SALT, create2_address
 from payments_core_http.cli.anvil.npm_cache import PackageNotCached, ensure_npm_package
 from tests.chains.evm.deployed import CHAIN, Deployed, call
-from tests.chains.evm.nodes import STRANGER, Receipt
+from tests.chains.evm.nodes import STRANGER, Node, Receipt
 
 PACKAGE, VERSION = "@safe-global/safe-contracts", "1.4.1"
 ZERO = "0x" + 40 * "0"
@@ -102,6 +105,59 @@ class Safe:
         """Have it do what its owner signs; anybody brings the signature."""
         signed = self.transaction(to, data, self.owner)
         return self.deployed.node.do(STRANGER, self.address, signed)
+
+
+class CounterfactualSafe:
+    """A Safe of one owner that has an address, and no contract yet."""
+
+    def __init__(self, node: Node, chain_id: int, owner: LocalAccount, salt: int = 0) -> None:
+        self.node = node
+        self.chain_id = chain_id
+        self.owner = owner
+        singleton = _place(node, "Safe.sol/Safe.json")
+        self.factory = _place(node, "proxies/SafeProxyFactory.sol/SafeProxyFactory.json")
+        handler = _place(
+            node, "handler/CompatibilityFallbackHandler.sol/CompatibilityFallbackHandler.json"
+        )
+        setup = call(
+            "setup(address[],uint256,address,bytes,address,address,uint256,address)",
+            [owner.address], 1, ZERO, b"", handler, ZERO, 0, ZERO,
+        )  # fmt: skip
+        self.deployment = call(
+            "createProxyWithNonce(address,bytes,uint256)", singleton, setup, salt
+        )
+        self.address = encode_checksum_address(node.call(self.factory, self.deployment)[12:])
+
+    def sign(self, digest: bytes, chain_id: int | None = None) -> bytes:
+        """The owner's signature, which the Safe accepts on one chain alone."""
+        domain = {"chainId": chain_id or self.chain_id, "verifyingContract": self.address}
+        types = {"SafeMessage": [{"name": "message", "type": "bytes"}]}
+        signable = encode_typed_data(domain, types, {"message": digest})
+        return bytes(Account.sign_message(signable, self.owner.key).signature)
+
+    def wrap(self, signature: bytes) -> bytes:
+        """The signature with the call that deploys the Safe (ERC-6492)."""
+        return wrap(self.factory, self.deployment, signature)
+
+    def deploy(self) -> None:
+        """Create it."""
+        self.node.do(STRANGER, self.factory, self.deployment)
+
+
+def _place(node: Node, file: str) -> str:
+    """Create what Safes share where it is on every chain, unless it is there."""
+    code = _bytecode(file)
+    found = create2_address(bytes.fromhex(DEPLOYER[2:]), SALT, code)
+    address = encode_checksum_address(found)
+    if node.ask("eth_getCode", address, "latest") == "0x":
+        node.do(STRANGER, DEPLOYER, calls.deploy(code))
+    return address
+
+
+def wrap(factory: str, factory_data: bytes, signature: bytes) -> bytes:
+    """A signature in the form of ERC-6492."""
+    parts = encode(["address", "bytes", "bytes"], [factory, factory_data, signature])
+    return parts + bytes.fromhex("6492" * 16)
 
 
 @cache

@@ -23,6 +23,7 @@ from payments_core.chains.signatures import ORDER
 from payments_core.errors import ValidationFailed
 from tests.chains.evm.deployed import CHAIN, Deployed, account, signed
 from tests.chains.evm.nodes import MERCHANT, OWNER, PAYER, STRANGER
+from tests.chains.evm.safes import wrap
 
 VAULT = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"
 MODULE = "0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d359"
@@ -184,6 +185,18 @@ def test_a_contract_is_asked_about_what_no_key_signed(signature: bytes) -> None:
 
     assert require_signature(call, OWNER, hexed(signature), contract) == signature
     assert asked == [(OWNER, call.digest, signature)]
+
+
+def test_a_wrapped_signature_is_unwrapped_as_the_vault_asks_a_deployed_contract() -> None:
+    call = decided()
+
+    def contract(address: str, digest: bytes, reported: bytes) -> bool:
+        return reported == b"signed"
+
+    wrapped = wrap(OWNER, b"deploys it", b"signed")
+    assert require_signature(call, OWNER, hexed(wrapped), contract) == b"signed"
+    with pytest.raises(ValidationFailed, match="wrapped"):
+        require_signature(call, OWNER, hexed(wrapped[-40:]), contract)
 
 
 def test_another_keys_signature_may_be_a_contracts_and_goes_on_unchanged() -> None:

@@ -9,10 +9,12 @@ from concurrent.futures import ThreadPoolExecutor
 from copy import deepcopy
 from typing import Any
 
+import attrs
 import pytest
 
 from payments_core.accounts.erc1271 import MAX_CHECK_MS
 from payments_core.accounts.operations import NewWallet
+from payments_core.accounts.record import Wallet
 from payments_core.accounts.vaults.record import VaultBalance
 from payments_core.chains.port import Chain, ChainUnavailable, UnsupportedByChain
 from payments_core.chains.signatures import ORDER
@@ -34,6 +36,7 @@ from payments_core.errors import (
     ValidationFailed,
 )
 from payments_core.legacy.transactions.sources import Filters
+from payments_core.service import PaymentsService
 from payments_core.storage.memory.adapter import MemoryStorage, Weakness
 from payments_core.storage.port import Storage, StorageUnavailable
 from tests.quote_payer import sign_settlement
@@ -473,7 +476,9 @@ class Node(FaultyChain):
     [
         (True, None, None),
         (True, True, None),
-        (True, False, ValidationFailed),  # the owner's contract on another chain denies it
+        (True, False, None),  # what another chain's contract refuses is its own affair
+        (True, ChainUnavailable("down"), None),
+        (False, True, ValidationFailed),
         (None, True, ValidationFailed),
         (False, None, ValidationFailed),
         (ChainUnavailable("down"), None, DependencyFailed),
@@ -494,6 +499,80 @@ def test_a_contract_wallet_signs_on_the_chain_of_the_quote(
     with contextlib.nullcontext() if error is None else pytest.raises(error):
         till.send(body, service)
     assert len(till.settled()) == (error is None)
+
+
+CONTRACT = "0xd8BC79b53BD5BE614dCD5Ee8e12A05f44eDFAd2B"
+
+
+class Yes(Node):
+    """A chain whose contract at that address accepts anything."""
+
+    def check_contract_signature(self, address: str, *_: bytes) -> bool | None:
+        return address == CONTRACT or None
+
+
+def link_contract(till: Till, account: Any, *chain_ids: int) -> PaymentsService:
+    """The account links that contract on these chains; a service over chains that all have it."""
+    everywhere = {id: Yes(chain, None) for id, chain in till.service.chains.items()}
+    service = till.world.restarted(chains=everywhere)
+    for chain_id in chain_ids:
+        asked = service.wallets.challenge(
+            till.world.server, account.id, CONTRACT, "evm", chain_id=chain_id
+        )
+        service.wallets.add(till.world.server, account.id, asked.id, "0x0102")
+    return service
+
+
+@pytest.mark.parametrize(
+    ("chain_ids", "error"),
+    [
+        ((BASE,), None),
+        ((BASE, POLYGON), None),
+        ((POLYGON,), ValidationFailed),  # on the quote's chain it may be a stranger's
+        ((), ValidationFailed),
+    ],
+)
+def test_a_contract_wallet_signs_only_on_a_chain_that_it_is_verified_on(
+    memory_till: Till, chain_ids: tuple[int, ...], error: type[Exception] | None
+) -> None:
+    till = memory_till
+    service = link_contract(till, till.world.payer, *chain_ids)
+    link_contract(till, till.world.merchant, 1)  # another account's, on another chain
+    body = {**till.body(till.quote()), "signature": "0x0102"}
+    with contextlib.nullcontext() if error is None else pytest.raises(error):
+        till.send(body, service)
+    assert len(till.settled()) == (error is None)
+
+
+def as_an_earlier_release_has_it(till: Till) -> Wallet:
+    """The payer's wallet, of which no record says whether its key or a contract proved it."""
+    world = till.world
+    [linked] = world.service.accounts.get(world.server, world.payer.id).wallets
+    earlier = attrs.evolve(linked, key_proof=False)
+    write(world.storage, world.environment_id, lambda tx: tx.replace(earlier))
+    return earlier
+
+
+def test_a_contract_speaks_for_an_earlier_releases_wallet_once_it_is_linked_again(
+    memory_till: Till,
+) -> None:
+    till, world = memory_till, memory_till.world
+    assert as_an_earlier_release_has_it(till).is_verified_everywhere
+    service = world.restarted(chains={BASE: Node(till.service.chains[BASE], True)})
+    body = {**till.body(till.quote()), "signature": "0x0102"}
+    with pytest.raises(ValidationFailed):
+        till.send(body, service)
+    asked = service.wallets.challenge(world.server, world.payer.id, SIGNER.address, "evm")
+    service.wallets.add(world.server, world.payer.id, asked.id, "0x0102")
+    till.send(body, service)
+    assert len(till.settled()) == 1
+
+
+def test_the_key_of_an_earlier_releases_wallet_signs(memory_till: Till) -> None:
+    till = memory_till
+    as_an_earlier_release_has_it(till)
+    till.settle(till.quote())
+    assert len(till.settled()) == 1
 
 
 def test_wallets_are_asked_for_so_long_and_no_longer(memory_till: Till) -> None:

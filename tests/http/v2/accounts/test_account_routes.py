@@ -71,8 +71,8 @@ class TestWallets:
     def test_a_wallet_is_linked_by_its_signature(self, payer: Partner, wallet: Signer) -> None:
         asked = payer.challenge(wallet)
         assert set(asked) == {
-            "id", "challengeId", "accountId", "address", "chainType", "message", "nonce",
-            "expiresAt", "createdAt",
+            "id", "challengeId", "accountId", "address", "chainType", "chainId", "message",
+            "nonce", "expiresAt", "createdAt",
         }  # fmt: skip
         assert (asked["id"], asked["accountId"]) == (asked["challengeId"], payer.id)
         seen = payer.call("POST", "/wallets", payer.answer(asked, wallet, label="main"))
@@ -87,6 +87,7 @@ class TestWallets:
             "label": "main",
             "verified": True,
             "verifiedAt": asked["createdAt"],
+            "verifiedChainIds": None,
             "createdAt": asked["createdAt"],
             "updatedAt": asked["createdAt"],
         }

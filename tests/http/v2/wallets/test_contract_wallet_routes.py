@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from payments_core.storage.memory.adapter import MemoryStorage
 from tests.http.checkout import Checkout
+from tests.http.seen import Seen
 from tests.http.v2.accounts.test_account_routes import Partner
+from tests.service.faults import FaultyChain
 
 ADDRESS = "0xd8BC79b53BD5BE614dCD5Ee8e12A05f44eDFAd2B"
 
@@ -34,6 +38,37 @@ def test_a_contracts_signature_may_have_4096_bytes(payer: Partner, size: int) ->
     assert (seen.status, set(seen.faults)) == (400, {"signature"})
     assert ("nor accepted by a contract" in message) == (size <= 4_096)
     assert "00" * 100 not in seen.body.decode()
+
+
+def test_a_challenge_names_a_served_evm_chain(payer: Partner) -> None:
+    def ask(**more: Any) -> Seen:
+        body = {"address": ADDRESS, "chainType": "evm", **more}
+        return payer.call("POST", "/wallets/challenge", body)
+
+    assert ask().json["chainId"] is None
+    seen = ask(chainId=10)
+    assert (seen.status, seen.json["chainId"]) == (201, 10)
+    assert "Chain: Optimism (10)" in seen.json["message"]
+    assert (ask(chainId=56).status, ask(chainId=56).code) == (422, "unsupported_chain")
+    assert ask(chainId="10").faults.keys() == {"chainId"}
+    seen = ask(chainType="aptos", address="0x1g", chainId=10)
+    assert seen.faults.keys() == {"address", "chainId"}
+
+
+def test_a_wallet_shows_the_chains_on_which_its_contract_has_proven_it(payer: Partner) -> None:
+    class Contract(FaultyChain):
+        def check_contract_signature(self, address: str, *_: bytes) -> bool | None:
+            return address == ADDRESS or None
+
+    service = payer.door.service
+    service.chains[10] = Contract(  # type: ignore[index]
+        service.chains[10], at=0, fault=lambda call: call(), until=-1
+    )
+    seen = payer.call("POST", "/wallets", {"challengeId": asked_of(payer), "signature": "0x12"})
+    assert (seen.status, seen.json["verified"]) == (201, True)
+    assert seen.json["verifiedChainIds"] == [10]
+    [listed] = payer.call("GET", "/wallets").json["data"]
+    assert listed == seen.json
 
 
 def test_a_chain_that_does_not_answer_is_worth_a_retry(checkout: Checkout, payer: Partner) -> None:
