@@ -30,6 +30,7 @@ from payments_core.banks.rails import SERVICES, choose_service
 from payments_core.banks.reviews import BankReview
 from payments_core.banks.routing_numbers import find_routing_number_fault
 from payments_core.banks.settlement import plan_settlement
+from payments_core.banks.texts import find_holder_fault, find_statement_fault
 from payments_core.clock import Clock, SystemClock
 
 SCHEMA = """
@@ -83,6 +84,10 @@ class FileBank:
         service = choose_service(order.rail, order.amount_cents, same_day=order.same_day)
         if order.amount_cents > SERVICES[service].max_cents:
             raise port.BankRefused("amount_out_of_range", f"too much for {order.rail}")
+        if fault := find_holder_fault(order.rail, order.recipient.holder_name):
+            raise port.BankRefused("holder_name_invalid", f"the holder's name {fault}")
+        if fault := order.statement_text and find_statement_fault(order.rail, order.statement_text):
+            raise port.BankRefused("statement_text_invalid", f"the statement text {fault}")
         now = self._clock.now()
         row = (order.key, _digest(order), order.rail, order.amount_cents, now,
                plan_settlement(service, now).on.isoformat())  # fmt: skip
