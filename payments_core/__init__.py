@@ -10,6 +10,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from payments_core.requirements import require_python
+
+require_python()
+
 if TYPE_CHECKING:
     from payments_core.accounts.address_balances import (
         AddressBalance,

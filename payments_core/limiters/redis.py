@@ -14,6 +14,7 @@ do: a server that expires keys itself cannot distinguish a forgotten window from
 
 from __future__ import annotations
 
+import re
 import socket
 import ssl
 from collections.abc import Sequence
@@ -24,13 +25,14 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import redis
 from redis.backoff import NoBackoff
-from redis.exceptions import NoScriptError, RedisError
+from redis.exceptions import NoPermissionError, NoScriptError, RedisError
 from redis.retry import Retry
 
 from payments_core.clock import MINUTE, Instant
 from payments_core.limiters.breaker import CircuitBreaker
 from payments_core.limiters.fork_safety import register_fork_reset
 from payments_core.limiters.port import LimiterUnavailable, PolicyCheck, PolicyState
+from payments_core.requirements import find_version_fault
 
 PREFIX = "payments:limits:"
 
@@ -105,6 +107,7 @@ class RedisLimiter:
             connection_pool=_create_pool(address, connect_timeout_s, answer_timeout_s)
         )
         self._closed = False
+        self._is_new_enough = False
         register_fork_reset(self)
 
     def check(self, policy_checks: Sequence[PolicyCheck], now: Instant) -> Sequence[PolicyState]:
@@ -115,6 +118,7 @@ class RedisLimiter:
             return []
         with self._breaker.attempt():
             try:
+                self._require_version()
                 answer = self._run_script(*_script_arguments(self._prefix, policy_checks, now))
             except (RedisError, OSError) as error:
                 raise LimiterUnavailable(f"Redis: {type(error).__name__}") from error
@@ -141,6 +145,20 @@ class RedisLimiter:
         """New connections and locks: those of a parent process stay the parent's."""
         self._breaker.reset_after_fork()
         self._client.connection_pool.reset()
+
+    def _require_version(self) -> None:
+        """Ask once. A server that does not say its version, or not to us, is taken as it is."""
+        if self._is_new_enough:
+            return
+        try:
+            named = str(self._client.info("server").get("redis_version", ""))
+        except NoPermissionError:
+            named = ""
+        found = re.match(r"[0-9]+(?:\.[0-9]+)*", named)
+        fault = found and find_version_fault("Redis", tuple(map(int, found[0].split("."))))
+        if fault:
+            raise LimiterUnavailable(fault)
+        self._is_new_enough = True
 
     def _run_script(self, keys: Sequence[str], arguments: Sequence[int]) -> list[int]:
         call = (len(keys), *keys, *arguments)

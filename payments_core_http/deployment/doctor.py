@@ -97,7 +97,9 @@ def _run_all(
     yield from _check_settings(configuration)
     file = configuration.storage.url.removeprefix("sqlite:///")
     if file != configuration.storage.url and not Path(file).exists():
-        says = "the database file does not exist"  # opening it would create it
+        # An older SQLite is said first. This opens no file; a query would create it.
+        yield from _open_or_report(lambda: assembling.build_storage(configuration))
+        says = "the database file does not exist"
         yield Finding("storage", "fault", says, "run `payments admin migrate`")
         return
     key_ring = yield from _open_or_report(lambda: assembling.build_key_ring(configuration))

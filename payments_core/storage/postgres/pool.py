@@ -20,7 +20,8 @@ from functools import partial
 import attrs
 import psycopg
 
-from payments_core.storage.port import StorageUnavailable
+from payments_core.requirements import find_version_fault, split_number
+from payments_core.storage.port import StorageError, StorageUnavailable
 from payments_core.storage.postgres.errors import connect_error, storage_error
 from payments_core.storage.postgres.pipeline import PipelinedConnection, StatementFailed
 from payments_core.storage.postgres.url import ConnectionTarget
@@ -48,6 +49,9 @@ class ConnectionPool:
     """A limited number of connections to one address, for many threads."""
 
     def __init__(self, address: ConnectionTarget) -> None:
+        """Raises StorageError for a libpq that is too old."""
+        if fault := find_version_fault("libpq", split_number(psycopg.pq.version())):
+            raise StorageError(fault)
         self._address = address
         self._most = address.settings.pool
         self._idle: deque[PipelinedConnection] = deque()
@@ -92,7 +96,10 @@ class ConnectionPool:
             ended.connection.close()
 
     def connect(self) -> PipelinedConnection:
-        """A connection beyond the counted ones. Raises StorageUnavailable."""
+        """A connection beyond the counted ones.
+
+        Raises StorageUnavailable, and StorageError for a server that is too old.
+        """
         settings = self._address.settings
         try:
             connection = current_pool().wait(
@@ -103,6 +110,11 @@ class ConnectionPool:
         except psycopg.Error as error:
             why = connect_error(error)
             raise storage_error(why) from why
+        # The server names its version as it greets: this is no round trip.
+        version = split_number(connection.info.server_version)
+        if fault := find_version_fault("PostgreSQL", version):
+            connection.close()
+            raise StorageError(fault)
         return PipelinedConnection(
             connection, prepares=settings.prepare, response_timeout_ms=settings.response_timeout_ms
         )

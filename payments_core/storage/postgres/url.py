@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -10,7 +11,7 @@ from urllib.parse import unquote
 
 import attrs
 import psycopg
-from psycopg.conninfo import conninfo_to_dict
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from payments_core.evolve import evolve
 from payments_core.storage.port import StorageError
@@ -25,9 +26,16 @@ DEFAULTS: Mapping[str, str | int] = MappingProxyType({
     "tcp_user_timeout": 20_000,
     "target_session_attrs": "read-write",
 })  # fmt: skip
-"""libpq's parameters unless the URL has others: a host that has vanished is noticed within
-half a minute, not after the system's default of two hours; and a standby, whose
-answers are old, is not used."""
+"""libpq's parameters unless the URL, its service file or a PG* variable has others: a host that
+has vanished is noticed within half a minute, not after the system's default of two hours; and a
+standby, whose answers are old, is not used."""
+
+_SESSION_FIELDS = {
+    "lock_timeout_ms": "lock_timeout",
+    "statement_timeout_ms": "statement_timeout",
+    "idle_in_transaction_ms": "idle_in_transaction_session_timeout",
+}
+"""PostgreSQL's name of each field of `ConnectionSettings` that is a setting of the session."""
 
 _BOOLEANS = {"on": True, "off": False}
 
@@ -115,14 +123,41 @@ def parse_url(url: str, defaults: ConnectionSettings) -> ConnectionTarget:
     for name, form in _PATTERNS.items():
         if not form.fullmatch(str(libpq_parameters.get(name) or "")):
             raise StorageError(f"PostgreSQL: {name} in the URL is not valid")
+    stated = {**_read_surroundings(libpq_parameters.get("service")), **libpq_parameters}
     # Not configurable: no other process would find rows written in another encoding.
-    parameters = {**DEFAULTS, **libpq_parameters, "client_encoding": "utf8"}
+    parameters = {**DEFAULTS, **stated, "client_encoding": "utf8"}
     if settings.settings:
-        # The URL's own come last, and so take precedence.
-        parameters["options"] = (
-            f"{_session_options(settings)} {libpq_parameters.get('options', '')}".rstrip()
-        )
+        # The last takes precedence: what the URL says, then its surroundings, then our defaults.
+        session = _session_settings(settings)
+        of_url = {
+            name: session.pop(name) for field, name in _SESSION_FIELDS.items() if field in own
+        }
+        parts = [_as_options(session), str(stated.get("options", ""))]
+        parts.insert(1 if "options" in libpq_parameters else 2, _as_options(of_url))
+        parameters["options"] = " ".join(filter(None, parts))
     return ConnectionTarget(parameters, settings)
+
+
+def _read_surroundings(service: str | int | None) -> dict[str, str]:
+    """What libpq's other sources say of the parameters that we pass, and would hide from it.
+
+    They are the section of a service file, named by the URL or PGSERVICE, and the PG* variables.
+    libpq itself resolves them, for a connection to an address where there can be no server. A
+    missing service is reported by the real connection.
+    """
+    probe = make_conninfo(host="/dev/null", hostaddr="", service=service)
+    nowhere = psycopg.pq.PGconn.connect_start(probe.encode())
+    try:
+        options = nowhere.info
+    finally:
+        nowhere.finish()
+    found = {}
+    for option in options:
+        name, value = option.keyword.decode(), option.val
+        is_variable = option.envvar is not None and option.envvar.decode() in os.environ
+        if value and (value != option.compiled or is_variable):
+            found[name] = value.decode(errors="replace")
+    return {name: found[name] for name in (*DEFAULTS, "options") if name in found}
 
 
 def _require_single_at_sign(place: str) -> None:
@@ -144,16 +179,17 @@ def _parse_option(name: str, text: str, like: int | bool) -> int | bool:
     return int(text)
 
 
-def _session_options(settings: ConnectionSettings) -> str:
+def _session_settings(settings: ConnectionSettings) -> dict[str, str | int]:
     """Settings of the session, in the packet that opens it: they need no round trip."""
-    stated = {
-        "lock_timeout": settings.lock_timeout_ms,
-        "statement_timeout": settings.statement_timeout_ms,
-        "idle_in_transaction_session_timeout": settings.idle_in_transaction_ms,
+    return {
+        **{name: getattr(settings, field) for field, name in _SESSION_FIELDS.items()},
         "jit": "off",  # compiling takes longer than any statement here
         # Each statement has its index. Without these two, a plan that was made while a table was
         # small reads the whole table after it has grown, until the server gathers statistics.
         "enable_seqscan": "off",
         "enable_bitmapscan": "off",
     }
-    return " ".join(f"-c {name}={value}" for name, value in stated.items())
+
+
+def _as_options(session: Mapping[str, str | int]) -> str:
+    return " ".join(f"-c {name}={value}" for name, value in session.items())

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from payments_core.clock import Instant
+from payments_core.requirements import find_version_fault
 from payments_core.storage.bulk import Get
 from payments_core.storage.jobs import Job, require_holder
 from payments_core.storage.maintenance import BATCH, ExclusiveAccess, PrimaryKey, RecordRow
@@ -68,6 +69,9 @@ class SqliteStorage:
         group_limit: int = GROUP_LIMIT,
         min_free_bytes: int = MIN_FREE_BYTES,
     ) -> None:
+        """Raises StorageError if this Python has an SQLite that is too old."""
+        if fault := find_version_fault("SQLite", sqlite3.sqlite_version_info):
+            raise StorageError(fault)
         self._path = Path(path).resolve()  # a link has no companion files beside it
         self._record_types = tuple(record_types) if Job in record_types else (*record_types, Job)
         self._busy_timeout_s = busy_timeout_s

@@ -19,6 +19,7 @@ import attrs
 
 from payments_core.http.connection_pool import IDLE_TIMEOUT_S, ConnectionKey, ConnectionPool
 from payments_core.http.response import MAX_HEAD_BYTES, MAX_HEAD_LINES, MAX_INTERIM_RESPONSES
+from payments_core.requirements import find_version_fault
 from payments_core.webhooks.transports.http_request import header_lines
 from payments_core.webhooks.transports.port import (
     MAX_RESPONSE_BODY_BYTES,
@@ -31,7 +32,10 @@ READ_BYTES = 4 * MAX_RESPONSE_BODY_BYTES
 
 
 class CurlTransport:
-    """Sends requests through libcurl. Raises ImportError if pycurl is not installed."""
+    """Sends requests through libcurl.
+
+    Raises ImportError if pycurl is not installed, or was built with a libcurl that is too old.
+    """
 
     def __init__(self, ca_file: Path | None = None, *, idle_s: float = IDLE_TIMEOUT_S) -> None:
         """`ca_file`: a file of certificates to trust; by default the system's.
@@ -40,6 +44,9 @@ class CurlTransport:
         """
         import pycurl
 
+        number = pycurl.version_info()[2]  # three bytes
+        if fault := find_version_fault("libcurl", tuple(number.to_bytes(3, "big"))):
+            raise ImportError(fault)
         self._pycurl = pycurl
         self._ca_file = ca_file
         self._idle: ConnectionPool[_Handle] = ConnectionPool(idle_s)
