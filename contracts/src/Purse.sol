@@ -11,8 +11,11 @@ interface IToken {
 ///
 /// Every purse is a minimal proxy (EIP-1167) in front of one implementation. It has no state and
 /// no initializer: the factory's address is part of the implementation's code, so there is nothing
-/// that somebody else could set first, or set again. It has no receive function: ether sent by
-/// mistake comes back.
+/// that somebody else could set first, or set again.
+///
+/// It has no function for ether. Once the proxy is there it refuses ether, since it has no receive
+/// function; before, its address is empty and takes ether like any other, and nothing here can
+/// ever move it.
 contract Purse {
     address public immutable factory;
 
