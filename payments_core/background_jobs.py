@@ -19,6 +19,7 @@ from payments_core.chains.port import Chain
 from payments_core.chains.scanner import SCAN, Scanner
 from payments_core.clock import MINUTE
 from payments_core.deposits.discovery import ARRIVE, WATCH_DEPOSIT, DepositDiscovery
+from payments_core.deposits.sending_back import DepositReturnOwner
 from payments_core.deposits.sweep import SweepOwner
 from payments_core.deposits.watch import NOTE_RETURN, DepositWatch
 from payments_core.engine.decision import WorkerAuthority
@@ -255,6 +256,7 @@ class BackgroundJobs:
                 RefundOwner(vaults),
                 ReceiptReturnOwner(),
                 SweepOwner(chains),
+                DepositReturnOwner(self._ports, chains),
                 ModuleStepOwner(chains, "deploying"),
                 ModuleStepOwner(chains, "enabling"),
                 CreditOwner(),

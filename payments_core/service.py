@@ -305,7 +305,13 @@ class PaymentsService:
     @cached_property
     def deposits(self) -> Deposits:
         """Deposit addresses of accounts, and the transfers that arrived there."""
-        return Deposits(self.ports, self.chains, self.scanner, self._remote_calls)
+        return Deposits(
+            self.ports,
+            self.chains,
+            self.scanner,
+            self._remote_calls,
+            self._destinations.find_own,
+        )
 
     @cached_property
     def payments(self) -> Payments:

@@ -76,6 +76,7 @@ PATH_IDS: Mapping[str, PathId] = {
     "clientSessionId": PathId("client_session", "client session"),
     "code": PathId("", "payment link", links.CODE_SHAPE),
     "deliveryId": PathId("delivery", "delivery"),
+    "depositId": PathId("deposit", "deposit"),
     "environmentId": PathId("env", "environment"),
     "eventId": PathId("evt", "event"),
     "mandateId": PathId("mandate", "mandate"),

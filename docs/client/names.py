@@ -60,6 +60,7 @@ RESOURCES: Mapping[str, Mapping[str, Mapping[str, str]]] = {
             "issueDepositAddress": "issue_address",
             "listDepositAddresses": "list_addresses",
             "checkDeposits": "check",
+            "returnDeposit": "send_back",
             "listDeposits": "list",
         },
         "payments": {

@@ -17,6 +17,7 @@ from payments_core.engine.events import BY_NAME, NewEvent
 from payments_core.engine.state_machine import StateMachine, Transition, transitions_from
 from payments_core.engine.step import Step
 from payments_core.evolve import evolve
+from payments_core.misdirected import lifecycle as sending_back
 from payments_core.money import Atomic
 
 DEPOSIT = StateMachine(
@@ -49,6 +50,13 @@ DEPOSIT = StateMachine(
             "rejected",
             emits="deposit.misdirected",
             why="The transfer is final, and of a token that is not credited.",
+        ),
+        Transition(
+            "rejected",
+            "return_failed",
+            "rejected",
+            emits="deposit.misdirected",
+            why="The transfer that sent it back failed; it can be sent back again.",
         ),
         *transitions_from(
             ("detected", "confirmed", "rejected"),
@@ -188,19 +196,28 @@ def reject(deposit: Deposit, *, now: Instant) -> Step[Deposit]:
     return apply_trigger(deposit, "reject", now=now, rejection_reason="wrong_token")
 
 
+def report_again(deposit: Deposit, *, now: Instant) -> Step[Deposit]:
+    """Its way back has failed: it is still held."""
+    return apply_trigger(deposit, "return_failed", now=now)
+
+
 def settle(deposit: Deposit, *, now: Instant) -> Step[Deposit]:
     """In the vault."""
     return apply_trigger(deposit, "settle", now=now, settled_at=now)
 
 
 def reorg(deposit: Deposit, *, now: Instant) -> Step[Deposit]:
-    """Undone by the chain. A sweep that it had must have been withdrawn."""
+    """Undone by the chain. A transfer of it that was requested must have been withdrawn."""
+    sent_back = deposit.sent_back
+    if sent_back is not None and sent_back.is_under_way:
+        sent_back = sending_back.apply_trigger(sent_back, "withdraw", failure="funds_reorged")
     return apply_trigger(
         deposit,
         "reorg",
         now=now,
         failure=REORGED,
         rejection_reason=None,
+        sent_back=sent_back,
         block_hash=None,
         sweep_id=None,
         confirmed_at=None,

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Literal, TypeVar
 
 import attrs
 
 from payments_core.accounts.queries import list_for_account
 from payments_core.accounts.record import Account
+from payments_core.addresses import AddressError, is_wallet_address, normalize_wallet_address
 from payments_core.chains.outbox.record import OutboundTransfer, send_job
 from payments_core.chains.port import AddressSpec, Chain, ChainUnavailable
 from payments_core.chains.scanner import Scanner
@@ -17,17 +18,26 @@ from payments_core.deposits import lifecycle
 from payments_core.deposits.chain_view import observe_deposit
 from payments_core.deposits.lifecycle import IncomingTransfer
 from payments_core.deposits.record import REORGED, Deposit, DepositAddress
+from payments_core.deposits.sending_back import decide_return, require_returnable
 from payments_core.deposits.sweep import SWEEP, new_sweep, vault_address
 from payments_core.engine.decision import Decision, lock_shared
 from payments_core.engine.idempotency.record import IdempotencyKey
 from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
 from payments_core.engine.remote_calls import RemoteCalls
-from payments_core.errors import AccountSuspended, DependencyFailed, NotFound, UnsupportedChain
+from payments_core.errors import (
+    AccountSuspended,
+    DependencyFailed,
+    DestinationNotAllowed,
+    InsufficientPermissions,
+    NotFound,
+    UnsupportedChain,
+    ValidationFailed,
+)
 from payments_core.storage.port import Page, Position, Snapshot, Transaction, Where
 from payments_core.tenants.authorization import Authority
 from payments_core.tenants.idempotency import once_per_key
-from payments_core.validation.fields import ChainId, PageLimit
+from payments_core.validation.fields import Address, ChainId, PageLimit
 from payments_core.validation.inputs import validate_operations
 
 MAX_SHOWN_DEPOSITS = 50
@@ -79,8 +89,11 @@ class Deposits:
         chains: Mapping[int, Chain],
         scanner: Callable[[str], Scanner],
         calls: RemoteCalls,
+        find_own: Callable[[str, Collection[str]], frozenset[str]],
     ) -> None:
-        """`scanner` gives the scanner of a mode."""
+        """`scanner` gives the scanner of a mode; `find_own` those of some addresses that are this
+        service's."""
+        self._find_own = find_own
         self._storage = ports.storage
         self._committer = ports.committer
         self._clock = ports.clock
@@ -215,6 +228,64 @@ class Deposits:
             return Decision(DepositCheck(account_id, now, after)).merge(again)
 
         return self._committer.commit(authority, decide, idempotent=idempotency_key)
+
+    @once_per_key
+    def send_back(
+        self,
+        authority: Authority,
+        account_id: str,
+        deposit_id: str,
+        destination: Address | None = None,
+        *,
+        idempotency_key: IdempotencyKey = None,
+    ) -> Deposit:
+        """Send a rejected deposit back, on its own chain: to its sender, or to a destination.
+
+        An address that is not the sender needs a standard key. Raises NotFound, UnsupportedChain,
+        InvalidState (it is not rejected), ResourceConflict (it is on its way back, or is back),
+        ValidationFailed (also if no sender is known), DestinationNotAllowed,
+        InsufficientPermissions.
+        """
+        self._committer.replay(authority, idempotency_key)
+        known = self._storage.read(
+            authority.partition, lambda snapshot: snapshot.get(Deposit, deposit_id)
+        )
+        if known is None or known.account_id != account_id:
+            raise NotFound("deposit")
+        chain = self._chains.get(known.chain_id)
+        if chain is None:
+            raise UnsupportedChain(known.chain_id)
+        to = self._choose_destination(authority, chain, known, destination)
+        vault = vault_address(chain, authority.partition, account_id)
+
+        def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[Deposit]:
+            deposit = tx.get(Deposit, deposit_id, for_update=True)
+            assert deposit is not None
+            now = self._clock.now()
+            return decide_return(authority.partition, deposit, id_sequence, to, vault, now=now)
+
+        return self._committer.commit(authority, decide, idempotent=idempotency_key)
+
+    def _choose_destination(
+        self, authority: Authority, chain: Chain, deposit: Deposit, text: str | None
+    ) -> str:
+        """The named address, or the sender if somebody holds it. Raises as `send_back`."""
+        require_returnable(deposit)
+        if text is None:
+            own = self._find_own(authority.partition, [deposit.sender])
+            if own or not is_wallet_address(chain.chain_type, deposit.sender):
+                raise ValidationFailed.at("destination", "is required: no sender is known")
+            return deposit.sender
+        try:
+            address = normalize_wallet_address(chain.chain_type, text)
+        except AddressError as error:
+            raise ValidationFailed.at("destination", str(error)) from None
+        if self._find_own(authority.partition, [address]):
+            raise DestinationNotAllowed("it is an address of this service")
+        is_limited = authority.key is not None and authority.key.kind != "standard"
+        if address != deposit.sender and is_limited:
+            raise InsufficientPermissions(("a standard key",))
+        return address
 
     def _scan_chains(
         self, authority: Authority, addresses: Sequence[DepositAddress], chain_ids: Sequence[int]

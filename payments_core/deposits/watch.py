@@ -11,7 +11,12 @@ from collections.abc import Mapping
 
 from payments_core.accounts.record import Account
 from payments_core.chains.backoff import POLL_MS, REORG_RECHECK_MS, back_off
-from payments_core.chains.outbox.record import OutboundTransfer, send_job, withdraw_unsigned
+from payments_core.chains.outbox.record import (
+    OutboundTransfer,
+    lock_transfer,
+    send_job,
+    withdraw_unsigned,
+)
 from payments_core.chains.port import Chain, ChainUnavailable
 from payments_core.chains.scanner import get_scanned_height
 from payments_core.clock import Instant
@@ -109,7 +114,7 @@ def apply_observation(
     step, stopped = Step(current), None
     outcome: Decision[bool] = Decision(False)
     if _is_reorged(current, observation):
-        stopped = _withdraw_sweep(tx, current)
+        stopped = _withdraw_unsigned(tx, current)
         if _is_beyond_reorg(current, stopped):
             return _stop_watching(current)
         outcome = outcome.merge(_note_return(current, -current.amount, now))
@@ -140,7 +145,8 @@ def apply_observation(
 def _is_beyond_reorg(deposit: Deposit, stopped: OutboundTransfer | None) -> bool:
     """Whether its funds are on their way or elsewhere, so that a reorg reverses nothing."""
     if deposit.status == "rejected":
-        return deposit.sent_back is not None and deposit.sent_back.status != "failed"
+        sent_back = deposit.sent_back
+        return sent_back is not None and sent_back.status != "failed" and stopped is None
     return deposit.status == "settled" or (deposit.status == "confirmed" and stopped is None)
 
 
@@ -193,13 +199,18 @@ def _note_return(deposit: Deposit, amount: int, now: Instant) -> Decision[None]:
     return Decision(None, jobs=(note,))
 
 
-def _withdraw_sweep(tx: Transaction, deposit: Deposit) -> OutboundTransfer | None:
-    """The sweep of a confirmed deposit, withdrawn; None if there is none, or it is signed."""
-    if deposit.status != "confirmed" or deposit.sweep_id is None:
+def _withdraw_unsigned(tx: Transaction, deposit: Deposit) -> OutboundTransfer | None:
+    """The transfer that takes a deposit from its address, withdrawn; None if there is none, or it
+    is signed."""
+    outgoing_id = None
+    if deposit.status == "confirmed":
+        outgoing_id = deposit.sweep_id
+    elif deposit.status == "rejected" and deposit.sent_back is not None:
+        is_there = deposit.sent_back.status == "created" and deposit.sent_back.swept_by is None
+        outgoing_id = deposit.sent_back.outgoing_id if is_there else None
+    if outgoing_id is None:
         return None
-    outgoing = tx.get(OutboundTransfer, deposit.sweep_id, for_update=True)
-    assert outgoing is not None
-    return withdraw_unsigned(outgoing)
+    return withdraw_unsigned(lock_transfer(tx, outgoing_id))
 
 
 def _stop_watching(deposit: Deposit) -> Decision[bool]:

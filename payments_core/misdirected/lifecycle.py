@@ -13,6 +13,12 @@ SENDING_BACK = StateMachine(
     (
         Transition(None, "create", "created", why="The return was requested; nothing has moved."),
         Transition("created", "submit", "submitted", why="Its transfer was sent."),
+        Transition(
+            "submitted",
+            "continue",
+            "created",
+            why="A deposit's funds are in the vault; another transfer pays them from there.",
+        ),
         Transition("submitted", "confirm", "succeeded", why="Its transfer is proven and final."),
         Transition("submitted", "fail", "failed", why="Its transfer failed permanently."),
         Transition(
@@ -32,10 +38,10 @@ SENDING_BACK = StateMachine(
 )
 
 
-def create(outgoing_id: str, destination: str, note: str | None = None) -> SentBack:
+def create(outgoing_id: str, destination: str, **given: str | None) -> SentBack:
     """A requested return."""
     row = SENDING_BACK.step(None, "create")
-    return SentBack(outgoing_id=outgoing_id, destination=destination, status=row.target, note=note)
+    return SentBack(outgoing_id=outgoing_id, destination=destination, status=row.target, **given)
 
 
 def apply_trigger(sent_back: SentBack, trigger: str, **changes: Any) -> SentBack:

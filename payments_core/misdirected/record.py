@@ -13,14 +13,16 @@ class SentBack:
     """The newest transfer that sends misdirected funds back.
 
     A receipt or a deposit has at most one, and gets another only after it has failed: so its funds
-    go back at most once. `outgoing_id` is the transfer. The funds of a deposit address go through
-    the account's vault: `in_vault` says that they are there.
+    go back at most once. `outgoing_id` is the transfer. A deposit address can pay only its vault:
+    the funds go back from there, by the transfer `continues_as` after the first, and `swept_by` is
+    the transfer that has brought them to the vault.
     """
 
     outgoing_id: str
     destination: str
     status: str
-    in_vault: bool = False
+    continues_as: str | None = None
+    swept_by: str | None = None
     note: str | None = None
     transaction_hash: str | None = None
     failure: str | None = None

@@ -822,6 +822,26 @@ class DepositAddress(Answer, frozen=True, kw_only=True):
     """When it was created."""
 
 
+class SendingBackFailure(Answer, frozen=True, kw_only=True):
+    """Why the funds are not back."""
+
+    reason: str
+    """Why the funds are not back."""
+
+
+class SentBack(Answer, frozen=True, kw_only=True):
+    """The newest transfer that sends misdirected funds back, on their own chain."""
+
+    destination: str
+    """The address that gets them."""
+    status: Known[Literal["created", "failed", "submitted", "succeeded"]]
+    """Its state."""
+    transaction_hash: str | None
+    """The hash of the transaction on the chain; null until there is one."""
+    failure: SendingBackFailure | None
+    """Why it failed; null unless it did."""
+
+
 class Deposit(Answer, frozen=True, kw_only=True):
     """A transfer to a deposit address, and its state."""
 
@@ -870,6 +890,8 @@ class Deposit(Answer, frozen=True, kw_only=True):
     """When it last changed."""
     settled_at: datetime | None
     """When it settled; null until then."""
+    sent_back: SentBack | None = None
+    """The newest transfer that sends its misdirected funds back; absent without one."""
 
 
 class Check(Answer, frozen=True, kw_only=True):
@@ -1006,26 +1028,6 @@ class VaultExecutionOrTransferExecution(Answer, frozen=True, kw_only=True):
     """The escrow's address."""
     amount_atomic: str | None = None
     """How much to send, in the smallest unit."""
-
-
-class SendingBackFailure(Answer, frozen=True, kw_only=True):
-    """Why the funds are not back."""
-
-    reason: str
-    """Why the funds are not back."""
-
-
-class SentBack(Answer, frozen=True, kw_only=True):
-    """The newest transfer that sends misdirected funds back, on their own chain."""
-
-    destination: str
-    """The address that gets them."""
-    status: Known[Literal["created", "failed", "submitted", "succeeded"]]
-    """Its state."""
-    transaction_hash: str | None
-    """The hash of the transaction on the chain; null until there is one."""
-    failure: SendingBackFailure | None
-    """Why it failed; null unless it did."""
 
 
 class Receipt(Answer, frozen=True, kw_only=True):

@@ -1077,6 +1077,31 @@ def deposits_check(
     )
 
 
+def deposits_send_back(
+    account_id: str,
+    deposit_id: str,
+    *,
+    destination: str | UnsetType | None = UNSET,
+    idempotency_key: str | None = None,
+) -> Call[Deposit]:
+    """Send a rejected deposit back, on its own chain. Needs `v2:deposit_addresses`. Where a
+    deposit goes back to; without a destination, to its sender.
+
+    `destination`: The address that gets it, in place of the sender.
+    """
+    return Call(
+        operation="returnDeposit",
+        method="POST",
+        path="/v2/accounts/{accountId}/deposits/{depositId}/return",
+        answer=Deposit,
+        credential="app_secret",
+        path_arguments={"accountId": account_id, "depositId": deposit_id},
+        body=given({"destination": destination}),
+        takes_key=True,
+        idempotency_key=idempotency_key,
+    )
+
+
 def deposits_list(
     account_id: str,
     *,

@@ -102,6 +102,7 @@ class Deposits(Resource):
     issue_address: Final = sending(operations.deposits_issue_address)
     list_addresses: Final = listing(operations.deposits_list_addresses)
     check: Final = sending(operations.deposits_check)
+    send_back: Final = sending(operations.deposits_send_back)
     list: Final = listing(operations.deposits_list)
 
 

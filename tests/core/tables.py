@@ -139,6 +139,7 @@ SENDING_BACK: set[Row] = {
     (NEW, "create", "created", None, None),
     ("created", "submit", "submitted", None, None),
     ("created", "withdraw", "failed", None, None),
+    ("submitted", "continue", "created", None, None),
     ("submitted", "confirm", "succeeded", None, None),
     ("submitted", "fail", "failed", None, None),
     ("succeeded", "reorg", "failed", None, None),
@@ -262,6 +263,7 @@ DEPOSIT: set[Row] = {
     ("failed", "return", "detected", "deposit.detected", None),
     ("failed", "retry", "confirmed", "deposit.confirmed", None),
     ("detected", "reject", "rejected", "deposit.misdirected", None),
+    ("rejected", "return_failed", "rejected", "deposit.misdirected", None),
     *each("detected confirmed rejected", "reorg", "failed", "deposit.failed", None),
 }
 

@@ -139,7 +139,7 @@ def settle_reservation(
     `reading` was taken after that was known. A vault that has paid is deployed.
     Raises StaleBalance.
     """
-    deployed = _mark_deployed(tx, reading.vault, now=now) if succeeded else Decision(None)
+    deployed = mark_deployed(tx, reading.vault, now=now) if succeeded else Decision(None)
     balance, amount = _lock_balance(tx, reservation)
     total, height = reading.balances.amounts[reading.vault.address], reading.balances.height
     if succeeded:
@@ -151,7 +151,8 @@ def settle_reservation(
     return deployed.merge(Decision(None, replaces=(after,)))
 
 
-def _mark_deployed(tx: Transaction, known: Vault, *, now: Instant) -> Decision[None]:
+def mark_deployed(tx: Transaction, known: Vault, *, now: Instant) -> Decision[None]:
+    """The vault that has paid: its contract exists from then on."""
     if known.status == "deployed":  # it never goes back
         return Decision(None)
     vault = tx.get(Vault, known.id, for_update=True)

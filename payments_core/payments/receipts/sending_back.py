@@ -82,7 +82,7 @@ def decide_return(
         amount=receipt.amount,
         now=now,
     )
-    returning = evolve(receipt, sent_back=lifecycle.create(id, destination, note))
+    returning = evolve(receipt, sent_back=lifecycle.create(id, destination, note=note))
     return Decision(
         None,
         inserts=(outgoing,),

@@ -259,6 +259,7 @@ BY_OWNER: Mapping[str, Mapping[str, str]] = {
         "destination": "For what goes back: an address, in place of the sender.",
         "receiptId": "For `return_misdirected`: the receipt whose funds go back.",
     },
+    "ReturnDeposit": {"destination": "The address that gets it, in place of the sender."},
     "ReplacePaymentSettings": {
         **_SETTINGS,
         "createdAt": "Ignored, so that you can send back what you read.",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from payments_core.deposits.operations import DepositStatus
-from payments_core.validation.fields import ChainId
+from payments_core.validation.fields import Address, ChainId
 from payments_core_http.wire.classes import frozen_body
 from payments_core_http.wire.query import PageQuery
 
@@ -20,6 +20,13 @@ class CheckDeposits:
     """The chain to check; without one, all of them."""
 
     chainId: ChainId | None = None
+
+
+@frozen_body
+class ReturnDeposit:
+    """Where a deposit goes back to; without a destination, to its sender."""
+
+    destination: Address | None = None
 
 
 @frozen_body

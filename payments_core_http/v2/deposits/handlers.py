@@ -55,6 +55,20 @@ def list_deposits(service: PaymentsService, call: ApiCall[None, bodies.DepositsQ
     return call.answer_page(page, views.deposit)
 
 
+def send_back(service: PaymentsService, call: ApiCall[bodies.ReturnDeposit, None]) -> Response:
+    """A rejected deposit that goes back; the worker sends it."""
+    return call.run_idempotent(
+        lambda idempotent: service.deposits.send_back(
+            call.authority,
+            call.path["accountId"],
+            call.path["depositId"],
+            call.body.destination,
+            idempotency_key=idempotent,
+        ),
+        views.deposit,
+    )
+
+
 def _issue_address(
     service: PaymentsService, call: ApiCall[bodies.IssueAddress, None], account_id: str
 ) -> Response:

@@ -43,6 +43,16 @@ DEPOSITS = (
         summary="List an account's deposits, newest first.",
     ),
     Route(
+        "POST", "/v2/accounts/{accountId}/deposits/{depositId}/return", deposits.send_back,
+        needs=DEPOSITS_KEY, body=bodies.ReturnDeposit, idempotency="required",
+        errors=(
+            NotFound, errors.UnsupportedChain, errors.InvalidState, errors.ResourceConflict,
+            errors.DestinationNotAllowed,
+        ),
+        answers=views.DepositView, operation="returnDeposit",
+        summary="Send a rejected deposit back, on its own chain.",
+    ),
+    Route(
         "POST", "/v2/client/me/deposit-addresses", deposits.issue_own, needs=DEPOSITOR_WRITES,
         body=bodies.IssueAddress, success=201, success_if_existing=200, errors=_ISSUE_ERRORS,
         answers=views.DepositAddressView, operation="issueOwnDepositAddress",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from payments_core.assets import ChainType
 from payments_core.chains.judge import Reason
@@ -10,6 +11,7 @@ from payments_core.clock import format_iso, format_iso_or_none
 from payments_core.deposits.operations import DepositCheck, IssuedAddress
 from payments_core.deposits.record import Deposit, DepositAddress
 from payments_core.money import format_amount
+from payments_core_http.v2.options.views import SentBackView, sent_back
 from payments_core_http.v2.statuses import DepositStatus
 from payments_core_http.wire.classes import frozen_view
 
@@ -45,6 +47,7 @@ class DepositView(msgspec.Struct, kw_only=True, frozen=True, rename={"from_": "f
     createdAt: str
     updatedAt: str
     settledAt: str | None
+    sentBack: SentBackView | UnsetType = UNSET
 
 
 @frozen_view
@@ -92,6 +95,7 @@ def deposit(record: Deposit) -> DepositView:
         createdAt=format_iso(record.created_at),
         updatedAt=format_iso(record.updated_at),
         settledAt=format_iso_or_none(record.settled_at),
+        sentBack=UNSET if record.sent_back is None else sent_back(record.sent_back),
     )
 
 

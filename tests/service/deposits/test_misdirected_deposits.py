@@ -2,23 +2,37 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from payments_core.accounts.record import Account
 from payments_core.assets import WATCH_LIST, Asset
+from payments_core.chains.port import AddressSpec
 from payments_core.deposits.record import Deposit
+from payments_core.errors import (
+    DestinationNotAllowed,
+    InsufficientPermissions,
+    InvalidState,
+    NotFound,
+    ResourceConflict,
+    ValidationFailed,
+)
 from tests.service.payments.receipts.test_misdirected import NAMES
-from tests.service.world import BASE, WALLET, World
+from tests.service.payments.refunds.test_refunds import restricted_key
+from tests.service.world import BASE, OTHER_WALLET, USDC, WALLET, World
 
 AT_BASE = next(token for token in WATCH_LIST if token.chain_id == BASE)
 
 
-def deposit_wrongly(world: World, token: Asset, amount: int = 5_000_000) -> str:
+def deposit_wrongly(
+    world: World, token: Asset, amount: int = 5_000_000, source: str = WALLET
+) -> str:
     """A transfer of a token to the payer's deposit address; the address."""
     issued = world.service.deposits.issue_address(world.server, world.payer.id, BASE)
     chain = world.service.chains[token.chain_id]
-    chain.transfer(token.address, None, WALLET, amount, f"give-{next(NAMES)}")
-    chain.transfer(token.address, WALLET, issued.address.address, amount, f"pay-{next(NAMES)}")
+    chain.transfer(token.address, None, source, amount, f"give-{next(NAMES)}")
+    chain.transfer(token.address, source, issued.address.address, amount, f"pay-{next(NAMES)}")
     world.service.scanner("sandbox").wake(token.chain_id)
     return issued.address.address
 
@@ -84,3 +98,125 @@ def test_in_another_block_it_is_reported_again(memory_world: World) -> None:
     names = world.event_names()
     assert names["deposit.misdirected"] >= 1
     assert names["deposit.settled"] == 0
+
+
+# The way back.
+
+
+def give_back(world: World, deposit: Deposit, **more: Any) -> Deposit:
+    return world.service.deposits.send_back(world.server, world.payer.id, deposit.id, **more)
+
+
+@pytest.mark.parametrize("token", WATCH_LIST, ids=lambda token: token.id)
+def test_every_such_token_goes_back_once(memory_world: World, token: Asset) -> None:
+    world = memory_world
+    address = deposit_wrongly(world, token)
+    world.finish()
+    deposit, credited = only_deposit(world), world.held()
+    give_back(world, deposit)
+    with pytest.raises(ResourceConflict, match="on its way back"):
+        give_back(world, deposit)
+    world.finish()
+    world.finish()
+    after = only_deposit(world)
+    assert after.sent_back is not None
+    assert (after.status, after.sent_back.status) == ("rejected", "succeeded")
+    chain = world.service.chains[token.chain_id]
+    vault = chain.derive(AddressSpec(world.environment_id, "vault", world.payer.id))
+    held = chain.balances(token.address, [address, vault, WALLET]).amounts
+    assert held == {address: 0, vault: 0, WALLET: 5_000_000}
+    with pytest.raises(ResourceConflict, match="was sent back"):
+        give_back(world, deposit)
+    assert only_deposit(world) == after
+    assert world.event_names()["deposit.misdirected"] == 1
+    assert world.held() == credited
+
+
+@pytest.mark.parametrize("failing", [1, 2])
+def test_a_transfer_that_fails_is_reported_and_tried_again_from_where_the_funds_are(
+    memory_world: World, failing: int
+) -> None:
+    world = memory_world
+    deposit_wrongly(world, AT_BASE)
+    world.finish()
+    deposit = only_deposit(world)
+    give_back(world, deposit)
+    if failing == 2:
+        while _swept_by(world) is None:
+            world.system.advance(1)
+            world.service.worker("sandbox").run_due(1)
+    world.fail("transfer")
+    world.finish()
+    after = only_deposit(world)
+    assert after.sent_back is not None
+    assert (after.sent_back.status, after.sent_back.failure) == ("failed", "transaction_failed")
+    assert (after.sent_back.swept_by is not None) == (failing == 2)
+    assert world.event_names()["deposit.misdirected"] == 2
+    give_back(world, deposit)
+    world.finish()
+    world.finish()
+    chain = world.service.chains[BASE]
+    assert chain.balances(AT_BASE.address, [WALLET]).amounts == {WALLET: 5_000_000}
+    assert world.sent() == 3
+
+
+def test_it_is_refused_for_what_is_credited_and_for_what_is_not_there(memory_world: World) -> None:
+    world = memory_world
+    deposit_wrongly(world, USDC)
+    world.finish()
+    deposit = only_deposit(world)
+    with pytest.raises(InvalidState):
+        give_back(world, deposit)
+    with pytest.raises(NotFound):
+        world.service.deposits.send_back(world.server, world.merchant.id, deposit.id)
+    with pytest.raises(NotFound):
+        world.service.deposits.send_back(world.server, world.payer.id, "deposit_" + 24 * "0")
+
+
+@pytest.mark.parametrize("source", ["0x" + 40 * "0", AT_BASE.address, USDC.address])
+def test_what_nobody_holds_sent_needs_a_destination(memory_world: World, source: str) -> None:
+    world = memory_world
+    deposit_wrongly(world, AT_BASE, source=source)
+    world.finish()
+    deposit = only_deposit(world)
+    with pytest.raises(ValidationFailed, match="destination is required"):
+        give_back(world, deposit)
+    with pytest.raises(DestinationNotAllowed):
+        give_back(world, deposit, destination=deposit.address)
+    give_back(world, deposit, destination=OTHER_WALLET)
+    world.finish()
+    world.finish()
+    chain = world.service.chains[BASE]
+    assert chain.balances(AT_BASE.address, [OTHER_WALLET]).amounts == {OTHER_WALLET: 5_000_000}
+
+
+def test_a_stranger_as_destination_needs_a_standard_key(memory_world: World) -> None:
+    world = memory_world
+    deposit_wrongly(world, AT_BASE)
+    world.finish()
+    deposit, limited = only_deposit(world), restricted_key(world)
+    send_back = world.service.deposits.send_back
+    with pytest.raises(InsufficientPermissions):
+        send_back(limited, world.payer.id, deposit.id, OTHER_WALLET)
+    assert send_back(limited, world.payer.id, deposit.id).sent_back
+
+
+def test_a_reorg_withdraws_what_is_not_signed(memory_world: World) -> None:
+    world = memory_world
+    deposit_wrongly(world, AT_BASE)
+    world.advance_until(lambda: only_deposit(world).status == "rejected", 5)
+    give_back(world, only_deposit(world))
+    world.hold_sends(120)
+    world.reorg(30)
+    world.finish()
+    world.finish()
+    gone = only_deposit(world)
+    assert (gone.status, gone.failure) == ("failed", "reorged")
+    assert gone.sent_back is not None
+    assert (gone.sent_back.status, gone.sent_back.failure) == ("failed", "funds_reorged")
+    assert world.sent() == 0
+
+
+def _swept_by(world: World) -> str | None:
+    sent_back = only_deposit(world).sent_back
+    return sent_back.swept_by if sent_back is not None else None

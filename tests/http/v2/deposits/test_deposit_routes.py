@@ -12,6 +12,7 @@ from payments_core.clock import format_iso
 from payments_core.storage.memory.adapter import MemoryStorage
 from tests.http.checkout import BASE, Checkout
 from tests.http.door import Seen
+from tests.service.world import WALLET
 
 NOBODY = "acct_" + "A" * 24
 WALLET = "0x8617E340B3D01FA5F11F306F4090FD50E238070D"
@@ -293,3 +294,30 @@ class TestTheBrowser:
         body = {"chainId": BASE, "accountId": checkout.merchant}
         seen = self.mine(checkout, "POST", "deposits:write", body=body)
         assert (seen.status, set(seen.faults)) == (400, {"accountId"})
+
+
+def test_a_token_that_is_not_credited_is_sent_back(checkout: Checkout) -> None:
+    door, path = checkout.door, f"/v2/accounts/{checkout.payer}"
+    address = issue(checkout, checkout.payer).json["address"]
+    checkout.transfer(address, "5.00", assetSymbol="USDbC")
+    [deposit] = door.call("GET", f"{path}/deposits?status=rejected").json["data"]
+    assert (deposit["status"], deposit["rejectionReason"]) == ("rejected", "wrong_token")
+    assert (deposit["assetSymbol"], deposit["amount"]) == ("USDbC", "5.00")
+    assert "sentBack" not in deposit
+    assert door.call("GET", path).json["labels"] == ["misdirected"]
+    to = f"{path}/deposits/{deposit['id']}/return"
+    body = {"destination": WALLET}
+    assert door.call("POST", to, body).code == "idempotency_key_required"
+    first = door.call("POST", to, body, key="return-1")
+    assert (first.status, first.json["sentBack"]["status"]) == (200, "created")
+    assert door.call("POST", to, body, key="return-1").body == first.body
+    again = door.call("POST", to, body, key="return-2")
+    assert (again.status, again.code) == (409, "conflict")
+    checkout.advance(60)
+    checkout.advance(60)
+    [after] = door.call("GET", f"{path}/deposits").json["data"]
+    sent_back = after["sentBack"]
+    assert (sent_back["status"], sent_back["destination"]) == ("succeeded", WALLET)
+    assert sent_back["transactionHash"]
+    missing = door.call("POST", f"{path}/deposits/deposit_{24 * '0'}/return", {}, key="return-3")
+    assert (missing.status, missing.code) == (404, "not_found")
