@@ -257,6 +257,7 @@ _TABLE: tuple[Row, ...] = (
     _keyed("POST", f"{_ACCOUNT}/deposit-addresses", _DEPOSITS, 201),
     _keyed("GET", f"{_ACCOUNT}/deposit-addresses", _DEPOSITS),
     _keyed("POST", f"{_ACCOUNT}/deposit-addresses/check", _DEPOSITS),
+    _keyed("POST", f"{_ACCOUNT}/deposits/{{depositId}}/return", _DEPOSITS),
     _keyed("GET", f"{_ACCOUNT}/deposits", _DEPOSITS),
     # Payments.
     _keyed("POST", "/v2/payments", _PAYMENTS, 201, names=True),
