@@ -34,6 +34,7 @@ from payments_core.errors import (
     UnsupportedChain,
     ValidationFailed,
 )
+from payments_core.storage.bulk import Get, fetch
 from payments_core.storage.port import Page, Position, Snapshot, Transaction, Where
 from payments_core.tenants.authorization import Authority
 from payments_core.tenants.idempotency import once_per_key
@@ -247,9 +248,11 @@ class Deposits:
         InsufficientPermissions.
         """
         self._committer.replay(authority, idempotency_key)
-        known = self._storage.read(
-            authority.partition, lambda snapshot: snapshot.get(Deposit, deposit_id)
+        account, known = fetch(
+            self._storage, authority.partition, Get(Account, account_id), Get(Deposit, deposit_id)
         )
+        if account is None:
+            raise NotFound("account")
         if known is None or known.account_id != account_id:
             raise NotFound("deposit")
         chain = self._chains.get(known.chain_id)

@@ -10,6 +10,8 @@ from typing import Any
 from payments_core.accounts.capabilities.record import CapabilityActivation
 from payments_core.assets import asset_of
 from payments_core.chains.simulated.chain import SimulatedChain
+from payments_core.deposits.record import Deposit
+from payments_core.money import Atomic
 from payments_core.onramps.record import (
     ONRAMP_NUMBER_SEAL,
     DepositInstructions,
@@ -202,6 +204,37 @@ class Estate:
         )
         return id
 
+    def _deposit(self, account_id: str, issued: Any, sender: str) -> str:
+        """A deposit of a token that is not credited: a mainnet has no faucet."""
+        ports = self.wire.service.ports
+        [id, key] = [ports.committer.id_sequence().issue(kind) for kind in ("deposit", "tx")]
+        self._insert(
+            Deposit(
+                id=id,
+                account_id=account_id,
+                deposit_address_id=issued["id"],
+                chain_id=BASE,
+                asset_symbol="DAI",
+                amount=Atomic(1_000),
+                sender=sender,
+                address=issued["address"],
+                transaction_hash=f"0x{key}",
+                position=0,
+                log_index=0,
+                block_number=1,
+                block_hash="0x01",
+                status="rejected",
+                status_version=2,
+                rejection_reason="wrong_token",
+                watched=False,
+                external_user_id="",
+                api_version=FIRST_VERSION,
+                created_at=ports.clock.now(),
+                updated_at=ports.clock.now(),
+            )
+        )
+        return id
+
     def _insert(self, record: Record) -> None:
         storage = self.wire.service.ports.storage
         storage.transact(self.environment_id, lambda tx: tx.insert(record))
@@ -229,7 +262,7 @@ class Estate:
             body = {"vaultId": vault["vaultId"], "amountPerPeriod": "5.00", "period": "day"}
             mandate = self.call("POST", f"/v2/accounts/{account_id}/mandates", body)
             body = {"chainId": BASE}
-            self.call("POST", f"/v2/accounts/{account_id}/deposit-addresses", body)
+            issued = self.call("POST", f"/v2/accounts/{account_id}/deposit-addresses", body)
             ids.update(
                 accountId=account_id,
                 vaultId=vault["vaultId"],
@@ -237,6 +270,7 @@ class Estate:
                 mandateId=mandate["id"],
                 clientSessionId=self.session(account_id)["clientSessionId"],
                 onrampBankAccountId=self._onramp(account_id),
+                depositId=self._deposit(account_id, issued, wallets[1]),
                 challengeId=self._challenge(account_id, number)["id"],
             )
             self._link_owner(account_id, number)

@@ -32,7 +32,7 @@ OWNERS: tuple[Owner, ...] = ("neighbour", "production", "stranger", "nobody", "n
 
 PREFIXES = {
     "accountId": "acct_", "appId": "app_", "clientSessionId": "client_session_",
-    "deliveryId": "delivery_", "environmentId": "env_", "eventId": "evt_",
+    "deliveryId": "delivery_", "depositId": "deposit_", "environmentId": "env_", "eventId": "evt_",
     "mandateId": "mandate_", "optionId": "pay_option_", "paymentId": "payment_",
     "onrampBankAccountId": "onramp_account_", "requestId": "req_",
     "sessionId": "ses_", "vaultId": "vault_", "walletId": "wallet_", "webhookId": "webhook_",

@@ -12,7 +12,6 @@ from payments_core.clock import format_iso
 from payments_core.storage.memory.adapter import MemoryStorage
 from tests.http.checkout import BASE, Checkout
 from tests.http.door import Seen
-from tests.service.world import WALLET
 
 NOBODY = "acct_" + "A" * 24
 WALLET = "0x8617E340B3D01FA5F11F306F4090FD50E238070D"
