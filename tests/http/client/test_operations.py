@@ -121,7 +121,9 @@ def test_an_answer_decodes_whole_and_tolerates_what_is_new(name: str) -> None:
     assert found
     for example in found:
         seen = msgspec.convert(example, type=call.answer)
-        assert msgspec.to_builtins(seen).keys() == example.keys()
+        decoded = msgspec.to_builtins(seen)
+        absent = {name for name in decoded.keys() - example.keys() if decoded[name] is None}
+        assert decoded.keys() - absent == example.keys()
         msgspec.convert(with_news(example), type=call.answer)
         assert isinstance(call, PageCall) == isinstance(seen, Page)
 
