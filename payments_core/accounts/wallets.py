@@ -250,8 +250,8 @@ class Wallets:
             link = decide_link(tx, authority, account, proven)
             rows = {one.id: one for one in details.wallets} | {link.result.id: link.result}
             linked = AccountDetails(account, details.vaults, tuple(rows.values()))
-            taken = {"id": ActionAlreadyUsed("message")}
-            return Decision(linked, inserts=(used,), refusals=taken).merge(link)
+            # A taken id, of the message or of the address's proof, is found when this runs again.
+            return Decision(linked, inserts=(used,)).merge(link)
 
         return self._committer.commit(authority, decide, idempotent=idempotency_key)
 

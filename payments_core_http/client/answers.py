@@ -472,8 +472,8 @@ class FieldRequirement(Answer, frozen=True, kw_only=True):
 
 
 class BankAccountRequirements(Answer, frozen=True, kw_only=True):
-    """Whether bank accounts can be added and, if not, why and what removes the reasons; and
-    the fields of a new one.
+    """Whether bank accounts can be added and, if not, why and what removes the reasons; the
+    fields of a new one, and the texts of a payout to it.
     """
 
     eligible: bool
@@ -488,6 +488,8 @@ class BankAccountRequirements(Answer, frozen=True, kw_only=True):
     """The account's wallets."""
     fields: list[FieldRequirement]
     """The fields of the form to show."""
+    payout_fields: list[FieldRequirement]
+    """The texts of a Payment to a bank account, which are optional."""
 
 
 class BankAddress(Answer, frozen=True, kw_only=True):

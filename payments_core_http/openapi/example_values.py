@@ -195,6 +195,12 @@ VALUES_OF: Mapping[tuple[str, str], Any] = {
             "maxLength": None, "pattern": "^[0-9]{9}$", "values": None,
         }
     ],
+    ("BankAccountRequirements", "payoutFields"): [
+        {
+            "name": "destination.achReference", "type": "string", "required": False, "minLength": 1,
+            "maxLength": 80, "pattern": "^[ -~]*$", "values": None,
+        }
+    ],
     ("BankAddress", "country"): "US",
     ("BankAccount", "country"): "US",
     ("BankTransaction", "amount"): "100.00",

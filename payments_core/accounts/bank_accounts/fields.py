@@ -11,7 +11,14 @@ import attrs
 from msgspec import Meta
 
 from payments_core.banks.routing_numbers import find_routing_number_fault
-from payments_core.banks.texts import AddressLine, BankName, City, HolderName
+from payments_core.banks.texts import (
+    AchReference,
+    AddressLine,
+    BankName,
+    City,
+    HolderName,
+    WireMessage,
+)
 from payments_core.errors import FieldError
 from payments_core.validation.constraints import checked_rule
 from payments_core.validation.inputs import json_name
@@ -105,6 +112,12 @@ def field_requirements(kind: type = NewBankAccount, prefix: str = "") -> Iterato
         else:
             required = field.default is attrs.NOTHING
             yield FieldRequirement(name=name, required=required, **_rules(annotation))
+
+
+def payout_field_requirements() -> Iterator[FieldRequirement]:
+    """The texts of a payout to a bank account, by their places in the body of a Payment."""
+    for name, rule in (("achReference", AchReference), ("wireMessage", WireMessage)):
+        yield FieldRequirement(name=f"destination.{name}", required=False, **_rules(rule))
 
 
 def _rules(annotation: Any) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from payments_core.accounts.bank_accounts.fields import (
     NewBankAccount,
     field_requirements,
     find_bank_account_faults,
+    payout_field_requirements,
 )
 from payments_core.accounts.bank_accounts.record import NUMBER_SEAL, BankAccount
 from payments_core.accounts.capabilities.eligibility import load_eligibility, lock_capability
@@ -56,8 +57,8 @@ PAYOUT: BankCapability = "us_bank_payout"
 
 @attrs.frozen(kw_only=True)
 class BankAccountRequirements:
-    """Whether an account can add bank accounts and, if not, why; the required fields, and the
-    vaults that can pay.
+    """Whether an account can add bank accounts and, if not, why; the required fields, the texts of
+    a payout, and the vaults that can pay.
 
     A reason is `account_suspended`, `account_closed`, `entitlement_required` or
     `capability_not_active`.
@@ -68,6 +69,7 @@ class BankAccountRequirements:
     rails: tuple[Rail, ...]
     vaults: tuple[Vault, ...]
     fields: tuple[FieldRequirement, ...]
+    payout_fields: tuple[FieldRequirement, ...]
 
 
 @validate_operations
@@ -94,6 +96,7 @@ class BankAccounts:
             rails=() if found.reasons else RAILS,
             vaults=found.vaults,
             fields=tuple(field_requirements()),
+            payout_fields=tuple(payout_field_requirements()),
         )
 
     @once_per_key

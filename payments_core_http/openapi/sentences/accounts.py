@@ -40,6 +40,7 @@ BY_NAME: Mapping[str, str] = {
     "permissions": "What the client may do.",
     "tokenType": "How the token is sent.",
     # Bank accounts and capabilities
+    "payoutFields": "The texts of a Payment to a bank account, which are optional.",
     "accountHolderName": "The name of the bank account's holder.",
     "accountHolderType": "Whether the holder is a person or a business.",
     "accountType": "The kind of bank account.",

@@ -97,8 +97,8 @@ class FieldRequirementView:
 
 @frozen_view
 class BankAccountRequirementsView:
-    """Whether bank accounts can be added and, if not, why and what removes the reasons; and the
-    fields of a new one."""
+    """Whether bank accounts can be added and, if not, why and what removes the reasons; the fields
+    of a new one, and the texts of a payout to it."""
 
     eligible: bool
     reasons: tuple[str, ...]
@@ -106,6 +106,7 @@ class BankAccountRequirementsView:
     rails: tuple[Rail, ...]
     wallets: tuple[PayingWalletView, ...]
     fields: tuple[FieldRequirementView, ...]
+    payoutFields: tuple[FieldRequirementView, ...]
 
 
 def capability_activation(activated: ActivatedCapability) -> CapabilityActivationView:
@@ -166,6 +167,7 @@ def bank_account_requirements(
         rails=found.rails,
         wallets=tuple(map(wallet, found.vaults)),
         fields=tuple(map(field_requirement, found.fields)),
+        payoutFields=tuple(map(field_requirement, found.payout_fields)),
     )
 
 

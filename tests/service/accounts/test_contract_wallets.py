@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from itertools import permutations
 from typing import Any
 
@@ -284,6 +285,24 @@ class TestForeignCode:
             self.link(street, payer, 137)  # the stranger's chain
         with pytest.raises(ResourceConflict):
             self.link(street, stranger, 8453)  # though the owner's signature were stolen
+
+    def test_of_two_accounts_at_one_moment_one_has_it_on_a_chain(self, street: Street) -> None:
+        street.stands_on(10, lambda *_: True)
+        accounts = (street.world.payer, street.world.merchant)
+        for _ in range(3):
+            challenges = [street.challenge(account_id=one.id, chain_id=10) for one in accounts]
+
+            def answer(asked: WalletChallenge) -> Wallet | None:
+                try:
+                    return street.answer(asked, "0x12")
+                except ResourceConflict:
+                    return None
+
+            with ThreadPoolExecutor(2) as pool:
+                linked = [one for one in pool.map(answer, challenges) if one is not None]
+            assert len(linked) == 1
+            wallets = street.service.wallets
+            wallets.remove(street.world.server, linked[0].account_id, linked[0].id)
 
     def test_an_address_of_two_owners_is_nobodys(self, street: Street) -> None:
         find, server = street.service.account_directory.find_by_wallet, street.world.server

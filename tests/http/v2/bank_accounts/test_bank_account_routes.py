@@ -233,6 +233,11 @@ class TestBankAccounts:
         assert fields["accountType"]["values"] == ["checking", "savings"]
         assert fields["routingNumber"]["pattern"] == "^[0-9]{9}$"
         states = fields["address.state"]["values"]
+        texts = {field["name"]: field for field in found["payoutFields"]}
+        assert {name: (one["maxLength"], one["pattern"]) for name, one in texts.items()} == {
+            "destination.achReference": (80, "^[ -~]*$"),
+            "destination.wireMessage": (140, "^[A-Za-z0-9 /?:().,'+-]*$"),
+        }
         assert {"NY", "DC", "PR", "AP"} < set(states) and len(states) == len(set(states)) == 62
 
     def test_an_account_that_is_not_ready_learns_why(self, payer: Partner) -> None:
