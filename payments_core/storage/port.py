@@ -339,6 +339,22 @@ class ChecksWritability(Protocol):
         """
 
 
+@attrs.frozen
+class Integrity:
+    """The faults that a database found in its own files. Unless it is complete, time was up."""
+
+    faults: tuple[str, ...]
+    is_complete: bool
+
+
+@runtime_checkable
+class ChecksIntegrity(Protocol):
+    """A storage that can check its files, beyond the rows that it reads."""
+
+    def check_integrity(self, limit_s: float) -> Integrity:
+        """The faults found within that many seconds. Raises StorageUnavailable."""
+
+
 @runtime_checkable
 class ReportsConfigProblems(Protocol):
     """A storage whose database may be set up so that the port's promises do not hold."""

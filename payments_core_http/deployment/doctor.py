@@ -36,6 +36,7 @@ from payments_core.service import PaymentsService
 from payments_core.storage.documents import UnreadableDocument
 from payments_core.storage.maintenance import MaintenanceAccess
 from payments_core.storage.port import (
+    ChecksIntegrity,
     ChecksWritability,
     ReportsConfigProblems,
     Storage,
@@ -61,6 +62,8 @@ ROUNDS = 5
 MAX_CHECKED_ROWS = 100_000
 """The number of rows that are read in a second or two; `payments admin damaged list` reads all."""
 MAX_NAMED_ROWS = 20
+INTEGRITY_LIMIT_S = 10
+"""SQLite checks some gigabytes in this time; the check of a backup has no limit."""
 
 
 @attrs.frozen
@@ -122,6 +125,7 @@ def _run_all(
     if service is None:
         return
     if stored:
+        yield from _catch_faults("integrity", _check_integrity(service.ports.storage))
         yield from _catch_faults("rows", _check_rows(service.ports.storage))
         yield from _catch_faults("keys", _check_keys(service))
     if stored or not configuration.simulated_chains:
@@ -249,6 +253,21 @@ def check_writability(storage: ChecksWritability) -> Iterator[Finding]:
             str(error),
             "free disk space, or let the service write to the disk",
         )
+
+
+def _check_integrity(storage: Storage) -> Iterator[Finding]:
+    """What a database says of its own files."""
+    if not isinstance(storage, ChecksIntegrity):
+        return
+    found = storage.check_integrity(INTEGRITY_LIMIT_S)
+    remedy = "restore a backup beside it: docs/how-to/back-up-and-restore.md"
+    for fault in found.faults:
+        yield Finding("integrity", "fault", fault, remedy)
+    if not found.faults and found.is_complete:
+        yield Finding("integrity", "ok", "SQLite's own checks find no damage")
+    elif not found.is_complete:
+        says = f"SQLite's own checks did not end within {INTEGRITY_LIMIT_S} s"
+        yield Finding("integrity", "ok", f"{says}; `payments admin backup make` checks the rest")
 
 
 def _check_rows(storage: Storage) -> Iterator[Finding]:

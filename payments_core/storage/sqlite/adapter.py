@@ -23,6 +23,7 @@ from payments_core.storage.port import (
     NO_LANE_OVERRIDES,
     ClaimedJob,
     CommitUnknown,
+    Integrity,
     LocatedRecord,
     OnDamaged,
     Snapshot,
@@ -37,6 +38,8 @@ from payments_core.storage.sqlite import schema as sqlite_schema
 from payments_core.storage.sqlite.claims import ClaimRequest, end_leases, renew
 from payments_core.storage.sqlite.due_partitions import Claims, next_due
 from payments_core.storage.sqlite.group_commit import GROUP_LIMIT, GroupCommit
+from payments_core.storage.sqlite.integrity import check_integrity
+from payments_core.storage.sqlite.open_files import OpenFiles, require_room
 from payments_core.storage.sqlite.transaction import (
     MAX_READ_AHEAD,
     SqliteSnapshot,
@@ -84,6 +87,7 @@ class SqliteStorage:
         )
         self._write_lock = threading.Lock()
         self._writer: sqlite3.Connection | None = None
+        self._files = OpenFiles(self._path)
         self._writing_thread: int | None = None
         self._waits_for_disk: bool | None = True
         self._idle_readers: list[sqlite3.Connection] = []
@@ -180,6 +184,7 @@ class SqliteStorage:
         self._closed = True
         with self._write_lock:
             if self._writer is not None:
+                self._files.forget()
                 self._writer.close()
                 self._writer = None
             self._file_lock.close()
@@ -190,19 +195,13 @@ class SqliteStorage:
     # `storage/maintenance.py`.
 
     def require_writable(self) -> None:
-        """Whether the file system is writable and has room for the log to grow."""
-        try:
-            disk = os.statvfs(self._path.parent)
-        except OSError as error:
-            raise StorageUnavailable(f"{self._path.parent}: {error.strerror}") from error
-        if disk.f_flag & os.ST_RDONLY:
-            raise StorageUnavailable(f"{self._path.parent} is mounted read-only")
-        free_bytes = disk.f_bavail * disk.f_frsize
-        if free_bytes < self._min_free_bytes:
-            raise StorageUnavailable(
-                f"the disk of {self._path.parent} is full: {free_bytes} bytes are free, and "
-                f"{self._min_free_bytes} are needed"
-            )
+        """Whether the files have their names, and their disk is writable and has room."""
+        self._files.require_named()
+        require_room(self._path.parent, self._min_free_bytes)
+
+    def check_integrity(self, limit_s: float) -> Integrity:
+        with self._open_snapshot() as connection:
+            return check_integrity(connection, limit_s)
 
     def config_errors(self) -> Sequence[str]:
         """Whether the file was retired."""
@@ -264,6 +263,7 @@ class SqliteStorage:
             self._require_open()
             if self._writer is None:
                 self._writer = self._connect()
+                self._files.remember(self._writer)
                 self._waits_for_disk = True
             with self._file_lock.acquire():
                 self._writing_thread = threading.get_ident()
@@ -327,6 +327,7 @@ class SqliteStorage:
             raise StorageUnavailable("SQLite connections do not survive a fork; open it again")
 
     def _connect(self) -> sqlite3.Connection:
+        self._files.require_named()  # or this one would write to other files than the others
         with _translate_errors():
             self._make_private()
             connection = sqlite3.connect(

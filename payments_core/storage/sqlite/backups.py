@@ -254,6 +254,8 @@ def _check(
     found = connection.execute("PRAGMA integrity_check(1)").fetchone()[0]
     if found != "ok":
         raise BackupFailed(f"the file is damaged: {found}")
+    if missing := connection.execute("PRAGMA foreign_key_check").fetchone():
+        raise BackupFailed(f"the file is damaged: a row of {missing[0]} names a missing row")
     tables = _table_names(connection)
     if SCHEMA_TABLE not in tables:
         raise BackupFailed("the file is not a payments-core storage, or was never migrated")
