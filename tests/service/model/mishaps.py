@@ -25,8 +25,17 @@ from tests.service.faults import (
     storage_away,
 )
 from tests.service.model.banking import BANK_HAPPENINGS, BANK_MOVES
+from tests.service.model.misdirected import send_as_nobody
 from tests.service.model.rules import CALLERS, Act, an_account, an_asset, check_out, refund, send
-from tests.service.model.stage import ASSETS, BASE, ETHEREUM, WALLETS, Process, Stage
+from tests.service.model.stage import (
+    ASSETS,
+    BASE,
+    ETHEREUM,
+    WALLETS,
+    WATCHED,
+    Process,
+    Stage,
+)
 
 # Strangers.
 
@@ -49,7 +58,7 @@ def pay(stage: Stage, rng: random.Random) -> None:
             rng.choice((0, 1, 10**6)),
         )
     )
-    asset = payment.asset if rng.random() < 0.93 else rng.choice(ASSETS)
+    asset = payment.asset if rng.random() < 0.85 else rng.choice((*ASSETS, *WATCHED))
     _transfer(stage, rng, asset.chain_id, asset.symbol, amount, payment.escrow_address)
 
 
@@ -65,7 +74,7 @@ _PAID_AGAIN: tuple[tuple[str, ...], ...] = (
 def deposit(stage: Stage, rng: random.Random) -> None:
     """A transfer to a deposit address."""
     if stage.deposit_addresses:
-        asset = an_asset(rng)
+        asset = an_asset(rng) if rng.random() < 0.8 else rng.choice(WATCHED)
         amount = rng.choice((0, 1, 10**6, 5 * 10**6, 40 * 10**6))
         address = rng.choice(stage.deposit_addresses)
         _transfer(stage, rng, asset.chain_id, asset.symbol, amount, address)
@@ -79,6 +88,9 @@ def fund(stage: Stage, rng: random.Random) -> None:
 def _transfer(
     stage: Stage, rng: random.Random, chain_id: int, symbol: str, amount: int, to: str
 ) -> None:
+    if rng.random() < 0.06:
+        send_as_nobody(stage, rng, chain_id, symbol, amount, to)
+        return
     stage.sandbox().transfer(
         stage.server,
         chain_id,

@@ -26,6 +26,13 @@ from payments_core.storage.port import SIMULATED
 from payments_core.storage.records import Record
 from tests.service.model.index import LIVE_OPERATION, LIVE_REFUND, Wrong, reservations
 from tests.service.model.mirror import Commit
+from tests.service.model.misdirected import (
+    MISDIRECTED_ENDINGS,
+    MISDIRECTED_INVARIANTS,
+    names_return,
+    proven_amount,
+    wanted_back,
+)
 from tests.service.model.stage import Stage
 
 Purpose = tuple[str, str]
@@ -93,6 +100,12 @@ def _purposes(commit: Commit, outgoing_id: str) -> Iterator[Purpose]:
             yield "release", record.id
         if isinstance(record, Deposit) and record.sweep_id == outgoing_id:
             yield "sweep", record.id
+        if isinstance(record, Receipt) and names_return(record.sent_back, outgoing_id):
+            yield "return", record.id
+        if isinstance(record, Deposit) and names_return(record.sent_back, outgoing_id):
+            assert record.sent_back is not None
+            to_vault = record.sent_back.continues_as is not None
+            yield ("carry" if to_vault else "give back"), record.id
         if isinstance(record, BankTransaction) and record.credit_id == outgoing_id:
             yield "credit", record.id
 
@@ -143,9 +156,10 @@ def escrows_pay_out_what_is_proven(stage: Stage, index: ChainIndex, commit: Comm
             if payment_id is None or row.chain_id in stage.reorged_deeply:
                 continue
             payment = stage.all(Payment)[payment_id]
+            proven = proven_amount(stage, payment, row.chain_id, log.token_address)
             paid_out = index.paid_out[row.chain_id, log.token_address, log.sender]
-            if paid_out > payment.received:
-                yield f"{payment.id} received {payment.received} and paid out {paid_out}"
+            if paid_out > proven:
+                yield f"{payment.id} received {proven} and paid out {paid_out}"
 
 
 def on_ramps_deliver_and_credit_once(stage: Stage, index: ChainIndex, commit: Commit) -> Wrong:
@@ -226,6 +240,7 @@ CHAIN_INVARIANTS: tuple[Callable[[Stage, ChainIndex, Commit], Wrong], ...] = (
     no_second_transfer_beside_a_first,
     bytes_are_stored_before_they_are_sent,
     escrows_pay_out_what_is_proven,
+    *MISDIRECTED_INVARIANTS,
     on_ramps_deliver_and_credit_once,
     verified_is_final,
     reservations_are_covered,
@@ -244,6 +259,9 @@ def nothing_is_under_way(stage: Stage, index: ChainIndex) -> Wrong:
     for payment in stage.all(Payment).values():
         if payment.authorized or payment.sighted:
             yield f"{payment.id} still waits for {payment.authorized} {payment.sighted}"
+    for owner in (*stage.all(Receipt).values(), *stage.all(Deposit).values()):
+        if owner.sent_back is not None and owner.sent_back.is_under_way:
+            yield f"{owner.id} is still on its way back: {owner.sent_back}"
     for transaction in stage.all(BankTransaction).values():
         is_kept = transaction.type == "micro_deposit" and transaction.status == "received"
         if transaction.status not in ("settled", "refunded", "failed") and not is_kept:
@@ -354,6 +372,8 @@ def _wanted(stage: Stage, family: str, id: str) -> list[tuple[str, int]]:
         account = next(a for a in stage.accounts if a.id == deposit.account_id)
         done = deposit.status == "settled"
         return [(stage.vault_address(account), int(deposit.amount))] if done else []
+    if family in ("return", "carry", "give back"):
+        return wanted_back(stage, family, id)
     if family == "credit":
         transaction = stage.all(BankTransaction)[id]
         done = transaction.status == "settled"
@@ -390,6 +410,7 @@ def _logs(stage: Stage) -> Iterator[tuple[SimulatedTransaction, int, SimulatedLo
 ENDINGS: tuple[Callable[[Stage, ChainIndex], Wrong], ...] = (
     nothing_is_under_way,
     escrows_hold_what_the_books_say,
+    *MISDIRECTED_ENDINGS,
     receipts_are_what_the_chain_shows,
     transfers_to_purged_escrows_raise_alarms,
     deposits_are_what_the_chain_shows,

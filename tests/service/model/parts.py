@@ -1,21 +1,27 @@
-"""The parts of the model that a run may play: all of it, or mostly banks."""
+"""The parts of the model that a run may play: all of it, mostly banks, or mostly returns."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 from tests.service.model.banking import BANK_CALLERS, BANK_HAPPENINGS, undo_what_was_final
+from tests.service.model.misdirected import RETURNS
 from tests.service.model.mishaps import (
     RULES,
     advance,
     crash_at_work,
+    deposit,
     fund,
     meanwhile,
+    pay,
+    prove_and_reorg,
+    reorg,
     trouble_at_work,
     work,
+    work_a_little,
     work_in_vain,
 )
-from tests.service.model.rules import Act, cancel, suspend
+from tests.service.model.rules import Act, cancel, receive, reconcile, refund, suspend
 
 WeightedRules = tuple[tuple[int, Act], ...]
 
@@ -34,4 +40,26 @@ BANK_RULES: WeightedRules = (
     (4, meanwhile),
 )
 
-PARTS: Mapping[str, WeightedRules] = {"all": RULES, "banks": BANK_RULES}
+MISDIRECTED_RULES: WeightedRules = (
+    *RETURNS,
+    (4, receive),
+    (16, pay),
+    (8, deposit),
+    (3, refund),
+    (5, reconcile),
+    (4, reorg),
+    (3, prove_and_reorg),
+    (12, work),
+    (3, work_a_little),
+    (10, advance),
+    (4, work_in_vain),
+    (4, crash_at_work),
+    (2, trouble_at_work),
+    (4, meanwhile),
+)
+
+PARTS: Mapping[str, WeightedRules] = {
+    "all": RULES,
+    "banks": BANK_RULES,
+    "misdirected": MISDIRECTED_RULES,
+}

@@ -19,11 +19,12 @@ from payments_core.payments.mandates.record import Mandate
 from payments_core.payments.operations import NewPayment
 from payments_core.payments.record import Payment
 from payments_core.payments.refunds.operations import NewRefund
-from payments_core.payments.refunds.reconciliation_rules import ReconciliationAction
+from payments_core.payments.refunds.reconciliation_rules import SENDS_BACK, ReconciliationAction
 from payments_core.payments.sends import NewSend
 from tests.service.model.banking import BANK_CALLERS
+from tests.service.model.misdirected import RETURNS
 from tests.service.model.paying import PAYERS
-from tests.service.model.stage import ASSETS, BASE, ETHEREUM, WALLETS, Stage
+from tests.service.model.stage import ASSETS, BASE, ETHEREUM, NOBODY, WALLETS, Stage
 
 Act = Callable[[Stage, random.Random], None]
 
@@ -219,6 +220,8 @@ def _refund(stage: Stage, rng: random.Random, payment: Payment) -> None:
 def reconcile(stage: Stage, rng: random.Random) -> None:
     """One of the decisions on a Payment that went out of the ordinary."""
     action: ReconciliationAction = rng.choice(get_args(ReconciliationAction))
+    if action == "return_misdirected":  # of a receipt: see misdirected.py
+        return
     if action == "refund_excess":
         excess = [payment for payment in stage.all(Payment).values() if payment.excess]
         payment = rng.choice(excess) if excess else None
@@ -226,11 +229,17 @@ def reconcile(stage: Stage, rng: random.Random) -> None:
         payment = stage.payment(rng, *rng.choice((HELD[:1], HELD[:1], HELD)))
     if payment is None:
         return
+    goes_back = action in SENDS_BACK
+    destination = rng.choice((None, rng.choice((*WALLETS, *NOBODY)))) if goes_back else None
     done = stage.tried(
         rng,
         f"reconcile {action}",
         lambda service, key: service.reconciliation.reconcile(
-            stage.server, payment.id, action, idempotency_key=key
+            stage.server,
+            payment.id,
+            action,
+            destination=destination,
+            idempotency_key=key,
         ),
     )
     if done is not None:
@@ -392,6 +401,7 @@ CALLERS: tuple[tuple[int, Act], ...] = (
     (2, deposit_address),
     (4, check_deposits),
     *PAYERS,
+    *RETURNS,
     *BANK_CALLERS,
 )
 """How often each of them, among all rules."""

@@ -4,6 +4,7 @@ make soak                          1,000,000 steps from a seed of chance, which 
 make soak STEPS=50000 SEED=7 JOBS=2
 make soak SEED=7 ONLY=3,8,20       these steps of one seed's episode, and its end
 make soak PART=banks               payouts and on-ramps alone, with what goes wrong with them
+make soak PART=misdirected         mostly what arrives and does not count, and its way back
 """
 
 from __future__ import annotations
@@ -31,12 +32,20 @@ EVERY_S = 10.0
 
 _OF_ALL = (
     *(f"status {status}" for status in sorted({row[2] for row in tables.PAYMENT})),
-    *(f"label {label}" for label in ("underpaid", "overpaid", "duplicate", "late", "reorged")),
+    *(
+        f"label {label}"
+        for label in ("underpaid", "overpaid", "duplicate", "late", "reorged", "misdirected")
+    ),
     *(f"reconcile {action}" for action in RECONCILIATION_ACTIONS),
     *(f"reason {reason}" for reason in ("wrong_chain", "wrong_token", "wrong_amount")),
 )
 _OF_BANKS = ("label returned", "label execution_failed", *ROWS)
-_MUST_BE_REACHED = {"all": (*_OF_ALL, *_OF_BANKS), "banks": _OF_BANKS}
+_OF_RETURNS = ("label misdirected", "done reconcile return_misdirected", "done return_deposit")
+_MUST_BE_REACHED = {
+    "all": (*_OF_ALL, *_OF_BANKS, *_OF_RETURNS),
+    "banks": _OF_BANKS,
+    "misdirected": _OF_RETURNS,
+}
 """Beside every rule of a part, what a long run that misses it has not looked at."""
 
 

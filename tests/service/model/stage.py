@@ -13,7 +13,7 @@ import attrs
 from payments_core.accounts.operations import NewAccount
 from payments_core.accounts.record import Account
 from payments_core.accounts.vaults.record import PolicyTerms, Vault
-from payments_core.assets import Asset, asset_of
+from payments_core.assets import Asset, asset_of, token_of
 from payments_core.chains.port import AddressSpec, Chain
 from payments_core.chains.simulated.chain import SimulatedChain
 from payments_core.chains.simulated.failure_records import ArmedFailures
@@ -40,6 +40,12 @@ from tests.service.world import PAYER_PERMISSIONS, RING, NoTransport, authority_
 
 BASE, ETHEREUM = 8453, 1
 ASSETS = (asset_of(BASE, "USDC"), asset_of(ETHEREUM, "USDC"), asset_of(ETHEREUM, "USDT"))
+WATCHED = (token_of(BASE, "USDbC"), token_of(BASE, "USDT"))
+"""Tokens that count nowhere, of as many decimals as the others."""
+
+NOBODY = ("0x" + 40 * "0", ASSETS[0].address, WATCHED[0].address)
+"""Senders that a chain names and that nobody holds."""
+
 WALLETS = tuple(f"0x00000000000000000000000000000000000E{place:04X}" for place in range(1, 4))
 """Strangers outside, with tokens of their own on both chains."""
 
@@ -160,8 +166,8 @@ class Stage:
         self.server = authority_of(environment, key)
         self.accounts = [self._account(name) for name in ("merchant", "payer", "other")]
         self.clients = [self._client(account) for account in self.accounts]
-        for asset in ASSETS:
-            for wallet in WALLETS:
+        for asset in (*ASSETS, *WATCHED):
+            for wallet in (*WALLETS, *NOBODY):
                 self.mint(asset, wallet, 500)
         for account in self.accounts[1:]:
             self.mint(ASSETS[0], self.vault_address(account), 150)
