@@ -255,7 +255,7 @@ class Pipeline:
                 answer, headers = earlier.answer, _REPLAY_HEADERS
                 context.request.is_replay = True
             if route.complete is not None:
-                answer = route.complete(answer)
+                answer = route.complete(answer, self._service.settings.public_url)
             context.version = answer.api_version
             return ResponseParts(answer.status, answer.body, {**headers, **answer.headers})
 
@@ -379,7 +379,7 @@ class Pipeline:
     ) -> None:
         resp.status = reply.status
         resp.data = reply.body or None
-        if (cookie := reply.headers.get("Set-Cookie")) is not None:
+        for cookie in reply.headers.get("Set-Cookie", "").splitlines():
             resp.append_header("Set-Cookie", cookie)
         resp.set_headers(
             {

@@ -1,8 +1,10 @@
 """The dashboard's cookies, and the tokens that prove that a form is its own.
 
-One cookie holds the token of an operator's session, which only a log-in sets; the other a random
-number of the log-in page. The token of a form is derived from a cookie and the form's target, so
-that another site, which does not know the cookie, cannot make one (contract §2).
+One cookie holds the token of an operator's session, which only a log-in sets; another a random
+number of the log-in page. A third names what a form has done, for the one page that says it next:
+an address would say it again at each reload, and a stranger could make one. The token of a form is
+derived from a cookie and the form's target, so that another site, which does not know the cookie,
+cannot make one (contract §2).
 """
 
 from __future__ import annotations
@@ -21,7 +23,8 @@ from payments_core_http.client_address import is_loopback_host
 from payments_core_http.errors import FormRefused
 
 _PURPOSE = "dashboard form"
-_SESSION, _LOGIN = "payments_operator", "payments_login"
+_SESSION, _LOGIN, _DONE = "payments_operator", "payments_login", "payments_done"
+_DONE_S = 60
 _NUMBER_BYTES = 32
 _NUMBER = re.compile(r"[A-Za-z0-9_-]{43}", re.ASCII)
 _MAX_CHARACTERS = 1_000
@@ -31,10 +34,12 @@ _OWN_SITES = (None, "same-origin", "none")
 
 @attrs.frozen
 class Cookies:
-    """The dashboard's cookies of a browser: a session's token, and the log-in page's number."""
+    """The dashboard's cookies of a browser: a session's token, the log-in page's number, and the
+    name of what a form has just done."""
 
     session: str | None = attrs.field(default=None, repr=False)
     login: str | None = attrs.field(default=None, repr=False)
+    done: str | None = None
 
 
 _NO_COOKIES = Cookies()
@@ -51,7 +56,7 @@ def read_cookies(environ: Mapping[str, Any], public_url: str) -> Cookies:
         found = [value for given, _, value in parts if given == _full_name(name, public_url)]
         return found[0] if len(found) == 1 and 0 < len(found[0]) <= _MAX_CHARACTERS else None
 
-    return Cookies(find(_SESSION), find(_LOGIN))
+    return Cookies(find(_SESSION), find(_LOGIN), find(_DONE))
 
 
 def build_session_cookie(token: str, public_url: str) -> str:
@@ -64,7 +69,12 @@ def build_login_cookie(number: str, public_url: str) -> str:
     return _build_cookie(_LOGIN, number, public_url)
 
 
-def _build_cookie(name: str, value: str, public_url: str) -> str:
+def build_done_cookie(done: str, public_url: str) -> str:
+    """The `Set-Cookie` of what a form has done, for the next page; an empty name removes it."""
+    return _build_cookie(_DONE, done, public_url, max_age_s=_DONE_S)
+
+
+def _build_cookie(name: str, value: str, public_url: str, max_age_s: int | None = None) -> str:
     """A cookie that leaves this machine only under TLS (contract §2).
 
     With https it is also bound to this exact host: no other name of the domain can set it. From
@@ -75,6 +85,8 @@ def _build_cookie(name: str, value: str, public_url: str) -> str:
         attributes.append("Secure")
     if not value:
         attributes.append("Max-Age=0")
+    elif max_age_s is not None:
+        attributes.append(f"Max-Age={max_age_s}")
     return "; ".join((f"{_full_name(name, public_url)}={value}", *attributes))
 
 

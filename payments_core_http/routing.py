@@ -45,8 +45,8 @@ Handler = Callable[["PaymentsService", Any], Response]
 RenderError = Callable[[PaymentsError, str, Mapping[str, Any]], Response]
 """Makes a page from an error, the id of its request, and the WSGI environment."""
 
-CompleteResponse = Callable[[Response], Response]
-"""Adds the headers of an answer, which are not stored with it."""
+CompleteResponse = Callable[[Response, str], Response]
+"""Adds the headers of an answer, which are not stored with it, for the service's public URL."""
 
 
 @attrs.frozen

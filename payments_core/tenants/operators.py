@@ -87,6 +87,8 @@ class Operators:
         )
         if environment is None:
             raise NotFound("environment")
+        if (known := self._find_operator_of(environment_id)) is not None:
+            raise _has_operator(f", {known.username}")
         password, now = self._new_password(), self._clock.now()
         operator = Operator(
             id=operator_id(environment.mode, username),
@@ -104,7 +106,7 @@ class Operators:
                 inserts=(operator,),
                 refusals={
                     "id": ResourceConflict(f"The operator's name {username} is taken."),
-                    "environment": ResourceConflict("The environment already has an operator."),
+                    "environment": _has_operator(),
                 },
             ),
         )
@@ -184,6 +186,9 @@ class Operators:
     def _find_operator(self, username: str, mode: str) -> Operator | None:
         return self.find(operator_id(mode, username))
 
+    def _find_operator_of(self, environment_id: str) -> Operator | None:
+        return next((one for one in self.list() if one.environment_id == environment_id), None)
+
     def _decoy_hash(self) -> str:
         """The hash of a password that nobody knows, made once."""
         if self._nobodys_hash is None:
@@ -200,6 +205,13 @@ class Operators:
             password.encode(), opslimit=self._cost.passes, memlimit=self._cost.memory_bytes
         )
         return hashed.decode()
+
+
+def _has_operator(which: str = "") -> ResourceConflict:
+    return ResourceConflict(
+        f"The environment already has an operator{which}. Reset the password, or remove the"
+        " operator first."
+    )
 
 
 def _password_matches(stored: str, password: str) -> bool:

@@ -1,4 +1,4 @@
-"""Failure and recovery of an endpoint, as events for the environment's other endpoints.
+"""The health of an endpoint: to show, and as events for the environment's other endpoints.
 
 The endpoint stores since when it fails and when that was last reported, so that it is reported at
 most once an hour, in the commit of the attempt that shows it. Failing endpoints get no such events:
@@ -10,10 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Literal
 
+import attrs
+
 from payments_core.clock import HOUR, Instant
 from payments_core.engine.decision import Decision
 from payments_core.engine.events import FAILING, RECOVERED, Event, NewEvent
 from payments_core.evolve import evolve
+from payments_core.storage.port import Snapshot
+from payments_core.webhooks.lifecycle import with_effective_status
 from payments_core.webhooks.record import Delivery, Endpoint
 
 MIN_FAILED_ATTEMPTS = 2
@@ -21,7 +25,48 @@ MIN_FAILED_ATTEMPTS = 2
 of the receiver. A delivery that is given up is reported at once."""
 
 REPORT_INTERVAL_MS = HOUR
+OUTCOMES_SEARCHED = 20
+"""The number of newest deliveries from which an endpoint is judged."""
+
 _OWN_FAMILY = "webhook."
+
+
+@attrs.frozen(kw_only=True)
+class EndpointHealth:
+    """An endpoint, judged by the `searched` deliveries of it that changed last.
+
+    `newest` is the newest of them that was delivered or failed, None without one. `failed` counts
+    those that failed, with those that were abandoned.
+    """
+
+    endpoint: Endpoint
+    newest: Delivery | None
+    searched: int
+    failed: int
+
+    @property
+    def status(self) -> Literal["ok", "failing", "unknown"]:
+        """Whether the newest outcome is a delivery; `unknown` without an outcome.
+
+        While deliveries that wait hide every outcome, the last report counts.
+        """
+        if self.newest is not None:
+            return "ok" if self.newest.status == "delivered" else "failing"
+        return "unknown" if self.endpoint.failing_since is None else "failing"
+
+
+def load_health(snapshot: Snapshot, endpoint: Endpoint) -> EndpointHealth:
+    """The health of an endpoint."""
+    page = snapshot.find(
+        Delivery, "by_endpoint", (endpoint.id,), limit=OUTCOMES_SEARCHED, skip_damaged=True
+    )
+    deliveries = [with_effective_status(one, endpoint) for one in page.records]
+    return EndpointHealth(
+        endpoint=endpoint,
+        newest=next((one for one in deliveries if one.status != "pending"), None),
+        searched=len(deliveries),
+        failed=sum(one.status in ("failed", "abandoned") for one in deliveries),
+    )
 
 
 def find_outcome(delivery: Delivery) -> Literal["works", "fails"] | None:

@@ -44,6 +44,7 @@ from payments_core.webhooks.destinations import (
     resolve_destination,
 )
 from payments_core.webhooks.dispatch.attempt import seal_secret
+from payments_core.webhooks.health import EndpointHealth, load_health
 from payments_core.webhooks.lifecycle import (
     EndpointChanges,
     EndpointDescription,
@@ -58,8 +59,6 @@ from payments_core.webhooks.settings import WebhookSettings
 from payments_core.webhooks.signing import new_secret
 from payments_core.webhooks.transports.resolver import BoundedResolver
 
-OUTCOMES_SEARCHED = 20
-"""The number of newest deliveries searched for one with an outcome."""
 RESOLVE_TIMEOUT_S = 1.0
 MAX_RESOLVING_REQUESTS = 2
 """The maximum number of requests that wait for names at once: a quarter of a server's threads."""
@@ -167,11 +166,19 @@ class WebhookEndpoints:
     ) -> Page[Endpoint]:
         """The environment's endpoints, oldest first, archived ones too."""
         return self._storage.read(
-            authority.partition,
-            lambda snapshot: snapshot.find(
-                Endpoint, "by_created", after=after, limit=limit, skip_damaged=True
-            ),
+            authority.partition, lambda snapshot: _find_endpoints(snapshot, limit, after)
         )
+
+    def list_health(
+        self, authority: Authority, *, limit: PageLimit = 50, after: Position | None = None
+    ) -> Page[EndpointHealth]:
+        """As `list`, each endpoint judged by its newest deliveries: one query for each."""
+
+        def load(snapshot: Snapshot) -> Page[EndpointHealth]:
+            page = _find_endpoints(snapshot, limit, after)
+            return Page(tuple(load_health(snapshot, one) for one in page.records), page.next)
+
+        return self._storage.read(authority.partition, load)
 
     @once_per_key
     def update(
@@ -261,16 +268,12 @@ class WebhookEndpoints:
 
         return self._storage.read(authority.partition, read_page)
 
-    def get_newest_outcome(
-        self, authority: Authority, endpoint_id: str
-    ) -> tuple[Endpoint, Delivery | None]:
-        """An endpoint, and its newest delivery that was delivered or failed. Raises NotFound.
-
-        None if none of the last `OUTCOMES_SEARCHED` that changed has an outcome.
-        """
-        endpoint, page = self.list_deliveries(authority, endpoint_id, limit=OUTCOMES_SEARCHED)
-        ended = (delivery for delivery in page.records if delivery.status != "pending")
-        return endpoint, next(ended, None)
+    def get_health(self, authority: Authority, endpoint_id: str) -> EndpointHealth:
+        """An endpoint, judged by its newest deliveries. Raises NotFound."""
+        return self._storage.read(
+            authority.partition,
+            lambda snapshot: load_health(snapshot, _get_endpoint(snapshot, endpoint_id)),
+        )
 
     def get_delivery(
         self, authority: Authority, endpoint_id: str, delivery_id: str
@@ -359,6 +362,10 @@ class WebhookEndpoints:
 
 def _each_once(names: Sequence[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
+
+
+def _find_endpoints(snapshot: Snapshot, limit: int, after: Position | None) -> Page[Endpoint]:
+    return snapshot.find(Endpoint, "by_created", after=after, limit=limit, skip_damaged=True)
 
 
 def _get_endpoint(snapshot: Snapshot, endpoint_id: str) -> Endpoint:

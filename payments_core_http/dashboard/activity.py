@@ -6,11 +6,13 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+import attrs
+
 from payments_core.engine.idempotency.record import Response
 from payments_core.money import format_amount
 from payments_core.payments.record import Payment
 from payments_core.webhooks.record import DeliveryStatus
-from payments_core_http.dashboard.charts import make_chart
+from payments_core_http.dashboard.charts import Chart, make_chart
 from payments_core_http.dashboard.rendering import PageCall, render_page
 from payments_core_http.dashboard.words import STATUS_WORDS, Tone
 
@@ -56,7 +58,7 @@ def show_activity(service: PaymentsService, call: PageCall) -> Response:
         "activity.html",
         section="activity",
         chart=chart,
-        volumes=_sum_volumes(page.records),
+        released=_sum_released(page.records, chart),
     )
 
 
@@ -74,14 +76,20 @@ def show_health(service: PaymentsService, call: PageCall) -> Response:
     return render_page(call, "health.html", section="webhooks", endpoint=endpoint, chart=chart)
 
 
-def _sum_volumes(payments: Sequence[Payment]) -> Sequence[str]:
-    """The amount released to recipients, by token, in words; later refunds are not subtracted."""
+@attrs.frozen
+class Released:
+    """What Payments released to recipients: the amounts by token, in words, and how many did."""
+
+    amounts: Sequence[str]
+    payments: int
+
+
+def _sum_released(payments: Sequence[Payment], chart: Chart | None) -> Released:
+    """What the Payments in the chart released; later refunds are not subtracted."""
+    start = chart.bars[0].start if chart else 0
+    found = [one for one in payments if one.settled and one.created_at >= start]
     sums: Counter[tuple[str, int]] = Counter()
-    for payment in payments:
-        asset = payment.asset
-        sums[asset.symbol, asset.decimals] += payment.settled
-    return [
-        f"{format_amount(total, decimals)} {symbol}"
-        for (symbol, decimals), total in sorted(sums.items())
-        if total
-    ]
+    for payment in found:
+        sums[payment.asset.symbol, payment.asset.decimals] += payment.settled
+    amounts = [f"{format_amount(sums[one], one[1])} {one[0]}" for one in sorted(sums)]
+    return Released(amounts, len(found))

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from payments_core.engine.events import BY_NAME
+import attrs
+
+from payments_core.engine.events import BY_NAME, Event
 from payments_core.engine.idempotency.record import Response
 from payments_core.storage.port import Where
 from payments_core_http.dashboard.rendering import (
@@ -18,6 +20,24 @@ from payments_core_http.dashboard.rendering import (
 
 if TYPE_CHECKING:
     from payments_core.service import PaymentsService
+
+
+_SUBJECT_PAGES = {
+    "paymentId": ("Payment", "/dashboard/payments/{paymentId}"),
+    "webhookId": ("Endpoint", "/dashboard/webhooks/{webhookId}"),
+    "deliveryId": ("Delivery", "/dashboard/webhooks/{webhookId}/deliveries/{deliveryId}"),
+    "accountId": ("Account", "/dashboard/payments?search={accountId}"),
+}
+"""By the field that has the id: its name, and its page. An account has the list of its Payments."""
+
+
+@attrs.frozen
+class Subject:
+    """What an event is about: its kind, its id, and its page."""
+
+    name: str
+    id: str
+    path: str
 
 
 def list_events(service: PaymentsService, call: PageCall) -> Response:
@@ -35,12 +55,22 @@ def list_events(service: PaymentsService, call: PageCall) -> Response:
         call,
         "events.html",
         section="events",
-        events=page.records,
+        events=[(event, list_subjects(event)) for event in page.records],
         chosen=chosen,
         choices=tuple(sorted(BY_NAME)),
         is_first=listed.is_first,
         next_page=listed.build_next(page.next),
     )
+
+
+def list_subjects(event: Event) -> list[Subject]:
+    """What an event is about and the dashboard has a page of, the most important first."""
+    facts = {**event.payload, "accountId": event.account_id}
+    return [
+        Subject(name, str(facts[field]), path.format_map(facts))
+        for field, (name, path) in _SUBJECT_PAGES.items()
+        if facts.get(field)
+    ]
 
 
 def show_event(service: PaymentsService, call: PageCall) -> Response:
@@ -55,7 +85,7 @@ def show_event(service: PaymentsService, call: PageCall) -> Response:
         event=event,
         deliveries=deliveries,
         meaning=BY_NAME[event.name].meaning if event.name in BY_NAME else "",
-        payment_id=event.payload.get("paymentId"),
+        subjects=list_subjects(event),
     )
 
 

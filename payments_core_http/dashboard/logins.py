@@ -17,6 +17,7 @@ from payments_core_http.dashboard.rendering import (
     HOME,
     LOGIN,
     PageCall,
+    add_cookie,
     is_own_path,
     redirect,
     render_page,
@@ -81,5 +82,5 @@ def _render_login(
         is_wrong=is_wrong,
         keeps_sessions=keeps_sessions(service.settings.public_url),
     )
-    headers = {"Set-Cookie": build_login_cookie(number, service.settings.public_url)}
-    return evolve(page, headers=headers)
+    cookie = build_login_cookie(number, service.settings.public_url)
+    return evolve(page, headers=add_cookie(page.headers, cookie))

@@ -20,7 +20,7 @@ from payments_core.errors import Missing, PaymentsError, Unauthenticated
 from payments_core.evolve import evolve
 from payments_core.money import format_amount
 from payments_core.storage.port import Position
-from payments_core_http.browser_sessions import make_form_token
+from payments_core_http.browser_sessions import build_done_cookie, make_form_token
 from payments_core_http.calls import ApiCall
 from payments_core_http.dashboard import charts
 from payments_core_http.dashboard.words import DONE, STATUS_WORDS, find_error_words
@@ -48,12 +48,16 @@ HOME = "/dashboard/payments"
 LOGIN = "/dashboard/login"
 PAGE_SIZE = 25
 _KEY_BYTES = 18
+_DONE_QUERY = "?done="
 _OWN_PATH = re.compile(r"/dashboard(?:/[A-Za-z0-9_-]+)*", re.ASCII)
 _PARENT = re.compile(r"(/dashboard/(?:payments|webhooks|events)/[A-Za-z0-9_-]+)/.+", re.ASCII)
 
 
 def render_page(call: PageCall, template: str, *, status: int = 200, **values: Any) -> Response:
-    """A page, for the logged-in operator or before the log-in."""
+    """A page, for the logged-in operator or before the log-in.
+
+    It says what the form before it has done, and has the browser forget that.
+    """
     environment = call.caller.environment
     html = _render(
         template,
@@ -61,10 +65,12 @@ def render_page(call: PageCall, template: str, *, status: int = 200, **values: A
         environment=environment,
         operator=call.caller.operator,
         mode=call.mode,
-        done=DONE.get(call.query.get("done", "")) if call.query else None,
+        done=DONE.get(call.cookies.done or ""),
         **values,
     )
-    return Response(status, html, call.caller.api_version)
+    forget = build_done_cookie("", call.service.settings.public_url)
+    headers = {} if call.cookies.done is None else {"Set-Cookie": forget}
+    return Response(status, html, call.caller.api_version, headers)
 
 
 def show_error(error: PaymentsError, request_id: str, environ: Mapping[str, Any]) -> Response:
@@ -92,19 +98,30 @@ def show_error(error: PaymentsError, request_id: str, environ: Mapping[str, Any]
     return Response(status_of(type(error)), html, "", PAGE_HEADERS)
 
 
-def complete(answer: Response) -> Response:
-    """The answer with the headers of a page; the body of a 303 is its target."""
-    headers = {**PAGE_HEADERS, **answer.headers}
+def complete(answer: Response, public_url: str) -> Response:
+    """The answer with the headers of a page; the body of a 303 has its target, and what was done.
+
+    They are in the body because the body is what is stored with an idempotency key.
+    """
     if answer.status != 303:
-        return evolve(answer, headers=headers)
-    headers["Location"] = answer.body.decode()
+        return evolve(answer, headers={**PAGE_HEADERS, **answer.headers})
+    location, _, done = answer.body.decode().partition(_DONE_QUERY)
+    headers = {**PAGE_HEADERS, **answer.headers, "Location": location}
+    if done:
+        headers = add_cookie(headers, build_done_cookie(done, public_url))
     return evolve(answer, body=b"", headers=headers)
 
 
 def redirect(call: PageCall, path: str, done: str | None = None, **headers: str) -> Response:
     """The redirect; `done` names the sentence with which the next page begins."""
-    location = path if done is None else f"{path}?done={done}"
-    return Response(303, location.encode(), call.caller.api_version, headers)
+    target = path if done is None else f"{path}{_DONE_QUERY}{done}"
+    return Response(303, target.encode(), call.caller.api_version, headers)
+
+
+def add_cookie(headers: Mapping[str, str], cookie: str) -> dict[str, str]:
+    """The headers with one `Set-Cookie` more: each is a line of its own."""
+    lines = [headers[name] for name in ("Set-Cookie",) if name in headers]
+    return {**headers, "Set-Cookie": "\n".join([*lines, cookie])}
 
 
 def run_form(

@@ -18,7 +18,7 @@ from payments_core_http.dashboard.rendering import (
     render_page,
     run_form,
 )
-from payments_core_http.dashboard.words import explain_delivery
+from payments_core_http.dashboard.words import explain_delivery, name_state
 
 if TYPE_CHECKING:
     from payments_core.service import PaymentsService
@@ -29,14 +29,14 @@ OVERLAPS_S = {"0": "None: the old secret is invalid at once", "3600": "1 hour", 
 
 
 def list_endpoints(service: PaymentsService, call: PageCall) -> Response:
-    """The endpoints, oldest first."""
+    """The endpoints with their health, oldest first."""
     listed = List(call, {})
-    page = service.webhooks.list(call.authority, limit=PAGE_SIZE, after=listed.position)
+    page = service.webhooks.list_health(call.authority, limit=PAGE_SIZE, after=listed.position)
     return render_page(
         call,
         "webhooks.html",
         section="webhooks",
-        endpoints=page.records,
+        healths=[(health, name_state(health)) for health in page.records],
         is_first=listed.is_first,
         next_page=listed.build_next(page.next),
     )
@@ -54,12 +54,14 @@ def show_endpoint(service: PaymentsService, call: PageCall) -> Response:
         limit=PAGE_SIZE,
         after=listed.position,
     )
+    health = service.webhooks.get_health(call.authority, endpoint.id)
     return render_page(
         call,
         "webhook.html",
         section="webhooks",
         endpoint=endpoint,
-        newest=service.webhooks.get_newest_outcome(call.authority, endpoint.id)[1],
+        health=health,
+        state=name_state(health),
         deliveries=page.records,
         chosen=chosen,
         choices=DELIVERY_STATUSES,

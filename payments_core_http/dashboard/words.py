@@ -9,6 +9,7 @@ import attrs
 
 from payments_core.errors import PaymentsError
 from payments_core.payments.refunds.reconciliation_rules import ReconciliationAction
+from payments_core.webhooks.health import EndpointHealth
 from payments_core.webhooks.lifecycle import abandon_reason, classify_status
 from payments_core.webhooks.record import Delivery, Endpoint
 
@@ -62,7 +63,9 @@ STATUS_WORDS: Mapping[str, StatusWords] = {
     "delivered": StatusWords("good", "Delivered", "The endpoint has received it."),
     "abandoned": StatusWords("warn", "Abandoned", "It is not sent again automatically."),
     # Endpoints
-    "active": StatusWords("good", "Active", "Events are sent to it."),
+    "active": StatusWords("good", "Active", "Events are sent to it, and the newest arrived."),
+    "failing": StatusWords("warn", "Failing", "Its newest delivery did not arrive."),
+    "untried": StatusWords("wait", "Active", "Events are sent to it; no delivery has ended yet."),
     "disabled": StatusWords("end", "Disabled", "Nothing is sent to it."),
     "archived": StatusWords("end", "Archived", "Nothing is sent to it any more."),
     # Receipts, refunds, options
@@ -139,6 +142,13 @@ _BY_STATUS: Mapping[int, str] = {
 def find_error_words(error: PaymentsError, status: int) -> str:
     """The heading of an error's page."""
     return _BY_CODE.get(error.code) or _BY_STATUS.get(status, "Something went wrong")
+
+
+def name_state(health: EndpointHealth) -> str:
+    """The state of an endpoint, with its health: one of STATUS_WORDS."""
+    if health.endpoint.status != "active":
+        return health.endpoint.status
+    return {"ok": "active", "failing": "failing", "unknown": "untried"}[health.status]
 
 
 def explain_delivery(delivery: Delivery, endpoint: Endpoint, max_attempts: int) -> str:

@@ -400,7 +400,9 @@ class Door:
             if hasattr(result, "close"):
                 result.close()
         [(status, headers)] = started
-        seen = Seen(int(status[:3]), {name.lower(): value for name, value in headers}, body)
+        cookies = "\n".join(value for name, value in headers if name.lower() == "set-cookie")
+        given = {name.lower(): value for name, value in headers}
+        seen = Seen(int(status[:3]), given | ({"set-cookie": cookies} if cookies else {}), body)
         sent = stream.getvalue() if isinstance(stream, io.BytesIO) else b""
         described().check(environ, sent, seen.status, seen.headers, seen.body)
         return seen

@@ -82,8 +82,9 @@ def test_an_environment_has_one_operator_and_a_name_one_owner(
     production = shop.app.environments["production"]
     other = shop.service.tenants.create_app("Other", "other").environments["sandbox"]
     operators.create(shop.environment_id, "ann")
-    with pytest.raises(ResourceConflict, match="already has an operator"):
-        operators.create(shop.environment_id, "bob")
+    for name in ("bob", "ann"):
+        with pytest.raises(ResourceConflict, match="already has an operator, ann"):
+            operators.create(shop.environment_id, name)
     with pytest.raises(ResourceConflict, match="ann is taken"):
         operators.create(other, "ann")
     operators.create(production, "ann")  # each mode has names of its own

@@ -54,8 +54,8 @@ def list_endpoints(service: PaymentsService, call: ApiCall[None, PageQuery]) -> 
 
 def read(service: PaymentsService, call: ApiCall[None, None]) -> Response:
     """An endpoint."""
-    record, newest = service.webhooks.get_newest_outcome(call.authority, call.path["webhookId"])
-    return call.answer(views.endpoint_with_health(record, newest, call.authority.environment))
+    health = service.webhooks.get_health(call.authority, call.path["webhookId"])
+    return call.answer(views.endpoint_with_health(health, call.authority.environment))
 
 
 def change(service: PaymentsService, call: ApiCall[bodies.ChangeWebhook, None]) -> Response:

@@ -11,6 +11,7 @@ from msgspec import UNSET, Struct, UnsetType
 from payments_core.clock import format_iso
 from payments_core.engine.events import CATALOGUE, Event
 from payments_core.tenants.record import Environment
+from payments_core.webhooks.health import EndpointHealth
 from payments_core.webhooks.record import Delivery, DeliveryStatus, Endpoint, EndpointStatus
 from payments_core.webhooks.replay import Recovery
 from payments_core.webhooks.settings import WebhookSettings
@@ -216,22 +217,18 @@ def endpoint(record: Endpoint, environment: Environment) -> EndpointView:
     )
 
 
-def endpoint_with_health(
-    record: Endpoint, newest: Delivery | None, environment: Environment
-) -> EndpointWithHealth:
+def endpoint_with_health(health: EndpointHealth, environment: Environment) -> EndpointWithHealth:
     """An endpoint, judged by its newest delivery that has an outcome."""
-    if newest is None:
-        health = EndpointHealthView(
-            status="unknown", deliveryId=None, failureReason=None, checkedAt=None
-        )
-    else:
-        health = EndpointHealthView(
-            status="ok" if newest.status == "delivered" else "failing",
-            deliveryId=newest.id,
-            failureReason=newest.failure,
-            checkedAt=format_iso(newest.updated_at),
-        )
-    return EndpointWithHealth(webhookEndpoint=endpoint(record, environment), health=health)
+    newest = health.newest
+    return EndpointWithHealth(
+        webhookEndpoint=endpoint(health.endpoint, environment),
+        health=EndpointHealthView(
+            status=health.status,
+            deliveryId=None if newest is None else newest.id,
+            failureReason=None if newest is None else newest.failure,
+            checkedAt=None if newest is None else format_iso(newest.updated_at),
+        ),
+    )
 
 
 def endpoint_with_secret(

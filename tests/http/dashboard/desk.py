@@ -14,7 +14,7 @@ from tests.http.checkout import Checkout
 from tests.http.door import Door, Seen
 from tests.http.pages.html import Html
 
-COOKIE, LOGIN_COOKIE = "payments_operator", "payments_login"
+COOKIE, LOGIN_COOKIE, DONE_COOKIE = "payments_operator", "payments_login", "payments_done"
 CHEAP = HashCost(passes=1, memory_bytes=8_192)
 """Tests hash passwords as cheaply as the library allows."""
 
@@ -43,6 +43,7 @@ class Desk:
     door: Door
     cookie: str | None = None
     number: str | None = None
+    done: str | None = None
     environ: dict[str, str] = attrs.field(factory=dict)
 
     def get(self, path: str, **more: Any) -> Seen:
@@ -75,7 +76,7 @@ class Desk:
         media_type: str = "application/x-www-form-urlencoded",
     ) -> Seen:
         given = cookie if cookie is not None else self.cookie
-        kept = ((COOKIE, given), (LOGIN_COOKIE, self.number))
+        kept = ((COOKIE, given), (LOGIN_COOKIE, self.number), (DONE_COOKIE, self.done))
         cookies = "; ".join(f"{name}={value}" for name, value in kept if value)
         sent = {**({"Cookie": cookies} if cookies else {}), **(headers or {})}
         typed = {"CONTENT_TYPE": media_type} if method == "POST" else {}
@@ -90,11 +91,14 @@ class Desk:
         )
 
     def _keep_cookie(self, seen: Seen) -> None:
-        name, _, value = seen.headers.get("set-cookie", "").partition(";")[0].partition("=")
-        if name == COOKIE:
-            self.cookie = value or None
-        elif name == LOGIN_COOKIE:
-            self.number = value
+        for line in seen.headers.get("set-cookie", "").splitlines():
+            name, _, value = line.partition(";")[0].partition("=")
+            if name == COOKIE:
+                self.cookie = value or None
+            elif name == LOGIN_COOKIE:
+                self.number = value
+            elif name == DONE_COOKIE:
+                self.done = value or None
 
 
 def open_desk(checkout: Checkout | Door, username: str = "olivia") -> Desk:

@@ -76,7 +76,7 @@ class TestPages:
         html = desk.open("/dashboard/activity")
         assert "Succeeded: 1" in html.text
         assert "Under way: 1" in html.text
-        assert "Released to recipients: 25.00 USDC, from 2 Payments." in html.text
+        assert "Released to recipients: 25.00 USDC, by 1 of 2 Payments." in html.text
         assert len(list(html.all("rect"))) in (1, 2)
         [svg] = html.all("svg")
         labels = str(svg["aria-labelledby"]).split()
@@ -98,6 +98,21 @@ class TestPages:
         text = desk.open(f"{path}/health").text
         for words in ("Delivered: 2", "Waiting for an attempt: 1", "Abandoned: 1"):
             assert words in text
+
+    def test_what_is_released_is_counted_of_the_payments_in_the_chart(
+        self, checkout: Checkout
+    ) -> None:
+        old = checkout.create(key="old").json
+        checkout.transfer(old["escrow"]["address"], "25")
+        checkout.system.advance((MAX_BARS + 1) * 28 * DAY // 1_000)
+        desk = open_desk(checkout)
+        assert "Released to recipients: 25.00 USDC" not in desk.open("/dashboard/activity").text
+        for number in range(3):
+            paid = checkout.create(key=f"k-{number}").json
+            if number:
+                checkout.transfer(paid["escrow"]["address"], "25")
+        said = "Released to recipients: 50.00 USDC, by 2 of the newest 3 Payments."
+        assert said in desk.open("/dashboard/activity").text
 
     def test_a_chart_reads_a_bounded_number(
         self, checkout: Checkout, monkeypatch: pytest.MonkeyPatch

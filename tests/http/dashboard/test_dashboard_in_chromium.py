@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, Page
 
+from payments_core_http.dashboard.words import DONE
 from tests.http.dashboard.desk import COOKIE
 from tests.http.dashboard.gallery import FOLDER, LOOKS, PAGE, PICTURES, name_picture
 from tests.http.dashboard.stage import HOME, PAGES, Stage, set_stage
@@ -158,7 +159,10 @@ class TestWork:
         page.fill("[name=reason]", "Stale bread")
         page.click("text=Review the refund")
         page.dblclick("text=Refund 4.50 USDC")
-        page.wait_for_url(f"**{stage.paid}?done=refund")
+        page.wait_for_url(f"**{stage.paid}")
+        assert page.inner_text(".done") == DONE["refund"]
+        page.reload()
+        assert page.locator(".done").count() == 0
         stage.console.advance(60)
         page.goto(stage.url + stage.paid)
         assert "Partially refunded" in page.inner_text("h1")

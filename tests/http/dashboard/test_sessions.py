@@ -16,6 +16,7 @@ from payments_core.limiters.policies import RateLimits
 from payments_core.tenants.operator_sessions import IDLE_MS, LIFETIME_MS, MAX_SESSIONS
 from payments_core.tenants.record import OperatorSession
 from payments_core_http.app import create_app
+from payments_core_http.dashboard.words import DONE
 from payments_core_http.throttling import Throttle
 from tests.http.dashboard.desk import CHEAP, COOKIE, LOGIN_COOKIE, Desk
 from tests.http.door import Door, Seen
@@ -296,11 +297,24 @@ class TestTheEndOfASession:
         desk = office.desk()
         token = desk.cookie
         seen = desk.submit(HOME, "/dashboard/logout")
-        assert (seen.status, seen.headers["location"]) == (303, "/dashboard/login?done=logout")
+        assert (seen.status, seen.headers["location"]) == (303, "/dashboard/login")
         assert "Max-Age=0" in seen.headers["set-cookie"]
         assert desk.cookie is None
         assert office.sessions() == []
         assert Desk(office.door).get(HOME, cookie=token).status == 401
+
+    def test_what_a_form_has_done_is_said_once(self, office: Office) -> None:
+        """Also before the log-in; and an address, which anybody can make, says nothing."""
+        desk = office.desk()
+        for name, sentence in DONE.items():
+            desk.done = name
+            assert sentence in desk.get(HOME).body.decode()
+            assert sentence not in desk.get(HOME).body.decode(), "a reload"
+            assert sentence not in desk.get(f"{HOME}?done={name}").body.decode()
+        seen = desk.submit(HOME, "/dashboard/logout")
+        assert "Max-Age=60" in seen.headers["set-cookie"]
+        assert DONE["logout"] in desk.get("/dashboard/login").body.decode()
+        assert DONE["logout"] not in desk.get("/dashboard/login").body.decode()
 
     def test_a_log_out_elsewhere_stops_a_write_that_is_under_way(self, office: Office) -> None:
         desk = office.desk()

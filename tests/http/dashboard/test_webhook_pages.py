@@ -9,10 +9,13 @@ import attrs
 import pytest
 
 from payments_core.clock import parse_iso
+from payments_core.engine.events import BY_NAME, Event
+from payments_core.webhooks.health import EndpointHealth
 from payments_core.webhooks.lifecycle import new_delivery
 from payments_core.webhooks.record import Delivery, Endpoint
 from payments_core.webhooks.transports.port import TransportResult
-from payments_core_http.dashboard.words import explain_delivery
+from payments_core_http.dashboard.events import list_subjects
+from payments_core_http.dashboard.words import explain_delivery, name_state
 from tests.http.console import LATER, NEVER, OK, OTHER, Console
 from tests.http.dashboard.desk import Desk, open_desk
 
@@ -51,7 +54,7 @@ class TestDeliveries:
         assert "Status 400 no" in text
         console.receiver.answer = OK
         seen = desk.submit(path, f"{path}/retry")
-        assert seen.headers["location"] == f"{path}?done=retry"
+        assert seen.headers["location"] == path
         assert "The delivery is queued" in texts(desk, seen.headers["location"])
         console.run()
         assert "The endpoint answered 200." in texts(desk, path)
@@ -154,7 +157,7 @@ class TestEndpoints:
         since = desk.forms(recover)[recover]["since"]
         assert parse_iso(f"{since}Z") < console.clock.now()
         seen = desk.submit(recover, recover)
-        assert seen.headers["location"] == f"{hook(endpoint)}?done=recover"
+        assert seen.headers["location"] == hook(endpoint)
         console.run()
         assert "The endpoint answered 200." in texts(desk, path)
         form = {**desk.forms(recover)[recover], "since": "then"}
@@ -171,7 +174,64 @@ class TestEndpoints:
         assert "There are no endpoints." in texts(open_desk(console), LIST)
 
 
+ANSWERS = {
+    "untried": (None, "wait", "Active", "No delivery has ended yet."),
+    "works": (OK, "good", "Active", "The newest delivery arrived."),
+    "refuses": (NEVER, "warn", "Failing", "The endpoint answered 400"),
+    "fails": (LATER, "warn", "Failing", "The endpoint answered 503"),
+}
+
+
+@pytest.mark.parametrize("name", ANSWERS)
+def test_an_endpoint_has_the_badge_of_its_health(console: Console, name: str) -> None:
+    answer, tone, word, said = ANSWERS[name]
+    endpoint = console.endpoint()
+    if answer is not None:
+        console.receiver.answer = answer
+        console.happen()
+        console.run()
+    desk = open_desk(console)
+    for path in (LIST, hook(endpoint)):
+        assert f'<span class="badge {tone}">{word}</span>' in desk.get(path).body.decode()
+        text = texts(desk, path)
+        assert said in text
+        is_counted = "1 of the newest 1 did not arrive." in text
+        assert is_counted == (word == "Failing")
+    console.patch(endpoint, status="disabled")
+    assert '<span class="badge end">Disabled</span>' in desk.get(LIST).body.decode()
+
+
+def test_deliveries_that_wait_do_not_hide_that_an_endpoint_fails() -> None:
+    for since, state in ((None, "untried"), (1, "failing")):
+        endpoint = _endpoint(failing_since=since)
+        health = EndpointHealth(endpoint=endpoint, newest=None, searched=20, failed=0)
+        assert name_state(health) == state
+
+
 class TestEvents:
+    def test_an_event_links_all_that_it_is_about(self, console: Console) -> None:
+        endpoint, path = fail(console)
+        console.endpoint(OTHER)
+        console.run()
+        desk = open_desk(console)
+        listed = desk.open("/dashboard/events?name=webhook.failing")
+        links = [str(one["href"]) for one in listed.all("a")]
+        assert hook(endpoint) in links
+        [event] = [one for one in links if one.startswith("/dashboard/events/evt_")]
+        links = [str(one["href"]) for one in desk.open(event).all("a")]
+        assert {hook(endpoint), path} <= set(links)
+        for link in links:
+            if link.startswith("/dashboard/"):
+                assert desk.get(link).status == 200, link
+
+    @pytest.mark.parametrize("name", sorted(BY_NAME))
+    def test_each_kind_of_event_leads_to_its_subject(self, name: str) -> None:
+        fields = {field: f"{field}_1" for field in BY_NAME[name].fields}
+        event = Event(id="evt_1", name=name, payload=fields, api_version="", created_at=0)
+        named = {subject.id for subject in list_subjects(event)}
+        ids = ("paymentId", "webhookId", "deliveryId")
+        assert {f"{field}_1" for field in ids if field in fields} <= named
+
     def test_the_list_filters_and_leads_to_the_payment_and_its_deliveries(
         self, console: Console
     ) -> None:
@@ -196,7 +256,7 @@ class TestEvents:
         console.run()
         desk = open_desk(console)
         seen = desk.submit(path, f"{path}/resend")
-        assert seen.headers["location"] == f"{path}?done=resend"
+        assert seen.headers["location"] == path
         console.run()
         assert len(console.receiver.sent) == 2
 
