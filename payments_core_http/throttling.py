@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 from msgspec import structs
 
-from payments_core.clock import SECOND, Clock, Instant, SystemClock
+from payments_core.clock import DAY, SECOND, Clock, Instant, SystemClock
 from payments_core.limiters.policies import (
     PER_ADDRESS,
     ROUTE_POLICIES,
@@ -28,7 +28,7 @@ from payments_core.limiters.policies import (
 )
 from payments_core.limiters.port import Limiter, LimiterUnavailable, PolicyCheck, PolicyState
 from payments_core.tenants.record import Environment
-from payments_core_http.client_address import CountedNetwork, Network, identify_client
+from payments_core_http.client_address import CountedNetwork, Proxy, identify_client
 from payments_core_http.errors import RateLimited, RateLimitReason
 
 if TYPE_CHECKING:
@@ -51,6 +51,15 @@ _PATHS_OF_PAGES = re.compile(
 )
 """Paths that a deployment serves in any generation or page, and those that browsers request by
 themselves. A request for them is not abuse, whether this release has them or not."""
+
+UNKNOWN_ADDRESS_CHECK = PolicyCheck("address:unknown", 1_000_000_000, DAY, 1)
+"""Counts the requests of a day whose client has no known address; it refuses none."""
+
+UNKNOWN_ADDRESSES = (
+    "requests arrive without their client's address, and nothing is counted by address:"
+    " behind a Unix socket, let the proxy set X-Forwarded-For, and trust it with `unix` among the"
+    " trusted proxies"
+)
 
 _log = logging.getLogger("payments_core_http")
 
@@ -82,7 +91,7 @@ class Throttle:
         limiter: Limiter | None,
         limits: RateLimits | None = None,
         *,
-        trusted_proxies: tuple[Network, ...] = (),
+        trusted_proxies: tuple[Proxy, ...] = (),
         clock: Clock | None = None,
     ) -> None:
         """`clock` is the real clock unless given, also if a sandbox's clock is ahead."""
@@ -90,7 +99,7 @@ class Throttle:
         self._limits = limits or RateLimits()
         self._trusted = trusted_proxies
         self._clock = clock or SystemClock()
-        self._is_broken = False
+        self._is_broken = self._has_reported_address = False
         self._kept_checks: dict[Hashable, list[PolicyCheck]] = {}
 
     def check_address(self, rate_context: RateLimitContext, environ: Mapping[str, Any]) -> None:
@@ -98,6 +107,9 @@ class Throttle:
         if self._limiter is None:
             return
         client = rate_context.client = identify_client(environ, self._trusted)
+        if not client:
+            self._report_unknown_address(rate_context)
+            return
         policies = [PER_ADDRESS] * len(client)
         policy_states = self._check_policies(
             rate_context,
@@ -109,6 +121,14 @@ class Throttle:
             longest = max(blocked, key=lambda state: state.reset_at)
             raise self._refusal(rate_context, None, longest, "abuse_blocked")
         self._require_admitted(rate_context, policies)
+
+    def _report_unknown_address(self, rate_context: RateLimitContext) -> None:
+        """Count the request as one that no policy of an address counts, for `payments doctor`, and
+        log it once."""
+        if not self._has_reported_address:
+            self._has_reported_address = True
+            _log.warning(UNKNOWN_ADDRESSES)
+        self._count_quietly([UNKNOWN_ADDRESS_CHECK])
 
     def _keep_address_checks(self, client: tuple[CountedNetwork, ...]) -> list[PolicyCheck]:
         return self._keep(
@@ -136,14 +156,8 @@ class Throttle:
         """
         is_of_page = _PATHS_OF_PAGES.fullmatch(environ.get("PATH_INFO", "")) is not None
         is_cross_site = environ.get("HTTP_SEC_FETCH_SITE") == "cross-site"
-        if self._limiter is not None and not is_of_page and not is_cross_site:
-            try:
-                self._limiter.check(
-                    [self._abuse_check(one, cost=1) for one in rate_context.client],
-                    self._clock.real_now(),
-                )
-            except Exception as error:
-                self._log_limiter_error(error)
+        if not is_of_page and not is_cross_site:
+            self._count_quietly([self._abuse_check(one, cost=1) for one in rate_context.client])
 
     def check_route(
         self,
@@ -312,6 +326,8 @@ class Throttle:
     ) -> Sequence[PolicyState]:
         """The state of each policy at `now`; those of rates are kept with the request."""
         assert self._limiter is not None
+        if not policy_checks:  # of an address that is unknown
+            return ()
         now = self._clock.real_now() if now is None else now
         try:
             policy_states = self._limiter.check(policy_checks, now)
@@ -328,6 +344,15 @@ class Throttle:
             if policy is not None
         ]
         return policy_states
+
+    def _count_quietly(self, policy_checks: list[PolicyCheck]) -> None:
+        """Count without a decision. A failure is only logged."""
+        if self._limiter is None or not policy_checks:
+            return
+        try:
+            self._limiter.check(policy_checks, self._clock.real_now())
+        except Exception as error:
+            self._log_limiter_error(error)
 
     def _log_limiter_error(self, error: Exception) -> None:
         """Log that the limiter did not answer; an unexpected error with its trace, and only once

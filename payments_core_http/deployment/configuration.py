@@ -77,7 +77,9 @@ class HttpSettings:
         "How many processes serve the port; each has its own threads, connections and pools.", 1
     )
     trusted_proxies: tuple[Text, ...] = setting(
-        "The proxies whose X-Forwarded-For is trusted, such as `10.0.0.0/8`.", ()
+        "The proxies whose X-Forwarded-For is trusted, such as `10.0.0.0/8`; `unix` for those that"
+        " call through a Unix socket of your own WSGI server.",
+        (),
     )
     reuse_port: bool = setting("Share the port with other processes of this machine.", False)
     drain_s: Seconds = setting("How long a stopping process waits for running requests.", 20)

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Literal, TypeVar
 
 import attrs
+from msgspec import structs
 
 from payments_core.background_jobs import MAX_CLOCK_SKEW_MS, QUEUES
 from payments_core.chains.loader import BeginsOnSight, Checkable
@@ -50,6 +51,7 @@ from payments_core_http.deployment.configuration import Configuration
 from payments_core_http.deployment.loader import ConfigurationRefused
 from payments_core_http.deployment.secret_mask import SecretMask
 from payments_core_http.deployment.startup_rules import find_warnings, require_startable
+from payments_core_http.throttling import UNKNOWN_ADDRESS_CHECK
 
 Level = Literal["ok", "warning", "fault"]
 T = TypeVar("T")
@@ -304,6 +306,17 @@ def _check_limiter(limiter: Limiter, clock: Clock) -> Iterator[Finding]:
     )
     if isinstance(limiter, HasServerTime):
         yield from check_clock_skew("the limiter's", limiter, clock)
+    yield from check_addresses(limiter, clock)
+
+
+def check_addresses(limiter: Limiter, clock: Clock) -> Iterator[Finding]:
+    """A warning if the addresses of clients are unknown to processes that use this limiter."""
+    [state] = limiter.check([structs.replace(UNKNOWN_ADDRESS_CHECK, cost=0)], clock.real_now())
+    count = state.limit - state.remaining
+    if count:
+        says = f"{count} requests of today arrived without their client's address: they are not"
+        remedy = "behind a Unix socket: docs/how-to/limit-requests.md#behind-a-unix-socket"
+        yield Finding("limiter", "warning", f"{says} counted by address", remedy)
 
 
 def _judge_round_trip(check: str, took_ms: float, remedy: str) -> Finding:

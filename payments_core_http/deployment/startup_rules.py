@@ -15,7 +15,8 @@ import attrs
 from payments_core.adapters import scheme_of
 from payments_core.errors import FieldError
 from payments_core.limiters.policies import RULES
-from payments_core_http.client_address import parse_networks
+from payments_core.webhooks.destinations import RefusedPrefix
+from payments_core_http.client_address import UNIX, parse_networks
 from payments_core_http.deployment.configuration import Configuration
 from payments_core_http.deployment.loader import ConfigurationRefused
 
@@ -78,14 +79,17 @@ def _proxies_are_public(one: Configuration) -> bool:
     if _proxies_are_wrong(one):
         return False
     return any(
-        not network.is_private and network.prefixlen < MIN_TRUSTED_PREFIX[network.version]
-        for network in parse_networks(one.http.trusted_proxies)
+        proxy != UNIX
+        and not proxy.is_private
+        and proxy.prefixlen < MIN_TRUSTED_PREFIX[proxy.version]
+        for proxy in parse_networks(one.http.trusted_proxies)
     )
 
 
 def _prefixes_are_wrong(one: Configuration) -> bool:
     try:
-        parse_networks(one.webhooks.refused_prefixes)
+        for prefix in one.webhooks.refused_prefixes:
+            RefusedPrefix.of(prefix, "")
     except ValueError:
         return True
     return False
@@ -169,7 +173,9 @@ REFUSAL_RULES = (
         "webhooks.refused_prefixes", _prefixes_are_wrong, "contains an entry that is not a network"
     ),
     StartupRule(
-        "http.trusted_proxies", _proxies_are_wrong, "contains an entry that is not a network"
+        "http.trusted_proxies",
+        _proxies_are_wrong,
+        "contains an entry that is neither a network nor `unix`",
     ),
     StartupRule(
         "http.trusted_proxies",

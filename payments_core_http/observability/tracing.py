@@ -11,7 +11,6 @@ secrets. A span has the route instead of the path, and the exception's class ins
 
 from __future__ import annotations
 
-import ipaddress
 import logging
 import os
 from collections.abc import Iterator, Mapping
@@ -21,7 +20,7 @@ from urllib.parse import unquote
 
 from payments_core.telemetry import AttemptOutcome, EndAttempt, RetryReason
 from payments_core_http import redaction
-from payments_core_http.client_address import Network
+from payments_core_http.client_address import Proxy, is_trusted
 from payments_core_http.observability.bounded_probe import BoundedProbe
 from payments_core_http.observability.metrics import Metrics
 from payments_core_http.observability.requests import NO_ROUTE, ObservedRequest
@@ -47,7 +46,7 @@ _log = logging.getLogger(__name__)
 
 
 def add_tracing(
-    metrics: Metrics, version: str, mode: str, trusted_proxies: tuple[Network, ...] = ()
+    metrics: Metrics, version: str, mode: str, trusted_proxies: tuple[Proxy, ...] = ()
 ) -> Metrics | TracedMetrics:
     """The metrics, together with traces if they are configured."""
     tracer = make_tracer(version, mode)
@@ -122,7 +121,7 @@ class TracedMetrics:
     """Updates the metrics and makes spans, as telemetry of the core and observer of requests."""
 
     def __init__(
-        self, metrics: Metrics, tracer: Tracer, trusted_proxies: tuple[Network, ...] = ()
+        self, metrics: Metrics, tracer: Tracer, trusted_proxies: tuple[Proxy, ...] = ()
     ) -> None:
         from opentelemetry import propagate, trace
         from opentelemetry.context import Context
@@ -179,7 +178,7 @@ class TracedMetrics:
 
     def _extract_parent(self, environ: Mapping[str, Any]) -> Context:
         """The trace of the request, if a trusted proxy sent one; otherwise a new one."""
-        if not self._trusted or not _is_from(environ.get("REMOTE_ADDR") or "", self._trusted):
+        if not is_trusted(environ, self._trusted):
             return self._nobody
         headers = {
             name[5:].replace("_", "-").lower(): str(value)
@@ -263,13 +262,3 @@ class TracedMetrics:
     def _mark_failed(self, span: Span, what: str) -> None:
         span.set_attribute("error.type", what)
         span.set_status(self._trace.StatusCode.ERROR)
-
-
-def _is_from(peer: str, networks: tuple[Network, ...]) -> bool:
-    try:
-        address = ipaddress.ip_address(peer)
-    except ValueError:
-        return False
-    if isinstance(address, ipaddress.IPv6Address):
-        address = address.ipv4_mapped or address
-    return any(address in network for network in networks)

@@ -346,6 +346,7 @@ class Door:
         path, _, query = target.partition("?")
         given: dict[str, Any] = {
             "REQUEST_METHOD": method, "PATH_INFO": path, "QUERY_STRING": query, "SCRIPT_NAME": "",
+            "REMOTE_ADDR": "127.0.0.1",
         }  # fmt: skip
         if auth is not None:
             given["HTTP_AUTHORIZATION"] = auth or self.basic()

@@ -8,6 +8,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from typing import Any
 
 import pytest
 
@@ -39,8 +40,13 @@ class Spans:
         self._kept = InMemorySpanExporter()
         provider = TracerProvider(shutdown_on_exit=False)
         provider.add_span_processor(SimpleSpanProcessor(self._kept))
-        proxies = parse_networks(["10.0.0.0/8"])
-        self.traced = TracedMetrics(metrics, provider.get_tracer("test"), proxies)
+        self._metrics, self._tracer = metrics, provider.get_tracer("test")
+        self.trust("10.0.0.0/8")
+
+    def trust(self, proxy: str) -> None:
+        """Trust this proxy, and no other."""
+        proxies = parse_networks([proxy])
+        self.traced = TracedMetrics(self._metrics, self._tracer, proxies)
 
     @property
     def all(self) -> list[object]:
@@ -101,15 +107,28 @@ def test_a_path_that_there_is_not_is_named_by_its_method_alone(spans: Spans) -> 
     ],
 )
 def test_a_trace_goes_on_only_from_a_trusted_proxy(spans: Spans, peer: str, joins: bool) -> None:
+    assert goes_on(spans, peer) is joins
+
+
+@pytest.mark.parametrize("peer", ["", None, b"", "unix:"])
+def test_a_trace_goes_on_from_a_socket_that_is_trusted(spans: Spans, peer: Any) -> None:
+    spans.trust("unix")
+    assert goes_on(spans, peer)
+
+
+def goes_on(spans: Spans, peer: Any) -> bool:
+    """Whether the trace of a request from this peer goes on."""
     door = observed(spans.traced)
     door.call(
         "GET",
         "/v2/partners/config",
         headers={"traceparent": TRACEPARENT},
         environ={"REMOTE_ADDR": peer},
+        valid=isinstance(peer, str),
     )
+    joins = spans.one.parent is not None
     assert (f"{spans.one.context.trace_id:032x}" == TRACE) is joins
-    assert (spans.one.parent is not None) is joins
+    return joins
 
 
 def test_a_job_is_a_span(spans: Spans) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -12,8 +13,9 @@ from payments_core.limiters.policies import RateLimits
 from payments_core_http.app import create_app
 from payments_core_http.client_address import parse_networks
 from payments_core_http.server.server import Server
-from payments_core_http.throttling import Throttle
+from payments_core_http.throttling import UNKNOWN_ADDRESSES, Throttle
 from tests.http.door import Door, real_time
+from tests.http.wire.other_servers import run_server
 
 
 @pytest.mark.parametrize(("trusted", "others"), [(("127.0.0.1/32",), 401), ((), 429)])
@@ -30,6 +32,22 @@ def test_the_limit_is_the_clients_where_the_proxy_is_trusted(
         seen = [status(server, f"203.0.113.{n}") for n in (1, 2, 3)]
     sys.setswitchinterval(before)
     assert seen == [401, others, others]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("trusted", ["unix", "0.0.0.0/0 ::/0"])
+@pytest.mark.parametrize("name", ["gunicorn", "granian", "uwsgi", "cheroot", "werkzeug"])
+def test_a_scanner_behind_a_unix_socket_blocks_nobody_else(
+    name: str, trusted: str, tmp_path: Path
+) -> None:
+    address = f"unix:{tmp_path}/socket"
+    with run_server(name, tmp_path, address, SANDBOX_PROXIES=trusted) as server:
+        for number in range(25):
+            scanned, _ = server.ask("GET", f"/wp-{number}.php", X_Forwarded_For="198.51.100.9")
+        status, _ = server.ask("GET", "/v2/partners/config", X_Forwarded_For="203.0.113.5")
+        log = server.read_log()
+    assert (scanned, status) == (429 if trusted == "unix" else 404, 200)
+    assert (UNKNOWN_ADDRESSES in log) is (trusted != "unix")
 
 
 def status(server: Server, client: str) -> int:

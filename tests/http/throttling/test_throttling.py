@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import logging
 from typing import Any
 
 import attrs
@@ -14,14 +15,31 @@ from payments_core.limiters.port import Limiter
 from payments_core_http.app import create_app
 from payments_core_http.client_address import identify_client, parse_networks
 from payments_core_http.dashboard import routes as dashboard
+from payments_core_http.deployment.doctor import check_addresses
 from payments_core_http.pages import routes as pages
 from payments_core_http.routes import ROUTES
-from payments_core_http.throttling import Throttle
+from payments_core_http.throttling import UNKNOWN_ADDRESSES, Throttle
 from tests.http.counting import CountingLimiter
 from tests.http.door import ROWS, Door, Seen
 
 ALICE = {"REMOTE_ADDR": "203.0.113.7"}
 BOB = {"REMOTE_ADDR": "203.0.113.8"}
+
+
+SOCKET_PEERS = (
+    "",
+    None,
+    b"",
+    "b''",
+    "unix",
+    "unix:",
+    "localhost",
+    "<local>",
+    "0.0.0.0",
+    "::",
+    "no",
+)
+"""What servers call a peer at a Unix socket; None if they leave it out."""
 
 
 class Gate(Door):
@@ -451,8 +469,6 @@ class TestClients:
             ("2001:db8::1:2:3:4", "", "2001:db8::/64"),
             ("fe80::1%eth0", "", "fe80::/64"),
             ("64:ff9b::c633:6401", "", "198.51.100.1"),
-            ("", "198.51.100.1", "local"),
-            ("not an address", "", "local"),
         ],
     )
     def test_the_right_most_entry_that_is_not_a_proxy(
@@ -472,6 +488,69 @@ class TestClients:
             return gate.send(environ=environ).status
 
         assert [through(client) for client in ("8.8.8.8", "8.8.4.4", "8.8.8.8")] == [200, 200, 429]
+
+    @pytest.mark.parametrize("peer", SOCKET_PEERS, ids=repr)
+    class TestBehindAUnixSocket:
+        """The peer has no address, or the name that the server gives it."""
+
+        @pytest.mark.parametrize(
+            ("trusted", "forwarded", "clients"),
+            [
+                (["unix"], "198.51.100.1", ["198.51.100.1"]),
+                (["unix"], "6.6.6.6, 198.51.100.1", ["198.51.100.1"]),
+                (["unix"], "2001:db8::5", ["2001:db8::/64", "2001:db8::/48"]),
+                (["unix"], "198.51.100.1, unix:", ["198.51.100.1"]),
+                (["unix", "10.0.0.0/8"], "198.51.100.1, 10.0.0.2", ["198.51.100.1"]),
+                (["unix"], "198.51.100.1, 10.0.0.2", ["10.0.0.2"]),
+                (["unix"], "", []),
+                (["unix"], "nonsense", []),
+                (["0.0.0.0/0", "::/0"], "198.51.100.1", []),
+                ([], "198.51.100.1", []),
+            ],
+        )
+        def test_the_header_is_read_if_the_socket_is_trusted(
+            self, peer: Any, trusted: list[str], forwarded: str, clients: list[str]
+        ) -> None:
+            environ = {"REMOTE_ADDR": peer, "HTTP_X_FORWARDED_FOR": forwarded}
+            given = {name: value for name, value in environ.items() if value is not None}
+            found = identify_client(given, parse_networks(trusted))
+            assert [one.name for one in found] == clients
+
+        def test_a_scanner_blocks_itself_if_the_socket_is_trusted(self, peer: Any) -> None:
+            gate = Gate(proxies=("unix",))
+            assert self.scan(gate, peer) == 429
+            assert self.ask(gate, peer, "203.0.113.5") == 200
+
+        def test_a_scanner_blocks_nobody_if_it_is_not(self, peer: Any) -> None:
+            gate = Gate({"ip_minute": 1})
+            assert self.scan(gate, peer) == 404
+            assert self.ask(gate, peer, "203.0.113.5") == 200
+
+        def test_what_does_not_count_by_address_still_counts(self, peer: Any) -> None:
+            gate = Gate({"general_minute": 1})
+            assert [self.ask(gate, peer, "203.0.113.5") for _ in range(2)] == [200, 429]
+
+        def test_the_log_and_the_doctor_report_it(
+            self, peer: Any, caplog: pytest.LogCaptureFixture
+        ) -> None:
+            gate = Gate()
+            assert list(check_addresses(gate.limiter, gate.clock)) == []
+            with caplog.at_level(logging.WARNING):
+                for _ in range(3):
+                    self.ask(gate, peer, "203.0.113.5")
+            assert [record.message for record in caplog.records] == [UNKNOWN_ADDRESSES]
+            [finding] = check_addresses(gate.limiter, gate.clock)
+            assert finding.level == "warning"
+            assert finding.says.startswith("3 requests of today arrived without")
+
+        def ask(self, gate: Gate, peer: Any, client: str, target: str = "/v2/things") -> int:
+            environ = {"REMOTE_ADDR": peer, "HTTP_X_FORWARDED_FOR": client}
+            return gate.send(target=target, environ=environ).status
+
+        def scan(self, gate: Gate, peer: Any) -> int:
+            """The last answer to a client that asks for unknown paths."""
+            seen = [self.ask(gate, peer, "198.51.100.9", f"/wp-{n}.php") for n in range(25)]
+            return seen[-1]
 
     def test_no_credential_is_in_what_the_limiter_sees(self) -> None:
         gate = Gate()

@@ -163,12 +163,15 @@ def run_server(
 
 
 def _connect(address: str) -> socket.socket:
-    if address.startswith("unix:"):
-        found = socket.socket(socket.AF_UNIX)
-        found.connect(address.removeprefix("unix:"))
-    else:
-        found = socket.create_connection(("127.0.0.1", int(address.rpartition(":")[2])))
+    if not address.startswith("unix:"):
+        return socket.create_connection(("127.0.0.1", int(address.rpartition(":")[2])), 30)
+    found = socket.socket(socket.AF_UNIX)
     found.settimeout(30)
+    try:
+        found.connect(address.removeprefix("unix:"))
+    except OSError:
+        found.close()
+        raise
     return found
 
 
