@@ -1,5 +1,5 @@
-"""FastAPI with the service inside: the API is mounted behind an ASGI-WSGI bridge, and FastAPI's own
-routes call it in process with the asynchronous client.
+"""FastAPI with the service inside: FastAPI's own routes call it in process with the asynchronous
+client, and an ASGI-WSGI bridge answers every other path.
 
 Run it in a sandbox in this process; to serve it, give `create_server(...)` to uvicorn::
 
@@ -21,8 +21,8 @@ from payments_core_http.testing import open_sandbox
 
 
 def create_server(payments_app: Any, app_id: str, app_secret: str, merchant_id: str) -> FastAPI:
-    """FastAPI with the API under /payments; `payments_app` is that of `create_app`."""
-    server = FastAPI()
+    """FastAPI with the API and its pages; `payments_app` is that of `create_app`."""
+    server = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)  # /docs is the service's
     client = AsyncClient.in_process(payments_app, app_id, app_secret)
 
     @server.post("/orders/{number}", status_code=201)
@@ -45,8 +45,9 @@ def create_server(payments_app: Any, app_id: str, app_secret: str, merchant_id: 
             {"number": one.reference, "status": one.status} async for one in client.payments.list()
         ]
 
-    # The bridge runs the WSGI application in threads; payers and partners reach it under /payments.
-    server.mount("/payments", WSGIMiddleware(payments_app))  # type: ignore[arg-type]
+    # The bridge runs the WSGI application in threads. It comes last, and below no prefix: the pages
+    # refer to their parts from the root.
+    server.mount("/", WSGIMiddleware(payments_app))  # type: ignore[arg-type]
     return server
 
 
@@ -60,8 +61,10 @@ async def visit(server: FastAPI, app_id: str, app_secret: str) -> None:
         print("orders", (await browser.get("/orders")).json())
         refused = await browser.post("/orders/order-2", params={"amount": "a lot"})
         print("refused", refused.status_code, refused.json()["detail"])
-        partner = await browser.get("/payments/v2/partners/config", auth=(app_id, app_secret))
+        partner = await browser.get("/v2/partners/config", auth=(app_id, app_secret))
         print("behind the bridge", partner.status_code, partner.json()["mode"])
+        page = await browser.get("/pay/" + made.json()["checkout"].rpartition("/")[2])
+        print("the checkout page", page.status_code)
 
 
 def main() -> None:

@@ -60,6 +60,7 @@ from payments_core.payments.refunds.reconciliation import Reconciliations
 from payments_core.payments.sends import Sends
 from payments_core.pricing.port import Pricing
 from payments_core.providers import Providers
+from payments_core.public_url import LOCAL_URL, require_public_url
 from payments_core.quotes.operations import Quotes
 from payments_core.routers.port import Router
 from payments_core.sandbox.banks import choose_funding_banks
@@ -95,17 +96,21 @@ from payments_core.webhooks.transports.sockets import SocketTransport
 class Settings:
     """The settings that a deployment decides.
 
-    `public_url` is the base URL of the checkout pages. `docs_url` is the URL of documentation
-    that has a page for each error below `errors/`; without it errors name the application's pages.
-    `service_name` is shown by wallets to owners who sign that they hold them. A call with an
-    idempotency key is answered from the store for `idempotency_retention_ms` milliseconds, 30
-    days unless given. At most `max_remote_calls` requests wait for chains, providers and name
-    servers at the same time, so that hanging calls leave threads for the others; with five or more,
-    hanging calls of two environments leave a place to a third. `webhooks` are the
-    rules of deliveries, and `versions` the API versions that are served.
+    `public_url` is the URL at which payers and partners reach the pages and the API: a scheme and a
+    host, because the pages do not work below a path. Unless it is given, links lead to this
+    machine, port 8080, and the log has a warning when the first one is made. `docs_url` is the URL
+    of documentation that has a page for each error below `errors/`; without it errors name the
+    application's pages. `service_name` is shown by wallets to owners who sign that they hold them.
+    A call with an idempotency key is answered from the store for `idempotency_retention_ms`
+    milliseconds, 30 days unless given. At most `max_remote_calls` requests wait for chains,
+    providers and name servers at the same time, so that hanging calls leave threads for the others;
+    with five or more, hanging calls of two environments leave a place to a third. `webhooks` are
+    the rules of deliveries, and `versions` the API versions that are served.
     """
 
-    public_url: str = "http://127.0.0.1:8080"
+    _public_url: str | None = attrs.field(
+        default=None, converter=attrs.converters.optional(require_public_url)
+    )
     docs_url: str | None = None
     service_name: str = "Payments Core"
     idempotency_retention_ms: int = RETENTION_MS
@@ -113,9 +118,19 @@ class Settings:
     webhooks: WebhookSettings = attrs.field(factory=WebhookSettings)
     versions: Versions = attrs.field(factory=Versions)
 
+    @property
+    def public_url(self) -> str:
+        """The public URL, without a slash at its end."""
+        return self._public_url or LOCAL_URL
+
+    @property
+    def has_public_url(self) -> bool:
+        """Whether it was given."""
+        return self._public_url is not None
+
     def locate_error_page(self, code: str) -> str:
         """The URL of the page about an error."""
-        docs = self.docs_url or f"{self.public_url.rstrip('/')}/docs"
+        docs = self.docs_url or f"{self.public_url}/docs"
         return f"{docs.rstrip('/')}/errors/{code}"
 
 
@@ -386,7 +401,10 @@ class PaymentsService:
     @cached_property
     def links(self) -> Links:
         """Checkout links, which lead payers to a Payment."""
-        return Links(self.ports.key_ring, self.ports.entropy, self.settings.public_url)
+        settings = self.settings
+        if settings.has_public_url:
+            return Links(self.ports.key_ring, self.ports.entropy, settings.public_url)
+        return Links(self.ports.key_ring, self.ports.entropy)
 
     @cached_property
     def legacy_transactions(self) -> LegacyTransactions:

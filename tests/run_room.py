@@ -45,6 +45,7 @@ TESTS: Mapping[str, tuple[str, ...]] = {
         "tests/http/dashboard/test_sessions.py",
     ),
     "providers": ("tests/service/routers", "tests/service/payments/payouts/test_payouts.py"),
+    "public_url": ("tests/core/test_public_url.py", "tests/deployment/test_weaknesses.py"),
     "record_types": ("tests/upgrades/test_forms.py", "tests/storage/test_records.py"),
     "redaction": (SELF, "tests/http/errors"),
     "routing": ("tests/http/app/test_pipeline.py", "tests/http/calls"),

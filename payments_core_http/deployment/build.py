@@ -106,7 +106,7 @@ def build_service(
     """The service. `more` is passed to it. Raises ConfigurationRefused."""
     webhooks = configuration.webhooks
     settings = Settings(
-        public_url=configuration.public_url.rstrip("/"),
+        public_url=configuration.public_url,
         docs_url=configuration.docs_url,
         service_name=configuration.service_name,
         idempotency_retention_ms=configuration.idempotency_days * DAY,

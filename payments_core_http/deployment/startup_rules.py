@@ -7,7 +7,6 @@ of `WARNING_RULES` only appear in the log and in `payments doctor`; they refuse 
 from __future__ import annotations
 
 import ipaddress
-import re
 from collections.abc import Callable, Iterator
 
 import attrs
@@ -15,6 +14,7 @@ import attrs
 from payments_core.adapters import scheme_of
 from payments_core.errors import FieldError
 from payments_core.limiters.policies import RULES
+from payments_core.public_url import PUBLIC_URL_RULE, find_host
 from payments_core.webhooks.destinations import RefusedPrefix
 from payments_core_http.client_address import UNIX, parse_networks
 from payments_core_http.deployment.configuration import Configuration
@@ -48,23 +48,13 @@ def is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
-_PUBLIC_URL = re.compile(
-    r"https?://(?P<host>[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?|\[[0-9A-Fa-f:.]+\])"
-    r"(?::(?P<port>[1-9][0-9]{0,4}))?/?"
-)
-
-
 def _url_is_wrong(one: Configuration) -> bool:
-    parts = _PUBLIC_URL.fullmatch(one.public_url)
-    return parts is None or int(parts["port"] or 1) > 65_535
+    return find_host(one.public_url) is None
 
 
 def _url_is_local(one: Configuration) -> bool:
-    parts = _PUBLIC_URL.fullmatch(one.public_url)
-    if parts is None:
-        return False
-    host = parts["host"].strip("[]")
-    return is_loopback(host) or host in ("0.0.0.0", "::")
+    host = find_host(one.public_url)
+    return host is not None and (is_loopback(host) or host in ("0.0.0.0", "::"))
 
 
 def _proxies_are_wrong(one: Configuration) -> bool:
@@ -112,11 +102,7 @@ def _is_public(host: str) -> bool:
 
 
 REFUSAL_RULES = (
-    StartupRule(
-        "public_url",
-        _url_is_wrong,
-        "must be a URL with a scheme and a host only, such as https://pay.example.com",
-    ),
+    StartupRule("public_url", _url_is_wrong, PUBLIC_URL_RULE),
     StartupRule(
         "public_url",
         _only_in_production(lambda one: not one.public_url.startswith("https://")),

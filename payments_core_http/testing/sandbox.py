@@ -7,9 +7,10 @@ from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from payments_core import KeyRing, PaymentsService, open_storage
+from payments_core import KeyRing, PaymentsService, Settings, open_storage
 from payments_core.assets import DEFAULT_CHAIN_ID, DEFAULT_SYMBOL
 from payments_core.clock import SECOND, FixedClock, Instant, SystemClock
+from payments_core.public_url import LOCAL_URL
 from payments_core.sandbox.clock import SandboxClock
 from payments_core.tenants.queries import iterate_apps
 from payments_core_http import create_app
@@ -43,6 +44,7 @@ def open_service(events: CapturedEvents) -> PaymentsService:
     return PaymentsService(
         storage,
         KeyRing.parse(KeyRing.generate()),
+        settings=Settings(public_url=LOCAL_URL),
         clock=SandboxClock(storage, StandingClock()),
         transport=events,
         resolver=events,

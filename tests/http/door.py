@@ -28,6 +28,7 @@ from payments_core.engine.decision import Decision
 from payments_core.engine.idempotency.record import IdempotentRequest, Response
 from payments_core.engine.identifiers import IdSequence
 from payments_core.errors import InvalidState, NotFound
+from payments_core.public_url import LOCAL_URL
 from payments_core.service import PaymentsService, Settings
 from payments_core.storage.memory.adapter import MemoryStorage
 from payments_core.storage.port import Page, Position, Storage, StorageUnavailable, Transaction
@@ -265,7 +266,9 @@ class Bench(PaymentsService):
         super().__init__(
             storage,
             KeyRing.parse(KeyRing.generate()),
-            settings=Settings(versions=VERSIONS, max_remote_calls=threads // 2 + 1),
+            settings=Settings(
+                public_url=LOCAL_URL, versions=VERSIONS, max_remote_calls=threads // 2 + 1
+            ),
             clock=clock or FixedClock(),
             **({"transport": SocketTransport(authorities())} | ports),
         )

@@ -18,6 +18,7 @@ from payments_core import (
     NewPayment,
     PaymentsError,
     PaymentsService,
+    Settings,
     ToAccount,
     open_storage,
 )
@@ -40,7 +41,9 @@ def payments() -> PaymentsService:
 @cache
 def _open() -> PaymentsService:
     ring = KeyRing.parse(settings.PAYMENTS_KEY_RING.read_text())
-    service = PaymentsService(open_storage(settings.PAYMENTS_DATABASE_URL), ring)
+    storage = open_storage(settings.PAYMENTS_DATABASE_URL)
+    here = Settings(public_url=settings.PAYMENTS_PUBLIC_URL)  # payment links begin with it
+    service = PaymentsService(storage, ring, settings=here)
     try:
         service.verify_key_ring()
     except Exception:

@@ -17,3 +17,4 @@ USE_TZ = True
 
 PAYMENTS_DATABASE_URL = os.environ["PAYMENTS_DATABASE_URL"]
 PAYMENTS_KEY_RING = FOLDER / "key-ring"
+PAYMENTS_PUBLIC_URL = os.environ.get("PAYMENTS_PUBLIC_URL", "http://localhost:8000")

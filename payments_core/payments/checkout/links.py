@@ -16,6 +16,7 @@ from payments_core.credentials.secrets import Mode
 from payments_core.engine.identifiers import LENGTH
 from payments_core.entropy import Entropy
 from payments_core.payments.record import Payment, PaymentLink
+from payments_core.public_url import LOCAL_URL, require_public_url
 from payments_core.validation.fields import Credential
 from payments_core.validation.inputs import validate_operations
 
@@ -46,10 +47,13 @@ class NewLink:
 class Links:
     """Mints checkout links and shows them."""
 
-    def __init__(self, key_ring: KeyRing, entropy: Entropy, public_url: str) -> None:
+    def __init__(self, key_ring: KeyRing, entropy: Entropy, public_url: str | None = None) -> None:
+        """Without `public_url` the links lead to this machine. Raises ValueError for a URL that has
+        more than a scheme and a host."""
         self._key_ring = key_ring
         self._entropy = entropy
-        self._public_url = public_url.rstrip("/")
+        self._public_url = None if public_url is None else require_public_url(public_url)
+        self._has_warned = False
 
     def mint(self, environment_id: str, payment_id: str, mode: Mode) -> NewLink:
         """A new link for a Payment."""
@@ -80,7 +84,10 @@ class Links:
         return self._url_of(code)
 
     def _url_of(self, code: str) -> str:
-        return f"{self._public_url}/pay/{code}"
+        if self._public_url is None and not self._has_warned:
+            self._has_warned = True
+            _log.warning("Settings(public_url=...) is not set: payment links lead to %s", LOCAL_URL)
+        return f"{self._public_url or LOCAL_URL}/pay/{code}"
 
 
 def find_link_ids(key_ring: KeyRing, payment: Payment) -> tuple[str, ...]:

@@ -1,0 +1,84 @@
+"""The public URL: a scheme and a host, at each door that takes one."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Any
+
+import attrs
+import pytest
+
+from payments_core import KeyRing, NewPayment, PaymentsService, Settings, ToWallet, open_storage
+from payments_core.entropy import system_entropy
+from payments_core.payments.checkout.links import Links
+from payments_core.public_url import LOCAL_URL, find_host
+from tests.service.world import WALLET
+
+GOOD = (
+    "https://pay.example.com", "http://localhost:8080", "http://[::1]:8080", "http://pay_web:8000",
+    "https://xn--mnchen-3ya.example", "https://203.0.113.7:65535",
+)  # fmt: skip
+BAD = (
+    "https://shop.example/payments", "https://shop.example/payments/", "https://shop.example//",
+    "https://shop.example/?a=b", "https://shop.example#top", "https://me:hidden@shop.example",
+    "ftp://shop.example", "shop.example", "https://", "https://shop.example:0",
+    "https://shop.example:65536", "https://shop example", "https://shop.example\n", "", 7, b"https://a",
+)  # fmt: skip
+
+DOORS: dict[str, Callable[[Any], object]] = {
+    "Settings": lambda url: Settings(public_url=url),
+    "evolve": lambda url: attrs.evolve(Settings(), public_url=url),
+    "Links": lambda url: Links(KeyRing.parse(KeyRing.generate()), system_entropy, url),
+}
+"""Configurations are in `tests/deployment/test_weaknesses.py`."""
+
+
+@pytest.mark.parametrize("door", DOORS.values(), ids=DOORS)
+class TestEachDoor:
+    @pytest.mark.parametrize("url", BAD, ids=repr)
+    def test_refuses_more_than_a_scheme_and_a_host(
+        self, door: Callable[[Any], object], url: Any
+    ) -> None:
+        with pytest.raises(ValueError, match=r"a scheme and a host only.* below a path") as refused:
+            door(url)
+        assert "hidden" not in str(refused.value)
+
+    @pytest.mark.parametrize("url", GOOD)
+    def test_takes_a_host(self, door: Callable[[Any], object], url: str) -> None:
+        assert door(url)
+
+
+def test_a_slash_at_the_end_is_dropped() -> None:
+    settings = Settings(public_url="https://pay.example.com/")
+    assert settings.public_url == "https://pay.example.com"
+    assert settings.locate_error_page("x") == "https://pay.example.com/docs/errors/x"
+    assert find_host(settings.public_url) == "pay.example.com"
+
+
+@pytest.mark.parametrize(
+    ("settings", "begins", "warnings"),
+    [
+        (None, LOCAL_URL, 1),
+        (Settings(service_name="Shop"), LOCAL_URL, 1),
+        (Settings(public_url=LOCAL_URL), LOCAL_URL, 0),
+        (Settings(public_url="https://pay.example"), "https://pay.example", 0),
+    ],
+)
+def test_a_link_to_this_machine_that_nobody_asked_for_is_warned_of_once(
+    settings: Settings | None, begins: str, warnings: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    ring = KeyRing.parse(KeyRing.generate())
+    storage = open_storage("memory://")
+    service = PaymentsService(storage, ring, settings=settings)
+    app = service.tenants.create_app("Shop", "shop")
+    me = service.tenants.system_authority(app.environments["sandbox"])
+    order = NewPayment(amount="1.00", destination=ToWallet(address=WALLET))
+    with caplog.at_level(logging.WARNING):
+        for key in ("1", "2"):
+            made = service.payments.create(me, order, idempotency_key=key)
+            assert str(service.links.build_url(made.payment)).startswith(f"{begins}/pay/")
+    said = [record.message for record in caplog.records]
+    assert len(said) == warnings
+    assert all("public_url" in one for one in said)
+    service.close()
