@@ -21,6 +21,7 @@ ROOMS: dict[str, dict[str, str]] = {
         "telemetry": "What the library reports to an observer.",
         "adapters": "Adapters found by the scheme of a URL.",
         "versions": "The API versions that a deployment supports.",
+        "public_url": "The URL at which payers and partners reach the service.",
         "json_depth": "How deeply JSON nests, checked before it is parsed.",
         "http": "HTTP/1.1 as a client: one deadline, bounded answers, kept connections.",
         "storage": "The port, records and documents; adapters for PostgreSQL, SQLite and memory.",

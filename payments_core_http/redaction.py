@@ -3,16 +3,19 @@
 It errs on the side of hiding. A secret is hidden wherever it is, also inside other text; only a
 secret without a mark, a link code or the path of a node's URL, is recognized by what is around it.
 All shapes are searched in the original text, so that none can remove another's marks, and every
-pattern is bounded, so that no text takes long.
+pattern is bounded, so that no text takes long. A run of characters that may be an encoding, in
+percent signs, base64 or hex, is decoded too, also several times, and hidden as a whole.
 """
 
 from __future__ import annotations
 
+import binascii
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
 from math import isfinite
 from typing import Any
+from urllib.parse import unquote, unquote_plus
 
 import attrs
 
@@ -176,6 +179,25 @@ _MAX_NAME_CHARACTERS = 100
 """A longer name does not match `_SECRET_NAME`."""
 _PATTERN_BY_MARK = tuple((mark, shape) for shape in SECRET_PATTERNS for mark in shape.marks)
 
+_CREDENTIAL = re.compile(
+    r"[srp]k_(?:sandbox|production)_|(?:cst|cat|ops|whsec)_[\w+/-]{16}|_secret_[\w-]{16}", re.ASCII
+)
+_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+_MAX_ENCODINGS = 4
+"""How often an encoding is decoded: a key in base64 in a query in a query, and once more."""
+_MAYBE_ENCODED = re.compile(r"%[0-9A-Fa-f]{2}|[A-Za-z0-9+/_-]{40}")
+_OF_BASE64 = str.maketrans({"-": "+", "_": "/", "\r": None, "\n": None})
+_ENCODINGS: tuple[tuple[re.Pattern[str], Callable[[str], Iterator[str | bytes]]], ...] = (
+    (re.compile(r"[\w%+=.~:/-]{12,}", re.ASCII), lambda text: _decode_percent(text)),
+    (re.compile(r"[\w-]{40,}={0,2}", re.ASCII), lambda text: _decode_base64(text)),
+    (
+        re.compile(r"[A-Za-z0-9+/]{40,}(?:\r?\n[A-Za-z0-9+/]+)*={0,2}"),
+        lambda text: _decode_base64(text),
+    ),
+    (re.compile(r"[0-9A-Fa-f]{80,}"), lambda text: _decode_hex(text)),
+)
+"""How an encoding looks, and what it may mean. Each secret has at least 40 characters."""
+
 _MIN_SECRET_CHARACTERS = 8
 """A shorter text is part of too many words to be hidden everywhere."""
 _known_secrets: frozenset[str] = frozenset()
@@ -193,7 +215,11 @@ def whole_word_pattern(text: str) -> str:
 
 
 def redact(text: str) -> str:
-    """The text without anything that looks like a credential."""
+    """The text without anything that looks like a credential, or like one in an encoding."""
+    return _redact(text, _MAX_ENCODINGS)
+
+
+def _redact(text: str, encodings: int) -> str:
     seen = text[: MAX_LOGGED_CHARACTERS + _LOOKAHEAD_CHARACTERS]
     lowered = seen.lower()
     spans: list[TextRange] = []
@@ -206,10 +232,56 @@ def redact(text: str) -> str:
         if secret in seen:
             pattern = whole_word_pattern(secret)
             spans += (found.span() for found in re.finditer(pattern, seen))
+    if encodings and _MAYBE_ENCODED.search(seen):
+        spans += _find_encoded(seen, encodings)
     logged = seen[:MAX_LOGGED_CHARACTERS]
     if spans:
         logged = "".join(_mask_ranges(logged, sorted(spans)))
     return logged if len(text) <= MAX_LOGGED_CHARACTERS else f"{logged}… [cut]"
+
+
+def _find_encoded(text: str, encodings: int) -> Iterator[TextRange]:
+    """The ranges that hold a secret once they are decoded, so many times at most."""
+    for shape, decode in _ENCODINGS:
+        for found in shape.finditer(text):
+            if any(_holds_secret(decoded, encodings - 1) for decoded in decode(found[0])):
+                yield found.span()
+
+
+def _holds_secret(decoded: str | bytes, encodings: int) -> bool:
+    if isinstance(decoded, str):
+        return _redact(decoded, encodings) != decoded
+    try:
+        text = decoded.decode()
+    except UnicodeDecodeError:
+        text = ""
+    if not text or _CONTROL.search(text):
+        # Patterns without a mark would find something in random bytes.
+        return _CREDENTIAL.search(decoded.decode("latin-1")) is not None
+    return _redact(text, encodings) != text
+
+
+def _decode_percent(text: str) -> Iterator[str | bytes]:
+    if "%" in text:
+        yield unquote(text)
+        if "+" in text:
+            yield unquote_plus(text)
+
+
+def _decode_base64(text: str) -> Iterator[str | bytes]:
+    """With each of the four beginnings: what stands before the encoding may be of its letters."""
+    letters = text.translate(_OF_BASE64).rstrip("=")
+    for begin in range(4):
+        whole = letters[begin : begin + (len(letters) - begin) // 4 * 4]
+        rest = letters[begin + len(whole) :]
+        padded = rest + "=" * (4 - len(rest)) if len(rest) > 1 else ""
+        yield binascii.a2b_base64(whole + padded)
+
+
+def _decode_hex(text: str) -> Iterator[str | bytes]:
+    for begin in range(2):
+        end = begin + (len(text) - begin) // 2 * 2
+        yield bytes.fromhex(text[begin:end])
 
 
 def _mask_ranges(text: str, spans: Iterable[TextRange]) -> Iterator[str]:

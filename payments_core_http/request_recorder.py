@@ -6,9 +6,9 @@ and of a bounded number of environments, which take turns. So no answer waits fo
 environment's calls do not keep another's out of it, and a process that is killed loses only what it
 had not written yet, on which nothing depends.
 
-Headers are never recorded, and so no credential; text elsewhere that looks like one is redacted. Of
-a body only the fields that some route knows are shown: an account number under a misspelled name is
-still an account number.
+Headers are never recorded, and so no credential; text elsewhere that looks like one is redacted,
+also in an encoding. Of a query with a credential nothing is kept. Of a body only the fields that
+some route knows are shown: an account number under a misspelled name is still an account number.
 """
 
 from __future__ import annotations
@@ -38,6 +38,7 @@ from payments_core_http.routes import ROUTES
 from payments_core_http.throttling import APP_CREDENTIALS
 from payments_core_http.v2.requests.routes import LIST_PATH
 from payments_core_http.wire.body_bytes import declared_length
+from payments_core_http.wire.query import has_credential
 
 if TYPE_CHECKING:
     from payments_core.service import PaymentsService
@@ -191,7 +192,7 @@ def _describe(ended: _EndedRequest) -> LoggedRequest:
         method=request.method,
         # Redacted first: half of a secret that is cut in two would not be recognized.
         path=_cut(redact(_decode(ended.path)), MAX_PATH_CHARACTERS),
-        query=_cut(redact(_hide_in_query(_decode(ended.query))), MAX_QUERY_CHARACTERS),
+        query=_cut(_hide_query(ended.query), MAX_QUERY_CHARACTERS),
         credential=str(request.credential),
         has_payment_secret=ended.has_payment_secret,
         has_idempotency_key=ended.has_idempotency_key,
@@ -257,8 +258,13 @@ def _as_json(value: Any) -> Any:
     return number if Decimal(repr(number)) == value else str(value)
 
 
-def _hide_in_query(query: str) -> str:
-    """A query without the values of hidden fields, in any style of writing."""
+def _hide_query(query_string: str) -> str:
+    """A query without the values of hidden fields, in any style of writing. Nothing of one with a
+    credential, in any encoding: it was refused, and a part of it helps nobody."""
+    query = _decode(query_string)
+    readings = (query, unquote_plus(query))
+    if has_credential(query_string) or any(redact(text) != text for text in readings):
+        return REDACTED
     hidden = {_fold(name) for name in list_hidden_names()}
     pairs = [pair.partition("=") for pair in query.split("&")]
     return "&".join(

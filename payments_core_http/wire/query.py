@@ -74,6 +74,15 @@ def read_page_query(query_string: str) -> dict[str, str]:
     return dict(pairs)
 
 
+def has_credential(query_string: str) -> bool:
+    """Whether a query has a credential, or cannot be read, so that nobody knows."""
+    try:
+        _refuse_credentials(_parse_pairs(query_string))
+    except ValidationFailed:
+        return True
+    return False
+
+
 def _parse_pairs(query_string: str) -> list[tuple[str, str]]:
     # WSGI carries bytes as latin-1 characters.
     try:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 import logging
 import time
+from collections.abc import Callable
 
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
@@ -85,6 +87,27 @@ def test_a_secret_does_not_come_out(
         place(placed(secret, before, after))
         assert log.text
         assert secret.hidden not in log.text, place.__name__
+
+
+def encode_percent(text: str) -> str:
+    return "".join(f"%{byte:02X}" for byte in text.encode())
+
+
+def encode_base64(text: str) -> str:
+    return base64.b64encode(text.encode()).decode()
+
+
+@pytest.mark.parametrize("encode", [encode_percent, encode_base64])
+@pytest.mark.parametrize("kind", KINDS)
+@settings(max_examples=10)
+@given(data=st.data())
+def test_nor_does_one_in_an_encoding(
+    kind: str, encode: Callable[[str], str], data: st.DataObject
+) -> None:
+    secret = data.draw(KINDS[kind])
+    text = f"{'.' * 40} {secret.text}"  # shorter ones are words
+    for hidden in (encode(text), encode(encode(text)), encode_percent(encode(text))):
+        assert redact(f"a {hidden} b") == f"a {REDACTED} b"
 
 
 def placed(secret: Secret, before: str, after: str) -> str:

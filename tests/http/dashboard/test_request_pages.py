@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from decimal import Decimal
 from html import unescape
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote, unquote_plus
 
 import attrs
 import pytest
@@ -38,6 +40,40 @@ PAYMENT = {
     "description": 'it\'s "mine" $HOME `id` \\n é',
     "metadata": {"a": [True, None, 1, [], {}]},
 }
+
+
+def encode_all(text: str) -> str:
+    return "".join(f"%{byte:02x}" for byte in text.encode())
+
+
+def encode_base64(text: str) -> str:
+    return base64.b64encode(text.encode()).decode()
+
+
+ENCODINGS: dict[str, Callable[[str], str]] = {
+    "percent": lambda text: text.replace("_", "%5F"),
+    "percent, all": encode_all,
+    "percent, twice": lambda text: encode_all(text.replace("_", "%5F")),
+    "percent, three times": lambda text: text.replace("_", "%25255F"),
+    "base64": encode_base64,
+    "base64 without its end": lambda text: encode_base64(text).rstrip("="),
+    "base64url": lambda text: base64.urlsafe_b64encode(text.encode()).decode(),
+    "base64 after other letters": lambda text: "x" + encode_base64(text),
+    "base64 in lines": lambda text: base64.encodebytes(text.encode()).decode(),
+    "base64 twice": lambda text: encode_base64(encode_base64(text)),
+    "base64 of percent": lambda text: encode_base64(encode_all(text)),
+    "percent of base64": lambda text: encode_all(encode_base64(text)),
+    "Basic": lambda text: "Basic " + encode_base64(text),
+    "hex": lambda text: text.encode().hex(),
+}
+
+
+def list_readings(text: str) -> list[str]:
+    """A text, and what it is without its percent signs."""
+    readings = [text]
+    for _ in range(3):
+        readings.append(unquote_plus(readings[-1]))
+    return readings
 
 
 @attrs.define
@@ -178,6 +214,39 @@ class TestWhatNeverIs:
         )
         for secret in (key, key[3:], "hunter22", "secret_abcd", "Basic"):
             assert secret not in stored
+
+    @pytest.mark.parametrize("encode", ENCODINGS.values(), ids=ENCODINGS)
+    def test_nor_does_one_in_an_encoding(
+        self, recorded: Recorded, encode: Callable[[str], str]
+    ) -> None:
+        door = recorded.door
+        pair = f"{door.app_row.id}:{door.secret}"
+        for secret in (door.secret, pair, f"whsec_{'aB+/' * 11}=", f"cat_{'aB3-' * 15}"):
+            hidden = encode(secret)
+            for target in (
+                f"/v2/accounts?reference={quote(hidden)}&limit=1",
+                f"/v2/accounts?{quote(hidden)}=1",
+                f"/v2/payments/{hidden}",
+            ):
+                recorded.call("GET", target)
+            recorded.call("POST", "/v2/accounts", {**ACCOUNT, "metadata": {"a": [hidden]}})
+            recorded.call("POST", "/v2/accounts", {**ACCOUNT, "metadata": {hidden: "a"}})
+            requests = recorded.read()[:5]
+            shown = [part for one in requests for part in (one.path, one.query, str(one.body))]
+            page = recorded.desk.get(f"{LIST}/{requests[-1].id}").body.decode()
+            for text in (*shown, page):
+                for reading in list_readings(text):
+                    assert hidden[8:40] not in reading and secret[12:30] not in reading
+        assert {request.query for request in requests} == {"", "[redacted]"}
+
+    def test_of_a_query_that_was_refused_for_a_credential_nothing_is_kept(
+        self, recorded: Recorded
+    ) -> None:
+        for query in ("a=ops_short&note=private", "note=private&a=Bearer+x", "note=%FFprivate"):
+            recorded.call("GET", f"/v2/accounts?{query}")
+            assert recorded.read()[0].query == "[redacted]"
+        recorded.call("GET", "/v2/accounts?limit=2&externalUserId=a%40b.example&cursor=%C3%A9")
+        assert recorded.read()[0].query == "limit=2&externalUserId=a%40b.example&cursor=%C3%A9"
 
     def test_account_numbers_are_hidden(self, recorded: Recorded) -> None:
         assert {"accountNumber", "signature"} <= list_hidden_names()
