@@ -219,6 +219,12 @@ class LmdbStorage:
                 Rows(rows.txn, row.partition).replace(claim_semantics.free(row.record))
             return len(leased)
 
+    def find_leases(self, queue: str, after: int, limit: int = 100) -> list[port.ClaimedJob]:
+        with self._rows(skip=True) as rows:
+            jobs = ((row.partition, row) for row in rows.scan(Job, LEASES, (queue,), (after + 1,)))
+            found = claim_semantics.choose_latest_leases(jobs, after, limit)
+            return [port.ClaimedJob(partition, row.record) for partition, row in found]
+
     def next_due(self, queue: str, after: int | None = None) -> int | None:
         with self._rows() as rows:
             ready = rows.scan(Job, READY, (queue,), () if after is None else (after + 1,))

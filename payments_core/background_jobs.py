@@ -71,9 +71,6 @@ QUEUES = (
     TASK_QUEUE,
 )
 
-MAX_CLOCK_SKEW_MS = min(queue.lease_ms for queue in QUEUES) // 2
-"""A worker whose clock is further ahead takes leases that are still valid."""
-
 
 class BackgroundJobs:
     """Makes the one worker and the one scanner that a process has for a mode."""
@@ -117,7 +114,7 @@ class BackgroundJobs:
             self.notice_reader(mode).ensure_scheduled()
             worker = Worker(
                 ports.storage,
-                ports.clock,
+                ports.guarded_clock,
                 mode,
                 self._handlers(mode),
                 QUEUES,

@@ -25,6 +25,10 @@ _EPOCH = datetime.fromtimestamp(0, UTC)
 _MICROSECOND = timedelta(microseconds=1)
 _FINER_DIGITS = re.compile(r"[.,]\d{6}\d*[1-9]", re.ASCII)
 
+MAX_CLOCK_SKEW_MS = 2_500
+"""How far the clocks of two machines may differ: half of the shortest lease of a job. A worker
+whose clock is further ahead takes leases that are still valid."""
+
 unix_s: Callable[[], float] = time.time
 """Unix seconds by the machine's clock, for code that has no service around it."""
 

@@ -20,17 +20,17 @@ from payments_core.accounts.verification.operations import Verifications
 from payments_core.accounts.verification.port import KycProvider
 from payments_core.accounts.wallets import Wallets
 from payments_core.assets import CHAINS
-from payments_core.background_jobs import MAX_CLOCK_SKEW_MS, BackgroundJobs
+from payments_core.background_jobs import BackgroundJobs
 from payments_core.banks.port import Bank
 from payments_core.chains.port import Chain
 from payments_core.chains.scanner import Scanner
 from payments_core.chains.served_chains import ServedChains
 from payments_core.chains.simulated.chain import SimulatedChain
-from payments_core.clock import Clock, SystemClock
+from payments_core.clock import MAX_CLOCK_SKEW_MS, Clock, SystemClock
 from payments_core.credentials.keyring import KeyRing
 from payments_core.credentials.secrets import MODES
 from payments_core.deposits.operations import Deposits
-from payments_core.engine.clock_guard import ClockGuard, GuardedClock
+from payments_core.engine.clock_guard import SANDBOX_PATIENCE_MS, ClockGuard, GuardedClock
 from payments_core.engine.events import EventName
 from payments_core.engine.idempotency.record import RETENTION_MS
 from payments_core.engine.jobs.worker import Worker
@@ -175,8 +175,9 @@ class PaymentsService:
     ) -> None:
         self.settings = settings or Settings()
         own_clock = SystemClock() if clock is None else None
+        patience_ms = SANDBOX_PATIENCE_MS if chains is None else None
         self._clock_guard = ClockGuard(
-            storage, own_clock, MAX_CLOCK_SKEW_MS, judges_alone=chains is not None
+            storage, own_clock, MAX_CLOCK_SKEW_MS, patience_ms=patience_ms
         )
         if clock is None:
             clock = SystemClock() if chains is not None else SandboxClock(storage)
@@ -187,7 +188,7 @@ class PaymentsService:
             entropy=entropy,
             telemetry=telemetry,
             answer_retention_ms=self.settings.idempotency_retention_ms,
-            committing_clock=GuardedClock(clock, self._clock_guard),
+            guarded_clock=GuardedClock(clock, self._clock_guard),
         )
         self._sandbox_chains: Mapping[int, SandboxChain] = {}
         if chains is None:

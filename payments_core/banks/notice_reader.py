@@ -17,11 +17,12 @@ from typing import ClassVar, Protocol
 import attrs
 
 from payments_core.banks.port import BankUnavailable
-from payments_core.chains.backoff import POLL_MS, back_off
+from payments_core.chains.backoff import MAX_BACKOFF_MS, POLL_MS, back_off
 from payments_core.clock import Clock, Instant
 from payments_core.engine.committer import Committer
 from payments_core.engine.decision import Decision, WorkerAuthority
 from payments_core.engine.identifiers import IdSequence
+from payments_core.engine.jobs.recurring import ensure_recurring
 from payments_core.engine.ports import Ports
 from payments_core.errors import Unavailable
 from payments_core.evolve import evolve
@@ -93,7 +94,7 @@ class NoticeReader:
     def __init__(self, ports: Ports, mode: str, kinds: Mapping[str, NoticeKind]) -> None:
         self._storage = ports.storage
         self._committer = ports.committer
-        self._clock = ports.clock
+        self._clock = ports.guarded_clock
         self._mode = mode
         self._kinds = kinds
         self._id = f"{mode}:{READ_NOTICES}"
@@ -104,8 +105,7 @@ class NoticeReader:
         return min((kind.max_pause_ms for kind in self._kinds.values()), default=POLL_MS)
 
     def ensure_scheduled(self) -> None:
-        """Have the notices read, from now on, if there are any kinds. A parked job
-        continues: the operator who starts a process has seen the alarm."""
+        """Have the notices read, from now on, if there are any kinds. See `ensure_recurring`."""
         if self._kinds:
             self._transact_until_done(self._ensure_job)
 
@@ -153,20 +153,15 @@ class NoticeReader:
         self._committer.commit(WorkerAuthority(DIRECTORY, self._mode), decide, claimed=claimed)
 
     def _ensure_job(self, tx: Transaction) -> None:
-        job = tx.get(Job, self._id, for_update=True)
-        if job is None:
-            tx.insert(
-                Job(
-                    id=self._id,
-                    queue=f"{self._mode}.timers",
-                    lane=self._id,
-                    kind=READ_NOTICES,
-                    due_at=self._clock.now(),
-                    subject=self._mode,
-                )
-            )
-        elif job.lease_until == NEVER:
-            tx.replace(evolve(job, due_at=self._clock.now(), lease_until=0, claims=0))
+        job = Job(
+            id=self._id,
+            queue=f"{self._mode}.timers",
+            lane=self._id,
+            kind=READ_NOTICES,
+            due_at=self._clock.now(),
+            subject=self._mode,
+        )
+        ensure_recurring(tx, job, max(self.max_pause_ms, MAX_BACKOFF_MS))
 
     def _wake(self, tx: Transaction) -> None:
         job = tx.get(Job, self._id, for_update=True)  # locked first, as when a run ends

@@ -16,14 +16,15 @@ from typing import ClassVar
 import attrs
 
 from payments_core.assets import known_tokens
-from payments_core.chains.backoff import POLL_MS, back_off
+from payments_core.chains.backoff import MAX_BACKOFF_MS, POLL_MS, back_off
 from payments_core.chains.port import Block, Chain, ChainUnavailable, Heads, ScannedTransfer
 from payments_core.engine.decision import Decision, WorkerAuthority
 from payments_core.engine.identifiers import IdSequence
+from payments_core.engine.jobs.recurring import ensure_recurring
 from payments_core.engine.ports import Ports
 from payments_core.evolve import evolve
 from payments_core.storage.bulk import Get, fetch
-from payments_core.storage.jobs import NEVER, Job
+from payments_core.storage.jobs import Job
 from payments_core.storage.port import (
     DIRECTORY,
     ClaimedJob,
@@ -114,7 +115,7 @@ class Scanner:
         to these, `on_reorg` the first and the last block that a reorg undid."""
         self._storage = ports.storage
         self._committer = ports.committer
-        self._clock = ports.clock
+        self._clock = ports.guarded_clock
         self._chains = chains
         self._mode = mode
         self._recipient_filters = filter_known
@@ -125,27 +126,23 @@ class Scanner:
     def ensure_scheduled(self) -> None:
         """Have every chain scanned, from now on; call it before any address is issued.
 
-        A parked job continues: the operator who starts a process has seen the alarm.
+        See `ensure_recurring`.
         """
         for chain_id in self._chains:
             self._transact_until_done(partial(self._ensure_job, chain_id))
 
     def _ensure_job(self, chain_id: int, tx: Transaction) -> None:
         id = self._id(chain_id)
-        job = tx.get(Job, id, for_update=True)
-        if job is None:
-            tx.insert(
-                Job(
-                    id=id,
-                    queue=f"{self._mode}.chain",
-                    lane=f"scan:{id}",
-                    kind=SCAN,
-                    due_at=self._clock.now(),
-                    subject=str(chain_id),
-                )
-            )
-        elif job.lease_until == NEVER:
-            tx.replace(evolve(job, due_at=self._clock.now(), lease_until=0, claims=0))
+        job = Job(
+            id=id,
+            queue=f"{self._mode}.chain",
+            lane=f"scan:{id}",
+            kind=SCAN,
+            due_at=self._clock.now(),
+            subject=str(chain_id),
+        )
+        longest_ms = max(self._chains[chain_id].max_scan_interval_ms, MAX_BACKOFF_MS)
+        ensure_recurring(tx, job, longest_ms)
 
     def wake(self, chain_id: int) -> None:
         """Have the chain scanned at once: something is known to have happened there.

@@ -6,7 +6,9 @@ postpone its jobs until all other clocks are there too.
 
 If the storage has no clock, nothing shows which of two times is right. So a clock that was set
 by hours counts as wrong until it is back, or an operator restarts the process; a clock set
-by minutes is trusted, and jobs that it postponed wait for minutes.
+by minutes is trusted, and jobs that it postponed wait for minutes. A sandbox is often on a laptop,
+in a virtual machine that sleeps and does not know it: there a clock is trusted again that has
+stayed where it was set for a minute.
 """
 
 from __future__ import annotations
@@ -24,6 +26,8 @@ MAX_UNNOTICED_JUMP_MS = 1 * SECOND
 MAX_STEP_ALONE_MS = 5 * MINUTE
 """The largest step of a clock that is trusted without another clock: a paused virtual machine
 is corrected in this way. It is the shortest lifetime of a Payment."""
+SANDBOX_PATIENCE_MS = 1 * MINUTE
+"""How long a sandbox whose storage has no clock does nothing after the clock was set by more."""
 
 _log = logging.getLogger(__name__)
 
@@ -46,17 +50,18 @@ class ClockGuard:
         max_skew_ms: int,
         elapsed_ms: Callable[[], int] = _elapsed_ms,
         *,
-        judges_alone: bool = False,
+        patience_ms: int | None = None,
     ) -> None:
-        """It does nothing if `clock` is None, a clock of another kind; nor if the storage has no
-        clock, unless it `judges_alone`."""
+        """It does nothing if `clock` is None, a clock of another kind. If the storage has no clock,
+        a clock that was set is believed after `patience_ms`, or never."""
         self._server = storage if isinstance(storage, HasServerTime) else None
         self._clock = clock
         self._max_skew_ms = max_skew_ms
         self._elapsed_ms = elapsed_ms
-        self._judges_alone = judges_alone
+        self._patience_ms = patience_ms
         self._offset = 0 if clock is None else clock.real_now() - elapsed_ms()
         self._is_wrong = False
+        self._wrong_since_ms = 0
         self._lock = threading.Lock()
 
     def require_right(self) -> None:
@@ -69,7 +74,7 @@ class ClockGuard:
             return
         if self._server is not None:
             self._require_agreement(self._clock, self._server)
-        elif self._judges_alone:
+        else:
             with self._lock:
                 self._require_steadiness(self._clock)
 
@@ -89,10 +94,22 @@ class ClockGuard:
         now = clock.real_now()
         # This thread may have paused between the two readings: the offset is one of these.
         lowest, highest = now - self._elapsed_ms(), now - before
-        if max(lowest - self._offset, self._offset - highest) > MAX_STEP_ALONE_MS:
+        has_jumped = max(lowest - self._offset, self._offset - highest) > MAX_STEP_ALONE_MS
+        if has_jumped and not self._has_stayed(before):
             says = f"this machine's clock was set by {(highest - self._offset) / SECOND:.1f} s"
-            self._refuse(says, "until it is back, or this process is started again")
+            otherwise = "this process is started again"
+            if self._patience_ms is not None:
+                otherwise = f"{self._patience_ms / SECOND:.0f} s have passed"
+            self._refuse(says, f"until it is back, or {otherwise}")
         self._believe(min(max(self._offset, lowest), highest))  # it may be corrected slowly
+
+    def _has_stayed(self, elapsed_ms: int) -> bool:
+        """Whether the clock has been where it was set for long enough to be believed."""
+        if not self._is_wrong:
+            self._wrong_since_ms = elapsed_ms
+        return self._patience_ms is not None and (
+            elapsed_ms - self._wrong_since_ms >= self._patience_ms
+        )
 
     def _refuse(self, says: str, until: str) -> NoReturn:
         if not self._is_wrong:
@@ -109,7 +126,8 @@ class ClockGuard:
 class GuardedClock:
     """A clock that raises while this machine's is wrong.
 
-    Writers read it last: a decision made with a clock that jumped meanwhile is not written.
+    Writers read it last: a decision made with a clock that jumped meanwhile is not written. It
+    reads the clock first and checks it after: so a clock that jumps in between is noticed.
     """
 
     def __init__(self, clock: Clock, guard: ClockGuard) -> None:
@@ -118,10 +136,12 @@ class GuardedClock:
 
     def now(self) -> Instant:
         """The clock's instant. Raises StorageUnavailable."""
+        now = self._clock.now()
         self._guard.require_right()
-        return self._clock.now()
+        return now
 
     def real_now(self) -> Instant:
         """The clock's real instant. Raises StorageUnavailable."""
+        now = self._clock.real_now()
         self._guard.require_right()
-        return self._clock.real_now()
+        return now

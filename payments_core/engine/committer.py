@@ -11,7 +11,7 @@ from typing import Any, Generic, TypeVar
 
 import attrs
 
-from payments_core.clock import Clock, Instant
+from payments_core.clock import MAX_CLOCK_SKEW_MS, Clock, Instant
 from payments_core.credentials.keyring import KeyRing
 from payments_core.engine.decision import (
     CommitAuthority,
@@ -31,6 +31,7 @@ from payments_core.engine.idempotency.record import (
     require_request,
 )
 from payments_core.engine.identifiers import Identifiers, IdSequence
+from payments_core.engine.jobs.parking import LEASE_MS
 from payments_core.engine.rows import (
     RowChanges,
     build_event,
@@ -69,9 +70,6 @@ class _Attempt(Generic[T]):
     witness: Record | None = None
     has_issued_id: bool = False
 
-
-CLOCKS_DIFFER_MS = 2_500
-"""The maximum skew of workers' clocks: another may take a lease this long before its end."""
 
 DecideAll = Callable[[Transaction, IdSequence, Sequence[ClaimedJob]], Mapping[str, Decision[Any]]]
 
@@ -310,8 +308,9 @@ class Committer:
         """The transaction that was committed, of those whose COMMIT was not answered.
 
         A claimed job shows it: only its holder changes it. Otherwise, or if the lease of the
-        claim may have ended meanwhile, a row shows it that only this transaction can have inserted:
-        a row with an id drawn for it, or with its exact content. A decision that inserts nothing
+        claim may have ended meanwhile, or is so far ahead that others take it as ended, a row shows
+        it that only this transaction can have inserted: a row with an id drawn for it, or with its
+        exact content. A decision that inserts nothing
         must be repeatable; under a job that was changed it raises LeaseLost, since it
         may have been another worker's, and the records show the next step.
         """
@@ -329,7 +328,8 @@ class Committer:
             )
             if job is not None and job.version == claimed.job.version:
                 return False
-            if self._clock.now() < claimed.job.lease_until - CLOCKS_DIFFER_MS:
+            left_ms = claimed.job.lease_until - self._clock.now()
+            if MAX_CLOCK_SKEW_MS < left_ms <= LEASE_MS + MAX_CLOCK_SKEW_MS:
                 return True  # nobody else can have claimed it
             if not self._is_stored(authority, outcome):
                 raise LeaseLost(claimed.job.id)

@@ -20,14 +20,17 @@ class Ports:
     """The ports that every operation may need, and the values built directly on them.
 
     `storage` is read from; only `committer` writes business records. `clock` and `entropy` give
-    time and randomness. `identifiers` issues ids, `key_ring` seals secrets and `tokens` seals what
-    browsers carry. `telemetry` receives reports. Chains are not among them: an operation that reads
-    or moves funds takes them as a separate argument.
+    time and randomness. `guarded_clock` is the same clock, for writers and for claims of jobs: it
+    raises StorageUnavailable while the machine's clock is wrong. `identifiers` issues ids,
+    `key_ring` seals secrets and `tokens` seals what browsers carry. `telemetry` receives reports.
+    Chains are not among them: an operation that reads or moves funds takes them as a separate
+    argument.
     """
 
     storage: Storage
     committer: Committer
     clock: Clock
+    guarded_clock: Clock
     identifiers: Identifiers
     entropy: Entropy
     key_ring: KeyRing
@@ -44,21 +47,24 @@ class Ports:
         entropy: Entropy = system_entropy,
         telemetry: Telemetry = NOOP_TELEMETRY,
         answer_retention_ms: int = RETENTION_MS,
-        committing_clock: Clock | None = None,
+        guarded_clock: Clock | None = None,
     ) -> Ports:
-        """The ports over a storage, with their own committer, which may have its own clock."""
+        """The ports over a storage, with their own committer. `guarded_clock` is `clock` unless
+        given."""
+        guarded_clock = guarded_clock or clock
         identifiers = Identifiers(clock, entropy)
         return cls(
             storage=storage,
             committer=Committer(
                 storage,
-                committing_clock or clock,
+                guarded_clock,
                 identifiers,
                 key_ring,
                 telemetry,
                 answer_retention_ms,
             ),
             clock=clock,
+            guarded_clock=guarded_clock,
             identifiers=identifiers,
             entropy=entropy,
             key_ring=key_ring,

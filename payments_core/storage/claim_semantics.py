@@ -115,6 +115,15 @@ def is_leased_by(holder: str, job: Job, now: Instant) -> bool:
     return job.holder == holder and now < job.lease_until < NEVER
 
 
+def choose_latest_leases(
+    jobs: Iterable[tuple[str, J]], after: Instant, limit: int
+) -> list[tuple[str, J]]:
+    """The jobs of a queue that `find_leases` returns, each with its partition."""
+    leased = [item for item in jobs if after < _int_column(item[1], "lease_until") < NEVER]
+    leased.sort(key=lambda item: (-_int_column(item[1], "lease_until"), item[0], item[1].id))
+    return leased[:limit]
+
+
 def _int_column(row: JobRow, column: str) -> int:
     value = row.columns[column]
     assert isinstance(value, int)

@@ -295,6 +295,17 @@ class Storage(Protocol):
         `transact` does.
         """
 
+    def find_leases(self, queue: str, after: Instant, limit: int = 100) -> Sequence[ClaimedJob]:
+        """The jobs of a queue whose `lease_until` is later than `after`, the latest first, at most
+        `limit` of them.
+
+        Parked jobs are not among them. Like `read`, it sees committed rows and is never older than
+        a claim already answered; a row that cannot be read is left out. It locks nothing and
+        leases nothing: a worker finds by it the leases that a wrong clock wrote hours ahead, and
+        ends them. It is called every few seconds, and so reads leases only, not the jobs that
+        fall due later. Raises StorageUnavailable.
+        """
+
     def next_due(self, queue: str, after: Instant | None = None) -> Instant | None:
         """The earliest instant at which a job of the queue can be claimed, or None.
 

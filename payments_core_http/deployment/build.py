@@ -15,12 +15,18 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from payments_core.accounts.verification.loader import open_kyc
-from payments_core.background_jobs import MAX_CLOCK_SKEW_MS
 from payments_core.banks.loader import open_bank
 from payments_core.chains.loader import Checkable, open_chain, open_signer
 from payments_core.chains.port import Chain, ChainMismatch, ChainUnavailable, SignerRefused
 from payments_core.chains.rotated_signer import RotatedSigner
-from payments_core.clock import DAY, SECOND, HasServerTime, SystemClock, measure_clock_skew_ms
+from payments_core.clock import (
+    DAY,
+    MAX_CLOCK_SKEW_MS,
+    SECOND,
+    HasServerTime,
+    SystemClock,
+    measure_clock_skew_ms,
+)
 from payments_core.credentials.keyring import KeyRing
 from payments_core.errors import FieldError
 from payments_core.limiters.loader import open_limiter

@@ -16,11 +16,11 @@ from typing import Literal, TypeVar
 import attrs
 from msgspec import structs
 
-from payments_core.background_jobs import MAX_CLOCK_SKEW_MS, QUEUES
+from payments_core.background_jobs import QUEUES
 from payments_core.chains.loader import BeginsOnSight, Checkable
 from payments_core.chains.port import Chain, ChainError, ChainMismatch
 from payments_core.clock import (
-    MINUTE,
+    MAX_CLOCK_SKEW_MS,
     SECOND,
     Clock,
     HasServerTime,
@@ -29,6 +29,7 @@ from payments_core.clock import (
     format_iso,
     measure_clock_skew_ms,
 )
+from payments_core.engine.jobs.leases import find_impossible
 from payments_core.evolve import evolve
 from payments_core.limiters.port import Limiter, LimiterUnavailable, PolicyCheck
 from payments_core.maintenance.damaged_rows import check_rows
@@ -59,7 +60,6 @@ T = TypeVar("T")
 SLOW_ROUND_TRIP_MS = 20
 """A storage or limiter that takes longer for one round trip is too far from this machine."""
 CLOCK_SKEW_WARNING_MS = 1 * SECOND
-LATE_JOB_MS = 1 * MINUTE
 ROUNDS = 5
 MAX_CHECKED_ROWS = 100_000
 """The number of rows that are read in a second or two; `payments admin damaged list` reads all."""
@@ -374,16 +374,22 @@ def _check_chain(number: int, chain: Chain) -> Iterator[Finding]:
 def _check_queues(
     service: PaymentsService, mode: str, now: Callable[[PaymentsService], Instant]
 ) -> Iterator[Finding]:
-    """Whether a worker runs the jobs: no job should be due for long."""
+    """Whether a worker runs the jobs: none waits for longer than its queue allows."""
     service.refresh()
-    judged_at = now(service)
+    judged_at, storage = now(service), service.ports.storage
     for queue in QUEUES:
-        due = service.ports.storage.next_due(queue.full_name(mode))
-        late = 0 if due is None else judged_at - due
-        if late > LATE_JOB_MS:
-            says = f"a job of the queue {queue.name} has been due for {late // SECOND} s"
+        due = storage.next_due(queue.full_name(mode))
+        late_ms = 0 if due is None else judged_at - due
+        held = find_impossible(storage, queue, mode, judged_at)
+        if late_ms > queue.run_limit_ms + queue.lease_ms:
+            says = f"a job of the queue {queue.name} has been due for {late_ms // SECOND} s"
             remedy = "is a worker running? Is the job parked (`payments admin jobs parked`)?"
-            yield Finding("worker", "warning", says, remedy)
+            yield Finding("worker", "fault", says, remedy)
+        elif held:
+            ahead_s = (held[0].job.lease_until - judged_at) // SECOND
+            says = f"{len(held)} jobs of the queue {queue.name} are leased for up to {ahead_s} s"
+            remedy = "a machine's clock was ahead; a worker whose clock is right ends the leases"
+            yield Finding("worker", "fault", says, remedy)
         else:
             yield Finding("worker", "ok", f"no job of the queue {queue.name} is late")
 

@@ -317,6 +317,35 @@ class ParkedJobsAreFreed(Wrapped):
             return super().end_leases(queue, holder, now)
 
 
+class LeasesOfOnePartitionAreFound(Wrapped):
+    def find_leases(self, queue: str, after: int, limit: int = 100) -> Sequence[ClaimedJob]:
+        found = super().find_leases(queue, after, limit)
+        return [item for item in found if item.partition == "env_here"]
+
+
+class EarliestLeasesAreFound(Wrapped):
+    """With many pauses of minutes, a lease of hours is not among the first."""
+
+    def find_leases(self, queue: str, after: int, limit: int = 100) -> Sequence[ClaimedJob]:
+        return super().find_leases(queue, after, 10_000)[::-1][:limit]
+
+
+class ParkedJobsAreFound(Wrapped):
+    def find_leases(self, queue: str, after: int, limit: int = 100) -> Sequence[ClaimedJob]:
+        with mock.patch("payments_core.storage.claim_semantics.NEVER", NEVER + 1):
+            return super().find_leases(queue, after, limit)
+
+
+class JobsDueLaterAreFound(Wrapped):
+    """As many as there are; they are asked for every few seconds."""
+
+    def find_leases(self, queue: str, after: int, limit: int = 100) -> Sequence[ClaimedJob]:
+        jobs = [(p, row.read(Job)) for p, row in self._iter_jobs(queue)]
+        found = [ClaimedJob(p, job) for p, job in jobs if after < max(job.due_at, job.lease_until)]
+        found = [item for item in found if item.job.lease_until < NEVER]
+        return sorted(found, key=lambda item: -item.job.lease_until)[:limit]
+
+
 class HolderIsForgotten(Wrapped):
     def _lease(self, partition: str, row: StoredRow, until: int, holder: str) -> ClaimedJob:
         return super()._lease(partition, row, until, "")

@@ -10,14 +10,21 @@ from pathlib import Path
 
 import pytest
 
-from payments_core.clock import DAY, Instant, SystemClock, parse_iso
+from payments_core.background_jobs import QUEUES
+from payments_core.clock import HOUR, MAX_CLOCK_SKEW_MS, Instant, SystemClock, parse_iso
 from payments_core.credentials.keyring import KeyRing
+from payments_core.engine.jobs.parking import Queue
 from payments_core.limiters.port import LimiterUnavailable
 from payments_core.service import PaymentsService
-from payments_core.storage.port import StorageUnavailable
-from payments_core_http.deployment.doctor import check_clock_skew, run_checks
+from payments_core.storage.bulk import write
+from payments_core.storage.jobs import Job
+from payments_core.storage.port import DIRECTORY, StorageUnavailable
+from payments_core.storage_loader import open_storage
+from payments_core_http.deployment.doctor import Finding, check_clock_skew, run_checks
 from payments_core_http.deployment.loader import load_configuration
 from tests.deployment.deployed import Deployed
+
+NOW = 1_790_000_000_000
 
 
 @pytest.fixture
@@ -122,20 +129,60 @@ def test_a_setting_that_opens_nothing_is_a_fault(deployed: Deployed) -> None:
     assert "keys.ring_file" in findings(deployed, faulty=True)["settings"][-1]["says"]
 
 
-def test_jobs_that_nobody_does_are_reported(deployed: Deployed) -> None:
-    deployed.run("admin", "migrate")
-    deployed.admin("apps", "create", "Shop", "--partner-id", "shop")
+def worker_findings(deployed: Deployed, now: Instant) -> dict[str, Finding]:
+    """The findings about each queue."""
     configuration = load_configuration(deployed.config, {})
-    late = [
-        finding
-        for finding in run_checks(
-            configuration, now=lambda service: service.ports.clock.now() + 3 * DAY
-        )
-        if finding.check == "worker" and finding.level == "warning"
-    ]
-    assert {finding.remedy for finding in late} == {
-        "is a worker running? Is the job parked (`payments admin jobs parked`)?"
-    }
+    found = [one for one in run_checks(configuration, now=lambda _: now) if one.check == "worker"]
+    return {queue.name: one for queue, one in zip(QUEUES, found, strict=True)}
+
+
+def insert_jobs(deployed: Deployed, *jobs: Job) -> None:
+    storage = open_storage(deployed.storage_url)
+    storage.transact(DIRECTORY, lambda tx: write(tx, jobs))
+    storage.close()
+
+
+def late_job(queue: Queue, **changed: int) -> Job:
+    return Job(
+        id=f"job_{queue.name}", queue=f"sandbox.{queue.name}", lane="l", kind="none", subject="s",
+        **{"due_at": NOW, **changed},
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("queue", QUEUES, ids=lambda queue: queue.name)
+def test_work_that_is_late_by_more_than_its_queue_allows_is_a_fault(
+    deployed: Deployed, queue: Queue
+) -> None:
+    deployed.run("admin", "migrate")
+    insert_jobs(deployed, late_job(queue))
+    allowed_ms = queue.run_limit_ms + queue.lease_ms
+    for after_ms, faulty in ((-1, set()), (0, set()), (1, {queue.name})):
+        found = worker_findings(deployed, NOW + allowed_ms + after_ms)
+        assert {name for name, one in found.items() if one.level == "fault"} == faulty
+    says = f"a job of the queue {queue.name} has been due for {allowed_ms // 1_000} s"
+    remedy = "is a worker running? Is the job parked (`payments admin jobs parked`)?"
+    assert (found[queue.name].says, found[queue.name].remedy) == (says, remedy)
+
+
+def test_a_lease_that_a_clock_hours_ahead_wrote_is_a_fault(deployed: Deployed) -> None:
+    """Its lane stands still until then, and the job does not seem to be due."""
+    deployed.run("admin", "migrate")
+    until = NOW + 3 * HOUR
+    insert_jobs(deployed, *(late_job(queue, lease_until=until, claims=1) for queue in QUEUES))
+    for queue in QUEUES:
+        latest = until - queue.lease_ms - MAX_CLOCK_SKEW_MS
+        for now, level in ((latest - 1, "fault"), (latest, "ok"), (latest + 1, "ok")):
+            finding = worker_findings(deployed, now)[queue.name]
+            assert finding.level == level
+        finding = worker_findings(deployed, NOW)[queue.name]
+        assert finding.says == f"1 jobs of the queue {queue.name} are leased for up to 10800 s"
+
+
+def test_a_late_job_gives_the_command_an_exit_code(deployed: Deployed) -> None:
+    deployed.run("admin", "migrate")
+    findings(deployed, faulty=False)
+    insert_jobs(deployed, late_job(QUEUES[0]))
+    assert any(one["level"] == "fault" for one in findings(deployed, faulty=True)["worker"])
 
 
 def test_a_storage_that_fails_meanwhile_is_not_called_a_bug(deployed: Deployed) -> None:

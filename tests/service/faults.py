@@ -129,6 +129,9 @@ class FaultyStorage:
     def end_leases(self, queue: str, holder: str, now: Instant) -> int:
         return self._through("end_leases", lambda: self._inner.end_leases(queue, holder, now))
 
+    def find_leases(self, queue: str, after: Instant, limit: int = 100) -> Sequence[ClaimedJob]:
+        return self._through("find_leases", lambda: self._inner.find_leases(queue, after, limit))
+
     def next_due(self, queue: str, after: Instant | None = None) -> Instant | None:
         return self._through("next_due", lambda: self._inner.next_due(queue, after))
 

@@ -29,7 +29,7 @@ class Lives:
         """The jobs that a new process has leased: none."""
         bench = self.bench
         leases = LeaseKeeper(bench.storage, bench.clock)
-        return JobsInHand(bench.storage, bench.clock, bench.worker.parking, leases, "sandbox")
+        return JobsInHand(bench.worker.parking, leases, "sandbox")
 
     def die(self) -> None:
         """The process ends; what it had is free again when its leases end."""

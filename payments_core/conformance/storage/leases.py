@@ -109,6 +109,28 @@ class LeaseChecks(Harness):
         assert {item.job.claims for item in again} == {2}
         assert ids(claim(storage, queue="other", now=NOW + 1)) == []
 
+    def test_the_latest_leases_are_found(self) -> None:
+        """A clock that was hours ahead wrote them; by these they can be ended."""
+        storage, hours = self.open_handle(), 3 * 3_600_000
+        self.insert(storage, job("now", lane="a"), job("late", lane="b"), job("parked", lane="c"))
+        self.insert(storage, job("later", lane="d"), partition=OTHER_PARTITION)
+        self.insert(storage, job("elsewhere", queue="other", lease_until=NOW + hours))
+        self.insert(storage, job("due later", lane="e", due_at=NOW + hours))
+        held = {item.job.id: item for item in claim(storage)}
+        late = storage.renew([held["late"]], NOW + hours)
+        later = storage.renew([held["later"]], NOW + hours + 1)
+        self.write(storage, lambda tx: tx.replace(evolve(held["parked"].job, lease_until=NEVER)))
+        found = storage.find_leases(QUEUE, NOW + LEASE_MS)
+        assert places(found) == places([*later, *late])
+        assert found[1].job == fetch_existing(storage, Job, "late")
+        assert found[1].job.lease_until == NOW + hours
+        assert ids(storage.find_leases(QUEUE, NOW + LEASE_MS, limit=1)) == ["later"]
+        assert ids(storage.find_leases(QUEUE, NOW + hours)) == ["later"]
+        assert ids(storage.find_leases(QUEUE, NOW)) == ["later", "late", "now"]
+        assert ids(storage.find_leases(QUEUE, NOW + hours + 1)) == []
+        self.write(storage, lambda tx: tx.replace(evolve(found[1].job, lease_until=0, holder="")))
+        assert ids(claim(storage)) == ["late"], "its lane goes on"
+
     def test_a_holder_whose_leases_were_ended_is_fenced(self) -> None:
         """A holder that seemed dead lives: its jobs can be claimed, and it cannot finish them."""
         storage = self.open_handle()

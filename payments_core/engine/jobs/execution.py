@@ -46,8 +46,6 @@ class JobExecutor:
         telemetry: Telemetry,
     ) -> None:
         """`refresh` is called before the clock is read."""
-        self._storage = storage
-        self._clock = clock
         self._mode = mode
         self.handlers: Mapping[str, Handler] = dict(handlers)
         self.batch_handlers: Mapping[str, BatchHandler] = dict(batch_handlers)
@@ -65,14 +63,7 @@ class JobExecutor:
         A job that hangs in this process is left to others: it would take every thread here.
         """
         self._refresh()
-        claimed = self._storage.claim(
-            queue.full_name(self._mode),
-            self._clock.now() if now is None else now,
-            lease_ms=queue.lease_ms,
-            limit=limit,
-            lane_concurrency=queue.lane_concurrency,
-            holder=self.leases.holder,
-        )
+        claimed = self.leases.claim(queue, self._mode, limit, queue.lane_concurrency, now=now)
         hung = [item for item in claimed if self.leases.is_hung(item)]
         claimed = [item for item in claimed if item not in hung]
         with self._claiming:
@@ -80,9 +71,9 @@ class JobExecutor:
             waiting = find_suspects_to_wait(claimed, is_one_running=is_one_running)
             claimed = [item for item in claimed if item not in waiting]
             self.leases.add(queue, claimed)
-        self.parking.postpone(queue, hung, self._clock.now() + queue.lease_ms)
+        self.parking.postpone(queue, hung, queue.lease_ms)
         if is_one_running:
-            self.parking.postpone(queue, waiting, self._clock.now() + ALONE_PAUSE_MS)
+            self.parking.postpone(queue, waiting, ALONE_PAUSE_MS)
         else:  # they are the next ones, when that one has ended
             self.parking.release_unstarted(waiting)
         return claimed

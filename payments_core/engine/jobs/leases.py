@@ -4,6 +4,9 @@ A lease is short, so that the work of a dead process continues elsewhere within 
 living process renews it for as long as the job may take (`Queue.run_limit_ms`); after that another
 worker may have the job. A renewed lease proves no more than before: the version of
 the claim decides which outcome counts.
+
+A lease that ends later than any right clock can have written has ended: a machine whose clock was
+hours ahead wrote it, and its lane would stand still for as long.
 """
 
 from __future__ import annotations
@@ -12,17 +15,30 @@ import logging
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 
 import attrs
 
-from payments_core.clock import SECOND, Clock, Instant
-from payments_core.engine.jobs.parking import Queue, describe_error
-from payments_core.storage.port import ClaimedJob, Storage, StorageError
+from payments_core.clock import MAX_CLOCK_SKEW_MS, SECOND, Clock, Instant
+from payments_core.engine.jobs.parking import Queue, describe_error, longest_wait_ms
+from payments_core.storage.bulk import lock_many, write
+from payments_core.storage.claim_semantics import free
+from payments_core.storage.jobs import NEVER, Job
+from payments_core.storage.port import (
+    NO_LANE_OVERRIDES,
+    ClaimedJob,
+    Storage,
+    StorageError,
+    Transaction,
+)
 
 CHECKS_PER_LEASE = 5
 RENEW_BELOW = 0.7
 """A lease is renewed when less than this share is left, so it outlives two failed renewals."""
+
+LOOK_AHEAD_S = 10.0
+"""How often each queue is searched for leases that end impossibly late."""
 
 _log = logging.getLogger(__name__)
 
@@ -44,15 +60,68 @@ class LeaseKeeper:
     def __init__(
         self, storage: Storage, clock: Clock, refresh: Callable[[], None] = lambda: None
     ) -> None:
-        """`refresh` is called before the clock is read."""
+        """`refresh` is called before the clock is read, which raises StorageUnavailable while this
+        machine's clock is wrong."""
         self._storage = storage
         self._clock = clock
         self._refresh = refresh
         self._lock = threading.Lock()
         self._held: dict[_Key, _HeldLease] = {}
         self._hung: set[_Key] = set()
+        self._looked: dict[str, tuple[float, Instant]] = {}
+        """When each queue was last searched, by the monotonic and by the other clock."""
         self.holder = ""
         """The name under which jobs are claimed; if there is one, it outlives the process."""
+
+    def claim(
+        self,
+        queue: Queue,
+        mode: str,
+        limit: int,
+        lane_concurrency: int,
+        lane_overrides: Mapping[str, int] = NO_LANE_OVERRIDES,
+        now: Instant | None = None,
+    ) -> Sequence[ClaimedJob]:
+        """Lease due jobs of a queue; `now` is by default the clock's. Raises as `Storage.claim`."""
+        if now is None:
+            now = self._clock.now()
+        self.end_impossible(queue, mode, now)
+        return self._storage.claim(
+            queue.full_name(mode),
+            now,
+            lease_ms=queue.lease_ms,
+            limit=limit,
+            lane_concurrency=lane_concurrency,
+            lane_overrides=lane_overrides,
+            holder=self.holder,
+        )
+
+    def end_impossible(self, queue: Queue, mode: str, now: Instant) -> None:
+        """End the leases of a queue that end later than any right clock can have written.
+
+        The storage is asked every ten seconds, and at once when the clock has stepped back.
+        Failures are logged.
+        """
+        name, now_s = queue.full_name(mode), time.monotonic()
+        with self._lock:
+            asked_s, asked_at = self._looked.get(name, (-LOOK_AHEAD_S, now))
+            if now_s < asked_s + LOOK_AHEAD_S and now >= asked_at - MAX_CLOCK_SKEW_MS:
+                self._looked[name] = asked_s, max(asked_at, now)
+                return
+            self._looked[name] = now_s, now
+        try:
+            by_partition: dict[str, list[str]] = defaultdict(list)
+            for item in find_impossible(self._storage, queue, mode, now):
+                by_partition[item.partition].append(item.job.id)
+            for partition, ids in by_partition.items():
+                work = partial(_end_in, queue=queue, ids=ids, now=now)
+                ended = self._storage.transact(partition, work)
+                _log.warning(
+                    "%d leases of %s are ended: a clock that was ahead had written their ends",
+                    ended, name,
+                )  # fmt: skip
+        except StorageError as error:
+            _log.warning("cannot look for late leases of %s: %s", name, describe_error(error))
 
     def add(self, queue: Queue, claimed: Iterable[ClaimedJob]) -> None:
         """Keep the leases of jobs that were just claimed."""
@@ -114,7 +183,10 @@ class LeaseKeeper:
                         "job %s (%s of %s) has not ended after %.1f s; another worker may take it",
                         job.id, job.kind, job.subject, limit_s,
                     )  # fmt: skip
-                elif held.lease_until - now < RENEW_BELOW * held.queue.lease_ms:
+                elif (
+                    held.lease_until - now < RENEW_BELOW * held.queue.lease_ms
+                    or held.lease_until > _latest_end(held.queue, now)
+                ):
                     chosen[held.queue.lease_ms].append(held.claimed)
         return chosen
 
@@ -129,6 +201,34 @@ class LeaseKeeper:
                     self._held.pop(key, None)
                 elif key in self._held:
                     self._held[key].lease_until = until
+
+
+def find_impossible(
+    storage: Storage, queue: Queue, mode: str, now: Instant
+) -> Sequence[ClaimedJob]:
+    """Jobs of a queue whose leases end later than any right clock can have written, the latest
+    first. Raises StorageUnavailable."""
+    found = storage.find_leases(queue.full_name(mode), _latest_end(queue, now))
+    return [item for item in found if is_impossible(queue, item.job, now)]
+
+
+def is_impossible(queue: Queue, job: Job, now: Instant) -> bool:
+    """Whether the job's lease, or its pause after a failure, ends later than the queue allows."""
+    allowed_ms = longest_wait_ms(queue, job) + MAX_CLOCK_SKEW_MS
+    return now + allowed_ms < job.lease_until < NEVER
+
+
+def _latest_end(queue: Queue, now: Instant) -> Instant:
+    """When a lease ends at the latest that was just written, by any clock that is allowed."""
+    return now + queue.lease_ms + MAX_CLOCK_SKEW_MS
+
+
+def _end_in(tx: Transaction, queue: Queue, ids: Sequence[str], now: Instant) -> int:
+    """Make the jobs due again whose leases are impossible; their holders are fenced."""
+    stored = lock_many(tx, Job, ids)
+    ended = [free(job) for job in stored.values() if is_impossible(queue, job, now)]
+    write(tx, (), ended)
+    return len(ended)
 
 
 def _key_of(claimed: ClaimedJob) -> _Key:

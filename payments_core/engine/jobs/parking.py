@@ -28,6 +28,9 @@ LEASE_MS = 5 * SECOND
 
 _log = logging.getLogger(__name__)
 
+_Change = Callable[[Job, Instant], Job]
+"""What becomes of a claimed job at an instant."""
+
 
 @attrs.frozen
 class Queue:
@@ -66,7 +69,8 @@ class ParkingPolicy:
     ) -> None:
         """`kinds` are the kinds that this release has handlers for.
 
-        `refresh` is called before a row is written: no job is postponed by a clock that has jumped.
+        `refresh` is called before a row is written, and then the clock is read: no job is postponed
+        by a clock that has jumped, which raises StorageUnavailable.
         """
         self._storage = storage
         self._clock = clock
@@ -83,8 +87,12 @@ class ParkingPolicy:
         if job.kind not in self._kinds:
             _log.error("no handler for jobs of kind %s; job %s waits", job.kind, job.id)
             # It was not tried, so this claim does not count towards parking.
-            until = self._clock.now() + UNKNOWN_KIND_DELAY_MS
-            self._rewrite(claimed, _delay_until(queue, evolve(job, claims=0), until))
+            self._rewrite(
+                [claimed],
+                lambda job, now: _delay_until(
+                    queue, evolve(job, claims=0), now + UNKNOWN_KIND_DELAY_MS
+                ),
+            )
             return False
         return True
 
@@ -101,23 +109,19 @@ class ParkingPolicy:
         if job.claims >= CLAIMS_BEFORE_PARKING:
             self._park(queue, claimed)
             return
-        # By its claims: failures add up across outcomes without progress.
-        doubled = INITIAL_BACK_OFF_MS << (job.claims - 1)
-        until = self._clock.now() + min(doubled, MAX_BACK_OFF_MS)
-        self._rewrite(claimed, _delay_until(queue, job, until))
+        pause_ms = back_off_ms(job.claims)
+        self._rewrite([claimed], lambda job, now: _delay_until(queue, job, now + pause_ms))
 
     def release_unstarted(self, claimed: Iterable[ClaimedJob]) -> None:
         """Release claimed jobs that were not begun: they are due again at once.
 
         One commit for each partition.
         """
-        self._rewrite_by_partition((item, _unclaim(item.job)) for item in claimed)
+        self._rewrite(claimed, lambda job, now: _unclaim(job))
 
-    def postpone(self, queue: Queue, claimed: Iterable[ClaimedJob], until: Instant) -> None:
-        """The same for jobs that wait until then, and block their lanes if the queue says so."""
-        self._rewrite_by_partition(
-            (item, _delay_until(queue, _unclaim(item.job), until)) for item in claimed
-        )
+    def postpone(self, queue: Queue, claimed: Iterable[ClaimedJob], wait_ms: int) -> None:
+        """The same for jobs that wait that long, and block their lanes if the queue says so."""
+        self._rewrite(claimed, lambda job, now: _delay_until(queue, _unclaim(job), now + wait_ms))
 
     def _park(self, queue: Queue, claimed: ClaimedJob) -> None:
         job = claimed.job
@@ -127,39 +131,55 @@ class ParkingPolicy:
             f"lane {job.lane} is blocked" if queue.failure_blocks_lane else "its lane continues",
         )  # fmt: skip
         self.telemetry.record_parked(queue.name, job.kind)
-        self._rewrite(claimed, _delay_until(queue, job, NEVER))
+        self._rewrite([claimed], lambda job, now: _delay_until(queue, job, NEVER))
 
-    def _rewrite(self, claimed: ClaimedJob, changed: Job) -> None:
-        """Write the job's row, if it is still ours; if that fails, its lease runs out."""
-        self._rewrite_all(claimed.partition, [(claimed, changed)])
-
-    def _rewrite_by_partition(self, changes: Iterable[tuple[ClaimedJob, Job]]) -> None:
-        by_partition: dict[str, list[tuple[ClaimedJob, Job]]] = defaultdict(list)
-        for item, changed in changes:
-            by_partition[item.partition].append((item, changed))
+    def _rewrite(self, claimed: Iterable[ClaimedJob], change: _Change) -> None:
+        """Write the jobs' rows, of each partition together; those of a failed write become due
+        when their leases end."""
+        by_partition: dict[str, list[ClaimedJob]] = defaultdict(list)
+        for item in claimed:
+            by_partition[item.partition].append(item)
         for partition, of_partition in by_partition.items():
-            self._rewrite_all(partition, of_partition)
+            self._rewrite_together(partition, of_partition, change)
 
-    def _rewrite_all(self, partition: str, changes: Sequence[tuple[ClaimedJob, Job]]) -> None:
+    def _rewrite_together(
+        self, partition: str, claimed: Sequence[ClaimedJob], change: _Change
+    ) -> None:
         def work(tx: Transaction) -> None:
-            stored = lock_many(tx, Job, [changed.id for _, changed in changes])
+            stored = lock_many(tx, Job, [item.job.id for item in claimed])
             ours = [
-                changed
-                for claimed, changed in changes
-                if (found := stored.get(changed.id)) and found.version == claimed.job.version
+                change(item.job, now)
+                for item in claimed
+                if (found := stored.get(item.job.id)) and found.version == item.job.version
             ]
             write(tx, (), ours)
 
         try:
             self._refresh()
+            now = self._clock.now()
             self._storage.transact(partition, work)
         except Exception as error:  # after any error, the threads that run jobs must continue
             _log.warning(
                 "%d jobs will be retried when their leases expire, %s first: %s",
-                len(changes),
-                changes[0][1].id,
+                len(claimed),
+                claimed[0].job.id,
                 describe_error(error),
             )
+
+
+def back_off_ms(claims: int) -> int:
+    """The pause of a job after a failure. By its claims: failures add up across outcomes without
+    progress."""
+    return min(INITIAL_BACK_OFF_MS << (claims - 1), MAX_BACK_OFF_MS)
+
+
+def longest_wait_ms(queue: Queue, job: Job) -> int:
+    """How long the job's `lease_until` may be ahead: for a lease, or for a pause that blocks its
+    lane."""
+    if not queue.failure_blocks_lane:
+        return queue.lease_ms
+    pause_ms = back_off_ms(job.claims) if job.claims else UNKNOWN_KIND_DELAY_MS
+    return max(queue.lease_ms, pause_ms)
 
 
 def _unclaim(job: Job) -> Job:

@@ -58,7 +58,8 @@ class Worker:
         """`handlers` by the kind of job; `batch_handlers` are for kinds that are done together.
         `poll_s` is the maximum time that work committed by another process, which cannot `wake`
         this one, waits to be seen. `refresh` is called before the clock is read for a claim:
-        another process may have moved a sandbox's clock."""
+        another process may have moved a sandbox's clock. The clock raises StorageUnavailable while
+        this machine's is wrong (`GuardedClock`)."""
         self._storage = storage
         self._clock = clock
         self._mode = mode
@@ -141,6 +142,8 @@ class Worker:
         self._refresh()
         if now is None:
             now = self._clock.now()
+        for queue in self._queues:
+            self.leases.end_impossible(queue, self._mode, now)
         dues = [self._storage.next_due(queue.full_name(self._mode)) for queue in self._queues]
         found = zip(self._queues, dues, strict=True)
         return [queue for queue, due in found if due is not None and due <= now]

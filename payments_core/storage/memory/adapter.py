@@ -23,6 +23,7 @@ from payments_core.evolve import evolve
 from payments_core.storage import documents
 from payments_core.storage.claim_semantics import (
     ClaimRings,
+    choose_latest_leases,
     counts_for_claim,
     free,
     is_leased_by,
@@ -207,6 +208,12 @@ class MemoryStorage:
                     self._store_job(partition, documents.stamp(free(job), job.version + 1))
                     ended += 1
             return ended
+
+    def find_leases(self, queue: str, after: Instant, limit: int = 100) -> Sequence[ClaimedJob]:
+        with self._lock:
+            self._require_open()
+            found = choose_latest_leases(self._iter_jobs(queue), after, limit)
+            return [ClaimedJob(partition, row.read(Job)) for partition, row in found]
 
     def _is_held(self, claimed: ClaimedJob) -> bool:
         row = self._tables[claimed.partition, Job.collection.name].get(claimed.job.id)

@@ -131,9 +131,8 @@ class PostgresStorage:
             snapshot.read_ahead(questions)
             return [snapshot.get(question.kind, question.id) for question in questions]
 
-        return self._run_read(
-            load, begin=WITHOUT_BEGIN if len(questions) <= TOGETHER else BEGIN_SNAPSHOT
-        )
+        begin = WITHOUT_BEGIN if len(questions) <= TOGETHER else BEGIN_SNAPSHOT
+        return self._run_read(load, begin=begin)
 
     def locate(
         self,
@@ -146,11 +145,8 @@ class PostgresStorage:
         limit: int = 100,
         on_damaged: OnDamaged | None = None,
     ) -> Sequence[LocatedRecord[R]]:
-        return self._run_read(
-            lambda transaction: locate(
-                transaction, kind, lookup, keys, where, after, limit, on_damaged
-            )
-        )
+        found = (kind, lookup, keys, where, after, limit, on_damaged)
+        return self._run_read(lambda transaction: locate(transaction, *found))
 
     def claim(
         self,
@@ -180,10 +176,12 @@ class PostgresStorage:
     def end_leases(self, queue: str, holder: str, now: Instant) -> int:
         return postgres_leases.end_leases(self._run_read, self.transact, queue, holder, now)
 
+    def find_leases(self, queue: str, after: Instant, limit: int = 100) -> Sequence[ClaimedJob]:
+        find = partial(postgres_leases.find_leases, queue=queue, after=after, limit=limit)
+        return self._run_read(find, begin=WITHOUT_BEGIN)
+
     def next_due(self, queue: str, after: Instant | None = None) -> Instant | None:
-        return self._run_read(
-            lambda transaction: next_due(transaction, queue, after), begin=WITHOUT_BEGIN
-        )
+        return self._run_read(partial(next_due, queue=queue, after=after), begin=WITHOUT_BEGIN)
 
     def migrate(self) -> None:
         with self._open_snapshot() as connection:

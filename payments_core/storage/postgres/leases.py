@@ -16,11 +16,11 @@ from payments_core.clock import MINUTE, Instant
 from payments_core.evolve import evolve
 from payments_core.storage import bulk, documents
 from payments_core.storage.damaged_records import try_decode
-from payments_core.storage.jobs import Job, require_holder
+from payments_core.storage.jobs import NEVER, Job, require_holder
 from payments_core.storage.port import ClaimedJob, StorageUnavailable, Transaction
 from payments_core.storage.postgres.claims import RunInTransaction
 from payments_core.storage.postgres.errors import is_node_lost
-from payments_core.storage.postgres.hints import QUEUE_OF_READY, READY
+from payments_core.storage.postgres.hints import LEASED, QUEUE_OF_READY, READY
 from payments_core.storage.postgres.pending_transaction import PendingTransaction
 from payments_core.storage.postgres.pipeline import Param
 
@@ -58,6 +58,13 @@ _FIND_LEASED = f"""
     WHERE {QUEUE_OF_READY} = $1 AND {READY} > $2::bigint
     AND {READY} <= $2::bigint + {LONGEST_LEASE_MS}
     AND lease_until > $2::bigint
+"""
+
+# By the index of leases, which has no other jobs: it is read from end to end.
+_FIND_LEASES = f"""
+    SELECT partition, body FROM jobs
+    WHERE queue = $1 AND {LEASED} AND lease_until > $2::bigint AND lease_until < {NEVER}
+    ORDER BY lease_until DESC, partition, id LIMIT $3::bigint
 """
 
 
@@ -122,6 +129,15 @@ def _renewal(items: Sequence[ClaimedJob], until: Instant) -> tuple[Param, ...]:
         until,
         [documents.encode(job).decode() for job in renewed],
     )
+
+
+def find_leases(
+    transaction: PendingTransaction, queue: str, after: Instant, limit: int
+) -> list[ClaimedJob]:
+    """The leased jobs of a queue whose leases end latest, and later than `after`."""
+    rows = transaction.query(_FIND_LEASES, (queue, after, limit))
+    found = ((partition, try_decode(Job, body or b"")) for partition, body in rows)
+    return [ClaimedJob((name or b"").decode(), job) for name, job in found if job is not None]
 
 
 def end_leases(

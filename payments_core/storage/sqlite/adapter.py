@@ -35,7 +35,7 @@ from payments_core.storage.port import (
 from payments_core.storage.records import R, Record, Value
 from payments_core.storage.sqlite import maintenance as sqlite_wholesale
 from payments_core.storage.sqlite import schema as sqlite_schema
-from payments_core.storage.sqlite.claims import ClaimRequest, end_leases, renew
+from payments_core.storage.sqlite.claims import ClaimRequest, end_leases, find_leases, renew
 from payments_core.storage.sqlite.due_partitions import Claims, next_due
 from payments_core.storage.sqlite.group_commit import GROUP_LIMIT, GroupCommit
 from payments_core.storage.sqlite.integrity import check_integrity
@@ -154,6 +154,10 @@ class SqliteStorage:
     def end_leases(self, queue: str, holder: str, now: Instant) -> int:
         require_holder(holder)
         return self._write(partial(end_leases, queue=queue, holder=holder, now=now))
+
+    def find_leases(self, queue: str, after: Instant, limit: int = 100) -> Sequence[ClaimedJob]:
+        with self._open_snapshot() as connection:
+            return find_leases(connection, queue, after, limit)
 
     def next_due(self, queue: str, after: Instant | None = None) -> Instant | None:
         with self._open_snapshot() as connection:

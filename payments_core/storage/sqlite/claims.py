@@ -90,6 +90,12 @@ _END_LEASES = f"""
     AND json_valid(body) AND json_extract(body, '$.holder') = :holder
 """
 
+_FIND_LEASES = f"""
+    SELECT partition, body FROM jobs INDEXED BY jobs__lane_leases
+    WHERE queue = :queue AND {LEASED} AND lease_until > :after AND lease_until < :never
+    ORDER BY lease_until DESC, partition, id LIMIT :limit
+"""
+
 _BODIES = """
     SELECT rowid, partition, id, body FROM jobs WHERE rowid IN (SELECT value FROM json_each(:rows))
 """
@@ -261,6 +267,15 @@ def end_leases(connection: sqlite3.Connection, queue: str, holder: str, now: Ins
     """Make a holder's leased jobs due again; return how many."""
     at = {"queue": queue, "holder": holder, "now": now, "never": NEVER}
     return connection.execute(_END_LEASES, at).rowcount
+
+
+def find_leases(
+    connection: sqlite3.Connection, queue: str, after: Instant, limit: int
+) -> list[ClaimedJob]:
+    """The leased jobs of a queue whose leases end latest, and later than `after`."""
+    at = {"queue": queue, "after": after, "never": NEVER, "limit": limit}
+    found = ((name, try_decode(Job, body)) for name, body in connection.execute(_FIND_LEASES, at))
+    return [ClaimedJob(partition, job) for partition, job in found if job is not None]
 
 
 def set_aside(connection: sqlite3.Connection, rows: str) -> list[tuple[str, str]]:

@@ -66,10 +66,10 @@ class Dispatcher:
         refresh: Callable[[], None] = lambda: None,
     ) -> None:
         """`leases` are the worker's, which renews them."""
-        self._leases = leases or LeaseKeeper(ports.storage, ports.clock)
+        self._leases = leases or LeaseKeeper(ports.storage, ports.guarded_clock)
         self._storage = ports.storage
         self._committer = ports.committer
-        self._clock = ports.clock
+        self._clock = ports.guarded_clock
         self._attempts = attempts
         self._delivery = delivery
         self._parking = parking
@@ -90,7 +90,7 @@ class Dispatcher:
         )
         self._concurrency = EndpointConcurrency(self._count)
         self._fan_out_limits = FanOutLimits()
-        self._jobs = JobsInHand(self._storage, self._clock, self._parking, self._leases, self._mode)
+        self._jobs = JobsInHand(self._parking, self._leases, self._mode)
         self._waiting: list[PreparedDelivery] = []
         self._in_flight = 0
         self._uncommitted: list[FinishedAttempt] = []

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
-from payments_core.clock import Clock
 from payments_core.engine.jobs.leases import LeaseKeeper
 from payments_core.engine.jobs.parking import ParkingPolicy, Queue
 from payments_core.engine.jobs.suspects import (
@@ -13,17 +12,13 @@ from payments_core.engine.jobs.suspects import (
     find_suspects_to_wait,
     is_suspect,
 )
-from payments_core.storage.port import ClaimedJob, Storage
+from payments_core.storage.port import ClaimedJob
 
 
 class JobsInHand:
     """The jobs of one process. Only the conductor uses it."""
 
-    def __init__(
-        self, storage: Storage, clock: Clock, parking: ParkingPolicy, leases: LeaseKeeper, mode: str
-    ) -> None:
-        self._storage = storage
-        self._clock = clock
+    def __init__(self, parking: ParkingPolicy, leases: LeaseKeeper, mode: str) -> None:
         self._parking = parking
         self._leases = leases
         self._mode = mode
@@ -37,15 +32,7 @@ class JobsInHand:
         A held job may be claimed again: its lease ended meanwhile. Of the suspects, which may
         have ended their process, as an event handler can, at most the least suspect is claimed.
         """
-        claimed = self._storage.claim(
-            queue.full_name(self._mode),
-            self._clock.now(),
-            lease_ms=queue.lease_ms,
-            limit=limit,
-            lane_concurrency=lane_concurrency,
-            lane_overrides=lane_overrides,
-            holder=self._leases.holder,
-        )
+        claimed = self._leases.claim(queue, self._mode, limit, lane_concurrency, lane_overrides)
         runnable = [item for item in claimed if self._parking.should_run(queue, item)]
         by_partition: dict[str, list[ClaimedJob]] = defaultdict(list)
         for item in self._leave_out_suspects(queue, runnable):
@@ -63,7 +50,7 @@ class JobsInHand:
         )
         if not waiting:
             return claimed
-        self._parking.postpone(queue, waiting, self._clock.now() + ALONE_PAUSE_MS)
+        self._parking.postpone(queue, waiting, ALONE_PAUSE_MS)
         left_out = {item.job.id for item in waiting}
         return [item for item in claimed if item.job.id not in left_out]
 

@@ -2,21 +2,38 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import time
+from collections.abc import Callable, Sequence
 
 import pytest
 
 from payments_core import PaymentsService
-from payments_core.clock import HOUR, SECOND, FixedClock, Instant
+from payments_core.clock import (
+    HOUR,
+    MAX_CLOCK_SKEW_MS,
+    MINUTE,
+    SECOND,
+    FixedClock,
+    Instant,
+    SystemClock,
+)
 from payments_core.credentials.keyring import KeyRing
-from payments_core.engine.clock_guard import MAX_STEP_ALONE_MS, ClockGuard
+from payments_core.engine.clock_guard import (
+    MAX_STEP_ALONE_MS,
+    SANDBOX_PATIENCE_MS,
+    ClockGuard,
+    GuardedClock,
+)
 from payments_core.engine.decision import Decision, NewJob, WorkerAuthority
 from payments_core.engine.identifiers import IdSequence
+from payments_core.engine.jobs.parking import Queue
+from payments_core.engine.jobs.worker import Worker
 from payments_core.errors import Unavailable
 from payments_core.storage.jobs import Job
 from payments_core.storage.memory.adapter import MemoryStorage
-from payments_core.storage.port import StorageUnavailable, Transaction
+from payments_core.storage.port import ClaimedJob, StorageUnavailable, Transaction
 from tests.service.world import RING
 
 _true_time_ns = time.time_ns
@@ -93,13 +110,6 @@ def test_a_clock_that_is_corrected_is_believed_once_it_agrees(
     ]
 
 
-def test_a_storage_without_a_clock_is_asked_nothing() -> None:
-    clock = FixedClock()
-    guard = ClockGuard(MemoryStorage(), clock, 2 * SECOND, elapsed_ms=lambda: 0)
-    clock.advance(3_600)
-    guard.require_right()
-
-
 def test_what_a_jump_overtakes_is_not_written(monkeypatch: pytest.MonkeyPatch) -> None:
     """A look that began before it would expire a Payment that lives."""
     storage = OnServer()
@@ -133,11 +143,15 @@ def test_what_a_jump_overtakes_is_not_written(monkeypatch: pytest.MonkeyPatch) -
 class Alone:
     """A guard over a storage that has no clock, with both times in a test's hand."""
 
-    def __init__(self) -> None:
+    def __init__(self, patience_ms: int | None = None) -> None:
         self.clock = FixedClock()
         self.elapsed_ms = 0
         self.guard = ClockGuard(
-            MemoryStorage(), self.clock, 2 * SECOND, lambda: self.elapsed_ms, judges_alone=True
+            MemoryStorage(),
+            self.clock,
+            2 * SECOND,
+            lambda: self.elapsed_ms,
+            patience_ms=patience_ms,
         )
 
     def pass_time(self, seconds: int, *, set_by_s: int = 0) -> None:
@@ -188,9 +202,7 @@ def test_a_thread_that_stands_still_between_two_looks_at_the_time_is_not_a_jump(
             alone.elapsed_ms += HOUR
             return super().real_now()
 
-    guard = ClockGuard(
-        MemoryStorage(), Slow(), 2 * SECOND, lambda: alone.elapsed_ms, judges_alone=True
-    )
+    guard = ClockGuard(MemoryStorage(), Slow(), 2 * SECOND, lambda: alone.elapsed_ms)
     guard.require_right()
 
 
@@ -216,9 +228,107 @@ def test_on_real_chains_and_a_storage_without_a_clock_a_jump_puts_nothing_off(
     service.tenants.create_app("Other", "other")
 
 
-def test_a_sandbox_without_a_clock_to_compare_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("hours", [3, -3])
+def test_a_sandbox_without_a_clock_to_compare_goes_on_after_a_minute(
+    caplog: pytest.LogCaptureFixture, hours: int
+) -> None:
     """It is often a laptop's, in a virtual machine that sleeps and knows nothing of it."""
+    caplog.set_level(logging.WARNING)
+    alone = Alone(SANDBOX_PATIENCE_MS)
+    alone.pass_time(10, set_by_s=hours * 3_600)
+    for _ in range(SANDBOX_PATIENCE_MS // SECOND):
+        with pytest.raises(StorageUnavailable, match="this machine's clock was set by"):
+            alone.guard.require_right()
+        alone.pass_time(1)
+    alone.guard.require_right()
+    alone.guard.require_right()
+    alone.pass_time(10, set_by_s=-hours * 3_600)  # each step has its own minute
+    with pytest.raises(StorageUnavailable, match="this machine's clock was set by"):
+        alone.guard.require_right()
+    assert [message for message in caplog.messages if "ALARM" in message] == [
+        f"ALARM: this machine's clock was set by {by}.0 s, and nothing is done until it is back,"
+        " or 60 s have passed"
+        for by in (hours * 3_600, -hours * 3_600)
+    ]
+
+
+def test_a_sandbox_whose_clock_is_away_for_seconds_postpones_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     service = PaymentsService(MemoryStorage(), KeyRing.parse(RING))
-    monkeypatch.setattr(time, "time_ns", lambda: _true_time_ns() + HOUR * 1_000_000)
-    service.refresh()
+    worker = service.worker("sandbox")
+    worker.run_due()
+    monkeypatch.setattr(time, "time_ns", lambda: _true_time_ns() + 3 * HOUR * 1_000_000)
+    for act in (worker.run_due, service.refresh, service.check_ready, worker.leases.renew):
+        with pytest.raises(StorageUnavailable, match="this machine's clock was set"):
+            act()
+    with pytest.raises(Unavailable):
+        service.tenants.create_app("Acme", "acme")
+    monkeypatch.setattr(time, "time_ns", _true_time_ns)
     service.tenants.create_app("Acme", "acme")
+
+
+QUEUE = Queue("tests")
+
+
+def _claim(worker: Worker) -> None:
+    worker.run_due()
+
+
+def _renew(worker: Worker) -> None:
+    worker.leases.renew()
+
+
+def _postpone(worker: Worker) -> None:
+    worker.parking.postpone(QUEUE, _claimed(worker), MINUTE)
+
+
+def _fail(worker: Worker) -> None:
+    worker.parking.record_failure(QUEUE, _claimed(worker)[0], ValueError("broken"))
+
+
+def _claimed(worker: Worker) -> Sequence[ClaimedJob]:
+    with worker.leases._lock:
+        return [held.claimed for held in worker.leases._held.values()]
+
+
+@pytest.mark.parametrize("act", [_claim, _renew, _postpone, _fail])
+@pytest.mark.parametrize("place", ["after the refresh", "as the clock is read"])
+@pytest.mark.parametrize("jump_ms", [3 * HOUR, -3 * HOUR])
+def test_a_clock_that_jumps_after_the_check_writes_no_time(
+    monkeypatch: pytest.MonkeyPatch, act: Callable[[Worker], None], place: str, jump_ms: int
+) -> None:
+    """A worker checks the clock, reads the storage, and then reads the clock: it may have jumped
+    meanwhile, and a lease would last for hours."""
+    storage = OnServer()
+    guard = ClockGuard(storage, SystemClock(), MAX_CLOCK_SKEW_MS)
+    jumps_at = ""
+
+    def reach(here: str) -> None:
+        if jumps_at == here:
+            monkeypatch.setattr(time, "time_ns", lambda: _true_time_ns() + jump_ms * 1_000_000)
+
+    class Reading(SystemClock):
+        def now(self) -> Instant:
+            reach("as the clock is read")
+            return super().now()
+
+    def refresh() -> None:
+        guard.require_right()
+        reach("after the refresh")
+
+    clock = GuardedClock(Reading(), guard)
+
+    worker = Worker(storage, clock, "sandbox", {"none": print}, (QUEUE,), refresh=refresh)
+    jobs = [
+        Job(id=id, queue="sandbox.tests", lane=id, kind="none", due_at=0, subject=id) for id in "ab"
+    ]
+    storage.transact("env", lambda tx: tx.insert(jobs[0]))
+    worker.leases.add(QUEUE, worker.leases.claim(QUEUE, "sandbox", 1, 1))
+    storage.transact("env", lambda tx: tx.insert(jobs[1]))
+    before = {job.id: storage.read("env", lambda s, id=job.id: s.get(Job, id)) for job in jobs}
+    jumps_at = place
+    with contextlib.suppress(StorageUnavailable):
+        act(worker)
+    for id, job in before.items():
+        assert storage.read("env", lambda s, id=id: s.get(Job, id)) == job

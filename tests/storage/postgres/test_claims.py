@@ -33,7 +33,7 @@ from payments_core.storage.postgres.due_jobs import (
     MAX_OVERRIDES,
 )
 from payments_core.storage.postgres.due_partitions import _FIND, _SWEEP, MAX_PARTITIONS
-from payments_core.storage.postgres.leases import _FIND_LEASED, _RENEW
+from payments_core.storage.postgres.leases import _FIND_LEASED, _FIND_LEASES, _RENEW
 from payments_core.storage.postgres.pipeline import PipelinedConnection, ResultRow
 
 pytestmark = pytest.mark.postgres
@@ -174,6 +174,7 @@ def test_plans_of_an_empty_table_are_good_for_a_full_one(
         "walk": (_WALK, (*here, 64)),
         "find": (_FIND, (QUEUE, NOW, [OTHER_PARTITION], [], "")),
         "lease": (_LEASE, (OTHER_PARTITION, NOW, ids, ones, ones, ids, QUEUE, NOW, "")),
+        "find_leases": (_FIND_LEASES, (QUEUE, NOW, 100)),
         "renew": (_RENEW, (OTHER_PARTITION, ids, ones, NOW, ids)),
     }
     for rows in (0, 100, 1_000):
@@ -221,14 +222,15 @@ def _written(value: _Value) -> str:
     return "'{" + ", ".join(map(str, value)) + "}'"
 
 
-def test_the_leases_of_the_dead_are_found_among_many_jobs_of_later(
-    storage: PostgresStorage, url: str
+@pytest.mark.parametrize("statement", [_FIND_LEASED, _FIND_LEASES])
+def test_leases_are_found_among_many_jobs_of_later(
+    storage: PostgresStorage, url: str, statement: str
 ) -> None:
     insert(storage, job("mine", lane="a"))
     claim(storage, holder="me")
     body = documents.encode(documents.stamp(job("x"), 1)).decode()
     fill = _FILL.format(lane="'lane ' || n", due_at="%s + n")
-    find = _FIND_LEASED.replace("$2", str(NOW)).replace("$1", f"'{QUEUE}'")
+    find = _with_values(statement, (QUEUE, NOW, 100))
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute(fill, (OTHER_PARTITION, QUEUE, NOW + HOUR, body, 1, 20_000))
         connection.execute("ANALYZE jobs")
@@ -236,6 +238,7 @@ def test_the_leases_of_the_dead_are_found_among_many_jobs_of_later(
         read = rows[0][0] + rows[1][0]
         pages = sum(int(part.split("=")[1]) for part in read.split() if part[:4] == "hit=")
         assert pages < 50, rows
+    assert ids(storage.find_leases(QUEUE, NOW)) == ["mine"]
     assert storage.end_leases(QUEUE, "me", NOW) == 1
 
 
