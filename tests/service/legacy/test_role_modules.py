@@ -215,6 +215,19 @@ def test_what_does_not_enable_its_own_module_is_refused(memory_home: Home) -> No
     assert home.world.sent() == 0
 
 
+def test_a_wallet_owns_a_vault_on_a_chain_that_it_is_verified_on(memory_home: Home) -> None:
+    home, world = memory_home, memory_home.world
+    for chain_id in (137, BASE):
+        [linked] = home.service.accounts.get(world.server, world.payer.id).wallets
+        proven = attrs.evolve(linked, key_proof=False, contract_chains=(chain_id,))
+        write(world.storage, home.partition, lambda tx, proven=proven: tx.replace(proven))
+        if chain_id == BASE:
+            assert home.deploy().vault_address == home.vault
+        else:
+            with pytest.raises(InvalidState):
+                home.deploy()
+
+
 def test_who_has_no_vault_or_no_wallet_is_refused(memory_home: Home) -> None:
     home, world = memory_home, memory_home.world
     modules = home.service.role_modules

@@ -544,13 +544,30 @@ def test_a_contract_wallet_signs_only_on_a_chain_that_it_is_verified_on(
     assert len(till.settled()) == (error is None)
 
 
-def as_an_earlier_release_has_it(till: Till) -> Wallet:
-    """The payer's wallet, of which no record says whether its key or a contract proved it."""
+def proven_otherwise(till: Till, **proof: Any) -> Wallet:
+    """The payer's wallet, with another proof than its key's."""
     world = till.world
     [linked] = world.service.accounts.get(world.server, world.payer.id).wallets
-    earlier = attrs.evolve(linked, key_proof=False)
-    write(world.storage, world.environment_id, lambda tx: tx.replace(earlier))
-    return earlier
+    changed = attrs.evolve(linked, key_proof=False, **proof)
+    write(world.storage, world.environment_id, lambda tx: tx.replace(changed))
+    return changed
+
+
+def as_an_earlier_release_has_it(till: Till) -> Wallet:
+    """The payer's wallet, of which no record says whether its key or a contract proved it."""
+    return proven_otherwise(till)
+
+
+@pytest.mark.parametrize(("chain_id", "error"), [(BASE, None), (POLYGON, ValidationFailed)])
+def test_the_key_at_a_contracts_address_signs_where_the_contract_has_proven_it(
+    memory_till: Till, chain_id: int, error: type[Exception] | None
+) -> None:
+    """Others may control that contract (EIP-7702): its proof gives the key nothing elsewhere."""
+    till = memory_till
+    proven_otherwise(till, contract_chains=(chain_id,))
+    with contextlib.nullcontext() if error is None else pytest.raises(error):
+        till.settle(till.quote())
+    assert len(till.settled()) == (error is None)
 
 
 def test_a_contract_speaks_for_an_earlier_releases_wallet_once_it_is_linked_again(
