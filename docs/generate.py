@@ -41,7 +41,7 @@ from payments_core.errors import ClientTokenExpired, PaymentsError
 from payments_core.legacy.role_modules.lifecycle import ROLE_MODULE
 from payments_core.limiters.policies import (
     PER_ADDRESS,
-    PUBLIC_CREATION_MINUTE,
+    ROUTE_POLICIES,
     SITE_MULTIPLE,
     AbuseBlock,
     Subject,
@@ -357,7 +357,7 @@ def limits() -> str:
                 " ([Limit requests](../how-to/limit-requests.md)).\n"
                 "Sizes, lengths and lifetimes have [other limits](other-limits.md).\n"
                 "A request counts against every policy that applies to it, even if it is refused or"
-                f" replayed; {code(PUBLIC_CREATION_MINUTE.rule)} counts only created Payments.",
+                " replayed; a policy that counts creations counts only what is created.",
                 table(
                     ("`details.rule`", "Counts", "For each", "Limit", "Window"),
                     (
@@ -378,11 +378,32 @@ def limits() -> str:
                 " block, and neither do requests that another site's page makes a browser send.",
                 "For IPv6, a /64 network counts as one address, and a /48 network has"
                 f" {SITE_MULTIPLE} times the limit of an address.",
+                "## Routes without a secret",
+                "A stranger may call these routes: the app id, or the publishable key, is in the"
+                " shop's page.\n"
+                "Each counts what it creates for the environment separately, so that requests to"
+                " one route close no other.",
+                table(
+                    ("Route", "For each address and app", "Created for each environment"),
+                    (
+                        (
+                            code(f"{route.method} {route.path}"),
+                            _limit(route.policy),
+                            _limit(route.creation_policy),
+                        )
+                        for route in ROUTES
+                        if route.creation_policy is not None
+                    ),
+                ),
                 limit_examples.busy_partner(),
             ]
         )
         + "\n"
     )
+
+
+def _limit(rule: str | None) -> str:
+    return "none" if rule is None else f"{ROUTE_POLICIES[rule].limit} a minute ({code(rule)})"
 
 
 SUBJECTS: dict[Subject, str] = {

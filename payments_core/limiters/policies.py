@@ -98,10 +98,34 @@ def list_app_policies(method: str, path: str) -> tuple[RatePolicy, ...]:
     return tuple(policy for policy in APP_POLICIES if policy.applies_to(method, path))
 
 
-PUBLIC_CREATION_MINUTE = RatePolicy(
-    "public_creation_minute", "environment", 600, MINUTE, "created", where="with an app id alone"
-)
-"""Only created Payments count: a refused request, or another page's, does not."""
+CREATION_POLICIES = (
+    RatePolicy(
+        "public_creation_minute", "environment", 600, MINUTE, "created",
+        where="of a Payment with an app id alone",
+    ),
+    RatePolicy(
+        "legacy_quotes_minute", "environment", 600, MINUTE, "created", where="of a quote of v1"
+    ),
+    RatePolicy(
+        "legacy_quoted_addresses_minute", "environment", 600, MINUTE, "created",
+        where="of an address for one payment, by `get-deposit-address` of v1",
+    ),
+    RatePolicy(
+        "legacy_deposit_addresses_minute", "environment", 600, MINUTE, "created",
+        where="of a deposit address, by `generate` of v1",
+    ),
+    RatePolicy(
+        "legacy_settlements_minute", "environment", 600, MINUTE, "created",
+        where="of a settlement of v1",
+    ),
+)  # fmt: skip
+"""What a route without a secret creates, for its environment. Only what is created counts: a
+refused request, or another page's, does not. Each route has its own, so that a stranger who uses
+one up closes no other route."""
+
+ANONYMOUS_LIMIT = 10
+"""The requests of an address in a minute to a route that creates without a secret: the same for
+each route, so that none is the cheapest to use up."""
 
 ROUTE_POLICIES: Mapping[str, RatePolicy] = {
     policy.rule: policy
@@ -114,14 +138,22 @@ ROUTE_POLICIES: Mapping[str, RatePolicy] = {
         ),
         RatePolicy("legacy_chain_reads", "address", 30, MINUTE, where="for `get-balances` of v1"),
         RatePolicy(
-            "legacy_quotes", "address_and_app", 60, MINUTE, where="for a quote of v1"
+            "legacy_quotes", "address_and_app", ANONYMOUS_LIMIT, MINUTE,
+            where="for a quote of v1, or for `get-deposit-address`",
         ),
         RatePolicy(
-            "legacy_settlements", "address_and_app", 60, MINUTE,
+            "legacy_deposit_addresses", "address_and_app", ANONYMOUS_LIMIT, MINUTE,
+            where="for `generate` of v1",
+        ),
+        RatePolicy(
+            "legacy_settlements", "address_and_app", ANONYMOUS_LIMIT, MINUTE,
             where="for a settlement of v1, which may query the nodes of chains",
         ),
-        RatePolicy("public_creation", "address_and_app", 10, MINUTE, where="with an app id alone"),
-        PUBLIC_CREATION_MINUTE,
+        RatePolicy(
+            "public_creation", "address_and_app", ANONYMOUS_LIMIT, MINUTE,
+            where="for a Payment with an app id alone",
+        ),
+        *CREATION_POLICIES,
         RatePolicy(
             "operator_minute", "environment", 240, MINUTE, where="for a page of the dashboard"
         ),

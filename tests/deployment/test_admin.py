@@ -27,6 +27,7 @@ from payments_core.credentials.keyring import KeyRing
 from payments_core.engine.idempotency.record import SEAL_PURPOSE, StoredResponse
 from payments_core.storage.sqlite.adapter import SqliteStorage
 from payments_core.storage_loader import open_storage
+from payments_core.tenants.record import PRODUCTS
 from payments_core_http.cli import payments
 from payments_core_http.cli.admin import COMMANDS
 from tests.deployment.deployed import Deployed, shop
@@ -46,6 +47,18 @@ def test_apps_are_made_and_listed(deployed: Deployed) -> None:
     assert app["productionEnvironmentId"] is None
     assert deployed.admin("apps", "list") == [app]
     assert app["appId"] in deployed.run("admin", "apps", "list")
+
+
+def test_an_app_has_the_legacy_interface_only_if_asked(deployed: Deployed) -> None:
+    """Most of its routes need no secret, so a shop that never uses them keeps them closed."""
+    shop(deployed)
+    products = deployed.admin("products", "show", "shop")["products"]
+    assert set(products) == set(PRODUCTS) - {"legacy_sdk"}
+    deployed.admin(
+        "apps", "create", "Old", "--partner-id", "old", "--product", "accounts",
+        "--product", "legacy_sdk",
+    )  # fmt: skip
+    assert set(deployed.admin("products", "show", "old")["products"]) == {"accounts", "legacy_sdk"}
 
 
 def test_a_fault_is_reported_in_a_line(deployed: Deployed) -> None:

@@ -18,6 +18,11 @@ def command() -> None:
     """Create apps, and list them with their environments."""
 
 
+DEFAULT_PRODUCTS = tuple(product for product in PRODUCTS if product != "legacy_sdk")
+"""Most routes of the legacy interface need no secret: only an app that uses them should open them.
+"""
+
+
 @command.command()
 @click.argument("name")
 @click.option("--partner-id", required=True, help="A slug: 3 to 40 characters of a-z, 0-9 and -.")
@@ -26,7 +31,7 @@ def command() -> None:
     "products",
     multiple=True,
     type=click.Choice(PRODUCTS),
-    help="A product that it may use; default: all. May be repeated.",
+    help="A product that it may use; default: all except legacy_sdk. May be repeated.",
 )
 @click.option(
     "--mode",
@@ -46,7 +51,7 @@ def create(
 ) -> CommandResult:
     """Create an app. Create its keys with `payments admin keys create`."""
     app = service.tenants.create_app(
-        name, partner_id, products=products or PRODUCTS, modes=modes or MODES
+        name, partner_id, products=products or DEFAULT_PRODUCTS, modes=modes or MODES
     )
     return _render_app(app)
 

@@ -52,6 +52,7 @@ LEGACY_ACCOUNTS = (
     Route(
         "POST", "/sdk/v1/generate", accounts.generate_address, needs=ANYBODY_DEPOSITS,
         credential="basic_app_id", body=bodies.GenerateAddress, idempotency="ignored",
+        policy="legacy_deposit_addresses", creation_policy="legacy_deposit_addresses_minute",
         errors=(NotFound, errors.AccountSuspended, errors.UnsupportedChain),
         answers=views.GeneratedAddressAnswer, operation="generateLegacyAddress",
         summary="Get an account's deposit address on a chain; every call returns the same one.",

@@ -18,7 +18,7 @@ LEGACY_QUOTES = (
     Route(
         "POST", "/sdk/v1/quote", quotes.create_quote, needs=ANYBODY_PAYMENTS,
         credential="basic_app_id", body=bodies.AskQuote, idempotency="ignored",
-        policy="legacy_quotes", creation_policy="public_creation_minute", errors=_QUOTE_ERRORS,
+        policy="legacy_quotes", creation_policy="legacy_quotes_minute", errors=_QUOTE_ERRORS,
         answers=views.QuoteAnswer, operation="createLegacyQuote",
         summary="Quote a transfer, on one chain or across two, with its own deposit address.",
     ),
@@ -26,7 +26,7 @@ LEGACY_QUOTES = (
         "POST", "/sdk/v1/get-deposit-address", quotes.create_deposit_address,
         needs=ANYBODY_PAYMENTS, credential="sdk_key", body=bodies.AskDepositAddress,
         idempotency="ignored", policy="legacy_quotes",
-        creation_policy="public_creation_minute", errors=_QUOTE_ERRORS,
+        creation_policy="legacy_quoted_addresses_minute", errors=_QUOTE_ERRORS,
         answers=views.QuotedAddressAnswer, operation="createLegacyDepositAddress",
         summary="Give a payer an address for one payment to a payment address.",
     ),

@@ -12,6 +12,7 @@ LEGACY_SETTLEMENTS = (
     Route(
         "POST", "/sdk/v1/settle", settlements.settle, needs=ANYBODY_VAULTS,
         credential="basic_app_id", body=bodies.SettleQuote, policy="legacy_settlements",
+        creation_policy="legacy_settlements_minute",
         errors=(
             errors.NotFound, errors.ActionExpired, errors.ActionAlreadyUsed,
             errors.AccountSuspended, errors.InvalidState, errors.PaymentExpired,

@@ -38,8 +38,8 @@ def test_one_address_cannot_use_up_what_strangers_may_create() -> None:
         environ = {"REMOTE_ADDR": address}
         return gate.send("POST", "/sdk/v1/quote", auth=app_id, body=quote, environ=environ)
 
-    seen = [ask("198.51.100.1").status for _ in range(61)]
-    assert (set(seen[:60]), seen[60]) == ({200}, 429)
+    seen = [ask("198.51.100.1").status for _ in range(11)]
+    assert (set(seen[:10]), seen[10]) == ({200}, 429)
     assert ask("198.51.100.2").status == 200
 
 
