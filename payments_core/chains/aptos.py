@@ -28,6 +28,7 @@ from payments_core.chains.http.json_fields import (
     require_integer,
     require_text,
 )
+from payments_core.chains.http.node_words import NodeWords, add_words
 from payments_core.chains.port import (
     Block,
     ChainMismatch,
@@ -79,6 +80,7 @@ class AptosChain(ReadOnlyChain):
         self.chain_id = chain_id
         self._network = network
         self._client = HttpClient(url, limits)
+        self._words = NodeWords(url)
 
     def __repr__(self) -> str:
         return f"AptosChain({self._client.name})"
@@ -151,7 +153,8 @@ class AptosChain(ReadOnlyChain):
     def _get(self, path: str, until: float) -> object:
         status, raw = self._client.send("GET", until, path)
         if status != 200:
-            raise ChainUnavailable(f"{self._client.name}: answered with status {status}")
+            text = f"{self._client.name}: answered with status {status}"
+            raise ChainUnavailable(add_words(text, self._words.read_body(raw)))
         return parse_json(raw)
 
 

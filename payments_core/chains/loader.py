@@ -9,7 +9,7 @@ the right ones.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 from payments_core.adapters import load_adapter, require_port, scheme_of
@@ -34,6 +34,17 @@ class BeginsOnSight(Protocol):
 
     def find_heads(self) -> Heads | None:
         """The newest and the newest final block; None if it has not started. Writes nothing."""
+
+
+@runtime_checkable
+class ReportsGas(Protocol):
+    """A chain whose senders pay for their transactions in its own coin."""
+
+    def count_affordable_transfers(self, senders: Collection[str] = ()) -> Mapping[str, int]:
+        """For how many transfers the coins of each sender are enough, about.
+
+        Those that have signed in this process are counted too. Raises ChainUnavailable.
+        """
 
 
 def open_chain(

@@ -8,17 +8,16 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import TypeVar
 
-import attrs
 from msgspec import structs
 
 from payments_core.background_jobs import QUEUES
-from payments_core.chains.loader import BeginsOnSight, Checkable
-from payments_core.chains.port import Chain, ChainError, ChainMismatch
+from payments_core.chains.outbox.record import Sender
+from payments_core.chains.port import AddressSpec, Chain
 from payments_core.clock import (
     MAX_CLOCK_SKEW_MS,
     SECOND,
@@ -48,13 +47,14 @@ from payments_core.storage.port import (
 from payments_core.tenants.master_keys import UnknownKeyRing, find_missing_keys, require_registered
 from payments_core.tenants.queries import has_apps
 from payments_core_http.deployment import build as assembling
+from payments_core_http.deployment.chain_checks import check_chain as _check_chain
 from payments_core_http.deployment.configuration import Configuration
+from payments_core_http.deployment.findings import Finding, Level
 from payments_core_http.deployment.loader import ConfigurationRefused
 from payments_core_http.deployment.secret_mask import SecretMask
 from payments_core_http.deployment.startup_rules import find_warnings, require_startable
 from payments_core_http.throttling import UNKNOWN_ADDRESS_CHECK
 
-Level = Literal["ok", "warning", "fault"]
 T = TypeVar("T")
 
 SLOW_ROUND_TRIP_MS = 20
@@ -66,16 +66,6 @@ MAX_CHECKED_ROWS = 100_000
 MAX_NAMED_ROWS = 20
 INTEGRITY_LIMIT_S = 10
 """SQLite checks some gigabytes in this time; the check of a backup has no limit."""
-
-
-@attrs.frozen
-class Finding:
-    """The result of one check. `remedy` is empty if nothing is wrong."""
-
-    check: str
-    level: Level
-    says: str
-    remedy: str = ""
 
 
 def run_checks(
@@ -132,7 +122,9 @@ def _run_all(
         yield from _catch_faults("keys", _check_keys(service))
     if stored or not configuration.simulated_chains:
         for number, chain in service.chains.items():
-            yield from _catch_faults(f"chain {number}", _check_chain(number, chain))
+            senders = _find_senders(service.ports.storage, chain) if stored else ()
+            found = _check_chain(number, chain, senders)
+            yield from _catch_faults(f"chain {number}", found)
     if stored:
         yield from _catch_faults("worker", _check_queues(service, configuration.mode, now))
 
@@ -347,28 +339,15 @@ def check_clock_skew(whose: str, server: HasServerTime, clock: Clock) -> Iterato
     )
 
 
-def _check_chain(number: int, chain: Chain) -> Iterator[Finding]:
-    name = f"chain {number}"
-    try:
-        if isinstance(chain, Checkable):
-            chain.check()
-        # A diagnosis changes nothing: no start is stored, no requested failure is used up.
-        heads = chain.find_heads() if isinstance(chain, BeginsOnSight) else chain.heads()
-    except ChainMismatch as error:
-        remedy = f"correct chains.{number}: docs/how-to/serve-an-evm-chain.md"
-        yield Finding(name, "fault", str(error), remedy)
-        return
-    except ChainError as error:
-        remedy = (
-            "its Payments wait, and no funds are lost; are the nodes reachable from this machine?"
-        )
-        yield Finding(name, "fault", f"does not answer: {error}", remedy)
-        return
-    if heads is None:
-        yield Finding(name, "ok", "not scanned yet: no worker has read it")
-        return
-    behind = heads.latest.number - heads.final.number
-    yield Finding(name, "ok", f"latest block {heads.latest.number}, final block {behind} behind it")
+def _find_senders(storage: Storage, chain: Chain) -> Sequence[str]:
+    """The addresses that send now, some if there are many; not those of former keys."""
+    located = storage.locate(Sender, "by_chain", [(chain.chain_id,)], limit=MAX_NAMED_ROWS)
+    senders = []
+    for found in located:
+        present = chain.derive(AddressSpec(found.partition, "operator", "operator"))
+        if found.record.address == present:
+            senders.append(present)
+    return senders
 
 
 def _check_queues(

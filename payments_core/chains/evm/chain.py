@@ -7,7 +7,7 @@ from logs. Two more calls put a user's role module in place.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import attrs
 
@@ -16,6 +16,8 @@ from payments_core.chains.evm import responses as answers
 from payments_core.chains.evm.addresses import Deployment, RoleModule
 from payments_core.chains.evm.blocks import block_call, parse_block_at
 from payments_core.chains.evm.fees import (
+    GAS_MARGIN,
+    MEASURED_GAS,
     Action,
     FeePolicy,
     Fees,
@@ -90,6 +92,7 @@ class EvmChain(EvmReader):
         self._deployment = deployment
         self._signer = signer
         self._fees = fees or fee_policy_of(endpoints.chain_id)
+        self._senders: set[str] = set()  # they have signed since the start
 
     def check(self) -> None:
         """To be called first: check that the chain and the contracts are the right ones.
@@ -228,6 +231,23 @@ class EvmChain(EvmReader):
         )
         return sorted(replies, reverse=True)[enough - 1]
 
+    def count_affordable_transfers(self, senders: Collection[str] = ()) -> Mapping[str, int]:
+        """See ReportsGas: by the most that a transfer may take, at the fees of now."""
+        wanted = sorted({*senders, *self._senders})
+        asked = [RpcCall("eth_getBalance", (sender, "latest")) for sender in wanted]
+
+        def ask(session: NodeSession) -> tuple[int, ...]:
+            return tuple(map(answers.parse_wei, session.call_all(asked)))
+
+        if not wanted:
+            return {}
+        market = self._estimate_fees()
+        fees = initial_fees(market.base_fee, market.priority, self._fees)
+        cost = GAS_MARGIN * MEASURED_GAS["pay_out"] * fees.max_fee
+        # The lowest balance that a node names: they may differ by a block.
+        balances = map(min, zip(*self._endpoints.query_all(ask), strict=True))
+        return {sender: wei // cost for sender, wei in zip(wanted, balances, strict=True)}
+
     def find_payer(self, intent: TransferIntent) -> str:
         """See Chain: a vault pays through the transfer's own escrow."""
         if _is_paid_out(intent):
@@ -284,6 +304,7 @@ class EvmChain(EvmReader):
         sender: str | None = None,
     ) -> SignedTransaction:
         operator = sender or self._signer.address(environment_id)
+        self._senders.add(operator)
         signer = find_signer(self._signer, environment_id, operator)
         market = self._estimate_fees()
         fees = initial_fees(market.base_fee, market.priority, self._fees)

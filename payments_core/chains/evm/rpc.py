@@ -1,7 +1,7 @@
 """JSON-RPC to one node of an EVM chain: batched, with strict matching of answers to calls.
 
-The text of a node's refusal is neither shown nor interpreted: texts differ from node to node,
-and are written by strangers. Only the refusal counts.
+The text of a node's refusal is not interpreted: texts differ from node to node, and only the
+refusal counts. Operators need it, so it is kept in the error (`chains/http/node_words.py`).
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from payments_core.chains.http.client import (
     RequestLimits,
     ResponseTooLarge,
 )
+from payments_core.chains.http.node_words import NodeWords, add_words
 from payments_core.chains.port import ChainUnavailable
 
 MAX_BATCH_CALLS = 50
@@ -29,7 +30,11 @@ _INVALID_REQUEST_CODES = frozenset({400, 405, 406, 411, 413, 414, 415, 422, 501}
 
 
 class NodeRefused(ChainUnavailable):
-    """The node answered with an error instead of a result."""
+    """The node answered with an error instead of a result; `words` are its own."""
+
+    def __init__(self, text: str, words: str = "") -> None:
+        super().__init__(add_words(text, words))
+        self.words = words
 
 
 @attrs.frozen
@@ -42,7 +47,9 @@ class RpcCall:
 
 @attrs.frozen
 class Refusal:
-    """A refusal in place of a result, in a batch."""
+    """A refusal in place of a result, in a batch, with the node's words for operators."""
+
+    words: str = attrs.field(default="", eq=False)
 
 
 Result = msgspec.Raw | Refusal
@@ -63,6 +70,8 @@ class _RpcResponse(msgspec.Struct):
         return bytes(self.error) not in (b"", b"null")
 
 
+_TOO_LARGE = "the answer is too large"
+
 _RESPONSE_DECODER = msgspec.json.Decoder(_RpcResponse)
 _BATCH_DECODER = msgspec.json.Decoder(list[_RpcResponse])
 
@@ -75,6 +84,7 @@ class Node:
     ) -> None:
         """Raises ValueError, which does not repeat the address, unless it is http or https."""
         self._client = HttpClient(url, limits)
+        self._words = NodeWords(url)
         self._batch = batch
         self._ids = itertools.count(1)  # unique: no answer fits another call
 
@@ -90,7 +100,7 @@ class Node:
         """The result of one call. Raises ChainUnavailable, Refused."""
         (result,) = self.batch([RpcCall(method, params)], until=until)
         if isinstance(result, Refusal):
-            raise NodeRefused(f"{self.name}: refused {method}")
+            raise NodeRefused(f"{self.name}: refused {method}", result.words)
         return result
 
     def call_all(
@@ -100,7 +110,7 @@ class Node:
         results: list[msgspec.Raw] = []
         for call, result in zip(calls, self.batch(calls, until=until), strict=True):
             if isinstance(result, Refusal):
-                raise NodeRefused(f"{self.name}: refused {call.method}")
+                raise NodeRefused(f"{self.name}: refused {call.method}", result.words)
             results.append(result)
         return results
 
@@ -140,7 +150,7 @@ class Node:
             if not isinstance(answer, Refusal):
                 found.append(answer)
             elif begin == end:  # reached after some halvings, if all is refused
-                raise NodeRefused(f"{self.name}: refused the logs of block {begin}")
+                raise NodeRefused(f"{self.name}: refused the logs of block {begin}", answer.words)
             else:
                 middle = (begin + end) // 2
                 ranges += [(middle + 1, end), (begin, middle)]
@@ -156,7 +166,8 @@ class Node:
             return self._post_batch(calls, ends)
         except (NodeRefused, ResponseTooLarge) as refusal:
             if len(calls) == 1:
-                return [Refusal()]
+                words = refusal.words if isinstance(refusal, NodeRefused) else _TOO_LARGE
+                return [Refusal(words)]
             half = (len(calls) + 1) // 2
             if isinstance(refusal, NodeRefused):
                 self._batch = min(self._batch, half)
@@ -174,16 +185,19 @@ class Node:
         body = msgspec.json.encode(asked[0] if is_single else asked)
         status, raw = self._client.send("POST", ends, body=body)
         if status in _INVALID_REQUEST_CODES:
-            raise NodeRefused(f"{self.name}: refused with status {status}")
+            text = f"{self.name}: refused with status {status}"
+            raise NodeRefused(text, self._words.read_body(raw))
         if status != 200:
-            raise ChainUnavailable(f"{self.name}: answered with status {status}")
+            text = f"{self.name}: answered with status {status}"
+            raise ChainUnavailable(add_words(text, self._words.read_body(raw)))
         return self._match_results(raw, ids, is_single=is_single)
 
     def _match_results(self, raw: bytes, ids: Sequence[int], *, is_single: bool) -> list[Result]:
         """The answer to each id, in any order; each id once, and no other."""
         answers = self._decode_responses(raw, is_single=is_single)
         if is_single and answers[0].id is None and answers[0].is_error:
-            return [Refusal()]  # an error without an id: the request was not understood
+            # An error without an id: the request was not understood.
+            return [self._refusal_of(answers[0])]
         found: dict[int, Result] = {}
         for answer in answers:
             id = answer.id
@@ -193,17 +207,20 @@ class Node:
                 raise ChainUnavailable(
                     f"{self.name}: the response has neither a result nor an error"
                 )
-            found[id] = Refusal() if answer.is_error else answer.result
+            found[id] = self._refusal_of(answer) if answer.is_error else answer.result
         if len(found) != len(ids):
             raise ChainUnavailable(f"{self.name}: the batch response is incomplete")
         return [found[id] for id in ids]
+
+    def _refusal_of(self, answer: _RpcResponse) -> Refusal:
+        return Refusal(self._words.read_error(bytes(answer.error)))
 
     def _decode_responses(self, raw: bytes, *, is_single: bool) -> Sequence[_RpcResponse]:
         try:
             if is_single:
                 return [_RESPONSE_DECODER.decode(raw)]
             if raw.lstrip()[:1] == b"{":
-                raise NodeRefused(f"{self.name}: refused a batch")
+                raise NodeRefused(f"{self.name}: refused a batch", self._words.read_body(raw))
             return _BATCH_DECODER.decode(raw)
         except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
             raise ChainUnavailable(f"{self.name}: the response is not JSON-RPC") from error

@@ -158,6 +158,7 @@ class FakeNode:
         self.behind = behind
         self.fault: str | None = None
         self.says: bytes | None = None
+        self.says_status = 200
         self.lies: dict[str, Lie] = {}
         self.asked: list[tuple[str, Sequence[Any]]] = []
         self.requests: list[Any] = []
@@ -209,7 +210,7 @@ class FakeNode:
         self.requests.append(request)
         fault = self.fault
         if self.says is not None:
-            return self._send(handler, 200, self.says)
+            return self._send(handler, self.says_status, self.says)
         if fault == "hang":
             self.released.wait(30)
             return None

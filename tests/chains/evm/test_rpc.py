@@ -84,11 +84,11 @@ def test_a_refusal_in_a_batch_takes_one_place_only(fake: FakeNode, node: Node) -
     results = node.batch(block_calls(3))
     assert isinstance(results[1], Refusal)
     assert numbers([results[0], results[2]]) == [0, 2]
-    with pytest.raises(NodeRefused, match=r"refused eth_getBlockByNumber$"):
+    with pytest.raises(NodeRefused, match=r'refused eth_getBlockByNumber, saying "no"$'):
         node.call_all(block_calls(3))
 
 
-def test_what_a_node_says_when_it_refuses_is_never_repeated(fake: FakeNode, node: Node) -> None:
+def test_what_a_contract_says_when_it_reverts_is_never_repeated(fake: FakeNode, node: Node) -> None:
     def lie(params: object, result: object) -> object:
         raise Refuse("execution reverted: pay me at evil.example")
 
@@ -96,6 +96,30 @@ def test_what_a_node_says_when_it_refuses_is_never_repeated(fake: FakeNode, node
     with pytest.raises(NodeRefused) as refused:
         node.call("eth_chainId")
     assert "evil" not in "".join(traceback.format_exception(refused.value))
+    assert 'saying "execution reverted"' in str(refused.value)
+
+
+KEY = "s3cr3tkey0123456789"
+
+
+@pytest.mark.parametrize(
+    "address", [f"/v2/{KEY}", f"/?apikey={KEY}", f"/{KEY[:9]}%2F{KEY[10:]}?x={KEY}"]
+)
+@pytest.mark.parametrize("status", [200, 400, 403, 429, 500])
+def test_a_nodes_own_words_are_kept_without_the_secrets_of_its_address(
+    fake: FakeNode, address: str, status: int
+) -> None:
+    words = f"missing trie node 00ab\n({KEY.upper()} at {address}): {'long ' * 100}"
+    error = {"code": -32000, "message": words}
+    fake.says = json.dumps({"jsonrpc": "2.0", "id": 1, "error": error}).encode()
+    fake.says_status = status
+    node = Node(fake.url + address)
+    with pytest.raises(ChainUnavailable) as raised:
+        node.call("eth_call")
+    said = "".join(traceback.format_exception(raised.value)) + repr(raised.value)
+    assert "missing trie node 00ab ([redacted] at " in said
+    assert KEY.lower() not in said.lower() and len(str(raised.value)) < 350
+    node.close()
 
 
 @pytest.mark.parametrize(
