@@ -19,6 +19,8 @@ from urllib.parse import unquote, unquote_plus
 
 import attrs
 
+from payments_core.credentials.tokens import TOKEN_PREFIXES
+
 REDACTED = "[redacted]"
 
 MAX_LOGGED_CHARACTERS = 32_000
@@ -121,7 +123,12 @@ SECRET_PATTERNS = (
     _secret_pattern(
         "app secret", "_sandbox_ _production_", r"[srp]k_(?:sandbox|production)_", r"[\w-]+"
     ),
-    _secret_pattern("token", "cst_ cat_ ops_", r"cst_|cat_|ops_", r"[\w-]{8,4000}"),
+    _secret_pattern(
+        "token",
+        " ".join(TOKEN_PREFIXES.values()),
+        "|".join(TOKEN_PREFIXES.values()),
+        r"[\w-]{8,4000}",
+    ),
     _secret_pattern("signing secret", "whsec_", r"whsec_", r"[\w+/=-]{1,4000}"),
     _secret_pattern("Payment client secret", "_secret_", r"_secret_", r"[\w-]{1,4000}"),
     _secret_pattern(

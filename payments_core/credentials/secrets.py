@@ -12,6 +12,7 @@ import re
 import zlib
 from typing import Literal
 
+from payments_core.credentials.tokens import TOKEN_PREFIXES
 from payments_core.entropy import Entropy
 
 SecretKind = Literal["standard", "restricted", "publishable"]
@@ -23,7 +24,7 @@ DIGEST_PURPOSE = "credential"
 
 _CREDENTIAL = re.compile(
     r"(?:sk|rk|pk)_(?:sandbox|production)_[\w-]{40}"
-    r"|(?:cst|cat|ops)_[\w-]{60}"
+    rf"|(?:{'|'.join(TOKEN_PREFIXES.values())})[\w-]{{60}}"
     r"|whsec_[\w+/-]{40}"
     r"|payment_[\w-]{24}_secret_",
     re.ASCII,

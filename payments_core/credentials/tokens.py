@@ -20,6 +20,12 @@ from payments_core.credentials.keyring import KeyRing, SealBroken
 CLIENT_SESSION_PREFIX = "cst_"
 ACCESS_PREFIX = "cat_"
 OPERATOR_PREFIX = "ops_"
+TOKEN_PREFIXES = {
+    "session token": CLIENT_SESSION_PREFIX,
+    "access token": ACCESS_PREFIX,
+    "operator token": OPERATOR_PREFIX,
+}
+"""The prefix of each kind of token. Logs hide what follows one."""
 _PAYMENT_SECRET_INFIX = "_secret_"
 _SAFE = re.compile(r"[A-Za-z0-9_-]+")
 _MAX_TOKEN = 1_000

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from payments_core.credentials.keyring import KeyRing
 from payments_core.credentials.secrets import MODES, PREFIXES, new_secret
-from payments_core.credentials.tokens import ACCESS_PREFIX, CLIENT_SESSION_PREFIX, Claims, Tokens
+from payments_core.credentials.tokens import TOKEN_PREFIXES, Claims, Tokens
 from payments_core.payments.checkout.links import Links
 from payments_core.webhooks import signing
 
@@ -84,8 +84,10 @@ def _pem(data: bytes) -> Secret:
 # databases' passwords are written as their URLs have them.
 KINDS: Mapping[str, st.SearchStrategy[Secret]] = {
     "app secret": st.builds(_key, random, st.sampled_from(list(PREFIXES)), st.sampled_from(MODES)),
-    "session token": st.builds(_token, st.just(CLIENT_SESSION_PREFIX), st.integers(0, 2**50)),
-    "access token": st.builds(_token, st.just(ACCESS_PREFIX), st.integers(0, 2**50)),
+    **{
+        kind: st.builds(_token, st.just(prefix), st.integers(0, 2**50))
+        for kind, prefix in TOKEN_PREFIXES.items()
+    },
     "Payment client secret": st.builds(_payment_secret, st.integers(0, 2**50)),
     "signing secret": random.map(signing.new_secret).map(
         lambda made: Secret(made, made.removeprefix("whsec_"))

@@ -8,9 +8,13 @@ import pytest
 
 from payments_core.banks.incoming import Delivery, DeliveryOrder
 from payments_core.banks.port import BankRefused
+from payments_core.chains.port import SignedTransaction
 from payments_core.clock import DAY, HOUR, SECOND, parse_iso
+from payments_core.engine.decision import Decision
 from payments_core.errors import DestinationNotAllowed, InvalidState, NotFound, ValidationFailed
-from payments_core.onramps.record import OnrampAccount, UnmatchedTransfer
+from payments_core.evolve import evolve
+from payments_core.onramps.credit import CreditOwner
+from payments_core.onramps.record import BankTransaction, OnrampAccount, UnmatchedTransfer
 from payments_core.storage.port import DIRECTORY
 from tests.service.onramps.setting import OnrampSetting
 from tests.service.world import BASE, USDC, WALLET, World
@@ -370,3 +374,25 @@ class TestOnrampAccounts:
         for read in (onramps.read_instructions, onramps.list_transactions):
             with pytest.raises(NotFound):
                 read(world.server, world.merchant.id, memory_setting.onramp.id)
+
+
+@pytest.mark.parametrize("credit_id", ["outgoing_before", None])
+def test_a_worker_that_sends_a_credit_that_was_replaced_does_not_submit_the_new_one(
+    memory_setting: OnrampSetting, credit_id: str | None
+) -> None:
+    """Two workers on one transaction: one of them read it before its credit had failed."""
+    setting, world = memory_setting, memory_setting.world
+    setting.deposit("100.00", "wire")
+    world.run()
+    transaction = evolve(setting.transaction, status="received", credit_id="outgoing_now")
+    world.storage.transact(world.environment_id, lambda tx: tx.replace(transaction))
+    signed = SignedTransaction(hash="0x" + "11" * 32, raw=b"signed")
+
+    def sent(record: BankTransaction) -> Decision[None]:
+        return world.storage.transact(
+            world.environment_id,
+            lambda tx: CreditOwner().on_sent(tx, record, signed, now=world.clock.now()),
+        )
+
+    assert sent(evolve(transaction, credit_id=credit_id)) == Decision(None)
+    assert sent(transaction).replaces

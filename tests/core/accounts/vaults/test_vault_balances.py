@@ -166,3 +166,23 @@ def test_a_balance_stored_before_there_were_limits_reads_as_nothing_spent() -> N
 def test_a_balance_is_named_after_its_vault_and_symbol() -> None:
     assert balance_id("vault_1", "USDC") == a_balance().id
     assert VaultBalance(id="x", asset_id=USDC.id).height < 0
+
+
+@given(
+    counted_days=st.lists(st.integers(-3, 9), max_size=4),
+    today=st.integers(-3, 9),
+    wait=st.integers(1, 3),
+)
+def test_whatever_a_clock_counted_a_limit_is_empty_again_in_two_days(
+    counted_days: list[int], today: int, wait: int
+) -> None:
+    """Also after authorizations under a clock that was days ahead, or behind."""
+    balance = a_balance(total=100)
+    for day in counted_days:
+        balance = reserve(balance, usdc(5), now=MIDNIGHT + day * DAY)
+    now = MIDNIGHT + today * DAY
+    balance = reserve(balance, usdc(3), now=now)
+    assert 3 <= daily_spend(balance, now) <= 3 + 5 * len(counted_days)
+    later = now + (1 + wait) * DAY
+    assert daily_spend(balance, later) == 0
+    assert daily_spend(reserve(balance, usdc(2), now=later), later) == 2

@@ -90,3 +90,63 @@ def test_after_the_lease_no_row_of_ours_means_no_outcome_of_ours() -> None:
     with pytest.raises(LeaseLost):
         insert_and_end(bench, claimed)
     assert bench.jobs() == {}
+
+
+@pytest.mark.parametrize("skew_ms", [0, 1, 2_499, 2_500])
+@pytest.mark.parametrize("age_ms", [0, 2_499, 2_500, 2_501, 4_999, 5_000])
+@pytest.mark.parametrize("inserts", [False, True])
+def test_whatever_the_age_of_the_lease_and_the_skew_anothers_outcome_is_not_ours(
+    age_ms: int, skew_ms: int, inserts: bool
+) -> None:
+    """Another worker's clock may be ahead, and so it may take the job before the lease ends."""
+    bench, storage, claimed = bench_with_a_claim()
+    theirs: list[ClaimedJob] = []
+
+    def taken_over() -> None:
+        bench.clock.advance(age_ms / 1_000)
+        theirs.extend(
+            bench.storage.claim(
+                STOPPING.full_name("sandbox"), bench.clock.now() + skew_ms,
+                lease_ms=STOPPING.lease_ms, limit=1, lane_concurrency=1,
+            )
+        )  # fmt: skip
+        for item in theirs:
+            bench.end(item)
+
+    storage.applied, storage.meanwhile = False, taken_over
+    end = insert_and_end if inserts else Bench.end
+    if age_ms + skew_ms >= STOPPING.lease_ms:
+        with pytest.raises(LeaseLost):
+            end(bench, claimed)
+        assert len(theirs) == 1
+    else:
+        end(bench, claimed)
+    assert set(bench.jobs()) == ({"b"} if inserts and not theirs else set())
+
+
+@pytest.mark.parametrize("applied", [True, False])
+@pytest.mark.parametrize("theirs", [None, "theirs", "ours"])
+def test_a_row_of_that_id_proves_nothing_unless_it_is_ours(
+    applied: bool, theirs: str | None
+) -> None:
+    """The COMMIT was lost, and another process has written the row meanwhile."""
+    if applied and theirs is not None:
+        pytest.skip("the row is taken")
+    storage = Losing()
+    bench = Bench(storage)
+
+    def note(subject: str) -> Job:
+        return Job(id="note", queue="q", lane="b", kind="note", due_at=0, subject=subject)
+
+    def written() -> None:
+        if theirs is not None:
+            storage.transact(AUTHORITY.partition, lambda tx: tx.insert(note(theirs)))
+
+    storage.applied, storage.meanwhile = applied, written
+
+    def decide(tx: Transaction, ids: object) -> Decision[str]:
+        found = tx.get(Job, "note", for_update=True)
+        return Decision(found.subject) if found else Decision("ours", inserts=(note("ours"),))
+
+    assert bench.committer.commit(AUTHORITY, decide) == (theirs or "ours")
+    assert set(bench.jobs()) == {theirs or "ours"}
