@@ -218,6 +218,22 @@ class Matrix:
             mark = self.world.storage.mark()
             yield from self._judged(cell, row, self.request(row, credential, place), wanted, mark)
 
+    def under_one_key(self, row: Row) -> Iterator[Fault]:
+        """Each id of the path changed by itself, and all else repeated under one key."""
+        place, credential, own = self.place(row), self.right(row), self.world.ids(row)
+        names = [name for name in own if f"{{{name}}}" in row.path]
+        for name in names:
+            self.world.storage.rewind(self.marks[place])
+            first = self.request(row, credential, place)
+            if first.status != row.ok:
+                yield Fault(row.name, Expected(row.ok), f"the first answer is {first.body!r}")
+                continue
+            changed = {**own, name: self.world.others(row, "nobody")[name]}
+            again = self.request(row, credential, place, ids=changed)
+            if again.status < 400 or again.headers.get("idempotent-replayed") is not None:
+                cell = f"{row.name} under one key with another {name}"
+                yield Fault(cell, Expected(409, "idempotency_conflict"), f"{again.body!r}")
+
     def repeated(self, row: Row) -> Iterator[Fault]:
         """Nobody else gets a stored answer, whatever key they send."""
         place = self.place(row)

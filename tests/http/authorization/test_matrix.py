@@ -115,3 +115,8 @@ def test_a_stored_answer_is_given_to_no_one_else(row: Row) -> None:
 @pytest.mark.parametrize("naming", NAMINGS, ids=lambda naming: naming.cell)
 def test_an_id_in_a_body_or_a_query_reaches_nothing_of_others(naming: Naming) -> None:
     assert not list(named(matrix(), naming))
+
+
+@once
+def test_one_key_is_not_for_another_id_of_the_path(row: Row) -> None:
+    none(matrix().under_one_key(row))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from typing import Any
 
@@ -12,6 +13,10 @@ from payments_core.storage.jobs import Job
 from payments_core.storage.memory.adapter import MemoryStorage
 from payments_core.storage.port import ClaimedJob, CommitUnknown, Transaction
 from tests.core.engine.jobs.bench import AUTHORITY, STOPPING, Bench
+
+
+class _Undone(Exception):
+    """Ends a transaction without its writes."""
 
 
 class Losing(MemoryStorage):
@@ -26,8 +31,14 @@ class Losing(MemoryStorage):
         applied, self.applied = self.applied, None
         if applied:
             super().transact(partition, work)
+        else:  # the work is done, and its COMMIT is not
+            with contextlib.suppress(_Undone):
+                super().transact(partition, lambda tx: self._undo(work(tx)))
         self.meanwhile()
         raise CommitUnknown("the answer to COMMIT was lost")
+
+    def _undo(self, result: object) -> None:
+        raise _Undone
 
 
 def bench_with_a_claim() -> tuple[Bench, Losing, ClaimedJob]:
