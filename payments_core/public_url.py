@@ -8,7 +8,8 @@ LOCAL_URL = "http://127.0.0.1:8080"
 """What links begin with unless a deployment says where it is reached."""
 
 _PUBLIC_URL = re.compile(
-    r"https?://(?P<host>[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?|\[[0-9A-Fa-f:.]+\])"
+    r"https?://(?P<host>[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?"
+    r"|\[[0-9A-Fa-f:.]+(?:%[A-Za-z0-9._-]+)?\])"
     r"(?::(?P<port>[1-9][0-9]{0,4}))?/?"
 )
 

@@ -16,7 +16,8 @@ from payments_core.public_url import LOCAL_URL, find_host
 from tests.service.world import WALLET
 
 GOOD = (
-    "https://pay.example.com", "http://localhost:8080", "http://[::1]:8080", "http://pay_web:8000",
+    "https://pay.example.com", "http://localhost:8080", "http://[::1]:8080", "http://[fe80::1%eth0]:80",
+    "http://pay_web:8000",
     "https://xn--mnchen-3ya.example", "https://203.0.113.7:65535",
 )  # fmt: skip
 BAD = (
