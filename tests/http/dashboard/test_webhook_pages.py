@@ -46,7 +46,9 @@ class TestDeliveries:
         desk = open_desk(console)
         html = desk.open(f"{hook(endpoint)}?status=abandoned")
         assert path in {str(one["href"]) for one in html.all("a")}
-        assert "HealthAbandoned The endpoint answered 400" in texts(desk, hook(endpoint))
+        assert "HealthAbandoned 2026-09-21 14:13:20 UTC: The endpoint answered 400" in texts(
+            desk, hook(endpoint)
+        )
         text = texts(desk, path)
         assert "The endpoint answered 400. Only 408, 425, 429 and 5xx are retried" in text
         assert "Attempts1 of 10" in text
@@ -58,7 +60,7 @@ class TestDeliveries:
         assert "The delivery is queued" in texts(desk, seen.headers["location"])
         console.run()
         assert "The endpoint answered 200." in texts(desk, path)
-        assert "HealthThe newest delivery arrived." in texts(desk, hook(endpoint))
+        assert "HealthThe newest delivery arrived: 2026" in texts(desk, hook(endpoint))
         assert f"{path}/retry" not in desk.forms(path)
 
     def test_the_next_attempt_is_shown(self, console: Console) -> None:
@@ -176,7 +178,7 @@ class TestEndpoints:
 
 ANSWERS = {
     "untried": (None, "wait", "Active", "No delivery has ended yet."),
-    "works": (OK, "good", "Active", "The newest delivery arrived."),
+    "works": (OK, "good", "Active", "The newest delivery arrived: 2026"),
     "refuses": (NEVER, "warn", "Failing", "The endpoint answered 400"),
     "fails": (LATER, "warn", "Failing", "The endpoint answered 503"),
 }
@@ -195,7 +197,7 @@ def test_an_endpoint_has_the_badge_of_its_health(console: Console, name: str) ->
         assert f'<span class="badge {tone}">{word}</span>' in desk.get(path).body.decode()
         text = texts(desk, path)
         assert said in text
-        is_counted = "1 of the newest 1 did not arrive." in text
+        is_counted = "Of the newest 1 deliveries, 1 did not arrive." in text
         assert is_counted == (word == "Failing")
     console.patch(endpoint, status="disabled")
     assert '<span class="badge end">Disabled</span>' in desk.get(LIST).body.decode()
