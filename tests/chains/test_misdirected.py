@@ -1,0 +1,61 @@
+"""What does not count goes back by the contracts as they are, simulated and on a node."""
+
+from __future__ import annotations
+
+import pytest
+
+from payments_core.assets import token_of
+from payments_core.chains.port import AddressSpec
+from payments_core.deposits.record import Deposit
+from payments_core.errors import ValidationFailed
+from payments_core.payments.receipts.record import Receipt
+from payments_core.storage.maintenance import scan_all
+from tests.chains.scenes import Scene
+from tests.service.world import BASE, OTHER_WALLET, atomic
+
+BRIDGED = token_of(BASE, "USDbC")
+
+
+def held(world: Scene, address: str) -> int:
+    return int(world.chain.balances(BRIDGED.address, [address]).amounts[address])
+
+
+def only(world: Scene, kind: type) -> object:
+    [found] = [one.record for one in scan_all(world.storage, kind)]
+    return found
+
+
+def test_a_bridged_token_at_an_escrow_goes_back(world: Scene) -> None:
+    payment = world.payment("25.00")
+    escrow = str(payment.payment.escrow_address)
+    world.stranger("25.00", to=escrow, token=BRIDGED.address)
+    world.finish()
+    receipt = only(world, Receipt)
+    assert isinstance(receipt, Receipt)
+    assert (receipt.status, receipt.rejection_reason) == ("rejected", "wrong_token")
+    if int(receipt.sender, 16) == 0:  # the node's token was minted
+        with pytest.raises(ValidationFailed, match="destination is required"):
+            world.reconcile(payment, "return_misdirected", receipt_id=receipt.id)
+    world.reconcile(payment, "return_misdirected", receipt_id=receipt.id, destination=OTHER_WALLET)
+    world.finish()
+    assert (held(world, escrow), held(world, OTHER_WALLET)) == (0, atomic("25"))
+    assert world.paid(payment.payment.id).misdirected == 0
+
+
+def test_a_bridged_token_at_a_deposit_address_goes_back_through_the_vault(world: Scene) -> None:
+    deposits, account = world.service.deposits, world.payer
+    address = deposits.issue_address(world.server, account.id, BASE).address.address
+    vault = world.chain.derive(AddressSpec(world.environment_id, "vault", account.id))
+    world.stranger("5.00", to=address, token=BRIDGED.address)
+    world.finish()
+    deposit = only(world, Deposit)
+    assert isinstance(deposit, Deposit)
+    assert deposit.status == "rejected"
+    deposits.send_back(world.server, account.id, deposit.id, OTHER_WALLET)
+    world.finish()
+    world.finish()
+    after = only(world, Deposit)
+    assert isinstance(after, Deposit)
+    assert after.sent_back is not None
+    assert after.sent_back.status == "succeeded"
+    assert [held(world, one) for one in (address, vault, OTHER_WALLET)] == [0, 0, atomic("5")]
