@@ -265,3 +265,15 @@ class HasContracts(Protocol):
 
     def contracts(self) -> Mapping[str, str]:
         """Their addresses, by their names. Pure: no I/O."""
+
+
+@runtime_checkable
+class ReadsCode(Protocol):
+    """A chain whose accounts may be contracts of strangers."""
+
+    def find_code(self, addresses: Sequence[str]) -> frozenset[str]:
+        """The ones of some addresses that are contracts now.
+
+        An account with a key is none, even if it delegates to code (EIP-7702). Raises
+        ChainUnavailable.
+        """

@@ -220,6 +220,15 @@ NOTICE_WORDS: Mapping[Notice, Words] = {
             " merchant has been informed, and can send it back. Do not send it again."
         ),
     ),
+    "from_contract": Words(
+        "warn",
+        N_("A contract has sent your payment"),
+        N_(
+            "The sender is a contract, such as one of an exchange or of a router, and may not pass"
+            " on what is sent back to it. If you ask for a refund, give the merchant an address of"
+            " your own."
+        ),
+    ),
     "overpaid": Words(
         "warn",
         N_("More than the amount arrived"),

@@ -47,6 +47,9 @@ HEADS_GRACE_S = 0.25
 FORK_BLOCKS = 4
 """How far below the newest block a common block of enough nodes is searched."""
 
+_DELEGATION = bytes.fromhex("ef0100")
+"""What the code of an account with a key begins with, if it delegates to a contract (EIP-7702)."""
+
 _BALANCE_OF = "0x70a08231" + 24 * "0"
 """The selector of `balanceOf(address)`, and the bytes before the address."""
 
@@ -181,6 +184,18 @@ class EvmReader:
             return contract_signatures.accepts(answers.parse_data(raw))
 
         return self._endpoints.query_agreed(ask)
+
+    def find_code(self, addresses: Sequence[str]) -> frozenset[str]:
+        """See ReadsCode: one batch, at each node's newest block."""
+        asked = tuple(dict.fromkeys(addresses))
+        calls = [RpcCall("eth_getCode", (address, "latest")) for address in asked]
+
+        def ask(session: NodeSession) -> tuple[bool, ...]:
+            codes = map(answers.parse_data, session.call_all(calls))
+            return tuple(bool(code) and not code.startswith(_DELEGATION) for code in codes)
+
+        found = self._endpoints.query_agreed(ask) if asked else ()
+        return frozenset(one for one, has_code in zip(asked, found, strict=True) if has_code)
 
     def call_contracts(self, asked: Sequence[tuple[str, bytes]]) -> tuple[ProbeResult, ...]:
         """The answers of contracts (address, calldata), all at the same newest block.

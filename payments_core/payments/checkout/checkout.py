@@ -151,7 +151,11 @@ class Checkout:
             receipts=receipts,
             branding=settings.terms.branding,
             stage=find_stage(payment, now=now),
-            notices=list_notices(payment, is_submitted=is_submitted),
+            notices=list_notices(
+                payment,
+                is_submitted=is_submitted,
+                is_from_contract=any(receipt.is_from_contract for receipt in receipts),
+            ),
             pending_amount=pending_amount,
             due=0 if is_submitted else compute_due(payment, pending_amount, now=now),
             scanned_height=get_scanned_height(self._storage, mode, payment.chain_id),

@@ -34,7 +34,14 @@ Stage = Literal[
 STAGES: tuple[Stage, ...] = get_args(Stage)
 
 Notice = Literal[
-    "submitted", "misdirected", "overpaid", "duplicate", "refunding", "refunded", "reorged"
+    "submitted",
+    "misdirected",
+    "from_contract",
+    "overpaid",
+    "duplicate",
+    "refunding",
+    "refunded",
+    "reorged",
 ]
 NOTICES: tuple[Notice, ...] = get_args(Notice)
 
@@ -78,15 +85,19 @@ def find_stage(payment: Payment, *, now: Instant) -> Stage:
     return _STAGES_BY_STATUS[payment.status]
 
 
-def list_notices(payment: Payment, *, is_submitted: bool = False) -> tuple[Notice, ...]:
+def list_notices(
+    payment: Payment, *, is_submitted: bool = False, is_from_contract: bool = False
+) -> tuple[Notice, ...]:
     """Further notices for the payer, besides the stage.
 
-    `is_submitted` means that the payer has named a transfer that is in no block yet.
+    `is_submitted` means that the payer has named a transfer that is in no block yet, and
+    `is_from_contract` that a contract has paid, such as an exchange's.
     """
     stage = _STAGES_BY_STATUS[payment.status]
     found: dict[Notice, bool] = {
         "submitted": is_submitted and payment.status in OPEN,
         "misdirected": payment.misdirected > 0,
+        "from_contract": is_from_contract,
         "duplicate": payment.excess > 0 and "duplicate" in payment.labels,
         "overpaid": payment.excess > 0 and "duplicate" not in payment.labels,
         "refunding": bool(payment.refunding),

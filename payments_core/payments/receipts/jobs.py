@@ -20,7 +20,13 @@ from payments_core.accounts.vaults.reservations import BalanceReading
 from payments_core.chains.backoff import back_off, poll_again
 from payments_core.chains.judge import with_confirmations
 from payments_core.chains.outbox.outbox import Outbox
-from payments_core.chains.port import Chain, ChainUnavailable, Heads, TransactionView
+from payments_core.chains.port import (
+    Chain,
+    ChainUnavailable,
+    Heads,
+    ReadsCode,
+    TransactionView,
+)
 from payments_core.chains.scanner import get_scanned_height
 from payments_core.engine.decision import Decision, WorkerAuthority
 from payments_core.engine.identifiers import IdSequence
@@ -215,7 +221,8 @@ class ReceiptJobs:
         if observed.block is None:
             _require_reorged(self._chains[tracked.chain_id], tracked)
         if operation is None:
-            return Observation(observed, None, scanned)
+            contracts = self._find_contracts(case, observed)
+            return Observation(observed, None, scanned, contracts=contracts)
         if observed.block is None and operation.status in (*funding.LIVE, "confirmed"):
             assert operation.outgoing_id is not None
             found = self._outbox.find_inclusion(authority, operation.outgoing_id)
@@ -227,6 +234,21 @@ class ReceiptJobs:
         if not observed.is_final or operation.status not in funding.LIVE:  # it has ended
             return Observation(observed, None, scanned)
         return Observation(observed, self._read_vault_balance(authority, case, heads), scanned)
+
+    def _find_contracts(self, case: _Case, observed: ObservedTransaction) -> frozenset[str] | None:
+        """The senders to the escrow that are contracts, once it is final; None if nobody knows.
+
+        It only warns: without an answer the receipt goes on.
+        """
+        chain, view = self._chains[case.tracked.chain_id], observed.view
+        if view is None or not observed.is_final or not isinstance(chain, ReadsCode):
+            return None
+        escrow = case.payment.escrow_address
+        senders = {log.sender for log in view.logs if log.recipient == escrow}
+        try:
+            return chain.find_code(sorted(senders)) if senders else None
+        except ChainUnavailable:
+            return None
 
     def _read_vault_balance(
         self, authority: WorkerAuthority, case: _Case, heads: Heads

@@ -131,7 +131,8 @@ class Observation:
 
     `scanned_to` is how far the chain had been scanned before it. `included_hash` is the hash of the
     transaction that is in a block instead of this one: the same with other fees;
-    `nonce_was_taken` means that a foreign transaction has finally taken its nonce.
+    `nonce_was_taken` means that a foreign transaction has finally taken its nonce. `contracts` are
+    the senders that are contracts; None if that is not known.
     """
 
     observed: ObservedTransaction
@@ -139,6 +140,7 @@ class Observation:
     scanned_to: int
     included_hash: str | None = None
     nonce_was_taken: bool = False
+    contracts: frozenset[str] | None = None
 
 
 @attrs.frozen
@@ -366,9 +368,17 @@ def _apply_receipts(case: _Case, evaluation: Evaluation) -> _ReceiptEffects:
         step = step.then(payments.apply_receipt, receipt, brought_by, now=now)
         kept = step.record.counted - before
         receipts[receipt.id] = lifecycle.mark_verified(receipt, kept, now).record
-    after, unfunded = withdraw_unfunded(case.tx, case.receipts, tuple(receipts.values()))
+    marked = tuple(_mark_sender(receipt, case.observation) for receipt in receipts.values())
+    after, unfunded = withdraw_unfunded(case.tx, case.receipts, marked)
     step = follow_receipts(step, case.receipts, after, now=now)
     return _ReceiptEffects(step, after, stopped.merge(unfunded))
+
+
+def _mark_sender(receipt: Receipt, observation: Observation) -> Receipt:
+    """The receipt that says whether a contract sent it, which may take a refund and keep it."""
+    if observation.contracts is None:
+        return receipt
+    return evolve(receipt, is_from_contract=receipt.sender in observation.contracts)
 
 
 def _try_cancel_release(

@@ -23,7 +23,8 @@ class Receipt(Record):
     that position may pay another one; no two Payments share an escrow, so it is a key for the
     deployment. `counted` is the part of `amount` that the release may take; `option_id` is None for
     a receipt by no option. `sent_back` is the way back of a misdirected receipt, if it was
-    requested; the Payment's books know nothing of it.
+    requested; the Payment's books know nothing of it. `is_from_contract` says whether a contract
+    sent it, as the chain knew when it was final; None if the chain cannot say it.
     """
 
     collection: ClassVar[Collection] = Collection(
@@ -60,6 +61,7 @@ class Receipt(Record):
     observed_at: Instant
     verified_at: Instant | None = None
     sent_back: SentBack | None = None
+    is_from_contract: bool | None = None
 
     @property
     def token(self) -> Asset | None:
