@@ -32,7 +32,7 @@ from payments_core.chains.port import (
     TransferLog,
     UnsupportedByChain,
 )
-from payments_core.clock import FixedClock
+from payments_core.clock import Clock, FixedClock, SystemClock
 
 FINALITY_BLOCKS = 3
 MINT = encode_checksum_address(bytes(20))
@@ -43,8 +43,10 @@ class Ledger:
     """The chain itself: the state of its nodes. Handles share one."""
 
     key: bytes
+    clock: Clock = attrs.field(factory=SystemClock)
     blocks: list[list[TransactionView]] = attrs.field(factory=lambda: [[]])
     hashes: list[str] = attrs.field(factory=lambda: ["genesis"])
+    times: list[int] = attrs.field(factory=lambda: [0])
     pool: dict[str, dict[str, Any]] = attrs.field(factory=dict)
     used: dict[str, str] = attrs.field(factory=dict)  # "sender nonce" with the transaction's hash
     forks: int = 0
@@ -64,6 +66,7 @@ class Ledger:
         for _ in range(count):
             number = len(self.blocks)
             self.hashes.append(f"block-{number}-{self.forks}")
+            self.times.append(max(self.times[-1], self.clock.now()))
             self.blocks.append([])
             for hash, it in sorted(self.pool.items(), key=lambda pair: pair[1]["nonce"]):
                 if it["nonce"] == self.count_nonces(it["sender"], number):
@@ -91,7 +94,7 @@ class Ledger:
 
     def at(self, number: int) -> Block:
         """The block of a height."""
-        return Block(number, self.hashes[number])
+        return Block(number, self.hashes[number], self.times[number])
 
     def find(self, hash: str) -> TransactionView | None:
         """A transaction in a block."""
@@ -224,9 +227,9 @@ def transfer(ledger: Ledger, token: str, recipient: str, amount: int, **more: An
 
 def main() -> None:
     """A Payment to a wallet: paid by a stranger's transfer, proven when final, released."""
-    ledger, base = Ledger(b"the operator's key"), 8453
+    clock, base = FixedClock(), 8453
+    ledger = Ledger(b"the operator's key", clock)
     chain = LedgerChain(base, ledger)
-    clock = FixedClock()
     service = PaymentsService(
         open_storage("memory://"),
         KeyRing.parse(KeyRing.generate()),

@@ -195,8 +195,9 @@ class BackgroundJobs:
 
     def _wake_scanner(self, authority: WorkerAuthority, chain_id: int) -> None:
         """Scan a chain that is seldom scanned as soon as we send a transaction to it, so
-        that a reorg of its block will be noticed."""
-        if self._chains[chain_id].max_scan_interval_ms > MINUTE:
+        that a reorg of its block will be noticed, and when a Payment is about to expire."""
+        chain = self._chains.get(chain_id)
+        if chain is not None and chain.max_scan_interval_ms > MINUTE:
             self.scanner(authority.mode).wake(chain_id)
 
     def _reorg_recovery(self, mode: str) -> ReorgRecovery:
@@ -226,7 +227,7 @@ class BackgroundJobs:
             READ_NOTICES: self.notice_reader(mode).read,
             FOLLOW_TRANSFER: TransferFollower(ports, self._funding_banks, chains).follow,
             RETURN_UNMATCHED: UnmatchedTransfers(ports, self._funding_banks).send_back,
-            EXPIRE_PAYMENT: PaymentExpiry(ports).run,
+            EXPIRE_PAYMENT: PaymentExpiry(ports, self._wake_scanner).run,
             FOLLOW_ROUTE: RouteJobs(ports, chains, self._routers).follow,
             RECOVER: WebhookRecovery(ports).recover,
             **self._transfer_jobs().handlers(),

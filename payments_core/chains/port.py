@@ -12,6 +12,7 @@ from typing import Literal, Protocol, runtime_checkable
 import attrs
 
 from payments_core.assets import ChainType
+from payments_core.clock import Instant
 
 AddressKind = Literal["vault", "escrow", "deposit", "operator"]
 
@@ -59,10 +60,19 @@ class Contract:
 
 @attrs.frozen
 class Block:
-    """A block by height and hash."""
+    """A block by height and hash, with its time.
+
+    `time` is the chain's own timestamp of the block; a later block never has an earlier one. It
+    decides whether a payment came in time. It is None in a scan, and on a chain that is only read.
+    """
 
     number: int
     hash: str
+    time: Instant | None = None
+
+    def is_same(self, other: Block | None) -> bool:
+        """Whether both are one block, although one of the reads may not have shown its time."""
+        return other is not None and (self.number, self.hash) == (other.number, other.hash)
 
 
 @attrs.frozen
@@ -191,16 +201,16 @@ class Chain(Protocol):
         """The address for a purpose. Pure: no I/O, always the same answer."""
 
     def heads(self) -> Heads:
-        """The newest and the newest final block."""
+        """The newest and the newest final block, with their times."""
 
     def transaction(self, hash: str) -> TransactionView | None:
-        """The transaction, or None if the node does not know it."""
+        """The transaction, or None if the node does not know it. Its block has its time."""
 
     def transactions(self, hashes: Sequence[str]) -> Mapping[str, TransactionView | None]:
         """As `transaction`, of many at once; those without an agreed answer are left out."""
 
     def block(self, number: int) -> Block | None:
-        """The block that has this height now, or None above the newest."""
+        """The block that has this height now, with its time, or None above the newest."""
 
     def scan(
         self, tokens: Sequence[str], recipients: Sequence[str] | None, first: int, last: int

@@ -18,12 +18,12 @@ import attrs
 from payments_core.assets import known_tokens
 from payments_core.chains.backoff import MAX_BACKOFF_MS, POLL_MS, back_off
 from payments_core.chains.port import Block, Chain, ChainUnavailable, Heads, ScannedTransfer
+from payments_core.clock import Instant
 from payments_core.engine.decision import Decision, WorkerAuthority
 from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.jobs.recurring import ensure_recurring
 from payments_core.engine.ports import Ports
 from payments_core.evolve import evolve
-from payments_core.storage.bulk import Get, fetch
 from payments_core.storage.jobs import Job
 from payments_core.storage.port import (
     DIRECTORY,
@@ -64,7 +64,9 @@ class ScanCursor(Record):
     """How far a chain was scanned, for one mode: the id is `<mode>:<chain>`.
 
     `ring` holds (height, hash), the newest last. `pause_ms` grows while nothing is found, `span` is
-    the number of blocks of the next scan.
+    the number of blocks of the next scan. `scanned_at` is when the last scan began.
+    `final_height` is the newest scanned block that is final, and `final_time` its time: the
+    transfers in it and below are stored, and no other can come there.
     """
 
     collection: ClassVar[Collection] = Collection("scan_cursors")
@@ -73,6 +75,9 @@ class ScanCursor(Record):
     ring: tuple[tuple[int, str], ...]
     pause_ms: int = POLL_MS
     span: int | None = None
+    scanned_at: Instant = 0
+    final_height: int = -1
+    final_time: Instant = 0
 
     @property
     def tip(self) -> int:
@@ -95,8 +100,15 @@ def get_scanned_height(storage: Storage, mode: str, chain_id: int) -> int:
     Read it before looking at the chain: if it is reorganised between the scan and the look, the
     next scan sees it; between the look and the scan, nobody would.
     """
-    [cursor] = fetch(storage, DIRECTORY, Get(ScanCursor, _cursor_id(mode, chain_id)))
+    cursor = read_cursor(storage, mode, chain_id)
     return -1 if cursor is None else cursor.tip
+
+
+def read_cursor(storage: Storage, mode: str, chain_id: int) -> ScanCursor | None:
+    """How far a chain was scanned; None if it never was."""
+    return storage.read(
+        DIRECTORY, lambda snapshot: snapshot.get(ScanCursor, _cursor_id(mode, chain_id))
+    )
 
 
 class Scanner:
@@ -219,6 +231,7 @@ class Scanner:
         self, chain: Chain, cursor: ScanCursor | None, failures: int
     ) -> tuple[ScanCursor, int]:
         """The cursor after a scan, and the pause until the next: none if it is far behind."""
+        scanned_at = self._clock.now()
         heads = chain.heads()
         if cursor is None:
             first = (
@@ -259,7 +272,13 @@ class Scanner:
         elif last == heads.latest.number:
             pause_ms = min(2 * cursor.pause_ms, chain.max_scan_interval_ms)
         next_span = _next_span(chain, span, blocks, len(everybody))
-        after = evolve(cursor, ring=ring, pause_ms=pause_ms, span=next_span)
+        after = evolve(
+            _note_final(cursor, heads, last, landmarks),
+            ring=ring,
+            pause_ms=pause_ms,
+            span=next_span,
+            scanned_at=scanned_at,
+        )
         self._telemetry.record_scan(chain.chain_id, last, heads.latest.number)
         return after, 0 if last < heads.latest.number else pause_ms
 
@@ -317,6 +336,19 @@ def _next_span(chain: Chain, span: int, blocks: int, held: int) -> int | None:
         return max(1, blocks * TARGET_TRANSFERS // held)
     wider = span if held > TARGET_TRANSFERS // 4 else 2 * span
     return wider if wider < chain.max_scan_blocks else None
+
+
+def _note_final(
+    cursor: ScanCursor, heads: Heads, last: int, landmarks: Sequence[Block]
+) -> ScanCursor:
+    """The cursor with the newest final block of those scanned up to `last`.
+
+    A scan that is behind has only come to its last block, which is final itself.
+    """
+    block = heads.final if heads.final.number <= last else next(iter(landmarks[-1:]), None)
+    if block is None or block.time is None or block.number <= cursor.final_height:
+        return cursor
+    return evolve(cursor, final_height=block.number, final_time=block.time)
 
 
 def _token_addresses(chain_id: int) -> tuple[str, ...]:

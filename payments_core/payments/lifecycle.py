@@ -179,9 +179,11 @@ def end_attempt(payment: Payment, id: str, *, now: Instant, reason: str) -> Step
 
 
 def apply_receipt(
-    payment: Payment, receipt: Receipt, attempt: str, *, now: Instant
+    payment: Payment, receipt: Receipt, attempt: str, *, now: Instant, paid_at: Instant
 ) -> Step[Payment]:
     """A receipt was verified: its amount counts, once. `attempt` is the attempt that brought it.
+
+    `paid_at` is the time of its block, which decides whether it is late: not when we saw it.
 
     The part that the release cannot take, or can no longer take, is excess.
     """
@@ -197,11 +199,13 @@ def apply_receipt(
     )
     step = post_to_journal(
         counted, "receipt", receipt.id, now=now, payer=-receipt.amount, escrow=kept, excess=over
-    ).then(_advance_on_receipt, over, now=now)
+    ).then(_advance_on_receipt, over, now=now, paid_at=paid_at)
     return step.then(apply_trigger, trigger, now=now) if over else step
 
 
-def _advance_on_receipt(payment: Payment, over: int, *, now: Instant) -> Step[Payment]:
+def _advance_on_receipt(
+    payment: Payment, over: int, *, now: Instant, paid_at: Instant
+) -> Step[Payment]:
     """The step of a receipt, without the labels of its excess."""
     if payment.status in OPEN:
         if payment.counted >= payment.required:
@@ -209,12 +213,12 @@ def _advance_on_receipt(payment: Payment, over: int, *, now: Instant) -> Step[Pa
         return apply_trigger(
             payment, "short_and_pending" if payment.is_pending else "short", now=now
         )
-    if payment.status in CLOSED_EMPTY and now < payment.monitoring_expires_at:
+    if payment.status in CLOSED_EMPTY and paid_at < payment.monitoring_expires_at:
         return apply_trigger(payment, "late_receipt", now=now)
     if payment.status in (*CLOSED_EMPTY, "failed"):
         return apply_trigger(payment, "receipt_after_window", now=now)
     if payment.status == "action_required":
-        if over and now < payment.expires_at:
+        if over and paid_at <= payment.expires_at:
             return Step(payment)
         return apply_trigger(payment, "further_receipt", now=now)
     if over:

@@ -9,7 +9,7 @@ from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.step import Step
 from payments_core.evolve import evolve
 from payments_core.money import Atomic
-from payments_core.payments.expiry import expire_when_due
+from payments_core.payments.expiry import wake_expiry
 from payments_core.payments.option_cleanup import close_pending_options
 from payments_core.payments.record import Payment
 from payments_core.payments.release import SEND_RELEASE, new_release
@@ -25,8 +25,8 @@ def advance_payment(
     now: Instant,
     ended: str | None = None,
 ) -> Decision[None]:
-    """The step with its immediate consequence: the release of a covered Payment, or the expiry of
-    a late one. In both cases the Payment's other options end. `ended` is an option that the
+    """The step with its immediate consequence: the release of a covered Payment, whose other
+    options end, or a look whether one without attempts has expired. `ended` is an option that the
     caller's own decision ends."""
     payment = step.record
     if payment.status == "accepted" and payment.release_id is None:
@@ -41,4 +41,4 @@ def advance_payment(
                 close_pending_options(tx, payment, now=now, except_option_id=ended),
             )
         )
-    return expire_when_due(tx, step, now=now, ended=ended)
+    return step.as_decision().merge(wake_expiry(tx, payment, now=now))

@@ -6,6 +6,7 @@ from typing import Protocol
 
 from payments_core.addresses import AddressError, normalize_address
 from payments_core.chains.port import Chain, Heads, TransactionView
+from payments_core.clock import Instant
 from payments_core.errors import FieldError, ValidationFailed
 
 
@@ -33,7 +34,7 @@ class SandboxChain(Chain, Protocol):
     def mine(self, count: int) -> Heads:
         """Add blocks at once."""
 
-    def advance_time(self, seconds: float) -> None:
+    def advance_time(self, before: Instant, now: Instant) -> None:
         """Add the blocks that a real chain would have made while the clock was advanced."""
 
     def transfer(

@@ -43,7 +43,7 @@ class SandboxRunner:
             before = clock.now()
             clock.advance_to(instant)
             for chain in self._chains.values():
-                chain.advance_time((clock.now() - before) / SECOND)
+                chain.advance_time(before, clock.now())
 
         with self._worker.pause_exclusively():
             ran = self._worker.run_through(clock.now() + seconds * SECOND, move)

@@ -7,9 +7,8 @@ from collections.abc import Iterator
 import pytest
 
 from payments_core_http.cli.anvil.chain import AnvilChain
-from payments_core_http.cli.anvil.process import AnvilProcess, AnvilUnavailable
 from tests.chains.cable import Cable
-from tests.chains.evm.nodes import Node
+from tests.chains.evm.nodes import Node, anvil_or_skip
 from tests.chains.scenes import AnvilScene, Scene, SimulatedScene, signer
 from tests.service.world import BASE
 
@@ -26,24 +25,19 @@ def anvil_world(is_cabled: bool) -> Iterator[AnvilScene]:
 
     Its books are looked at in the end.
     """
-    process = AnvilProcess()
-    try:
-        process.start()
-    except AnvilUnavailable as reason:
-        pytest.skip(str(reason))
-    cable = Cable(process.port) if is_cabled else None
-    node = Node(process.url)
-    try:
-        chain = AnvilChain(cable.url if cable else process.url, BASE, signer())
-        chain.prepare_node()
-        world = AnvilScene(chain, node, cable)
-        yield world
-        world.check_books()
-    finally:
-        if cable:
-            cable.cut()
-        node.close()
-        process.stop()
+    with anvil_or_skip() as process:
+        cable = Cable(process.port) if is_cabled else None
+        node = Node(process.url)
+        try:
+            chain = AnvilChain(cable.url if cable else process.url, BASE, signer())
+            chain.prepare_node()
+            world = AnvilScene(chain, node, cable)
+            yield world
+            world.check_books()
+        finally:
+            if cable:
+                cable.cut()
+            node.close()
 
 
 @pytest.fixture

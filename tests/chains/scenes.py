@@ -268,6 +268,7 @@ class AnvilScene(Scene):
         """See World; the node's blocks come whether or not we can reach it."""
         before = self.clock.now()
         self.clock.advance_to(instant)
+        self.node.ask("evm_setTime", self.clock.now())
         blocks = min(math.ceil((self.clock.now() - before) / SECOND), MAX_BLOCKS_PER_ADVANCE)
         if blocks and self.is_mining:
             self.node.ask("anvil_mine", hex(blocks))

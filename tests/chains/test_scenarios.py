@@ -178,7 +178,7 @@ def test_a_short_payment_that_expires_is_sent_back(world: Scene) -> None:
     payment = world.payment("25.00", expires_in_s=300)
     before = world.newest(world.wallet)
     world.spend("10.00", escrow_of(payment))
-    world.advance(300)
+    world.advance(320)
     short = world.paid(payment.payment.id)
     assert (short.status, short.labels) == ("action_required", ("underpaid",))
     world.reconcile(payment, "refund")
@@ -209,7 +209,7 @@ def test_what_is_over_stays_in_escrow_until_it_is_sent_back(world: Scene) -> Non
 
 def test_a_late_payment_asks_for_a_decision(world: Scene) -> None:
     payment = world.payment("25.00", expires_in_s=300)
-    world.advance(300)
+    world.advance(320)
     assert world.paid(payment.payment.id).status == "expired"
     world.spend("25.00", escrow_of(payment))
     world.finish()
@@ -227,8 +227,9 @@ def test_a_late_payment_asks_for_a_decision(world: Scene) -> None:
 def test_after_the_window_late_funds_can_only_go_back(world: Scene) -> None:
     payment = world.payment("25.00", expires_in_s=300)
     before = world.newest(world.wallet)
-    world.advance(300)
+    world.advance(320)
     world.system.advance(86_400)
+    world.advance(10)
     world.spend("25.00", escrow_of(payment))
     world.finish()
     late = world.paid(payment.payment.id)

@@ -40,6 +40,43 @@ class Unrooted(SimulatedChain):
         return Heads(heads.latest, Block(heads.final.number, heads.latest.hash))
 
 
+class Timeless(SimulatedChain):
+    """Does not tell when a transaction's block was made."""
+
+    def transactions(self, hashes: Sequence[str]) -> Mapping[str, TransactionView | None]:
+        found = super().transactions(hashes)
+        return {
+            hash: attrs.evolve(view, block=_without_time(view.block)) if view else None
+            for hash, view in found.items()
+        }
+
+    def transaction(self, hash: str) -> TransactionView | None:
+        return self.transactions([hash])[hash]
+
+
+class InSeconds(SimulatedChain):
+    """Tells times in seconds."""
+
+    def heads(self) -> Heads:
+        latest, final = attrs.astuple(super().heads(), recurse=False)
+        return Heads(
+            attrs.evolve(latest, time=latest.time // 1_000),
+            attrs.evolve(final, time=final.time // 1_000),
+        )
+
+
+class LatelyFinal(SimulatedChain):
+    """Takes the time of the request for that of the final block."""
+
+    def heads(self) -> Heads:
+        heads = super().heads()
+        return attrs.evolve(heads, final=attrs.evolve(heads.final, time=10**15))
+
+
+def _without_time(block: Block | None) -> Block | None:
+    return block and attrs.evolve(block, time=None)
+
+
 class Prophetic(SimulatedChain):
     """Reports blocks that are not there yet."""
 

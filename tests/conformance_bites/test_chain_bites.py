@@ -11,6 +11,9 @@ from tests.conformance_bites.biting import failures
 
 BITES = [
     (broken.Eager, "the_final_block_is_not_above_the_newest"),
+    (broken.Timeless, "every_block_has_its_time"),
+    (broken.InSeconds, "every_block_has_its_time"),
+    (broken.LatelyFinal, "every_block_has_its_time"),
     (broken.Unrooted, "the_final_block_is_not_above_the_newest"),
     (broken.Prophetic, "blocks_come_and_stay"),
     (broken.Numbered, "a_reorged_transaction_is_in_no_block"),

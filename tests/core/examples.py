@@ -135,10 +135,21 @@ def a_refund(**given: Any) -> Refund:
 
 
 def counted(
-    payment: Payment, receipt: Receipt, attempt: str = "", *, now: int = NOW
+    payment: Payment,
+    receipt: Receipt,
+    attempt: str = "",
+    *,
+    now: int = NOW,
+    paid_at: int | None = None,
 ) -> tuple[Step[Payment], Receipt]:
-    """What a verified receipt makes of the Payment, and the receipt as it is stored then."""
-    change = payments.apply_receipt(payment, receipt, attempt or receipt.id, now=now)
+    """What a verified receipt makes of the Payment, and the receipt as it is stored then.
+
+    Without `paid_at` it is in a block of `now`.
+    """
+    came_at = now if paid_at is None else paid_at
+    change = payments.apply_receipt(
+        payment, receipt, attempt or receipt.id, now=now, paid_at=came_at
+    )
     part = change.record.counted - payment.counted
     return change, receipts.mark_verified(receipt, part, now).record
 

@@ -204,7 +204,7 @@ class World:
         before = self.clock.now()
         self.clock.advance_to(instant)
         for chain in (self._sandbox_chains or {}).values():
-            chain.advance_time((self.clock.now() - before) / 1_000)
+            chain.advance_time(before, self.clock.now())
 
     def finish(self) -> None:
         """Let everything under way come to its end."""

@@ -265,7 +265,7 @@ class EvmReader:
             if log.transaction_hash not in views:
                 raise ChainUnavailable(f"chain {self.chain_id}: too few nodes agree on logs")
             view = views[log.transaction_hash]
-            if view is not None and view.block == log.block:
+            if view is not None and log.block.is_same(view.block):
                 transfers = {evolve(transfer, position=0) for transfer in view.logs}
                 proven += [log] if answers.to_transfer_log(log, 0) in transfers else []
         return tuple(proven)

@@ -23,12 +23,16 @@ from payments_core.chains.port import (
     TransactionView,
     TransferLog,
 )
+from payments_core.clock import SECOND
 
 TRANSFER = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef"
 """keccak256("Transfer(address,address,uint256)"), the first topic of an ERC-20 transfer."""
 
 MAX_NUMBER = 2**63
 """The upper bound of heights and places; 2**256 bounds everything else."""
+
+MAX_UNIX_SECONDS = 2**40
+"""The upper bound of timestamps: in milliseconds they are still exact everywhere."""
 
 MAX_LOGS = 100_000
 _MAX_TOPICS = 4  # of the EVM itself
@@ -69,6 +73,7 @@ class Receipt:
 class _Block(msgspec.Struct):
     number: str
     hash: str
+    timestamp: str
 
 
 class _Transaction(msgspec.Struct):
@@ -142,7 +147,10 @@ def parse_uint256(raw: msgspec.Raw) -> int:
 def parse_block(raw: msgspec.Raw) -> Block | None:
     """A block, or None if there is none."""
     found = _decode(_BLOCK_DECODER, raw)
-    return None if found is None else Block(parse_quantity(found.number), parse_word(found.hash))
+    if found is None:
+        return None
+    time = parse_quantity(found.timestamp, MAX_UNIX_SECONDS) * SECOND
+    return Block(parse_quantity(found.number), parse_word(found.hash), time)
 
 
 def is_known(raw: msgspec.Raw, transaction_hash: str) -> bool:

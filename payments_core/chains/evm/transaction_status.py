@@ -12,6 +12,7 @@ from payments_core.chains.evm.quorum import NodeSession, QuorumResult, find_agre
 from payments_core.chains.evm.responses import BadResponse, Receipt
 from payments_core.chains.evm.rpc import Refusal, Result, RpcCall
 from payments_core.chains.port import Block, TransactionView
+from payments_core.evolve import evolve
 
 
 @attrs.frozen
@@ -89,11 +90,10 @@ def _status_in_block(receipt: Receipt, result: Result) -> TransactionStatus | No
         return None
     if block is None:
         return PENDING
-    return (
-        TransactionStatus(answers.to_transaction_view(receipt), is_known=True)
-        if block == receipt.block
-        else None
-    )
+    if not block.is_same(receipt.block):
+        return None
+    view = answers.to_transaction_view(evolve(receipt, block=block))
+    return TransactionStatus(view, is_known=True)
 
 
 def _status_outside_blocks(result: Result, hash: str) -> TransactionStatus | None:

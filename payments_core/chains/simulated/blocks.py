@@ -5,7 +5,11 @@ from __future__ import annotations
 import hashlib
 
 from payments_core.chains.port import Block, Heads, TransactionView, TransferLog
-from payments_core.chains.simulated.records import SimulatedChainState, SimulatedTransaction
+from payments_core.chains.simulated.records import (
+    AddedBlocks,
+    SimulatedChainState,
+    SimulatedTransaction,
+)
 from payments_core.clock import SECOND, Instant
 from payments_core.engine.decision import Decision
 from payments_core.engine.identifiers import IdSequence
@@ -17,6 +21,9 @@ CONFIRMATIONS = 3
 
 COMMIT_MS = 900
 """How long the commit of a transaction may take before readers see its block empty."""
+
+MAX_ADDED = 32
+"""The number of additions by which blocks have exact times; those before are final."""
 
 MAX_FORKS = 64
 """The number of forks that are distinguished; blocks of older ones have long been final."""
@@ -41,11 +48,7 @@ def height(state: SimulatedChainState, now: Instant) -> int:
 
 def add_blocks(state: SimulatedChainState, now: Instant, blocks: int) -> SimulatedChainState:
     """The chain with more blocks."""
-    return evolve(
-        state,
-        extra_blocks=state.extra_blocks + blocks,
-        highest=height(state, now) + blocks,
-    )
+    return _add(state, now, blocks, height(state, now) + blocks)
 
 
 def add_transaction_block(state: SimulatedChainState, now: Instant) -> SimulatedChainState:
@@ -54,10 +57,24 @@ def add_transaction_block(state: SimulatedChainState, now: Instant) -> Simulated
     Blocks come with time, and a reader during the commit of the transaction may see
     those of the next moments. They must stay as empty as they were seen.
     """
+    return _add(state, now, 1, height(state, now + COMMIT_MS) + 1)
+
+
+def _add(
+    state: SimulatedChainState, now: Instant, blocks: int, highest: int
+) -> SimulatedChainState:
+    newest = height(state, now)
+    added = AddedBlocks(
+        first=newest + 1,
+        last=highest,
+        at=max(now, block_time(state, newest)),  # a clock may step back
+        extra_before=state.extra_blocks,
+    )
     return evolve(
         state,
-        extra_blocks=state.extra_blocks + 1,
-        highest=height(state, now + COMMIT_MS) + 1,
+        extra_blocks=state.extra_blocks + blocks,
+        highest=highest,
+        added=(*state.added, added)[-MAX_ADDED:],
     )
 
 
@@ -79,12 +96,30 @@ def block(state: SimulatedChainState, number: int) -> Block:
     """The block of that height; its hash identifies the fork."""
     nonces = (nonce for first, nonce in reversed(state.forks) if first <= number)
     text = ":".join((state.id, str(number), *(nonce for nonce in [next(nonces, "")] if nonce)))
-    return Block(number, "0x" + hashlib.sha256(text.encode()).hexdigest())
+    hash = "0x" + hashlib.sha256(text.encode()).hexdigest()
+    return Block(number, hash, block_time(state, number))
+
+
+def block_time(state: SimulatedChainState, number: int) -> Instant:
+    """When the block of that height came: with an addition, or by the second after it."""
+    extra_blocks = state.extra_blocks
+    earliest = state.began_at
+    for added in reversed(state.added):
+        if number > added.last:
+            earliest = added.at
+            break
+        if number >= added.first:
+            return added.at
+        extra_blocks = added.extra_before
+    return max(earliest, state.began_at + (number - extra_blocks) * SECOND)
 
 
 def view(state: SimulatedChainState, row: SimulatedTransaction) -> TransactionView:
     """A transaction as the chain shows it."""
-    return TransactionView(row.hash, block(state, row.block_number), row.succeeded, logs(row))
+    shown = block(state, row.block_number)
+    if row.included_at is not None:
+        shown = evolve(shown, time=row.included_at)
+    return TransactionView(row.hash, shown, row.succeeded, logs(row))
 
 
 def logs(row: SimulatedTransaction) -> tuple[TransferLog, ...]:

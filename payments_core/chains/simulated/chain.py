@@ -65,7 +65,7 @@ from payments_core.chains.simulated.transfers import (
     load_amounts,
     to_movement,
 )
-from payments_core.clock import HOUR, SECOND, Instant
+from payments_core.clock import HOUR, Instant
 from payments_core.engine.decision import Decision, WorkerAuthority
 from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
@@ -231,10 +231,10 @@ class SimulatedChain:
         """Whether a service derived the address."""
         return is_contract(address)
 
-    def advance_time(self, seconds: float) -> None:
+    def advance_time(self, before: Instant, now: Instant) -> None:
         """Start an unused chain before the clock is moved."""
         if self.find_heads() is None:
-            self._begin(self._clock.now() - round(seconds * SECOND))
+            self._begin(before)
 
     def peek_transaction(self, hash: str) -> TransactionView | None:
         """The transaction, or None if it is not in the chain."""

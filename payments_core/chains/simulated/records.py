@@ -24,12 +24,26 @@ class SimulatedTime(Record):
     ahead_ms: int = 0
 
 
+@attrs.frozen(kw_only=True)
+class AddedBlocks:
+    """Blocks that came at once, beside those of each second: `first` to `last`, at `at`.
+
+    `extra_before` is the chain's `extra_blocks` before them.
+    """
+
+    first: int
+    last: int
+    at: Instant
+    extra_before: int
+
+
 @attrs.frozen(kw_only=True, slots=False)
 class SimulatedChainState(Record):
     """A chain's beginning, and the blocks added to one for every second.
 
-    `forks` lists (first block, nonce), ascending: from its first block on, a fork's nonce is in
-    the hashes, up to the first block of the next one.
+    `added` are the newest of these, by which the blocks have their times. `forks` lists (first
+    block, nonce), ascending: from its first block on, a fork's nonce is in the hashes, up to the
+    first block of the next one.
     """
 
     collection: ClassVar[Collection] = Collection("simulated_chains")
@@ -37,6 +51,7 @@ class SimulatedChainState(Record):
     began_at: Instant
     extra_blocks: int = 0
     highest: int = 0
+    added: tuple[AddedBlocks, ...] = ()
     forks: tuple[tuple[int, str], ...] = ()
 
 
@@ -54,7 +69,8 @@ class SimulatedLog:
 class SimulatedTransaction(Record):
     """A transaction in its block; the id is `chainId:hash`.
 
-    `log_index` is the place in the block of its first log. `sender` and `slot` are given if
+    `log_index` is the place in the block of its first log, `included_at` the block's time; a row of
+    an earlier release has none. `sender` and `slot` are given if
     it was signed: what a reorg drops may then be sent again, in its slot.
     """
 
@@ -67,6 +83,7 @@ class SimulatedTransaction(Record):
     chain_id: int
     hash: str
     block_number: int
+    included_at: Instant | None = None
     log_index: int = 0
     succeeded: bool
     logs: tuple[SimulatedLog, ...]

@@ -78,7 +78,7 @@ def decide_reorg(
     if back_in is None:
         outcome = outcome.merge(Decision(None, deletes=seen.rows), _rewind_nonces(tx, state, seen))
     else:
-        outcome = outcome.merge(_move_transactions(seen, back_in))
+        outcome = outcome.merge(_move_transactions(seen, back_in, after.added[-1].at))
     return outcome.merge(_revert_balances(tx, state, seen, back_in))
 
 
@@ -87,12 +87,12 @@ def reorg_id(state: SimulatedChainState, name: str) -> str:
     return f"{state.id}:{name}"
 
 
-def _move_transactions(seen: Tail, block_number: int) -> Decision[None]:
+def _move_transactions(seen: Tail, block_number: int, at: Instant) -> Decision[None]:
     """The same transactions in one block, every log at another place than before."""
     log_index = 1 + max(row.log_index for row in seen.rows)
     moved = []
     for row in seen.rows:
-        moved.append(evolve(row, block_number=block_number, log_index=log_index))
+        moved.append(evolve(row, block_number=block_number, included_at=at, log_index=log_index))
         log_index += max(1, len(row.logs))
     return Decision(None, replaces=tuple(moved))
 

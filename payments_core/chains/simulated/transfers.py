@@ -78,6 +78,7 @@ def include(
         chain_id=int(state.id),
         hash=movement.hash,
         block_number=after.highest,
+        included_at=after.added[-1].at,
         succeeded=bool(logs),
         logs=logs,
         sender=movement.sender,

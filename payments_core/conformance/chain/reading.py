@@ -16,6 +16,8 @@ SHARED_FOR_S = 5.0
 """The maximum age of the final block of `token_balances`."""
 
 NO_HASH = "0x" + "5a" * 32
+MILLISECONDS = 10**11
+"""More than the seconds since 1970, and less than the milliseconds, for some thousand years."""
 
 
 class ReadingChecks(Harness):
@@ -51,6 +53,19 @@ class ReadingChecks(Harness):
             "two blocks must not have the same hash"
         )
         assert [block.number for block in blocks if block] == list(range(latest - 4, latest + 1))
+
+    def test_every_block_has_its_time(self) -> None:
+        chain = self.open()
+        self.mine_blocks(self.finality_blocks + 2)
+        heads = chain.heads()
+        _, block = self.require_in_block(
+            chain, self.send_external_transfer(self.token, self.new_address(), AMOUNT)
+        )
+        known = (heads.final, heads.latest, block, chain.block(heads.latest.number))
+        times = [one.time for one in known if one is not None and one.time is not None]
+        assert len(times) == 4, "heads, blocks and transactions must have the time of their block"
+        assert min(times) > MILLISECONDS, "a time must be in milliseconds since 1970"
+        assert times[0] <= times[1] <= times[2], "a later block must not have an earlier time"
 
     def test_what_nobody_sent_is_not_known(self) -> None:
         chain = self.open()

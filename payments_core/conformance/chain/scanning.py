@@ -20,7 +20,7 @@ class ScanChecks(Harness):
         assert [item.amount_atomic for item in found] == [1, 2, 3, 4]
         for item in found:
             view, block = self.require_in_block(chain, item.transaction_hash)
-            assert item.block == block, "a scan and the transaction must name the same block"
+            assert item.block.is_same(block), "a scan and the transaction must name the same block"
             (log,) = [log for log in view.logs if log.recipient == recipient]
             assert (item.token_address, item.sender, item.log_index) == (
                 log.token_address,

@@ -61,9 +61,7 @@ def update_direct_option(
     """The option after an observation that turned `known` into `receipts`, with Payment `after`."""
     gained = _verified_amount(receipts, option) - _verified_amount(known, option)
     moved = direct.apply_observation(option, before, after, tracked.id, gained, now)
-    if after.status == "awaiting_payment" and now >= after.expires_at:  # it expires in this commit
-        moved = moved.then(direct.close, "expire", now=now)
-    elif after.status not in OPEN:  # it takes no more funds
+    if after.status not in OPEN:  # it takes no more funds
         moved = moved.then(direct.close, "cancel", now=now)
     return Decision(None) if moved.record == option else moved.as_decision()
 

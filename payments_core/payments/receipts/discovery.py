@@ -58,6 +58,7 @@ def track_transaction(
             option_id=option_id,
             block_number=block.number if block else None,
             block_hash=block.hash if block else None,
+            block_time=block.time if block else None,
             hinted_until=hinted_until,
             created_at=now,
         )
@@ -65,7 +66,13 @@ def track_transaction(
     # Its version rises in any case: a check in progress may have been too early.
     again = evolve(known, watched=True, option_id=option_id or known.option_id)
     if block is not None:
-        again = evolve(again, block_number=block.number, block_hash=block.hash, hinted_until=None)
+        again = evolve(
+            again,
+            block_number=block.number,
+            block_hash=block.hash,
+            block_time=block.time,
+            hinted_until=None,
+        )
     # A hint is checked less and less often: a found transaction is checked now.
     is_followed = known.watched and again.hinted_until == known.hinted_until
     return Decision(None, replaces=(again,), jobs=() if is_followed else (job,))

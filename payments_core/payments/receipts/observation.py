@@ -105,6 +105,7 @@ from payments_core.payments.funding import lifecycle as funding
 from payments_core.payments.funding.failure import fail_funding, reservation_of_operation
 from payments_core.payments.funding.operations import SEND_FUNDING
 from payments_core.payments.funding.record import FundingOperation
+from payments_core.payments.machine import OPEN
 from payments_core.payments.misdirected import follow_receipts
 from payments_core.payments.options import lifecycle as options
 from payments_core.payments.options.record import DirectOption, Option
@@ -176,6 +177,26 @@ class _Case:
         is_live = self.attempt is not None and self.attempt.operation.status in funding.LIVE
         return self.attempt if is_live else None
 
+    @property
+    def paid_at(self) -> Instant:
+        """When the transaction happened, by the time of its block."""
+        block = self.observation.observed.block
+        return self.now if block is None or block.time is None else block.time
+
+    @property
+    def is_too_late(self) -> bool:
+        """Whether the transaction came after the expiry of a Payment that has not expired yet.
+
+        What was authorized in time is in time, whenever its transfer gets into a block.
+        """
+        return (
+            self.payment.status in OPEN
+            and self.live is None
+            and self.tracked.chain_id == self.payment.chain_id
+            and self.observation.observed.block is not None
+            and self.paid_at > self.payment.expires_at
+        )
+
 
 @attrs.frozen
 class _ReceiptEffects:
@@ -212,6 +233,8 @@ def apply_observation(
     case = _Case(
         tx, id_sequence, partition, observation, now, payment, tracked, attempt, option, receipts
     )
+    if case.is_too_late:
+        return _wait_for_expiry(case).merge(instead)
     evaluation = _weigh(case)  # 5. Weigh.
     if is_only_hint(tracked, evaluation):
         return recheck_hint(tracked, observation.observed, now=now)
@@ -248,6 +271,21 @@ def apply_observation(
     confirmed = _confirm_operation(case, live, observation.reading, step.record, evaluation)
     done = step.then(payments.end_attempt, live.operation.id, now=now, reason="confirmed")
     return base.merge(confirmed, _write_payment(case, done, ended=live.option.id))
+
+
+def _wait_for_expiry(case: _Case) -> Decision[None]:
+    """Look again: the Payment expires first, and then the transfer is late.
+
+    A reorg may have moved the transfer here from a block that was in time: nothing waits for it
+    any longer.
+    """
+    tracked, block = case.tracked, case.observation.observed.block
+    assert block is not None
+    noted = evolve(tracked, block_number=block.number, block_hash=block.hash, block_time=block.time)
+    step = Step(case.payment).then(payments.end_attempt, tracked.id, now=case.now, reason="reorged")
+    return poll_again(case.now).merge(
+        _save_changes((tracked,), (noted,)), _write_payment(case, step, ended=None)
+    )
 
 
 def _lock_attempt(tx: Transaction, tracked: TrackedTransaction) -> _FundingAttempt | None:
@@ -314,6 +352,7 @@ def _update_tracked(
         receipt_ids=tuple(receipt.id for receipt in receipts),
         block_number=block.number if block else tracked.block_number,
         block_hash=block.hash if block else None,
+        block_time=block.time if block else None,
         amount=Atomic(amount),
         watched=watched,
     )
@@ -365,7 +404,7 @@ def _apply_receipts(case: _Case, evaluation: Evaluation) -> _ReceiptEffects:
     receipts = {receipt.id: receipt for receipt in evaluation.receipts}
     for receipt in evaluation.proven:
         before = step.record.counted
-        step = step.then(payments.apply_receipt, receipt, brought_by, now=now)
+        step = step.then(payments.apply_receipt, receipt, brought_by, now=now, paid_at=case.paid_at)
         kept = step.record.counted - before
         receipts[receipt.id] = lifecycle.mark_verified(receipt, kept, now).record
     marked = tuple(_mark_sender(receipt, case.observation) for receipt in receipts.values())

@@ -96,7 +96,8 @@ class TrackedTransaction(Record):
     checks it. `receipt_ids` are the receipts of its logs. `option_id` is the option whose
     operation sent it, `direct_option_id` the one to which a stranger's transfer is attributed.
     If only a payer's hint reports it, it is looked for until `hinted_until`.
-    `block_number` is where it was last seen, and `block_hash` is None once that block was undone.
+    `block_number` is where it was last seen, and `block_hash` is None once that block was undone;
+    `block_time` is known after the first check.
     `amount` is what its transfers bring the Payment there, final or not.
     While it is `watched` there is a job that follows it; a reorg of its block makes it watched
     again.
@@ -121,6 +122,7 @@ class TrackedTransaction(Record):
     receipt_ids: tuple[str, ...] = ()
     block_number: int | None = None
     block_hash: str | None = None
+    block_time: Instant | None = None
     amount: Atomic = attrs.field(default=ZERO, converter=atomic)
     watched: bool = True
     created_at: Instant

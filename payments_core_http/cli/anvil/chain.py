@@ -33,7 +33,7 @@ from payments_core.chains.evm.transactions import (
     signing_hash,
 )
 from payments_core.chains.port import ChainUnavailable, Heads, SignedTransaction, TransactionView
-from payments_core.clock import SECOND
+from payments_core.clock import SECOND, Instant
 
 FINALITY_BLOCKS = 9
 """The number of blocks after which a transaction is final: anvil's epochs are set to four slots."""
@@ -42,6 +42,9 @@ MAX_REORG_DEPTH = 50
 MAX_MINED_AT_ONCE = 500
 MAX_BLOCKS_PER_ADVANCE = 64
 """The maximum number of blocks of one advance of the clock: enough for all to be final."""
+
+IDLE_GROWTH_S = 120.0
+"""How often `mine_if_needed` adds blocks to a chain without transactions."""
 
 _ADMIN = "the sandbox's admin"
 _ETHER = 10**18
@@ -72,6 +75,7 @@ class AnvilChain(EvmChain):
         self._opened: dict[str, int] = {}  # environments, and the block before they were
         self._looked = -1  # up to here `mine_if_needed` has looked into the blocks
         self._busy = 0  # the newest block in which it found transactions
+        self._grew_at = time.monotonic()  # when it last added a block
         super().__init__(NodeQuorum([url], chain_id), Deployment(self._admin), signer)
 
     def prepare_node(self) -> None:
@@ -119,8 +123,9 @@ class AnvilChain(EvmChain):
     def mine_if_needed(self) -> Heads:
         """Add the block of a second, while the newest transactions have few blocks on top.
 
-        An idle chain does not grow. Anvil keeps the hash of every block in each state that it
-        holds, so that a chain of a day's seconds would need gigabytes.
+        An idle chain grows every two minutes, by so many blocks that its newest final block is of
+        that time: nothing ends by time before such a block. Anvil keeps the hash of every block in
+        each state that it holds, so that a chain of a day's seconds would need gigabytes.
         """
         latest = self.heads().latest.number
         first = max(self._looked + 1, latest - MAX_BLOCKS_PER_ADVANCE, 0)
@@ -128,8 +133,13 @@ class AnvilChain(EvmChain):
             if self._read_hashes(number, number):
                 self._busy = number
         self._looked = latest
+        now = time.monotonic()
         if latest - self._busy < MAX_BLOCKS_PER_ADVANCE:
+            self._grew_at = now
             return self.mine(1)
+        if now - self._grew_at >= IDLE_GROWTH_S:
+            self._grew_at = now
+            return self.mine(FINALITY_BLOCKS + 1)
         return self.heads()
 
     def dump_state(self) -> bytes:
@@ -157,10 +167,16 @@ class AnvilChain(EvmChain):
             self._run_method("anvil_mine", hex(min(MAX_MINED_AT_ONCE, count - start)))
         return self.heads()
 
-    def advance_time(self, seconds: float) -> None:
-        """See SandboxChain: a block for each second, up to a bound."""
-        if seconds > 0:
-            self._run_method("anvil_mine", hex(min(math.ceil(seconds), MAX_BLOCKS_PER_ADVANCE)))
+    def advance_time(self, before: Instant, now: Instant) -> None:
+        """See SandboxChain: a block for each second, up to a bound; the last ones are at `now`."""
+        self.set_time(now)
+        if now > before:
+            seconds = math.ceil((now - before) / SECOND)
+            self.mine(min(seconds, MAX_BLOCKS_PER_ADVANCE))
+
+    def set_time(self, now: Instant) -> None:
+        """Let the node's clock, which stamps its blocks, continue from `now`."""
+        self._run_method("evm_setTime", now)
 
     def transfer(
         self,

@@ -19,6 +19,7 @@ from payments_core.assets import DEFAULT_CHAIN_ID
 from payments_core.chains.evm.signers import LocalSigner
 from payments_core.chains.port import Block, ChainUnavailable, SignerRefused
 from payments_core.chains.scanner import ScanCursor
+from payments_core.clock import Instant
 from payments_core.storage.port import DIRECTORY, Storage
 from payments_core_http.cli.anvil.chain import FINALITY_BLOCKS, MAX_BLOCKS_PER_ADVANCE, AnvilChain
 from payments_core_http.cli.anvil.process import AnvilProcess
@@ -55,7 +56,7 @@ class AnvilNode:
         known = [Block(*seen) for seen in cursor.ring if 0 < seen[0] <= latest]
         if latest < cursor.tip - FINALITY_BLOCKS + 1:
             why = f"ends at block {latest}, but the database knows block {cursor.tip}"
-        elif known and not any(self.chain.block(block.number) == block for block in known):
+        elif known and not any(block.is_same(self.chain.block(block.number)) for block in known):
             why = "does not have the blocks that the database refers to"
         else:
             return
@@ -65,12 +66,14 @@ class AnvilNode:
             "folder."
         )
 
-    def prepare(self, environment_id: str) -> None:
+    def prepare(self, environment_id: str, now: Instant) -> None:
         """Prepare all that the environment needs, below so many blocks that no reorg undoes it.
 
         Of these blocks the node also knows the balances; a chain that was read from its file has
-        lost those of earlier blocks. Raises ChainUnavailable.
+        lost those of earlier blocks. They are stamped by the sandbox's clock, which is at `now`.
+        Raises ChainUnavailable.
         """
+        self.chain.set_time(now)
         self.chain.prepare_node()
         self.chain.open_environment(environment_id)
         self.chain.mine(MAX_BLOCKS_PER_ADVANCE)

@@ -137,7 +137,7 @@ def _serve(
     try:
         keys = folder.open_keys(service)
         if node is not None:
-            node.prepare(keys.environment_id)
+            node.prepare(keys.environment_id, service.ports.clock.now())
         throttle = Throttle(MemoryLimiter()) if rate_limits else None
         recorder = RequestRecorder.over(service, MODE, NOOP_OBSERVER)
         app = create_app(service, mode=MODE, throttle=throttle, observer=recorder)

@@ -69,6 +69,11 @@ class FakeTransaction:
     succeeded: bool = True
 
 
+def block_unix_s(number: int) -> int:
+    """The timestamp of the block of a height: one every two seconds."""
+    return 1_700_000_000 + 2 * number
+
+
 @attrs.define
 class FakeBlock:
     """A block, with its transactions."""
@@ -324,7 +329,13 @@ class FakeNode:
         if number > self.height:
             return None
         block = self.chain.blocks[number]
-        return {"number": hex(number), "hash": block.hash, "transactions": [], "size": "0x1"}
+        return {
+            "number": hex(number),
+            "hash": block.hash,
+            "timestamp": hex(block_unix_s(number)),
+            "transactions": [],
+            "size": "0x1",
+        }
 
     def eth_getTransactionReceipt(self, hash: str) -> dict[str, Any] | None:
         return next((one for one in self._receipts() if one["transactionHash"] == hash), None)

@@ -131,7 +131,7 @@ def mover(chain: Any, clock: SandboxClock) -> Callable[[int], None]:
     def move(instant: int) -> None:
         before = clock.now()
         clock.advance_to(instant)
-        chain.advance_time((clock.now() - before) / SECOND)
+        chain.advance_time(before, clock.now())
 
     return move
 

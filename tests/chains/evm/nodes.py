@@ -15,6 +15,7 @@ import pytest
 from eth_account import Account
 
 from payments_core.addresses import encode_checksum_address
+from payments_core.clock import SECOND, FixedClock
 from payments_core_http.cli.anvil.process import AnvilProcess, AnvilUnavailable
 
 MNEMONIC_KEYS = (
@@ -37,8 +38,12 @@ GAS = 8_000_000
 
 @contextmanager
 def anvil_or_skip(**options: Any) -> Iterator[AnvilProcess]:
-    """An anvil of one's own. Skips for want of npm; where there is npm, there should be anvil."""
-    process = AnvilProcess(**options)
+    """An anvil of one's own, whose first block is at the instant at which a `FixedClock` begins.
+
+    Skips for want of npm; where there is npm, there should be anvil.
+    """
+    begins = ("--timestamp", str(FixedClock().now() // SECOND))
+    process = AnvilProcess(options=(*begins, *options.pop("options", ())), **options)
     try:
         process.start()
     except AnvilUnavailable as reason:

@@ -108,18 +108,31 @@ def test_bytes_of_another_form_are_refused(value: object) -> None:
 # Blocks and transactions.
 
 
-def test_a_block_is_its_number_and_hash_and_null_is_none() -> None:
-    said = {"number": "0x10", "hash": hashed(1), "extra": {"deep": [1.5]}, "miner": 7}
-    assert answers.parse_block(raw(said)) == Block(16, hashed(1))
+BLOCK = {"number": "0x10", "hash": hashed(1), "timestamp": "0x6553f100"}
+
+
+def test_a_block_is_its_number_hash_and_time_and_null_is_none() -> None:
+    said = {**BLOCK, "extra": {"deep": [1.5]}, "miner": 7}
+    assert answers.parse_block(raw(said)) == Block(16, hashed(1), 1_700_000_000_000)
     assert answers.parse_block(raw(None)) is None
 
 
 @pytest.mark.parametrize(
-    "change", [{"number": None}, {"hash": None}, {"hash": "0x12"}, {"number": 16}, {"hash": 1}]
+    "change",
+    [
+        {"number": None},
+        {"hash": None},
+        {"hash": "0x12"},
+        {"number": 16},
+        {"hash": 1},
+        {"timestamp": None},
+        {"timestamp": 1_700_000_000},
+        {"timestamp": hex(2**64)},
+    ],
 )
 def test_a_pending_or_broken_block_is_refused(change: dict[str, object]) -> None:
     with pytest.raises(BadResponse):
-        answers.parse_block(raw({"number": "0x10", "hash": hashed(1), **change}))
+        answers.parse_block(raw({**BLOCK, **change}))
 
 
 def test_a_transaction_is_known_under_its_own_hash_only() -> None:

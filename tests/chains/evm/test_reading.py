@@ -21,6 +21,7 @@ from tests.chains.evm.fake_node import (
     FakeNode,
     FakeTransaction,
     Refuse,
+    block_unix_s,
     busy_chain,
     hashed,
     other_log,
@@ -33,7 +34,10 @@ Nodes = Callable[..., list[FakeNode]]
 
 
 def block(chain: FakeChain, number: int) -> Block:
-    return Block(number, chain.blocks[number].hash)
+    return Block(number, chain.blocks[number].hash, block_unix_s(number) * 1_000)
+
+
+LIE = {"hash": hashed("lie"), "timestamp": hex(1_700_000_000)}
 
 
 # Heads.
@@ -72,11 +76,12 @@ def test_one_node_of_three_that_lies_about_its_heads_changes_nothing(fakes: Node
     chain = FakeChain()
     some = fakes(chain, 0, 0, 0)
     lies: list[Callable[[Any, Any], Any]] = [
-        lambda params, result: {"number": hex(10**9), "hash": hashed("lie")},
-        lambda params, result: {"number": "0x0", "hash": hashed("lie")},
+        lambda params, result: {**LIE, "number": hex(10**9)},
+        lambda params, result: {**LIE, "number": "0x0"},
         lambda params, result: result and {**result, "hash": hashed("lie")},
+        lambda params, result: result and {**result, "timestamp": hex(1_600_000_000)},
         lambda params, result: None,
-        lambda params, result: {"number": hex(2**64), "hash": hashed("lie")},
+        lambda params, result: {**LIE, "number": hex(2**64)},
     ]
     for lie in lies:
         for liar in some:
@@ -113,7 +118,7 @@ def test_a_node_without_a_final_block_yet_does_not_count(fakes: Nodes) -> None:
 def test_a_final_block_above_the_newest_is_not_an_answer(fakes: Nodes) -> None:
     (node,) = fakes(FakeChain())
     node.lies["eth_getBlockByNumber"] = lambda params, result: (
-        {"number": "0x99", "hash": hashed("lie")} if params[0] == "finalized" else result
+        {**LIE, "number": "0x99"} if params[0] == "finalized" else result
     )
     with pytest.raises(ChainUnavailable, match="above the latest block"):
         reading([node]).heads()

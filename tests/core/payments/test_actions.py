@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import attrs
 import pytest
 
 import payments_core
+from payments_core.chains.scanner import SCAN
 from payments_core.engine.state_machine import StateMachine
 from payments_core.errors import PaymentsError
 from payments_core.payments import lifecycle as payments
@@ -27,6 +28,7 @@ from payments_core.payments.mandates.operations import NewMandate
 from payments_core.payments.refunds import reconciliation as reconciling
 from payments_core.payments.sends import NewSend
 from payments_core.storage.memory.adapter import MemoryStorage
+from payments_core.storage.port import ClaimedJob
 from payments_core.webhooks.lifecycle import DELIVERY, ENDPOINT
 from tests.core.engine.test_machines import MACHINES
 from tests.core.examples import (
@@ -245,14 +247,26 @@ class Case:
         return self.world.paid(self.id).status
 
     def _expire(self) -> None:
-        """Run the job at the expiry, and no other."""
-        world, now = self.world, self.details.payment.expires_at
-        world.clock.advance_to(now)
-        due = world.storage.claim(
-            "sandbox.timers", now, lease_ms=60_000, limit=100, lane_concurrency=100
+        """Scan the chain past the expiry, run the job at the expiry, and no other."""
+        world, service = self.world, self.world.service
+        world.clock.advance_to(self.details.payment.expires_at + 10_000)
+        service.worker("sandbox")  # a scan is scheduled
+        service.scanner("sandbox").wake(self.details.payment.chain_id)
+        for scan in self._claim("chain"):
+            if scan.job.kind == SCAN:
+                service.scanner("sandbox").scan(scan)
+        [claimed] = [
+            it
+            for it in self._claim("timers")
+            if (it.job.kind, it.job.subject) == (EXPIRE_PAYMENT, self.id)
+        ]
+        PaymentExpiry(service.ports, lambda authority, chain_id: None).run(claimed)
+
+    def _claim(self, queue: str) -> Sequence[ClaimedJob]:
+        now, storage = self.world.clock.now(), self.world.storage
+        return storage.claim(
+            f"sandbox.{queue}", now, lease_ms=60_000, limit=100, lane_concurrency=100
         )
-        [claimed] = [it for it in due if (it.job.kind, it.job.subject) == (EXPIRE_PAYMENT, self.id)]
-        PaymentExpiry(world.service.ports).run(claimed)
 
     def is_untouched(self) -> bool:
         """Whether the Payment is as it was and nothing was reported: a refusal has no effect."""

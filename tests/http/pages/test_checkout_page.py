@@ -115,7 +115,7 @@ class TestWhatItSays:
 
     def test_a_late_transfer_that_is_being_confirmed_has_arrived(self, checkout: Checkout) -> None:
         page = Page(checkout, cancelUrl="https://shop.example/again")
-        checkout.advance(3_601)
+        checkout.advance(3_610)
         send_unconfirmed(page)
         html = look(page)
         assert html.stage == "expired"
@@ -139,7 +139,7 @@ class TestWhatItSays:
         page = Page(checkout, cancelUrl="https://shop.example/cart")
         checkout.transfer(escrow(page), "5")
         assert "https://shop.example/cart" in {one["href"] for one in look(page).all("a")}
-        checkout.advance(3_601)
+        checkout.advance(3_610)
         html = look(page)
         assert html.stage == "short"
         assert not [one for one in html.all("a") if "rel" in one]
@@ -170,7 +170,7 @@ class TestWhatItSays:
 
     def test_expired_and_then_late(self, checkout: Checkout) -> None:
         page = Page(checkout)
-        checkout.advance(3_601)
+        checkout.advance(3_610)
         html = look(page)
         assert html.stage == "expired"
         assert escrow(page) not in html.text
@@ -182,7 +182,7 @@ class TestWhatItSays:
     def test_short_at_the_end(self, checkout: Checkout) -> None:
         page = Page(checkout)
         checkout.transfer(escrow(page), "5")
-        checkout.advance(3_601)
+        checkout.advance(3_610)
         html = look(page)
         assert html.stage == "short"
         assert escrow(page) not in html.text
@@ -209,7 +209,7 @@ class TestWhatItSays:
     def test_closed_while_something_is_held(self, checkout: Checkout) -> None:
         page = Page(checkout)
         checkout.transfer(escrow(page), "10")
-        checkout.advance(3_601)
+        checkout.advance(3_610)
         id = page.payment["id"]
         body = {"action": "write_off"}
         checkout.door.call("POST", f"/v2/payments/{id}/reconcile", body, key="off")
@@ -273,7 +273,7 @@ class TestWhatItGivesAway:
         checkout.transfer(escrow(page), "25")
         assert "_secret_" not in show(page).body.decode(), "it is paid"
         late = Page(checkout)
-        checkout.advance(3_601)
+        checkout.advance(3_610)
         assert "_secret_" not in show(late).body.decode(), "it has expired"
 
     def test_nothing_of_accounts_or_metadata(self, checkout: Checkout) -> None:

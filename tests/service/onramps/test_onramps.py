@@ -101,7 +101,7 @@ class TestCredit:
             "in_review",
             "credit_failed",
         )
-        world.advance(300)
+        world.advance(310)
         assert setting.transaction.status == "settled"
         assert setting.transaction.credits == 2
         assert setting.balance() == before + 100_000_000

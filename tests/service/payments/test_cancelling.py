@@ -34,13 +34,13 @@ def short(world: World) -> PaymentDetails:
 
 def expired(world: World) -> PaymentDetails:
     payment = world.payment(expires_in_s=300)
-    world.advance(300)
+    world.advance(310)
     return payment
 
 
 def action_required(world: World) -> PaymentDetails:
     payment = short(world)
-    world.advance(300)
+    world.advance(310)
     return payment
 
 

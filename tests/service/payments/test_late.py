@@ -17,7 +17,7 @@ def ended(world: World, how: str = "expired") -> PaymentDetails:
     payment = world.payment(expires_in_s=300)
     if how == "cancelled":
         world.service.payments.cancel(world.server, payment.payment.id)
-    world.advance(300)
+    world.advance(310)
     assert world.paid(payment.payment.id).status == how
     return payment
 

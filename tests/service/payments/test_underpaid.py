@@ -13,7 +13,7 @@ def expired_short(world: World) -> PaymentDetails:
     """A Payment of 25.00 that had received 10.00 when its time ran out."""
     payment = world.payment(expires_in_s=300)
     world.pay(payment, "10.00")
-    world.advance(300)
+    world.advance(310)
     assert world.paid(payment.payment.id).status == "action_required"
     return payment
 
@@ -162,7 +162,7 @@ def test_each_sender_gets_back_what_came_from_it(world: World) -> None:
     payment = world.payment(expires_in_s=300)
     world.pay(payment, "10.00")
     world.pay(payment, "3.00", source=OTHER_WALLET)
-    world.advance(300)
+    world.advance(310)
     world.reconcile(payment, "refund")
     refunds = world.service.refunds.list(world.server, payment.payment.id).records
     assert {refund.destination: refund.amount for refund in refunds} == {

@@ -21,7 +21,7 @@ QUARTER_HOUR = 15 * 60
 
 def test_a_quote_that_is_funded_late_waits_for_a_decision(shop: QuoteShop) -> None:
     quoted = shop.routed()
-    shop.world.advance(QUARTER_HOUR + 1)
+    shop.world.advance(QUARTER_HOUR + 10)
     assert shop.payment(quoted).status == "expired"
     shop.pay(quoted)
     shop.world.finish()
@@ -36,7 +36,7 @@ def test_a_quote_that_is_funded_late_waits_for_a_decision(shop: QuoteShop) -> No
 
 def test_late_funds_can_be_accepted_and_are_routed(memory_shop: QuoteShop) -> None:
     quoted = memory_shop.routed()
-    memory_shop.world.advance(QUARTER_HOUR + 1)
+    memory_shop.world.advance(QUARTER_HOUR + 10)
     memory_shop.pay(quoted)
     memory_shop.world.finish()
     memory_shop.world.reconcile(memory_shop.details(quoted), "accept")

@@ -85,7 +85,9 @@ class Life:
         self.interference = Interference(self.rng)
         self.shop = Shop(self.rng)
         nodes = self.rng.choice((1, 1, 3))
-        self.network = Network(self.rng, final_depth=self.rng.choice((3, 8)), nodes=nodes)
+        self.network = Network(
+            self.rng, self.clock, final_depth=self.rng.choice((3, 8)), nodes=nodes
+        )
         self.nodes = [
             PoolNode(self.network, number, lambda: self.interference.count_call(self.current))
             for number in range(nodes)
@@ -196,7 +198,8 @@ class Life:
                 process.worker.run_until_idle()
             waiting = [p.expires_at for p in self.all(Payment) if p.status == "awaiting_payment"]
             if waiting:
-                self.clock.advance(max(1, (max(waiting) - self.clock.now()) // 1_000))
+                # A chain that was not read for long is asked every five minutes.
+                self.clock.advance(max(300, (max(waiting) - self.clock.now()) // 1_000))
             if number > 6 and not list(audit.find_unfinished(self)):
                 break
         for _ in range(14):  # the longest pauses of the webhooks

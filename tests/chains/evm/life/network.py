@@ -19,6 +19,7 @@ from payments_core.assets import CHAINS
 from payments_core.chains.evm import abi
 from payments_core.chains.evm.addresses import Deployment, PurseKind, hash_id
 from payments_core.chains.evm.transactions import decode_signed
+from payments_core.clock import SECOND, Clock
 from tests.chains.evm.fake_node import hashed, padded
 
 CHAIN = 8453
@@ -119,6 +120,7 @@ class Block:
 
     number: int
     hash: str
+    unix_s: int
     receipts: Sequence[Receipt]
     state: State
 
@@ -133,8 +135,9 @@ class Pool:
 class Network:
     """One chain, whose blocks take what the pools of its nodes hold."""
 
-    def __init__(self, rng: random.Random, *, final_depth: int, nodes: int) -> None:
+    def __init__(self, rng: random.Random, clock: Clock, *, final_depth: int, nodes: int) -> None:
         self.rng = rng
+        self.clock = clock
         self.final_depth = final_depth
         self.base_fee = QUIET_FEE
         self.is_mining = True
@@ -144,7 +147,7 @@ class Network:
         self.pools = [Pool() for _ in range(nodes)]
         self.signed: dict[str, OurTransaction] = {}
         self.strangers: list[StrangersTransaction] = []
-        self.blocks = [Block(0, hashed("genesis"), (), State())]
+        self.blocks = [Block(0, hashed("genesis"), clock.now() // SECOND, (), State())]
         self._ids: dict[bytes, str] = {}
         self._forks = 0
         for _ in range(12):
@@ -183,7 +186,8 @@ class Network:
             index += len(logs)
         number = self.tip.number + 1
         hash = hashed(number, self._forks, self.tip.hash, [one.hash for one in mined])
-        self.blocks.append(Block(number, hash, receipts, state))
+        unix_s = max(self.tip.unix_s, self.clock.now() // SECOND)
+        self.blocks.append(Block(number, hash, unix_s, receipts, state))
         for pool in self.pools:
             for sender, nonce in list(pool.waiting):
                 if nonce < state.nonces.get(sender, 0):

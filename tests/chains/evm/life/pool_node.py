@@ -114,7 +114,13 @@ class PoolNode:
 
     def eth_getBlockByNumber(self, tag: str, full: bool) -> Any:
         block = self._block_at(tag)
-        return None if block is None else {"number": hex(block.number), "hash": block.hash}
+        if block is None:
+            return None
+        return {
+            "number": hex(block.number),
+            "hash": block.hash,
+            "timestamp": hex(block.unix_s),
+        }
 
     def eth_getTransactionCount(self, address: str, tag: str) -> str:
         if tag != "pending":

@@ -44,8 +44,9 @@ class TestBlocks:
         self, stage: Stage
     ) -> None:
         for seconds in (7, 5):
+            before = stage.clock.now()
             stage.clock.advance(seconds)
-            stage.chain.advance_time(seconds)
+            stage.chain.advance_time(before, stage.clock.now())
         assert stage.chain.heads().latest.number == 12
 
     def test_no_transaction_gets_into_a_block_that_was_seen_while_it_was_committed(

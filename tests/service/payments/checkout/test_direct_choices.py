@@ -301,7 +301,7 @@ class TestSelecting:
         option, other = payer.option(), payer.another()
         payer.pay("10.00")
         world.run()
-        world.advance(300)
+        world.advance(310)
         assert payer.status(option)[0] == payer.status(other)[0] == "expired"
         assert payer.paid().status == "action_required"
         with pytest.raises((OptionExpired, InvalidState)):

@@ -226,7 +226,7 @@ class TestTheEndOfThePayment:
     def test_its_time_runs_out(self, world: World) -> None:
         payer = Payer(world, expires_in_s=300)
         option = payer.select(payer.option())
-        world.advance(300)
+        world.advance(310)
         assert payer.status(option) == ("expired", "selected", 0)
         for action in (payer.option, lambda: payer.select(option), lambda: payer.refresh(option)):
             with pytest.raises(PaymentExpired):
@@ -239,7 +239,7 @@ class TestTheEndOfThePayment:
     def test_a_late_transfer_is_written_down_with_the_expired_option(self, world: World) -> None:
         payer = Payer(world, expires_in_s=300)
         option = payer.select(payer.option())
-        world.advance(300)
+        world.advance(310)
         payer.pay()
         world.finish()
         assert payer.status(option) == ("expired", "selected", FULL)
@@ -249,7 +249,7 @@ class TestTheEndOfThePayment:
         payer = Payer(world, expires_in_s=300)
         option = payer.option()
         payer.pay("10.00")
-        world.advance(300)
+        world.advance(310)
         assert payer.status(option) == ("expired", None, atomic("10.00"))
         assert payer.paid().status == "action_required"
 

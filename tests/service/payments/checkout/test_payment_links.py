@@ -58,7 +58,7 @@ class TestALink:
         world.system.advance(1)  # whatever a worker has done by then
         with pytest.raises(PaymentExpired):
             exchanged(world, code_of(payer))
-        world.run()
+        world.advance(10)
         assert payer.paid().status == "expired"
         with pytest.raises(PaymentExpired):
             exchanged(world, code_of(payer))
@@ -155,7 +155,7 @@ class TestASecret:
     def test_opens_its_payment_after_expiry_and_cancellation(self, world: World) -> None:
         expired, cancelled = Payer(world, expires_in_s=300), Payer(world)
         world.service.payments.cancel(world.server, cancelled.id)
-        world.advance(300)
+        world.advance(310)
         assert expired.details().payment.status == "expired"
         assert cancelled.details().payment.status == "cancelled"
 

@@ -36,7 +36,7 @@ def succeeded(world: World) -> OptionDetails:
 
 def expired(world: World) -> OptionDetails:
     option = world.option(world.payment(expires_in_s=300))
-    world.advance(300)
+    world.advance(310)
     return option
 
 

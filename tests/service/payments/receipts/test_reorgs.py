@@ -259,7 +259,7 @@ def test_a_refund_that_is_undone_is_sent_again(memory_world: World) -> None:
     payment = world.payment(expires_in_s=300)
     world.pay(payment, "10.00")
     world.finish()
-    world.advance(300)
+    world.advance(310)
     settled_world(world)
     refund = world.refund(payment)
     until(world, payment, "refunded")
@@ -313,7 +313,7 @@ def test_a_final_refund_that_cannot_be_sent_again_is_taken_back(world: World) ->
     payment = world.payment(expires_in_s=300)
     world.advance(285)
     world.pay(payment, "10.00")
-    world.advance(20)
+    world.advance(25)
     id = payment.payment.id
     refund = world.refund(payment)
     until(world, payment, "refunded")

@@ -85,7 +85,7 @@ def test_a_vault_that_was_emptied_behind_our_back_fails_the_refund(world: World)
 def test_a_refund_from_escrow_that_fails_leaves_it_to_be_decided(world: World) -> None:
     payment = world.payment(expires_in_s=300)
     world.pay(payment, "10.00")
-    world.advance(300)
+    world.advance(310)
     world.reconcile(payment, "refund")
     world.fail("transfer")
     world.finish()
@@ -108,7 +108,7 @@ def test_a_refund_from_escrow_that_fails_leaves_it_to_be_decided(world: World) -
 def test_after_a_failed_refund_another_decision_is_possible(world: World) -> None:
     payment = world.payment(expires_in_s=300)
     world.pay(payment, "10.00")
-    world.advance(300)
+    world.advance(310)
     world.reconcile(payment, "refund")
     world.fail("transfer")
     world.finish()
