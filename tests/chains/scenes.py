@@ -26,7 +26,7 @@ from payments_core.chains.port import (
 )
 from payments_core.chains.simulated.records import SimulatedLog, SimulatedTransaction
 from payments_core.chains.simulated.transfers import balance_id
-from payments_core.clock import SECOND
+from payments_core.clock import SECOND, FixedClock
 from payments_core.payments.details import PaymentDetails
 from payments_core.payments.record import Payment
 from payments_core.storage.memory.adapter import MemoryStorage
@@ -259,7 +259,9 @@ class AnvilScene(Scene):
     wallet = PAYERS_KEY.address
 
     def __init__(self, chain: AnvilChain, node: Node, cable: Cable | None) -> None:
-        super().__init__(MemoryStorage(), {BASE: chain})
+        begins_at = chain.heads().latest.time  # by the node's clock, which stamps its blocks
+        assert begins_at is not None
+        super().__init__(MemoryStorage(), {BASE: chain}, FixedClock(begins_at))
         self.node = node
         self.cable = cable
         self.begin()

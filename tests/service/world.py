@@ -70,11 +70,14 @@ class World:
     """One app with a merchant and a payer in its sandbox."""
 
     def __init__(
-        self, storage: Storage, sandbox_chains: Mapping[int, SandboxChain] | None = None
+        self,
+        storage: Storage,
+        sandbox_chains: Mapping[int, SandboxChain] | None = None,
+        system: FixedClock | None = None,
     ) -> None:
         self.storage = storage
         self._sandbox_chains = sandbox_chains
-        self.system = FixedClock()
+        self.system = system or FixedClock()
         self.clock = SandboxClock(storage, self.system)
         self._names = count()
         self.service = self.restarted()

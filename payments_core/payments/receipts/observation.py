@@ -33,6 +33,9 @@ had a receipt, that is all. If it had, its block was undone: the look continues 
 when a transfer is first seen and kept in the evidence: a later offer must not take the receipts
 of an earlier one.
 
+A stranger's transfer in a block later than the expiry is late. If the Payment has not expired yet,
+since its chain must be read first, the look is repeated until it has.
+
 5. Weigh. `evaluation.py` compares the transaction's logs with the known receipts. If there is no
 receipt, and only a payer has reported the transaction, then the evidence is only a hint: it is
 checked less and less often, and finally dropped.
@@ -76,8 +79,9 @@ read a newer balance meanwhile, the vault refuses the old one with StaleBalance:
 look is committed, and the job looks again.
 
 11. The Payment is last, since its next step depends on all of the above: `advance_payment`
-adds the release of a covered Payment, or the expiry of a late one. An expiry ends every open option
-except `ended`, which this decision already writes: two writes of one row would collide.
+adds the release of a covered Payment, which ends its other open options except `ended`, which this
+decision already writes: two writes of one row would collide. Or it wakes the job that expires one
+whose time is over.
 """
 
 from __future__ import annotations
