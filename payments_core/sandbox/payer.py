@@ -28,6 +28,9 @@ ACTIONS: tuple[Action, ...] = get_args(Action)
 MINED_S = 20
 """A simulated chain adds a block for every second: enough to make all transfers final."""
 
+EXPIRY_LAG_S = 10
+"""How long after its time a Payment has expired: a later block is final by then."""
+
 
 @attrs.frozen
 class Send:
@@ -64,7 +67,7 @@ def plan_moves(page: CheckoutPage) -> Mapping[Action, tuple[Move, ...]]:
     amount = payment.amount
     due = page.due or amount
     left_ms = payment.expires_at - page.looked_at
-    end = (Pass(left_ms // SECOND + 1),) if left_ms >= 0 else ()
+    end = (Pass(left_ms // SECOND + EXPIRY_LAG_S),) if left_ms >= 0 else ()
     found: dict[Action, tuple[Move, ...]] = {
         "pay": (Send(due),),
         "pay_short": (Send(due // 2),) if due >= 2 else (),

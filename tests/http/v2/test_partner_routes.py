@@ -196,7 +196,7 @@ class TestPayments:
     def test_an_expired_payment_takes_no_action(self, checkout: Checkout) -> None:
         payment = checkout.create(expiresInSeconds=300).json
         option = checkout.option(payment)
-        checkout.advance(301)
+        checkout.advance(310)
         assert checkout.read(payment["id"])["status"] == "expired"
         for seen in (checkout.pay(payment), checkout.authorize(payment, option)):
             assert (seen.status, seen.code) == (422, "payment_expired")

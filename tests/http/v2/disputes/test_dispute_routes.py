@@ -127,7 +127,7 @@ def test_a_session_is_read_before_and_after_its_dispute(checkout: Checkout, sett
 def test_a_session_shows_its_status_in_the_older_words(checkout: Checkout) -> None:
     payment = checkout.create(expiresInSeconds=300).json
     assert read(checkout, payment["sessionId"]).json["status"] == "open"
-    checkout.advance(301)
+    checkout.advance(310)
     assert read(checkout, payment["sessionId"]).json["status"] == "expired"
 
 
