@@ -52,6 +52,7 @@ T = TypeVar("T")
 
 _AS_IT_SHOULD_BE = (
     "did not answer",
+    "its Payments cannot expire",
     "are sent again",
     "will be retried when its lease expires",
     "will be retried when their leases expire",

@@ -34,6 +34,7 @@ from tests.service.model.misdirected import (
     wanted_back,
 )
 from tests.service.model.stage import Stage
+from tests.service.model.timing import TIME_INVARIANTS
 
 Purpose = tuple[str, str]
 Holder = tuple[int, str, str]  # chain, token, address
@@ -241,6 +242,7 @@ CHAIN_INVARIANTS: tuple[Callable[[Stage, ChainIndex, Commit], Wrong], ...] = (
     bytes_are_stored_before_they_are_sent,
     escrows_pay_out_what_is_proven,
     *MISDIRECTED_INVARIANTS,
+    *TIME_INVARIANTS,
     on_ramps_deliver_and_credit_once,
     verified_is_final,
     reservations_are_covered,

@@ -247,6 +247,18 @@ def nobody_is_refunded(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Destinations, "find_payable", trusting)
 
 
+def expiry_trusts_the_clock(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(PaymentExpiry, "_wait_for_chain", lambda self, *given: None)
+
+
+def what_is_seen_late_is_late(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(outcome._Case, "paid_at", property(lambda case: case.now))
+
+
+def what_came_late_is_in_time(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(outcome._Case, "is_too_late", False)
+
+
 # Where the search begins: the first seed that finds it. The others come after, in a ring.
 PLANTED: dict[Plant, int] = {
     receipts_count_double: 0,
@@ -279,6 +291,9 @@ PLANTED: dict[Plant, int] = {
     what_does_not_count_goes_back_twice: 25,
     what_is_credited_to_nobody_goes_back_twice: 7,
     nobody_is_refunded: 22,
+    expiry_trusts_the_clock: 26,
+    what_is_seen_late_is_late: 1,
+    what_came_late_is_in_time: 23,
 }
 
 
