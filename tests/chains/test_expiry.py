@@ -48,3 +48,5 @@ def test_an_alarm_names_a_chain_that_is_not_read_each_quarter_of_an_hour(
         for seconds, alarms in ((100 + 14 * 60, 0), (7 * 60, 1), (15 * 60, 2)):
             world.advance(seconds)
             assert caplog.text.count(UNREAD) == alarms
+    world.mend()
+    world.finish()
