@@ -37,8 +37,9 @@ from payments_core.requirements import find_version_fault
 PREFIX = "payments:limits:"
 
 CONNECT_TIMEOUT_S = 0.03
-RESPONSE_TIMEOUT_S = 0.06
-"""Together below a tenth of a second: a server that hangs must not hang its callers."""
+RESPONSE_TIMEOUT_S = 0.1
+"""A server that hangs must not hang its callers. But on a machine whose cores are all busy, one of
+some thousand answers takes longer than 60 ms, and each would refuse a request."""
 
 RETAIN_AFTER_WINDOW_MS = MINUTE
 """How long a counter is kept beyond its window, by the server's clock."""

@@ -87,10 +87,10 @@ def test_after_some_failures_the_server_is_left_alone(server: RedisServer) -> No
     try:
         for _ in range(3):
             unavailable(limiter)
-        began = time.monotonic()
+        began = read_unqueued_s()
         for _ in range(1_000):
             unavailable(limiter)
-        assert time.monotonic() - began < PAUSE_S
+        assert read_unqueued_s() - began < PAUSE_S
     finally:
         server.go_on()
     patiently(limiter)
