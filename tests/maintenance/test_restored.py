@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from payments_core.chains.outbox.record import OutboundTransfer, Sender
+from payments_core.chains.port import SignedTransaction, SignerRefused, TransferIntent
 from payments_core.chains.simulated.chain import SimulatedChain
 from payments_core.maintenance.after_restore import (
     SenderBehindChain,
@@ -30,6 +31,13 @@ class Ahead(SimulatedChain):
 
     def pending_nonce(self, sender: str) -> int:
         return 1 + self.more
+
+
+class Unsigned(SimulatedChain):
+    """A chain whose signer signs nothing: a transfer keeps its slot without bytes."""
+
+    def prepare(self, intent: TransferIntent, slot: int) -> SignedTransaction:
+        raise SignerRefused("not now")
 
 
 def sent(shop: Shop) -> list[str | None]:
@@ -103,3 +111,24 @@ def test_a_sender_that_the_chain_is_ahead_of_is_reported(shop: Shop, more: int) 
             ),
         )
         assert found[0].forgotten_count == more
+
+
+@pytest.mark.parametrize("signed", [0, 1, 2])
+@pytest.mark.parametrize("used", [0, 1, 2, 3])
+def test_a_slot_that_was_unsigned_in_the_backup_and_is_used_is_reported(
+    shop: Shop, signed: int, used: int
+) -> None:
+    """Its transfer was signed and sent after the backup: signed again, it would pay twice."""
+    for _ in range(signed):
+        shop.authorized("5.00")
+        shop.finish()
+    before = sum(one.record.next_slot for one in scan_all(shop.storage, Sender))
+    shop.service = shop.restarted(chains={BASE: Unsigned(BASE, shop.service.ports)})
+    shop.authorized("6.00")
+    shop.run()
+    (sender,) = [one.record for one in scan_all(shop.storage, Sender)]
+    assert sender.next_slot == before + 1
+    chain = Ahead(BASE, shop.service.ports)
+    chain.more = before + used - 1
+    found = find_senders_behind_chain(shop.storage, {BASE: chain}, "sandbox")
+    assert [one.forgotten_count for one in found] == ([used] if used else [])

@@ -271,6 +271,7 @@ class Estate:
                 clientSessionId=self.session(account_id)["clientSessionId"],
                 onrampBankAccountId=self._onramp(account_id),
                 depositId=self._deposit(account_id, issued, wallets[1]),
+                depositAddress=issued["address"],
                 challengeId=self._challenge(account_id, number)["id"],
             )
             self._link_owner(account_id, number)

@@ -119,6 +119,10 @@ _LEGACY: tuple[Naming, ...] = (
         "/sdk/v1/verify-transfer", {"chainId": 8453, "depositAddress": "{id}"},
         "quoteAddress", _QUOTING, app_id=True,
     ),
+    Naming(
+        "/sdk/v1/verify-transfer", {"chainId": 8453, "depositAddress": "{id}"},
+        "depositAddress", FOREIGN, app_id=True,
+    ),
 )  # fmt: skip
 
 NAMINGS: tuple[Naming, ...] = (
@@ -229,6 +233,7 @@ def _id(matrix: Matrix, name: str, owner: Owner) -> str:
             "paymentAddress": "nobody@own",
             "transactionId": "tx_" + "A" * 24,
             "quoteAddress": listed_address("nobody"),
+            "depositAddress": listed_address("nobody"),
         }
         return own.get(name) or PREFIXES.get(name, "wallet_challenge_") + "A" * 24
     if name == "externalUserId":
