@@ -9,13 +9,15 @@ from collections.abc import Callable
 import attrs
 import pytest
 
+from payments_core.chains.outbox.lost import LostTransactions
 from payments_core.chains.outbox.record import Sender
 from payments_core.chains.port import AddressSpec
 from payments_core.chains.simulated.chain import SimulatedChain
+from payments_core.engine.decision import WorkerAuthority
 from payments_core.maintenance.after_restore import fill_nonces
 from payments_core.storage.maintenance import scan_all
 from payments_core.storage.port import Transaction
-from tests.chains.backups import Backup, Unsigned, look_through
+from tests.chains.backups import Backup, Unsigned, look_through, transfers
 from tests.chains.scenes import Scene
 from tests.chains.test_restores import prepare, send
 from tests.service.world import BASE, OTHER_WALLET, atomic, write
@@ -106,3 +108,41 @@ def test_a_thief_of_the_key_keeps_the_new_one_waiting_for_one_finality(
     assert world.chain.final_nonce(former.address) < former.next_slot + 60
     assert moved.read_status() in ("executing", "succeeded")
     assert world.newest(moved.recipient) == moved.amount
+
+
+@pytest.mark.parametrize("earlier", [0, 1, 2])
+def test_what_was_unsigned_in_the_backup_and_the_key_before_has_moved_is_not_moved_again(
+    simulated_world: Scene, change_key: Callable[[], None], earlier: int
+) -> None:
+    """The chain has used just the nonce that was reserved for it."""
+    world = simulated_world
+    prepare(world, send)
+    for _ in range(earlier):
+        send(world, "1.00", OTHER_WALLET)
+        world.finish()
+    look_through(world, Unsigned(world.chain))
+    moved = send(world)
+    world.run()
+    [former] = senders(world)
+    unsigned = transfers(world)[-1]
+    assert (unsigned.slot, unsigned.raw) == (former.next_slot - 1, None)
+    backup = Backup(world)
+    world.service = world.restarted()
+    world.finish()
+    world.finish()
+    assert moved.read_status() == "succeeded"
+    assert world.chain.pending_nonce(former.address) == former.next_slot
+    backup.restore(world)
+    lost = LostTransactions(world.service.ports)
+    authority = WorkerAuthority(world.environment_id, "sandbox")
+    [former] = senders(world)
+    compared = lost._compare_former(authority, world.chain, former)
+    assert compared.lost is not None, "the transaction of the unsigned slot is looked for"
+    backup.restore(world)
+    change_key()
+    world.service = world.restarted()
+    for _ in range(3):
+        world.advance(60)
+        world.finish()
+    assert world.newest(moved.recipient) == moved.amount
+    assert moved.read_status() == "succeeded"

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
+from payments_core.chains.port import FinalBalances
+from payments_core.chains.simulated.chain import SimulatedChain
 from payments_core.errors import AmountOutOfRange
 from payments_core.payments.details import PaymentDetails
 from payments_core.payments.refunds.record import Refund
-from tests.service.world import WALLET, World, atomic
+from tests.service.world import USDC, WALLET, World, atomic
 
 
 def succeeded(world: World, amount: str = "25.00") -> PaymentDetails:
@@ -144,3 +148,31 @@ def test_a_chain_that_does_not_answer_is_not_a_failed_refund(world: World, opera
     assert world.get(Refund, refund.id).status == "succeeded"
     assert world.sent() == 2
     assert world.on_chain(WALLET) == atomic("10")
+
+
+@pytest.mark.parametrize("amount", ["10.00", "25.00"])
+def test_an_older_balance_of_a_lagging_node_ends_no_reservation(
+    world: World, monkeypatch: pytest.MonkeyPatch, amount: str
+) -> None:
+    """The funds have gone, and the node still shows them: they would be authorized twice."""
+    payment = succeeded(world)
+    refund = world.refund(payment, amount)
+    address = world.vault_address(world.merchant)
+    balances = SimulatedChain.balances
+    old = world.chain.balances(USDC.address, [address])
+
+    def lag(chain: SimulatedChain, token: str, holders: Sequence[str]) -> FinalBalances:
+        return old if list(holders) == [address] else balances(chain, token, holders)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(SimulatedChain, "balances", lag)
+        world.finish()
+        [pending] = world.service.refunds.list(world.server, payment.payment.id).records
+        assert pending.status == "submitted"
+        assert world.held(world.merchant)[1] == refund.amount
+    world.advance(60)
+    world.finish()
+    left = atomic("25") - refund.amount
+    assert world.held(world.merchant) == (left, 0, left)
+    [done] = world.service.refunds.list(world.server, payment.payment.id).records
+    assert done.status == "succeeded"
