@@ -101,27 +101,8 @@ class FaultyStorage:
     def read(self, partition: str, work: Callable[[Snapshot], T]) -> T:
         return self._through("read", lambda: self._inner.read(partition, work))
 
-    def claim(
-        self,
-        queue: str,
-        now: Instant,
-        *,
-        lease_ms: int,
-        limit: int,
-        lane_concurrency: int,
-        holder: str = "",
-    ) -> Sequence[ClaimedJob]:
-        return self._through(
-            "claim",
-            lambda: self._inner.claim(
-                queue,
-                now,
-                lease_ms=lease_ms,
-                limit=limit,
-                lane_concurrency=lane_concurrency,
-                holder=holder,
-            ),
-        )
+    def claim(self, queue: str, now: Instant, **options: Any) -> Sequence[ClaimedJob]:
+        return self._through("claim", lambda: self._inner.claim(queue, now, **options))
 
     def renew(self, claimed: Sequence[ClaimedJob], until: Instant) -> Sequence[ClaimedJob]:
         return self._through("renew", lambda: self._inner.renew(claimed, until))

@@ -213,26 +213,8 @@ class Gate:
             )
         )
 
-    def claim(
-        self,
-        queue: str,
-        now: Instant,
-        *,
-        lease_ms: int,
-        limit: int,
-        lane_concurrency: int,
-        holder: str = "",
-    ) -> Sequence[ClaimedJob]:
-        return self.through(
-            lambda: self._inner.claim(
-                queue,
-                now,
-                lease_ms=lease_ms,
-                limit=limit,
-                lane_concurrency=lane_concurrency,
-                holder=holder,
-            )
-        )
+    def claim(self, queue: str, now: Instant, **options: Any) -> Sequence[ClaimedJob]:
+        return self.through(lambda: self._inner.claim(queue, now, **options))
 
     def renew(self, claimed: Sequence[ClaimedJob], until: Instant) -> Sequence[ClaimedJob]:
         return self.through(lambda: self._inner.renew(claimed, until))
