@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from docs.markdown import code, table
-from payments_core.assets import CHAINS, DEFAULT_CHAIN_ID, DEFAULT_SYMBOL
+from payments_core.assets import CHAINS, DEFAULT_CHAIN_ID, DEFAULT_SYMBOL, WATCH_LIST
 
 
 def page() -> str:
@@ -48,6 +48,23 @@ def page() -> str:
                     for asset in entry.assets
                 ),
             ),
+            "## Watch list",
+            "Payers send these tokens by mistake, and the service notices them.\n"
+            "They count for no Payment, and no account is credited with them:"
+            " [something else arrived](../how-to/troubles/misdirected.md) says what happens then.",
+            table(
+                ("Token", "Chain", "Decimals", "Contract"),
+                (
+                    (
+                        asset.symbol,
+                        CHAINS[asset.chain_id].name,
+                        str(asset.decimals),
+                        code(asset.address),
+                    )
+                    for asset in WATCH_LIST
+                ),
+            ),
+            "## Amounts",
             "An amount is a decimal string with at most as many decimals as its asset has, such as"
             " `25.00` or `25.000001` of USDC; `amountAtomic` is the same amount in the smallest"
             " unit, `25000001`.\n"

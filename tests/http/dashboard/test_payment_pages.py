@@ -289,6 +289,9 @@ class TestRefund:
             service.refunds.plan(authority, "payment_" + "A" * 24, NewRefund())
 
 
+RETURNED_TO = "0xd8BC79b53BD5BE614dCD5Ee8e12A05f44eDFAd2B"
+
+
 class TestDecisions:
     def late(self, checkout: Checkout) -> Any:
         payment = make(checkout)
@@ -307,6 +310,34 @@ class TestDecisions:
         after = checkout.read(payment["id"])
         assert after["status"] == "succeeded"
         assert after["reconciliation"]["note"] == "He called us"
+
+    def test_what_does_not_count_is_shown_and_sent_back(self, checkout: Checkout) -> None:
+        payment, desk = make(checkout), open_desk(checkout)
+        checkout.transfer(payment["escrow"]["address"], "7", chainId=1, assetSymbol="USDT")
+        shown = desk.open(page(payment)).text
+        assert "7.00 USDT on Ethereum" in shown
+        assert "misdirected" in shown
+        [receipt] = checkout.read(payment["id"])["receipts"]
+        path = f"{page(payment)}/reconcile"
+        asked = f"{path}?action=return_misdirected&receiptId={receipt['id']}"
+        assert "What arrived7.00 USDT on Ethereum" in desk.open(asked).text
+        seen = desk.submit(asked, path, destination=RETURNED_TO, note="Not USDC")
+        assert seen.headers["location"] == page(payment)
+        checkout.advance(60)
+        [after] = checkout.read(payment["id"])["receipts"]
+        assert after["sentBack"]["status"] == "succeeded"
+        assert after["sentBack"]["destination"] == RETURNED_TO
+        assert checkout.read(payment["id"])["reconciliation"]["resolution"] == "return_misdirected"
+        assert "Send back" not in desk.open(page(payment)).text
+
+    def test_an_excess_goes_where_the_operator_says(self, checkout: Checkout) -> None:
+        payment, desk = make(checkout), open_desk(checkout)
+        pay(checkout, payment, "31.5")
+        path = f"{page(payment)}/reconcile"
+        desk.submit(f"{path}?action=refund_excess", path, destination=RETURNED_TO)
+        checkout.advance(60)
+        [refund] = checkout.read(payment["id"])["refunds"]
+        assert (refund["destination"], refund["amount"]) == (RETURNED_TO, "6.50")
 
     def test_what_is_released_is_shown_without_the_excess(self, checkout: Checkout) -> None:
         payment, desk = make(checkout), open_desk(checkout)

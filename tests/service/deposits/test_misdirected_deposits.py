@@ -69,8 +69,7 @@ def test_every_token_of_the_watch_list_is_reported(memory_world: World, token: A
     assert world.service.deposits.check(world.server, world.payer.id).deposits == (deposit,)
 
 
-def test_a_second_one_labels_the_account_once(memory_world: World) -> None:
-    world = memory_world
+def test_a_second_one_labels_the_account_once(world: World) -> None:
     for token in WATCH_LIST[:2]:
         deposit_wrongly(world, token)
         world.finish()
@@ -134,9 +133,8 @@ def test_every_such_token_goes_back_once(memory_world: World, token: Asset) -> N
 
 @pytest.mark.parametrize("failing", [1, 2])
 def test_a_transfer_that_fails_is_reported_and_tried_again_from_where_the_funds_are(
-    memory_world: World, failing: int
+    world: World, failing: int
 ) -> None:
-    world = memory_world
     deposit_wrongly(world, AT_BASE)
     world.finish()
     deposit = only_deposit(world)

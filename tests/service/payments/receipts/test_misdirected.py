@@ -179,8 +179,7 @@ def test_every_token_goes_back_on_its_own_chain_once(memory_world: World, token:
         give_back(world, payment, receipt)
 
 
-def test_each_receipt_goes_back_by_itself_and_the_last_resolves(memory_world: World) -> None:
-    world = memory_world
+def test_each_receipt_goes_back_by_itself_and_the_last_resolves(world: World) -> None:
     payment = world.payment("25.00")
     for amount in (1_000, 2_000):
         send(world, payment, WRONG[0], amount)
@@ -197,8 +196,7 @@ def test_each_receipt_goes_back_by_itself_and_the_last_resolves(memory_world: Wo
     assert held_by(world, WRONG[0], WALLET) == 3_000
 
 
-def test_a_return_that_fails_is_reported_and_can_be_requested_again(memory_world: World) -> None:
-    world = memory_world
+def test_a_return_that_fails_is_reported_and_can_be_requested_again(world: World) -> None:
     payment = world.payment("25.00")
     send(world, payment, AT_BASE, 1_000)
     world.finish()
