@@ -19,6 +19,7 @@ ROOMS: dict[str, dict[str, str]] = {
         "errors": "Every error that a caller can get, in one table.",
         "validation": "Validation of input, once for the library and HTTP.",
         "telemetry": "What the library reports to an observer.",
+        "extras": "Names the extra that installs a missing package.",
         "adapters": "Adapters found by the scheme of a URL.",
         "versions": "The API versions that a deployment supports.",
         "public_url": "The URL at which payers and partners reach the service.",

@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from importlib.metadata import entry_points
 from typing import Any, Protocol
 
+from payments_core.extras import naming_extra
+
 
 class UnknownAdapter(ValueError):
     """No installed adapter serves this scheme."""
@@ -39,7 +41,14 @@ def load_adapter(group: str, scheme: str, what: str, hint: str = "") -> Any:
     found = entry_points(group=group)
     if scheme not in found.names:
         raise UnknownAdapter(what, scheme, sorted(found.names), hint)
-    return found[scheme].load()
+
+    def open_adapter(*args: Any, **options: Any) -> Any:
+        with naming_extra(name):  # an adapter may import its driver only now
+            return open_url(*args, **options)
+
+    with naming_extra(name := f"the {what} for {scheme!r}"):
+        open_url = found[scheme].load()
+    return open_adapter
 
 
 def require_port(opened: object, port: type[Any], scheme: str, what: str) -> None:

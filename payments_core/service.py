@@ -451,7 +451,9 @@ class PaymentsService:
         least once and in any order, so keep their `id`. If `handle` raises, or does not return
         within `webhooks.attempt_s`, the event comes again by the schedule of webhooks, also if the
         process was killed. Events from now on are kept for `name`, also while no process runs; call
-        this at every start, wherever workers run. Raises ValidationFailed, WebhookLimitReached.
+        this at every start, wherever workers run. `handle` is a plain function: a coroutine
+        function is refused, and one that returns an awaitable has failed. Raises TypeError,
+        ValidationFailed, WebhookLimitReached.
         """
         endpoints = HandlerEndpoints(self.ports, self.webhooks, self._event_handlers)
         return endpoints.register(authority, name, handle, subscribed_events=subscribed_events)

@@ -16,6 +16,9 @@ __all__ = ["create_app"]
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from payments_core_http import app
+    from payments_core.extras import naming_extra
+
+    with naming_extra("payments_core_http.create_app"):
+        from payments_core_http import app
 
     return getattr(app, name)

@@ -236,7 +236,8 @@ class Chain(Protocol):
         """
 
     def prepare(self, intent: TransferIntent, nonce: int) -> SignedTransaction:
-        """Sign, and never send. The slot is one of the environment's sender; it counts from 0.
+        """Sign, and never send. The slot is one of the environment's sender, which is
+        `derive(AddressSpec(environment_id, "operator", "operator"))`; it counts from 0.
 
         Signed again, the bytes may differ, as fees do: only the stored bytes count.
         """

@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import Future
 
+from payments_core.webhooks.plain_calls import require_plain_function, require_plain_result
 from payments_core.webhooks.receiver import ReceivedEvent, read_event
 
 Handle = Callable[[ReceivedEvent], object]
@@ -43,7 +44,11 @@ class EventHandlers:
         self._overdue: Counter[tuple[str, str]] = Counter()
 
     def register(self, partition: str, url: str, handle: Handle) -> None:
-        """Register the function for that endpoint's events, replacing an earlier one."""
+        """Register the function for that endpoint's events, replacing an earlier one.
+
+        Raises TypeError for a coroutine function, which nothing would await.
+        """
+        require_plain_function(handle, "the handler")
         with self._lock:
             self._handlers[partition, url] = handle
 
@@ -85,7 +90,7 @@ class EventHandlers:
 
 def _run(handle: Handle, event: ReceivedEvent, outcome: Future[None]) -> None:
     try:
-        handle(event)
+        require_plain_result(handle(event), "the handler")
     except BaseException as error:  # nobody else sees the thread's error
         outcome.set_exception(error)
     else:

@@ -18,6 +18,7 @@ import msgspec
 from payments_core.clock import unix_s
 from payments_core.json_depth import exceeds_depth
 from payments_core.webhooks import signing
+from payments_core.webhooks.plain_calls import require_plain_function, require_plain_result
 
 TOLERANCE_S = 300
 MAX_HEADER_CHARACTERS = 4_096
@@ -352,9 +353,12 @@ def process_once(
     `effect` undoes both and is raised. Answer 2xx only after this returns. For two deliveries of
     one event at once, the second waits for the first on the primary key. Raises ValueError for a
     connection that would commit each statement separately, or does not report inserted rows; and
-    for a SQLite connection in a transaction, which is left as it is. Threads must not share one.
+    for a SQLite connection in a transaction, which is left as it is. Raises TypeError for an effect
+    that is a coroutine function, or returns an awaitable or a generator: nobody would run it.
+    Threads must not share a connection.
     """
     mark = {"qmark": "?", "format": "%s"}[paramstyle]
+    require_plain_function(effect, "the effect")
     name = _require_identifier(table)
     statement = f"INSERT INTO {name} (event_id) VALUES ({mark}) ON CONFLICT (event_id) DO NOTHING"
     cursor = connection.cursor()
@@ -365,7 +369,7 @@ def process_once(
             raise ValueError("the connection does not report how many rows were inserted")
         new: bool = cursor.rowcount == 1
         if new:
-            effect()
+            require_plain_result(effect(), "the effect")
         if began:
             cursor.execute("COMMIT")
         else:

@@ -7,10 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import click
+from payments_core.extras import naming_extra
 
-from payments_core_http.cli.colors import with_color_option
-from payments_core_http.cli.lazy_group import LazyGroup
+with naming_extra("the command line"):
+    import click
+
+    from payments_core_http.cli.colors import with_color_option
+    from payments_core_http.cli.lazy_group import LazyGroup
 
 COMMANDS: Mapping[str, str] = {
     "demo": "See one Payment go from start to end over real HTTP.",

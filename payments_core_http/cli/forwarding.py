@@ -115,7 +115,8 @@ class ForwardingServer(ThreadingHTTPServer):
     def __init__(self, target: ForwardTarget | None, report: ReportDelivery) -> None:
         super().__init__(("127.0.0.1", 0), ForwardingHandler)
         self.target = target
-        self.report = report
+        self._report = report
+        self.reader_gone = False
         self.secret = ""
         self.path: str = f"/{secrets.token_hex(12)}"
         self.url: str = f"http://127.0.0.1:{self.server_port}{self.path}"
@@ -123,6 +124,14 @@ class ForwardingServer(ThreadingHTTPServer):
     def serve(self) -> None:
         """Serve until a signal ends it."""
         self.serve_forever(poll_interval=0.1)
+
+    def report(self, delivery: DeliveryReport) -> None:
+        """Report a delivery; without a reader of the reports, end serving."""
+        try:
+            self._report(delivery)
+        except BrokenPipeError:
+            self.reader_gone = True
+            self.shutdown()  # runs in another thread than this handler
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Report nothing: a sender that ends in the middle breaks its connection."""

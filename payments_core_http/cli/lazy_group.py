@@ -10,6 +10,8 @@ from typing import Any
 
 import click
 
+from payments_core.extras import describe_need
+
 COLLECT_AFTER = 10_000
 """Cycles are searched after so many new objects, instead of 700. Requests leave no cycles, and the
 searches took a fortieth of the time of a create."""
@@ -41,8 +43,7 @@ class LazyGroup(click.Group):
             if str(missing.name).startswith("payments_core"):
                 raise
             raise click.ClickException(
-                f"{missing.name} is not installed; the command line needs the extra `server`: "
-                "pip install 'payments-core[server]'"
+                f"the command {describe_need(missing.name or 'a module')}"
             ) from missing
         command: click.Command = file.command
         return command

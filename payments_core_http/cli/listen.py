@@ -7,6 +7,7 @@ import json
 import os
 import re
 import signal
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -82,7 +83,8 @@ def command(
         raise click.BadParameter("must name at least one event", param_hint="--events")
     sandbox = SandboxClient.at(url, data)
     for number in STOP_SIGNALS:
-        signal.signal(number, _interrupt)
+        if signal.getsignal(number) is not signal.SIG_IGN:  # SIGHUP, under `nohup`
+            signal.signal(number, _interrupt)
     try:
         with (
             _hold_lock(data, name),
@@ -91,6 +93,8 @@ def command(
             _listen(sandbox, listener, f"payments listen: {name}", subscribed, as_json)
     except KeyboardInterrupt:
         return
+    if listener.reader_gone:  # Python would report at exit that it cannot write the rest
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _listen(
@@ -109,7 +113,9 @@ def _listen(
         listener.secret = made["signingSecret"]
         _announce(sandbox, listener, made, as_json)
         listener.serve()
-    except KeyboardInterrupt:
+        if listener.reader_gone:
+            _interrupt()
+    except (KeyboardInterrupt, BrokenPipeError):
         for number in STOP_SIGNALS:
             signal.signal(number, signal.SIG_IGN)  # it ends already
         try:

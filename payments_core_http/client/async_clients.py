@@ -32,7 +32,8 @@ from payments_core_http.client.flows import (
     step_key,
 )
 from payments_core_http.client.retries import Retries
-from payments_core_http.client.wire import Credentials
+from payments_core_http.client.transports import prepare_async_transport
+from payments_core_http.client.wire import Credentials, require_encryption
 
 
 class _Closing:
@@ -77,9 +78,10 @@ class AsyncClient(_Closing, AsyncPartnerResources):
         transport: httpx.AsyncBaseTransport | None = None,
         retries: Retries | None = None,
         timeout_s: float = 20.0,
+        allow_http: bool = False,
     ) -> None:
         credentials = Credentials(app_id=app_id, app_secret=app_secret, sdk_key=sdk_key)
-        self._connection = _connect(url, credentials, transport, retries, timeout_s)
+        self._connection = _connect(url, credentials, transport, retries, timeout_s, allow_http)
         super().__init__(self._connection)
 
     @classmethod
@@ -101,6 +103,7 @@ class AsyncClient(_Closing, AsyncPartnerResources):
             transport=self._connection.transport,
             retries=self._connection.retries,
             timeout_s=self._connection.timeout_s,
+            allow_http=True,  # the address of this client, which was checked
         )
 
 
@@ -115,9 +118,10 @@ class AsyncAccountClient(_Closing, AsyncAccountResources):
         transport: httpx.AsyncBaseTransport | None = None,
         retries: Retries | None = None,
         timeout_s: float = 20.0,
+        allow_http: bool = False,
     ) -> None:
         credentials = Credentials(access_token=access_token)
-        self._connection = _connect(url, credentials, transport, retries, timeout_s)
+        self._connection = _connect(url, credentials, transport, retries, timeout_s, allow_http)
         super().__init__(self._connection)
 
     @classmethod
@@ -134,7 +138,7 @@ class AsyncAccountClient(_Closing, AsyncAccountResources):
         The token works once, so the exchange is never repeated: after NoAnswer, ask the backend
         for another. `options` are those of the client.
         """
-        transport = transport or httpx.AsyncHTTPTransport()
+        transport = prepare_async_transport(transport, url)
         public = AsyncPublicClient(url, transport=transport, **options)
         token = await public.sessions.exchange(session_token=session_token)
         return cls(url, token.access_token, transport=transport, **options)
@@ -176,9 +180,10 @@ class AsyncPublicClient(_Closing, AsyncPublicResources):
         transport: httpx.AsyncBaseTransport | None = None,
         retries: Retries | None = None,
         timeout_s: float = 20.0,
+        allow_http: bool = False,
     ) -> None:
         credentials = Credentials(origin=origin)
-        self._connection = _connect(url, credentials, transport, retries, timeout_s)
+        self._connection = _connect(url, credentials, transport, retries, timeout_s, allow_http)
         super().__init__(self._connection)
 
     @classmethod
@@ -256,6 +261,9 @@ def _connect(
     transport: httpx.AsyncBaseTransport | None,
     retries: Retries | None,
     timeout_s: float,
+    allow_http: bool,
 ) -> AsyncConnection:
-    transport = transport or httpx.AsyncHTTPTransport()
-    return AsyncConnection(url, credentials, transport, retries or Retries(), timeout_s)
+    require_encryption(url, allow_http)
+    return AsyncConnection(
+        url, credentials, prepare_async_transport(transport, url), retries or Retries(), timeout_s
+    )

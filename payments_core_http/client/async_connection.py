@@ -12,14 +12,17 @@ import anyio
 import attrs
 import httpx
 
+from payments_core.http.deadline import Deadline
 from payments_core_http.client.calls import Call, PageCall
 from payments_core_http.client.connection import describe, name_methods
-from payments_core_http.client.errors import ClientError
+from payments_core_http.client.errors import ClientError, NoAnswer
 from payments_core_http.client.retries import Retries
 from payments_core_http.client.structs import Page
 from payments_core_http.client.wire import (
+    SEND_ERRORS,
     Credentials,
     check_url,
+    limit_time,
     make_request,
     no_answer,
     read_answer,
@@ -29,6 +32,9 @@ from payments_core_http.client.wire import (
 P = ParamSpec("P")
 T = TypeVar("T")
 Item = TypeVar("Item")
+_GRACE_S = 0.05
+"""So that httpx ends the wait first, and says which one it was."""
+
 PageT = TypeVar("PageT", bound=Page[Any])
 
 
@@ -45,30 +51,39 @@ class AsyncConnection:
     chance: Callable[[], float] = random.random
 
     async def send(self, call: Call[T]) -> T:
-        """The answer of a call, which is retried if that is safe. Raises ClientError."""
+        """The answer of a call, which is retried if that is safe and `timeout_s` allows.
+
+        Raises ClientError.
+        """
         call = with_key(call)
-        request = make_request(call, self.url, self.credentials, self.timeout_s)
+        request = make_request(call, self.url, self.credentials)
+        deadline = Deadline.after(self.timeout_s)
         for attempt in count(1):
-            answer = await self._try(call, request)
+            answer = await self._try(call, request, deadline)
             if not isinstance(answer, ClientError):
                 return answer
             wait_s = self.retries.wait_s(call, answer, attempt, self.chance)
-            if wait_s is None:
+            if wait_s is None or wait_s >= deadline.remaining_s():
                 answer.idempotency_key = call.idempotency_key
                 raise answer
             await self.sleep(wait_s)
         raise AssertionError("count does not end")
 
-    async def _try(self, call: Call[T], request: httpx.Request) -> T | ClientError:
+    async def _try(
+        self, call: Call[T], request: httpx.Request, deadline: Deadline
+    ) -> T | ClientError:
+        limit_time(request, deadline)
         try:
-            response = await self.transport.handle_async_request(request)
-            try:
-                await response.aread()
-            finally:
-                await response.aclose()
-        except httpx.TransportError as error:
+            with anyio.move_on_after(deadline.remaining_s() + _GRACE_S):
+                response = await self.transport.handle_async_request(request)
+                try:
+                    await response.aread()
+                finally:
+                    await response.aclose()
+                return read_answer(call, response)
+        except SEND_ERRORS as error:
             return no_answer(call, error)
-        return read_answer(call, response)
+        return NoAnswer(call.operation, "ReadTimeout", was_sent=True)
 
     async def close(self) -> None:
         """Close the connections that are kept open."""

@@ -31,7 +31,8 @@ from payments_core_http.client.resources import (
     PublicResources,
 )
 from payments_core_http.client.retries import Retries
-from payments_core_http.client.wire import Credentials
+from payments_core_http.client.transports import prepare_transport
+from payments_core_http.client.wire import Credentials, require_encryption
 
 
 class _Closing:
@@ -76,9 +77,10 @@ class Client(_Closing, PartnerResources):
         transport: httpx.BaseTransport | None = None,
         retries: Retries | None = None,
         timeout_s: float = 20.0,
+        allow_http: bool = False,
     ) -> None:
         credentials = Credentials(app_id=app_id, app_secret=app_secret, sdk_key=sdk_key)
-        self._connection = _connect(url, credentials, transport, retries, timeout_s)
+        self._connection = _connect(url, credentials, transport, retries, timeout_s, allow_http)
         super().__init__(self._connection)
 
     @classmethod
@@ -102,6 +104,7 @@ class Client(_Closing, PartnerResources):
             transport=self._connection.transport,
             retries=self._connection.retries,
             timeout_s=self._connection.timeout_s,
+            allow_http=True,  # the address of this client, which was checked
         )
 
 
@@ -116,9 +119,10 @@ class AccountClient(_Closing, AccountResources):
         transport: httpx.BaseTransport | None = None,
         retries: Retries | None = None,
         timeout_s: float = 20.0,
+        allow_http: bool = False,
     ) -> None:
         credentials = Credentials(access_token=access_token)
-        self._connection = _connect(url, credentials, transport, retries, timeout_s)
+        self._connection = _connect(url, credentials, transport, retries, timeout_s, allow_http)
         super().__init__(self._connection)
 
     @classmethod
@@ -135,7 +139,7 @@ class AccountClient(_Closing, AccountResources):
         The token works once, so the exchange is never repeated: after NoAnswer, ask the backend
         for another. `options` are those of the client.
         """
-        transport = transport or httpx.HTTPTransport()
+        transport = prepare_transport(transport, url)
         public = PublicClient(url, transport=transport, **options)
         token = public.sessions.exchange(session_token=session_token)
         return cls(url, token.access_token, transport=transport, **options)
@@ -177,9 +181,10 @@ class PublicClient(_Closing, PublicResources):
         transport: httpx.BaseTransport | None = None,
         retries: Retries | None = None,
         timeout_s: float = 20.0,
+        allow_http: bool = False,
     ) -> None:
         credentials = Credentials(origin=origin)
-        self._connection = _connect(url, credentials, transport, retries, timeout_s)
+        self._connection = _connect(url, credentials, transport, retries, timeout_s, allow_http)
         super().__init__(self._connection)
 
     @classmethod
@@ -252,6 +257,9 @@ def _connect(
     transport: httpx.BaseTransport | None,
     retries: Retries | None,
     timeout_s: float,
+    allow_http: bool,
 ) -> Connection:
-    transport = transport or httpx.HTTPTransport()
-    return Connection(url, credentials, transport, retries or Retries(), timeout_s)
+    require_encryption(url, allow_http)
+    return Connection(
+        url, credentials, prepare_transport(transport, url), retries or Retries(), timeout_s
+    )

@@ -13,13 +13,17 @@ from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
 import attrs
 import httpx
 
+from payments_core.http.deadline import Deadline
+from payments_core_http.client.bounded_sockets import ending_at
 from payments_core_http.client.calls import Call, PageCall
 from payments_core_http.client.errors import ClientError
 from payments_core_http.client.retries import Retries
 from payments_core_http.client.structs import Page
 from payments_core_http.client.wire import (
+    SEND_ERRORS,
     Credentials,
     check_url,
+    limit_time,
     make_request,
     no_answer,
     read_answer,
@@ -49,28 +53,34 @@ class Connection:
     chance: Callable[[], float] = random.random
 
     def send(self, call: Call[T]) -> T:
-        """The answer of a call, which is retried if that is safe. Raises ClientError."""
+        """The answer of a call, which is retried if that is safe and `timeout_s` allows.
+
+        Raises ClientError.
+        """
         call = with_key(call)
-        request = make_request(call, self.url, self.credentials, self.timeout_s)
+        request = make_request(call, self.url, self.credentials)
+        deadline = Deadline.after(self.timeout_s)
         for attempt in count(1):
-            answer = self._try(call, request)
+            answer = self._try(call, request, deadline)
             if not isinstance(answer, ClientError):
                 return answer
             wait_s = self.retries.wait_s(call, answer, attempt, self.chance)
-            if wait_s is None:
+            if wait_s is None or wait_s >= deadline.remaining_s():
                 answer.idempotency_key = call.idempotency_key
                 raise answer
             self.sleep(wait_s)
         raise AssertionError("count does not end")
 
-    def _try(self, call: Call[T], request: httpx.Request) -> T | ClientError:
+    def _try(self, call: Call[T], request: httpx.Request, deadline: Deadline) -> T | ClientError:
+        limit_time(request, deadline)
         try:
-            response = self.transport.handle_request(request)
-            try:
-                response.read()
-            finally:
-                response.close()
-        except httpx.TransportError as error:
+            with ending_at(deadline):
+                response = self.transport.handle_request(request)
+                try:
+                    response.read()
+                finally:
+                    response.close()
+        except SEND_ERRORS as error:
             return no_answer(call, error)
         return read_answer(call, response)
 

@@ -32,6 +32,29 @@ class NoAnswer(ClientError):
         self.was_sent = was_sent
 
 
+class RequestMalformed(NoAnswer, ValueError):
+    """The request cannot be sent: its host or an argument has characters that HTTP cannot carry.
+
+    Nothing was sent, and the same request would fail again.
+    """
+
+    def __init__(self, operation: str, reason: str) -> None:
+        super().__init__(operation, reason, was_sent=False)
+
+
+class TransportUsedElsewhere(RuntimeError):
+    """The transport that was passed to the client has connections of another place.
+
+    A client without `transport` opens its own there.
+    """
+
+    def __init__(self, place: str) -> None:
+        super().__init__(
+            f"the client's transport was first used in another {place}, and its connections do not "
+            f"work in this one; create the client and its transport here"
+        )
+
+
 class AnswerMalformed(ClientError):
     """An answer of success whose body this release does not understand.
 
@@ -79,7 +102,7 @@ class ApiError(ClientError):
         self.request_id: str | None = details.get("requestId")
         self.fields: tuple[FieldError, ...] = tuple(
             FieldError(str(one.get("path")), str(one.get("message")))
-            for one in details.get("fields") or ()
+            for one in _list(details.get("fields"))
             if isinstance(one, Mapping)
         )
         for name in self._facts():
@@ -147,6 +170,10 @@ STATUS_CLASSES: Mapping[int, type[ApiError]] = {
     501: InvalidRequest,
 }
 """For an unknown code with a status other than 4xx and 5xx."""
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
 
 
 def _wire_name(name: str) -> str:

@@ -9,7 +9,12 @@ import attrs
 
 from payments_core_http.client.calls import Call
 from payments_core_http.client.codes import IdempotencyInProgress, RateLimited
-from payments_core_http.client.errors import ApiError, ClientError, NoAnswer
+from payments_core_http.client.errors import (
+    ApiError,
+    ClientError,
+    NoAnswer,
+    RequestMalformed,
+)
 
 Chance = Callable[[], float]
 """Returns a number from 0 to 1; a test passes a fixed one."""
@@ -46,7 +51,7 @@ def _can_be_sent_again(call: Call[Any], failure: ClientError) -> bool:
     if isinstance(failure, RateLimited):  # refused before anything was done
         return failure.reason != "abuse_blocked"
     if isinstance(failure, NoAnswer) and not failure.was_sent:
-        return True
+        return not isinstance(failure, RequestMalformed)
     repeatable = call.method == "GET" or call.idempotency_key is not None
     if isinstance(failure, IdempotencyInProgress):
         return repeatable

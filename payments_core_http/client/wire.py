@@ -15,6 +15,7 @@ import msgspec
 
 from payments_core.entropy import system_entropy
 from payments_core.evolve import evolve
+from payments_core.http.deadline import Deadline
 from payments_core.versions import FIRST_VERSION
 from payments_core_http.client.calls import Call
 from payments_core_http.client.codes import BY_CODE
@@ -25,27 +26,38 @@ from payments_core_http.client.errors import (
     ClientError,
     InvalidRequest,
     NoAnswer,
+    RequestMalformed,
     ServiceError,
 )
+from payments_core_http.client_address import is_loopback_host
 
 T = TypeVar("T")
 
 _USER_AGENT = "payments-core-client"
-_NOT_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
+_NOT_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.ProxyError)
+SEND_ERRORS = (httpx.HTTPError, httpx.InvalidURL, UnicodeError)
+"""What a transport raises instead of an answer; a host that IDNA refuses is a UnicodeError."""
 _encoder = msgspec.json.Encoder(decimal_format="number")
 _KEY_BYTES = 24
+
+
+def _stripped(text: str | None) -> str | None:
+    return None if text is None else text.strip()
+
+
+_HEADER_VALUE = re.compile("[!-~]([ -~]*[!-~])?|")
 _SECONDS = re.compile("[0-9]{1,9}")
 
 
 @attrs.frozen(kw_only=True)
 class Credentials:
-    """The client's credentials. No repr shows them."""
+    """The client's credentials, without the newline of a file. No repr shows them."""
 
-    app_id: str | None = None
-    app_secret: str | None = attrs.field(default=None, repr=False)
-    access_token: str | None = attrs.field(default=None, repr=False)
-    sdk_key: str | None = attrs.field(default=None, repr=False)
-    origin: str | None = None
+    app_id: str | None = attrs.field(default=None, converter=_stripped)
+    app_secret: str | None = attrs.field(default=None, converter=_stripped, repr=False)
+    access_token: str | None = attrs.field(default=None, converter=_stripped, repr=False)
+    sdk_key: str | None = attrs.field(default=None, converter=_stripped, repr=False)
+    origin: str | None = attrs.field(default=None, converter=_stripped)
 
     def headers(self, call: Call[Any]) -> dict[str, str]:
         """The call's headers with credentials. Raises ValueError for a missing credential."""
@@ -78,13 +90,28 @@ def _basic(user: str, password: str) -> dict[str, str]:
 
 
 def check_url(url: str) -> str:
-    """The URL of a service, without a trailing slash. Raises ValueError."""
+    """The URL of a service, without spaces around it and a trailing slash. Raises ValueError."""
+    url = url.strip()
+    try:
+        httpx.URL(url)
+    except httpx.InvalidURL as error:
+        raise ValueError(f"the url cannot be read: {error}") from None
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise ValueError("the url must start with https:// or http://, and name a host")
     if parts.username is not None or parts.query or parts.fragment:
         raise ValueError("the url must not contain a user, a query or a fragment")
     return url.rstrip("/")
+
+
+def require_encryption(url: str, allow_http: bool) -> None:
+    """Refuse `http://` to another machine: who is between reads the secrets. Raises ValueError."""
+    parts = urlsplit(url.strip())
+    if parts.scheme == "http" and not allow_http and not is_loopback_host(parts.hostname or ""):
+        raise ValueError(
+            "the url must start with https://, since http:// shows secrets to the network; "
+            "for a network that you trust, pass allow_http=True"
+        )
 
 
 def with_key(call: Call[T]) -> Call[T]:
@@ -95,10 +122,19 @@ def with_key(call: Call[T]) -> Call[T]:
     return evolve(call, idempotency_key=key)
 
 
-def make_request(
-    call: Call[Any], url: str, credentials: Credentials, timeout_s: float
-) -> httpx.Request:
-    """The request of a call. Raises ValueError and TypeError for arguments that cannot be sent."""
+def make_request(call: Call[Any], url: str, credentials: Credentials) -> httpx.Request:
+    """The request of a call.
+
+    Raises ValueError and TypeError for wrong arguments, and RequestMalformed for an argument with
+    characters that cannot be sent.
+    """
+    try:
+        return _build_request(call, url, credentials)
+    except (UnicodeError, httpx.InvalidURL):  # their texts quote arguments
+        raise _malformed(call, "an argument is not valid Unicode") from None
+
+
+def _build_request(call: Call[Any], url: str, credentials: Credentials) -> httpx.Request:
     headers = {
         "Accept": "application/json",
         "User-Agent": _USER_AGENT,
@@ -108,6 +144,9 @@ def make_request(
     }
     if call.idempotency_key is not None:
         headers["Idempotency-Key"] = call.idempotency_key
+    for name, value in headers.items():
+        if not _HEADER_VALUE.fullmatch(value):
+            raise _malformed(call, f"{name} must be printable ASCII, without spaces around it")
     content = None
     if call.body is not None:
         headers["Content-Type"] = "application/json"
@@ -118,8 +157,12 @@ def make_request(
         params=_query(call.query),
         headers=headers,
         content=content,
-        extensions={"timeout": httpx.Timeout(timeout_s).as_dict()},
     )
+
+
+def limit_time(request: httpx.Request, deadline: Deadline) -> None:
+    """Have each of httpx's waits end at the deadline at the latest."""
+    request.extensions["timeout"] = httpx.Timeout(deadline.remaining_s()).as_dict()
 
 
 def _query(arguments: Mapping[str, Any]) -> dict[str, str]:
@@ -170,9 +213,28 @@ def _seconds(header: str | None) -> int | None:
     return int(header) if header is not None and _SECONDS.fullmatch(header) else None
 
 
-def no_answer(call: Call[Any], error: httpx.TransportError) -> NoAnswer:
+def no_answer(call: Call[Any], error: Exception) -> NoAnswer:
     """The error of a connection that failed.
 
     Its text names no address and no path, and it has no cause: h11's errors quote header values.
     """
+    if _never_left(error):
+        return _malformed(call, type(error).__name__)
     return NoAnswer(call.operation, type(error).__name__, was_sent=not isinstance(error, _NOT_SENT))
+
+
+def _never_left(error: Exception) -> bool:
+    """Whether the request itself was refused, before a byte was written.
+
+    h11 refuses what we would send; h2 raises the same class also for what a server has sent.
+    """
+    if isinstance(error, httpx.LocalProtocolError):
+        reasons = getattr(error.__cause__, "args", ())
+        return not any(type(reason).__module__.startswith("h2.") for reason in reasons)
+    return isinstance(error, (UnicodeError, httpx.InvalidURL, httpx.UnsupportedProtocol))
+
+
+def _malformed(call: Call[Any], reason: str) -> RequestMalformed:
+    error = RequestMalformed(call.operation, reason)
+    error.idempotency_key = call.idempotency_key
+    return error

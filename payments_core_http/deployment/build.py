@@ -29,6 +29,7 @@ from payments_core.clock import (
 )
 from payments_core.credentials.keyring import KeyRing
 from payments_core.errors import FieldError
+from payments_core.extras import describe_need
 from payments_core.limiters.loader import open_limiter
 from payments_core.limiters.policies import RateLimits
 from payments_core.limiters.port import Limiter
@@ -242,7 +243,7 @@ def _open_setting(path: str, open_it: Callable[[], T]) -> T:
         reason = error.strerror or type(error).__name__
         raise _refusal(path, f"points to a file that cannot be read: {reason}") from error
     except ModuleNotFoundError as error:
-        raise _refusal(path, f"needs {error.name}, which is not installed") from error
+        raise _refusal(path, describe_need(error.name or "a module")) from error
     except (ValueError, SignerRefused, StorageError) as error:
         raise _refusal(path, f"cannot be used: {redact(str(error))}") from error
     except Exception as error:  # an adapter's own error, whose text may quote the URL

@@ -18,6 +18,7 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
+from payments_core.extras import describe_need
 from payments_core.telemetry import AttemptOutcome, EndAttempt, RetryReason
 from payments_core_http import redaction
 from payments_core_http.client_address import Proxy, is_trusted
@@ -65,7 +66,7 @@ def make_tracer(version: str, mode: str, environ: Mapping[str, str] = os.environ
         from opentelemetry import trace
         from opentelemetry.sdk.trace import TracerProvider
     except ModuleNotFoundError as missing:
-        _log.warning("OTEL_* enables traces, and %s is not installed: extra otel", missing.name)
+        _log.warning("OTEL_* enables traces: the export %s", describe_need(missing.name or ""))
         return None
     provider = trace.get_tracer_provider()
     if not isinstance(provider, TracerProvider):

@@ -18,6 +18,9 @@ __all__ = ["CapturedEvents", "PaymentsSandbox", "SandboxTime", "open_sandbox"]
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from payments_core_http.testing import events, sandbox
+    from payments_core.extras import naming_extra
+
+    with naming_extra("payments_core_http.testing"):
+        from payments_core_http.testing import events, sandbox
 
     return getattr(events if name == "CapturedEvents" else sandbox, name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -54,8 +55,10 @@ class CapturedEvents:
         """From now on POST each delivery to the path of a WSGI application, such as Flask's.
 
         Its answer counts: the service retries a 5xx when its clock moves, and an exception is a
-        500, as behind a server.
+        500, as behind a server. Raises TypeError for what is no WSGI application, such as FastAPI's
+        (which is ASGI).
         """
+        _require_wsgi(app)
         self._forward = (httpx.WSGITransport(app=app, raise_app_exceptions=False), path)
 
     # The ports of the service that this implements.
@@ -90,3 +93,19 @@ class CapturedEvents:
 
     def close(self) -> None:
         """Nothing to close."""
+
+
+def _require_wsgi(app: Any) -> None:
+    """A WSGI application is called with two arguments, and returns what it sends."""
+    hint = "forward_to needs a WSGI application, called with (environ, start_response)"
+    if isinstance(app, type) or not callable(app):
+        raise TypeError(f"{hint}; this is {app!r:.80}")
+    called = app if inspect.isroutine(app) else type(app).__call__
+    if inspect.iscoroutinefunction(app) or inspect.iscoroutinefunction(called):
+        raise TypeError(f"{hint}; this is ASGI: bridge it, such as by a2wsgi.ASGIMiddleware")
+    try:
+        inspect.signature(app).bind({}, None)
+    except TypeError:
+        raise TypeError(f"{hint}; this takes other arguments") from None
+    except ValueError:  # a function of C has no signature to read
+        return

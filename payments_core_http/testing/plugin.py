@@ -26,7 +26,10 @@ def payments_events() -> CapturedEvents:
 @pytest.fixture
 def payments_service(payments_events: CapturedEvents) -> Iterator[PaymentsService]:
     """A `PaymentsService` in memory, on simulated chains; its clock moves only on request."""
-    from payments_core_http.testing.sandbox import open_service
+    from payments_core.extras import naming_extra
+
+    with naming_extra("the fixture payments_service"):
+        from payments_core_http.testing.sandbox import open_service
 
     service = open_service(payments_events)
     yield service

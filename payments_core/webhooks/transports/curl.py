@@ -17,6 +17,7 @@ from typing import Any
 
 import attrs
 
+from payments_core.extras import naming_extra
 from payments_core.http.connection_pool import IDLE_TIMEOUT_S, ConnectionKey, ConnectionPool
 from payments_core.http.response import MAX_HEAD_BYTES, MAX_HEAD_LINES, MAX_INTERIM_RESPONSES
 from payments_core.requirements import find_version_fault
@@ -42,7 +43,8 @@ class CurlTransport:
 
         `idle_s`: how long a connection waits for its next request before it is closed.
         """
-        import pycurl
+        with naming_extra("CurlTransport"):
+            import pycurl
 
         number = pycurl.version_info()[2]  # three bytes
         if fault := find_version_fault("libcurl", tuple(number.to_bytes(3, "big"))):

@@ -67,7 +67,8 @@ def command(anvil: bool, as_json: bool) -> None:
     code is 0 only if every step succeeds.
     """
     for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, _interrupt)
+        if signal.getsignal(number) is not signal.SIG_IGN:  # SIGHUP, under `nohup`
+            signal.signal(number, _interrupt)
     output: DemoOutput = JsonOutput() if as_json else make_text_output()
     if anvil:
         _ensure_anvil()

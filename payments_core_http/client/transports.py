@@ -1,0 +1,184 @@
+"""The transports of a client: who may use their connections, and which proxy they go through.
+
+A forked child has copies of its parent's sockets, and would read the answers to its parent's
+requests. Connections of one event loop do not work in another.
+"""
+
+from __future__ import annotations
+
+import os
+import weakref
+from collections.abc import AsyncGenerator
+from typing import Any
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
+
+import httpx
+from anyio.lowlevel import current_token
+
+from payments_core_http.client.bounded_sockets import bound_sockets
+from payments_core_http.client.bridge import AsyncWSGITransport
+from payments_core_http.client.errors import TransportUsedElsewhere
+from payments_core_http.client_address import is_loopback_host
+
+_WITHOUT_SOCKETS = (
+    httpx.WSGITransport,
+    httpx.ASGITransport,
+    httpx.MockTransport,
+    AsyncWSGITransport,
+)
+
+
+def proxy_for(url: str) -> str | None:
+    """The proxy that the environment names for the URL, as httpx would choose it.
+
+    Never one for loopback: a proxy has another loopback, and would receive the secrets in clear.
+    """
+    parts = urlsplit(url)
+    host = parts.hostname or ""
+    proxies = getproxies()
+    proxy = proxies.get(parts.scheme) or proxies.get("all")
+    if not proxy or is_loopback_host(host) or proxy_bypass(host):
+        return None
+    if parts.port is not None and proxy_bypass(f"{host}:{parts.port}"):
+        return None
+    return proxy if "://" in proxy else f"http://{proxy}"
+
+
+def prepare_transport(transport: httpx.BaseTransport | None, url: str) -> httpx.BaseTransport:
+    """The transport of a synchronous client: its own, or the caller's with its guard."""
+    if transport is None:
+        return OwnTransport(url)
+    if isinstance(transport, (OwnTransport, PassedTransport, *_WITHOUT_SOCKETS)):
+        return transport
+    return PassedTransport(transport)
+
+
+def prepare_async_transport(
+    transport: httpx.AsyncBaseTransport | None, url: str
+) -> httpx.AsyncBaseTransport:
+    """The transport of an asynchronous client: its own, or the caller's with its guard."""
+    if transport is None:
+        return AsyncOwnTransport(url)
+    if isinstance(transport, (AsyncOwnTransport, AsyncPassedTransport, *_WITHOUT_SOCKETS)):
+        return transport
+    return AsyncPassedTransport(transport)
+
+
+class OwnTransport(httpx.BaseTransport):
+    """Connections that the client opens itself, new ones in each process."""
+
+    def __init__(self, url: str) -> None:
+        """Raises ValueError for a proxy in the environment that is not a URL."""
+        self._proxy = proxy_for(url)
+        self._made = (os.getpid(), self._open())
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        """See httpx."""
+        process, transport = self._made
+        if process != os.getpid():
+            transport = self._open()
+            self._made = (os.getpid(), transport)
+        return transport.handle_request(request)
+
+    def close(self) -> None:
+        """Close the connections of this process."""
+        process, transport = self._made
+        if process == os.getpid():
+            transport.close()
+
+    def _open(self) -> httpx.HTTPTransport:
+        transport = httpx.HTTPTransport(proxy=self._proxy)
+        bound_sockets(transport)
+        return transport
+
+
+class AsyncOwnTransport(httpx.AsyncBaseTransport):
+    """Connections that the client opens itself, new ones in each process and event loop."""
+
+    def __init__(self, url: str) -> None:
+        """Raises ValueError for a proxy in the environment that is not a URL."""
+        self._proxy = proxy_for(url)
+        self._first: httpx.AsyncHTTPTransport | None = self._open()  # now, since it may raise
+        self._open_in: dict[Any, AsyncGenerator[httpx.AsyncHTTPTransport]] = {}
+        self._by_place: dict[Any, httpx.AsyncHTTPTransport] = {}
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        """See httpx."""
+        place = _loop_and_process()
+        if place not in self._by_place:
+            self._open_in[place] = self._keep_open(place)
+            self._by_place[place] = await anext(self._open_in[place])
+        return await self._by_place[place].handle_async_request(request)
+
+    async def aclose(self) -> None:
+        """Close the connections of this event loop."""
+        if (kept := self._open_in.get(_loop_and_process())) is not None:
+            await kept.aclose()
+
+    async def _keep_open(self, place: Any) -> AsyncGenerator[httpx.AsyncHTTPTransport]:
+        """Until the loop ends: loops close the generators that began in them, as their last act."""
+        transport, self._first = self._first or self._open(), None
+        try:
+            yield transport
+        finally:
+            del self._by_place[place], self._open_in[place]
+            if place == _loop_and_process():  # not what a forked child has of its parent
+                await transport.aclose()
+
+    def _open(self) -> httpx.AsyncHTTPTransport:
+        return httpx.AsyncHTTPTransport(proxy=self._proxy)
+
+
+class PassedTransport(httpx.BaseTransport):
+    """The caller's transport, which nobody else can make anew: refused in another process."""
+
+    def __init__(self, transport: httpx.BaseTransport) -> None:
+        self._transport = transport
+        bound_sockets(transport)
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        """See httpx. Raises TransportUsedElsewhere."""
+        if not _is_used_in(self._transport, os.getpid()):
+            raise TransportUsedElsewhere("process")
+        return self._transport.handle_request(request)
+
+    def close(self) -> None:
+        """Close it, unless its connections are those of another process."""
+        if _is_used_in(self._transport, os.getpid()):
+            self._transport.close()
+            del _used_in[id(self._transport)]
+
+
+class AsyncPassedTransport(httpx.AsyncBaseTransport):
+    """The caller's transport: refused in another process or event loop."""
+
+    def __init__(self, transport: httpx.AsyncBaseTransport) -> None:
+        self._transport = transport
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        """See httpx. Raises TransportUsedElsewhere."""
+        if not _is_used_in(self._transport, _loop_and_process()):
+            raise TransportUsedElsewhere("process or event loop")
+        return await self._transport.handle_async_request(request)
+
+    async def aclose(self) -> None:
+        """Close it, unless its connections are those of another process or event loop."""
+        if _is_used_in(self._transport, _loop_and_process()):
+            await self._transport.aclose()
+            del _used_in[id(self._transport)]
+
+
+def _loop_and_process() -> tuple[int, Any]:
+    return os.getpid(), current_token()
+
+
+_used_in: dict[int, Any] = {}
+"""Where each passed transport is used, by its id; several clients may share one."""
+
+
+def _is_used_in(transport: object, place: Any) -> bool:
+    """Whether it is used in that place; the first use decides."""
+    if id(transport) not in _used_in:
+        weakref.finalize(transport, _used_in.pop, id(transport), None)
+    return bool(_used_in.setdefault(id(transport), place) == place)

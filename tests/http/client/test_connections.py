@@ -1,0 +1,300 @@
+"""Whose sockets a client uses, for how long, through which proxy, and what leaves as an error."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import os
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+
+import httpx
+import pytest
+
+from payments_core_http.client import (
+    AccountClient,
+    AccountDestination,
+    AsyncAccountClient,
+    AsyncClient,
+    AsyncPublicClient,
+    Client,
+    ClientError,
+    NoAnswer,
+    PublicClient,
+    Retries,
+)
+from payments_core_http.client.errors import RequestMalformed, TransportUsedElsewhere
+from payments_core_http.client.transports import proxy_for
+
+CLIENTS: list[Callable[..., Any]] = [
+    lambda url, **more: Client(url, "app_1", "sk_1", **more),
+    lambda url, **more: AccountClient(url, "at_1", **more),
+    PublicClient,
+    lambda url, **more: AsyncClient(url, "app_1", "sk_1", **more),
+    lambda url, **more: AsyncAccountClient(url, "at_1", **more),
+    AsyncPublicClient,
+]
+SYNC, ASYNC = CLIENTS[:3], CLIENTS[3:]
+ONCE = Retries(attempts=1)
+BOB = AccountDestination(external_user_id="bob")
+REFUSAL = b"HTTP/1.1 404 Not Found\r\nContent-Length: 2\r\n\r\n{}"
+
+
+@contextmanager
+def listening(answer: Callable[[socket.socket], None]) -> Iterator[tuple[str, list[int]]]:
+    """A server whose connections each run `answer` in a thread; its address and their numbers."""
+    listener = socket.create_server(("127.0.0.1", 0))
+    seen: list[int] = []
+
+    def converse(connection: socket.socket) -> None:
+        with connection, suppress(OSError):
+            answer(connection)
+
+    def accept() -> None:
+        while True:
+            try:
+                connection, _ = listener.accept()
+            except OSError:
+                return
+            seen.append(1)
+            threading.Thread(target=converse, args=(connection,), daemon=True).start()
+
+    threading.Thread(target=accept, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}", seen
+    finally:
+        listener.shutdown(socket.SHUT_RDWR)
+        listener.close()
+
+
+def refuse(connection: socket.socket) -> None:
+    """Answer every request with 404, and keep the connection open."""
+    while connection.recv(65536):
+        connection.sendall(REFUSAL)
+
+
+def ask(client: Any) -> Any:
+    """One read, by whichever client; the error that it raises."""
+    payments = client.payments
+    more = {} if isinstance(client, (Client, AsyncClient)) else {"client_secret": "s"}
+    if isinstance(client, (AccountClient, AsyncAccountClient)):
+        return client.account.read()
+    return payments.read("payment_1", **more)
+
+
+async def ask_in_loop(client: Any) -> str:
+    try:
+        await ask(client)
+    except ClientError as error:
+        return type(error).__name__
+    return "an answer"
+
+
+def in_child(check: Callable[[], bool]) -> bool:
+    """Whether the check holds in a forked child."""
+    pid = os.fork()
+    if pid == 0:
+        held = False
+        try:
+            held = check()
+        finally:
+            os._exit(0 if held else 1)
+    return os.waitpid(pid, 0)[1] == 0
+
+
+def fails_with(kind: type[Exception], act: Callable[[], Any]) -> bool:
+    try:
+        act()
+    except kind:
+        return True
+    return False
+
+
+@pytest.mark.parametrize("make", SYNC)
+def test_a_forked_child_has_connections_of_its_own(make: Callable[..., Any]) -> None:
+    with listening(refuse) as (url, seen), make(url, retries=ONCE) as client:
+        for _ in range(2):
+            assert fails_with(ClientError, lambda: ask(client))
+        assert len(seen) == 1
+        assert in_child(lambda: fails_with(ClientError, lambda: ask(client)))
+        assert fails_with(ClientError, lambda: ask(client))
+        assert len(seen) == 2
+
+
+@pytest.mark.parametrize("make", ASYNC)
+def test_each_event_loop_and_each_child_has_connections_of_its_own(
+    make: Callable[..., Any],
+) -> None:
+    with listening(refuse) as (url, seen):
+        client = make(url, retries=ONCE)
+        names = {asyncio.run(ask_in_loop(client)) for _ in range(3)}
+        assert names.isdisjoint({"an answer", "NoAnswer"}) and len(seen) == 3
+        gc.collect()  # nothing is left open: a warning would fail the test
+        assert in_child(lambda: asyncio.run(ask_in_loop(client)) in names)
+        assert len(seen) == 4
+
+
+@pytest.mark.parametrize("make", SYNC)
+def test_a_passed_transport_is_refused_in_a_child(make: Callable[..., Any]) -> None:
+    with listening(refuse) as (url, seen), httpx.HTTPTransport() as transport:
+        client, other = (make(url, transport=transport, retries=ONCE) for _ in range(2))
+        assert fails_with(ClientError, lambda: ask(client))
+        assert in_child(lambda: fails_with(TransportUsedElsewhere, lambda: ask(client)))
+        assert in_child(lambda: fails_with(TransportUsedElsewhere, lambda: ask(other)))
+        assert fails_with(ClientError, lambda: ask(other)) and len(seen) == 1
+
+
+@pytest.mark.parametrize("make", ASYNC)
+def test_a_passed_transport_is_refused_in_another_loop(make: Callable[..., Any]) -> None:
+    async def ask_and_close(url: str) -> None:
+        async with httpx.AsyncHTTPTransport() as transport:
+            client = make(url, transport=transport, retries=ONCE)
+            assert await ask_in_loop(client) != "NoAnswer"
+            raised = await asyncio.to_thread(
+                lambda: fails_with(TransportUsedElsewhere, lambda: asyncio.run(ask_in_loop(client)))
+            )
+            assert raised
+
+    with listening(refuse) as (url, _):
+        asyncio.run(ask_and_close(url))
+
+
+def drip_body(connection: socket.socket) -> None:
+    connection.recv(65536)
+    connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n")
+    for _ in range(100):
+        connection.sendall(b" ")
+        time.sleep(0.1)
+
+
+def drip_head(connection: socket.socket) -> None:
+    connection.recv(65536)
+    for byte in b"HTTP/1.1 200 OK\r\nx-long: " + b"x" * 100:
+        connection.sendall(bytes([byte]))
+        time.sleep(0.1)
+
+
+@pytest.mark.parametrize("drip", [drip_body, drip_head])
+@pytest.mark.parametrize("passed", [False, True])
+def test_a_call_ends_within_its_time_although_the_server_drips(
+    drip: Callable[[socket.socket], None], passed: bool
+) -> None:
+    with listening(drip) as (url, seen):
+        transport = httpx.HTTPTransport() if passed else None
+        began = time.monotonic()
+        with PublicClient(url, transport=transport, timeout_s=0.5) as client:
+            assert fails_with(NoAnswer, lambda: ask(client))
+        assert asyncio.run(ask_in_loop(AsyncPublicClient(url, timeout_s=0.5))) == "NoAnswer"
+        assert time.monotonic() - began < 4 and len(seen) == 2
+
+
+def raised(error: Exception, attempts: int = 3) -> tuple[list[str], ClientError]:
+    """The keys of the attempts at a create whose transport raises this, and the client's error."""
+    keys: list[str] = []
+
+    def fail(request: httpx.Request) -> httpx.Response:
+        keys.append(request.headers["Idempotency-Key"])
+        raise error
+
+    client = Client(
+        "https://pay.example", "app_1", "sk_1", transport=httpx.MockTransport(fail),
+        retries=Retries(attempts=attempts, first_wait_s=0.001),
+    )  # fmt: skip
+    with pytest.raises(ClientError) as caught:
+        client.payments.receive(amount="1.00", destination=BOB)
+    return keys, caught.value
+
+
+def subclasses(kind: type) -> set[type]:
+    return {kind} | {one for each in kind.__subclasses__() for one in subclasses(each)}
+
+
+@pytest.mark.parametrize("kind", sorted(subclasses(httpx.RequestError), key=repr))
+def test_whatever_the_transport_raises_is_an_error_with_the_key(kind: Any) -> None:
+    keys, error = raised(kind("it failed"))
+    assert isinstance(error, NoAnswer) and error.idempotency_key == keys[0]
+    refused = kind in (httpx.LocalProtocolError, httpx.UnsupportedProtocol)
+    assert isinstance(error, RequestMalformed) == refused
+    assert len(keys) == (1 if refused else 3) and len(set(keys)) == 1
+
+
+@pytest.mark.parametrize("host", ["pay..example", "x" * 64 + ".example"])
+def test_a_host_that_names_nothing_is_an_error_with_the_key(host: str) -> None:
+    with Client(f"https://{host}", "app_1", "sk_1") as client:
+        for key in (None, "order-1"):
+            with pytest.raises(RequestMalformed) as caught:
+                client.payments.receive(amount="1.00", destination=BOB, idempotency_key=key)
+            assert caught.value.idempotency_key and not caught.value.was_sent
+
+
+@pytest.mark.parametrize("key", ["a\nb", " a", "a ", "é", "a\x00", "\ud800"])
+def test_a_key_that_http_cannot_carry_is_refused_before_it_is_sent(key: str) -> None:
+    with listening(refuse) as (url, seen), Client(url, "app_1", "sk_1") as client:
+        with pytest.raises(RequestMalformed) as caught:
+            client.payments.receive(amount="1.00", destination=BOB, idempotency_key=key)
+        assert caught.value.idempotency_key == key and not caught.value.was_sent
+        assert not seen
+
+
+@pytest.mark.parametrize("make", CLIENTS)
+def test_only_https_leaves_the_machine_unless_the_caller_says_so(make: Callable[..., Any]) -> None:
+    for url in ("http://payments.example", "http://10.0.0.1", " http://127.0.0.1.example"):
+        with pytest.raises(ValueError, match="https://"):
+            make(url)
+        make(url, allow_http=True)
+    for url in ("http://localhost:1", "http://127.0.0.2", "http://[::1]:80", "https://pay.example"):
+        make(url)
+
+
+@pytest.mark.parametrize("make", CLIENTS)
+def test_the_newline_of_a_file_is_no_part_of_the_address(make: Callable[..., Any]) -> None:
+    assert "'http://localhost:1'" in repr(make("http://localhost:1/\n"))
+    for url in ("http://local\nhost:1", "https://pay.example/a\tb", "https://pay.example:x"):
+        with pytest.raises(ValueError, match="url"):
+            make(url)
+
+
+@pytest.mark.parametrize("make", SYNC)
+def test_the_proxy_of_the_environment_is_used(
+    make: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def decline(connection: socket.socket) -> None:
+        assert connection.recv(65536).startswith(b"CONNECT pay.example.invalid:443")
+        connection.sendall(b"HTTP/1.1 502 Bad\r\nContent-Length: 0\r\n\r\n")
+
+    with listening(decline) as (proxy, seen):
+        monkeypatch.setenv("HTTPS_PROXY", proxy)
+        client = make("https://pay.example.invalid", retries=ONCE)
+        with pytest.raises(NoAnswer) as caught:
+            ask(client)
+        assert len(seen) == 1 and not caught.value.was_sent
+
+
+@pytest.mark.parametrize(
+    ("url", "no_proxy", "proxy"),
+    [
+        ("https://pay.example", "", "http://proxy:3128"),
+        ("http://pay.example", "", "http://plain:3128"),
+        ("https://pay.example", "pay.example", None),
+        ("https://a.pay.example", ".pay.example", None),
+        ("https://pay.example:8443", "pay.example:8443", None),
+        ("https://pay.example", "*", None),
+        ("https://pay.example", "other.example", "http://proxy:3128"),
+        ("http://localhost:8080", "", None),
+        ("http://127.0.0.1:8080", "", None),
+    ],
+)
+def test_no_proxy_and_loopback_go_past_the_proxy(
+    url: str, no_proxy: str, proxy: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY", "NO_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.lower(), raising=False)
+    monkeypatch.setenv("HTTPS_PROXY", "proxy:3128")
+    monkeypatch.setenv("HTTP_PROXY", "http://plain:3128")
+    monkeypatch.setenv("NO_PROXY", no_proxy)
+    assert proxy_for(url) == proxy
