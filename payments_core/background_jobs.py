@@ -23,13 +23,14 @@ from payments_core.deposits.sending_back import DepositReturnOwner
 from payments_core.deposits.sweep import SweepOwner
 from payments_core.deposits.watch import NOTE_RETURN, DepositWatch
 from payments_core.engine.decision import WorkerAuthority
-from payments_core.engine.idempotency.expiry import PURGE, ResponsePurge
+from payments_core.engine.idempotency.expiry import PURGE, HourlyPurge
 from payments_core.engine.jobs.execution import BatchHandler, Handler
 from payments_core.engine.jobs.parking import Queue
 from payments_core.engine.jobs.worker import Worker
 from payments_core.engine.ports import Ports
 from payments_core.errors import Unavailable
 from payments_core.legacy.role_modules.steps import ModuleStepOwner
+from payments_core.maintenance.retention import EventPurge
 from payments_core.onramps.credit import FOLLOW_TRANSFER, CreditOwner
 from payments_core.onramps.following import TransferFollower
 from payments_core.onramps.notices import RETURN_UNMATCHED, IncomingNotices, UnmatchedTransfers
@@ -59,6 +60,7 @@ from payments_core.webhooks.dispatch.job_handlers import (
 )
 from payments_core.webhooks.dispatch.recovery import WebhookRecovery
 from payments_core.webhooks.lifecycle import RECOVER
+from payments_core.webhooks.trimming import DeliveryTrim
 
 TIMER_THREADS = 2
 """Half of a worker's threads. Jobs that ask banks are here: while one hangs, chains are read."""
@@ -88,6 +90,7 @@ class BackgroundJobs:
         vaults: Vaults,
         attempts: AttemptRunner,
         refresh: Callable[[], None],
+        events_retention_ms: int,
     ) -> None:
         """`refresh` is called before a worker reads the clock for a claim."""
         self._ports = ports
@@ -101,6 +104,7 @@ class BackgroundJobs:
         self._vaults = vaults
         self._attempts = attempts
         self._refresh = refresh
+        self._events_retention_ms = events_retention_ms
         self._outbox = Outbox(ports, chains, on_sent=self._wake_scanner)
         self._workers: dict[str, Worker] = {}
         self._scanners: dict[str, Scanner] = {}
@@ -218,7 +222,9 @@ class BackgroundJobs:
             ARRIVE: DepositDiscovery(ports, chains, mode).retry_lookup,
             WATCH_DEPOSIT: DepositWatch(ports, chains).watch,
             NOTE_RETURN: ReturnJobs(ports).note,
-            PURGE: ResponsePurge(ports).run,
+            PURGE: HourlyPurge(
+                ports, (DeliveryTrim(ports).run, EventPurge(ports, self._events_retention_ms).run)
+            ).run,
             REVIEW_CAPABILITIES: self._capabilities.review,
             REVIEW_BANK_ACCOUNT: self._bank_accounts.review,
             FOLLOW_PAYOUT: payouts.follow,

@@ -41,6 +41,7 @@ from payments_core.errors import NotFound
 from payments_core.legacy.role_modules.operations import RoleModules
 from payments_core.legacy.settlements.operations import Settlements
 from payments_core.legacy.transactions.operations import LegacyTransactions
+from payments_core.maintenance.retention import EVENTS_RETENTION_MS, MIN_EVENTS_MS
 from payments_core.onramps.operations import OnrampAccounts
 from payments_core.payment_settings.operations import PartnerPaymentSettings
 from payments_core.payments.checkout.checkout import Checkout
@@ -102,10 +103,12 @@ class Settings:
     of documentation that has a page for each error below `errors/`; without it errors name the
     application's pages. `service_name` is shown by wallets to owners who sign that they hold them.
     A call with an idempotency key is answered from the store for `idempotency_retention_ms`
-    milliseconds, 30 days unless given. At most `max_remote_calls` requests wait for chains,
-    providers and name servers at the same time, so that hanging calls leave threads for the others;
-    with five or more, hanging calls of two environments leave a place to a third. `webhooks` are
-    the rules of deliveries, and `versions` the API versions that are served.
+    milliseconds, 30 days unless given. Events and their deliveries are deleted
+    `events_retention_ms` milliseconds after they end, 90 days unless given, at least 31.
+    At most `max_remote_calls` requests wait for chains, providers and name servers at the same
+    time, so that hanging calls leave threads for the others; with five or more, hanging calls of
+    two environments leave a place to a third. `webhooks` are the rules of deliveries, and
+    `versions` the API versions that are served.
     """
 
     _public_url: str | None = attrs.field(
@@ -114,6 +117,9 @@ class Settings:
     docs_url: str | None = None
     service_name: str = "Payments Core"
     idempotency_retention_ms: int = RETENTION_MS
+    events_retention_ms: int = attrs.field(
+        default=EVENTS_RETENTION_MS, validator=attrs.validators.ge(MIN_EVENTS_MS)
+    )
     max_remote_calls: int = 5
     webhooks: WebhookSettings = attrs.field(factory=WebhookSettings)
     versions: Versions = attrs.field(factory=Versions)
@@ -223,6 +229,7 @@ class PaymentsService:
                 self._event_handlers,
             ),
             refresh=self.refresh,
+            events_retention_ms=self.settings.events_retention_ms,
         )
 
     # The resources.

@@ -48,9 +48,13 @@ BATCH = 200
 EVENTS_PER_BATCH = 50
 """Each event has a delivery for every endpoint that ever subscribed to it."""
 
+MAX_BATCHES_PER_JOB = 20
+"""After this many a job ends and another continues, so that none outlasts its lease."""
+
 PAYMENTS_PER_BATCH = 50
 """Each Payment has a link, and up to a hundred options."""
 
+EVENTS_RETENTION_MS = 90 * DAY
 MIN_EVENTS_MS = (MAX_RECOVERY_DAYS + 1) * DAY
 """How far back an endpoint may recover missed events."""
 
@@ -78,7 +82,7 @@ class Retention:
     Raises ValueError for a period during which a record may still be needed.
     """
 
-    events_ms: int = 90 * DAY
+    events_ms: int = EVENTS_RETENTION_MS
     sessions_ms: int = 30 * DAY
     challenges_ms: int = 30 * DAY
     payments_ms: int = 90 * DAY
@@ -147,6 +151,35 @@ class RetentionPurge:
                         what,
                     )
         return PurgeResult(dict(run.gone))
+
+
+class EventPurge:
+    """Deletes the old events of one environment, a number of batches at a time: a part of the
+    hourly purge."""
+
+    def __init__(self, ports: Ports, events_ms: int) -> None:
+        """`events_ms` as in `Retention`. Raises ValueError."""
+        self._storage = ports.storage
+        self._committer = ports.committer
+        self._clock = ports.clock
+        self._retention = Retention(events_ms=events_ms)
+
+    def run(self, partition: str) -> bool:
+        """Delete a number of batches; True if there may be more. Raises StorageUnavailable."""
+        environment = self._storage.read(
+            partition, lambda snapshot: snapshot.get(Environment, partition)
+        )
+        if environment is None:
+            return False
+        run = _PurgeRun(self._storage, self._committer, dry_run=False, progress=None)
+        before = self._clock.now() - self._retention.events_ms
+        try:
+            return run.purge_events(environment, before, max_batches=MAX_BATCHES_PER_JOB)
+        except UnreadableDocument:  # its text may quote the record's content
+            _log.critical(
+                "ALARM: a record of %s cannot be read; its events are not purged", partition
+            )
+            return False
 
 
 class _PurgeRun:
@@ -220,8 +253,11 @@ class _PurgeRun:
             if len(over) < len(answers):
                 return
 
-    def purge_events(self, environment: Environment, before: Instant) -> None:
-        """Events with all their deliveries, unless one is still open or was changed since.
+    def purge_events(
+        self, environment: Environment, before: Instant, *, max_batches: int | None = None
+    ) -> bool:
+        """Events with all their deliveries, unless one is still open or was changed since; True if
+        it ended after `max_batches`, and there may be more.
 
         Together, since an event without its deliveries looks as if it had been missed, and a
         recovery would send it again.
@@ -239,7 +275,10 @@ class _PurgeRun:
             for job in page
             for id in fanned_out_events(job)
         }
-        for page in self._iter_pages(partition, Event, "by_created", limit=EVENTS_PER_BATCH):
+        pages = self._iter_pages(partition, Event, "by_created", limit=EVENTS_PER_BATCH)
+        for number, page in enumerate(pages):
+            if number == max_batches:
+                return True
             old = [event for event in page if event.created_at < before]
             over = [event for event in old if event.id not in waiting]
             if over:
@@ -248,7 +287,8 @@ class _PurgeRun:
                     partial(_lock_with_deliveries, events=over, endpoints=endpoints, before=before),
                 )
             if len(old) < len(page):
-                return
+                break
+        return False
 
     def _delete(self, partition: str, choose: Callable[[Transaction], Sequence[Record]]) -> None:
         """Delete the chosen records under their locks, and count them."""

@@ -2,22 +2,28 @@
 
 The endpoint stores since when it fails and when that was last reported, so that it is reported at
 most once an hour, in the commit of the attempt that shows it. Failing endpoints get no such events:
-a hundred dead endpoints would make ten thousand deliveries of one event.
+a hundred dead endpoints would make ten thousand deliveries of one event. The report that finds an
+endpoint refusing after three days without a success disables it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Literal
 
 import attrs
 
-from payments_core.clock import HOUR, Instant
-from payments_core.engine.decision import Decision
+from payments_core.clock import DAY, HOUR, Instant
+from payments_core.engine.decision import Decision, NewJob
 from payments_core.engine.events import FAILING, RECOVERED, Event, NewEvent
 from payments_core.evolve import evolve
-from payments_core.storage.port import Snapshot
-from payments_core.webhooks.lifecycle import with_effective_status
+from payments_core.storage.port import Snapshot, Where
+from payments_core.webhooks.lifecycle import (
+    EndpointChanges,
+    classify_status,
+    decide_update,
+    with_effective_status,
+)
 from payments_core.webhooks.record import Delivery, Endpoint
 
 MIN_FAILED_ATTEMPTS = 2
@@ -25,9 +31,14 @@ MIN_FAILED_ATTEMPTS = 2
 of the receiver. A delivery that is given up is reported at once."""
 
 REPORT_INTERVAL_MS = HOUR
+REFUSING_DISABLED_MS = 3 * DAY
+"""An endpoint that works never, and refuses after this time, is disabled: a refusal is not tried
+again, so nothing waits for it. One that does not answer stays active, since it may come back."""
+
 OUTCOMES_SEARCHED = 20
 """The number of newest deliveries from which an endpoint is judged."""
 
+DISABLED_WORDS = "It was disabled: for three days no delivery succeeded."
 _OWN_FAMILY = "webhook."
 
 
@@ -103,21 +114,61 @@ def find_health_change(
 
 
 def decide_report(
-    endpoint: Endpoint, change: tuple[str, Delivery], api_version: str, *, now: Instant
+    endpoint: Endpoint,
+    change: tuple[str, Delivery],
+    api_version: str,
+    *,
+    now: Instant,
+    disables: bool = False,
 ) -> Decision[None]:
-    """The event, and the endpoint with the time of the report."""
+    """The event, and the endpoint with the time of the report; with `disables`, it is disabled."""
     name, delivery = change
+    failure = delivery.failure
+    jobs: tuple[NewJob, ...] = ()
     if name == FAILING:
         since = endpoint.failing_since or now
         changed = evolve(endpoint, failing_since=since, failing_told_at=now)
+        if disables:
+            disabled = decide_update(changed, EndpointChanges(status="disabled"), now=now)
+            changed, jobs = disabled.result, disabled.jobs
+            failure = f"{failure or ''} {DISABLED_WORDS}".strip()
     else:
         changed = evolve(endpoint, failing_since=None)
     payload = {
         "webhookId": endpoint.id,
         "deliveryId": delivery.id,
-        "failureReason": delivery.failure,
+        "failureReason": failure,
     }
-    return Decision(None, replaces=(changed,), events=(NewEvent(name, payload, api_version),))
+    event = NewEvent(name, payload, api_version)
+    return Decision(None, replaces=(changed,), events=(event,), jobs=jobs)
+
+
+def only_refuses(
+    snapshot: Snapshot, endpoint: Endpoint, attempted: Collection[Delivery], now: Instant
+) -> bool:
+    """Whether attempts were refused, and none has succeeded for three days.
+
+    The newest success counts too: a success beside a failure ends no report.
+    """
+    since = endpoint.failing_since
+    if since is None or since > now - REFUSING_DISABLED_MS:
+        return False
+    if not all(map(_is_refused, attempted)):
+        return False
+    worked = snapshot.find(
+        Delivery,
+        "by_endpoint",
+        (endpoint.id,),
+        where=(Where("status", "=", "delivered"),),
+        limit=1,
+        skip_damaged=True,
+    )
+    return all(one.updated_at < since for one in worked.records)
+
+
+def _is_refused(delivery: Delivery) -> bool:
+    status = delivery.response_status
+    return status is not None and classify_status(status) == "refused"
 
 
 def reports_on(event: Event, endpoint: Endpoint) -> bool:

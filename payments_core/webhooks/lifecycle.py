@@ -183,6 +183,8 @@ def decide_update(
     if changes.status is not UNSET:
         ENDPOINT.step(endpoint.status, STATUS_TRIGGERS[changes.status])
         changed = evolve(changed, status=changes.status)
+        if changes.status == "active" and endpoint.status != "active":
+            changed = evolve(changed, failing_since=None, failing_told_at=None)  # it starts anew
     if changed == endpoint:
         return Decision(endpoint, holds=(endpoint,))
     changed = evolve(changed, updated_at=now)

@@ -36,7 +36,8 @@ class Endpoint(Record):
     some, so that earlier deliveries can be distinguished from later requests; and
     `closed_revision` is its value when the endpoint last closed. The secret
     is sealed to the id. `older_secrets` sign beside it until their ends, newest first.
-    `failing_since` and `failing_told_at` belong to the failure reports of `health.py`.
+    `failing_since` and `failing_told_at` belong to the failure reports of `health.py`,
+    `trimmed_through` to `trimming.py`: the last delivered delivery without its answer.
     """
 
     collection: ClassVar[Collection] = Collection(
@@ -47,8 +48,8 @@ class Endpoint(Record):
             Index("by_status", key=("status",), order=("created_at",)),
         ),
         uniques=(Unique(ACTIVE_URL, ("active_url",)),),
-        schema=2,
-        upgrades={1: dict},
+        schema=3,
+        upgrades={1: dict, 2: dict},
         oldest_reader=1,
     )
 
@@ -63,6 +64,7 @@ class Endpoint(Record):
     closed_revision: int = 0
     failing_since: Instant | None = None
     failing_told_at: Instant | None = None
+    trimmed_through: tuple[Instant, str] | None = None
     created_at: Instant
     updated_at: Instant
 

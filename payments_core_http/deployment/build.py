@@ -117,6 +117,7 @@ def build_service(
         docs_url=configuration.docs_url,
         service_name=configuration.service_name,
         idempotency_retention_ms=configuration.idempotency_days * DAY,
+        events_retention_ms=configuration.events_days * DAY,
         max_remote_calls=_count_remote_calls(configuration.http.threads),
         webhooks=WebhookSettings(
             max_active_endpoints=webhooks.max_active_endpoints,

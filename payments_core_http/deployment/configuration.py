@@ -240,6 +240,9 @@ class Configuration:
     idempotency_days: Annotated[int, msgspec.Meta(ge=1, le=365)] = setting(
         "How many days the response to an Idempotency-Key is kept.", 30
     )
+    events_days: Annotated[int, msgspec.Meta(ge=31, le=3_650)] = setting(
+        "How many days an event and its deliveries are kept after their last change.", 90
+    )
     simulated_chains: bool = setting("Simulate all chains; sandbox only.", False)
     keys: KeysSettings = setting("")
     storage: StorageSettings = setting("")

@@ -10,6 +10,7 @@ import pytest
 from payments_core.engine.events import FAILING, RECOVERED, Event
 from payments_core.errors import ResourceConflict
 from payments_core.storage.memory.adapter import MemoryStorage, Weakness
+from payments_core.webhooks.health import DISABLED_WORDS
 from payments_core.webhooks.lifecycle import EndpointChanges
 from payments_core.webhooks.record import Endpoint
 from payments_core.webhooks.replay import WebhookEvents
@@ -198,3 +199,68 @@ def test_it_is_reported_on_a_storage_that_keeps_no_more_than_it_must() -> None:
         bench.happen()
         bench.run()
     assert hosts.news() == [("watcher.example", FAILING)]
+
+
+DAY_S = 24 * HOUR_S
+
+
+def refuse_for(watched: Watched, days: float, *, step_s: int = DAY_S // 4) -> None:
+    for _ in range(int(days * DAY_S / step_s)):
+        watched.happen(seconds=step_s)
+
+
+def status_of(watched: Watched) -> str:
+    bench = watched.bench
+    return bench.endpoints.get(bench.authority, watched.broken.id).status
+
+
+def test_an_endpoint_that_only_refuses_is_disabled_after_three_days() -> None:
+    watched = Watched(Hosts({"broken.example": TransportResult(400)}))
+    refuse_for(watched, 2.75)
+    assert status_of(watched) == "active"
+    refuse_for(watched, 0.75)
+    assert status_of(watched) == "disabled"
+    last = watched.events(FAILING)[-1]
+    assert last.payload["failureReason"] == (
+        f"The endpoint answered 400, which is not tried again. {DISABLED_WORDS}"
+    )
+    sent = len(watched.hosts.sent)
+    watched.happen()
+    assert [host for host, _ in watched.hosts.sent[sent:]] == ["watcher.example"]
+
+
+@pytest.mark.parametrize("answer", [TransportResult(503), TransportResult(failure="silent")])
+def test_one_that_may_come_back_is_not_disabled(answer: TransportResult) -> None:
+    watched = Watched(Hosts({"broken.example": answer}))
+    refuse_for(watched, 4)
+    assert status_of(watched) == "active"
+
+
+def test_one_that_takes_some_events_is_not_disabled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Even if each success comes together with a refusal."""
+    watched = Watched(Hosts({"broken.example": TransportResult(400)}))
+    bench, send = watched.bench, watched.hosts.send
+
+    def choose(
+        request: WebhookRequest, addresses: Sequence[str], deadline: Deadline
+    ) -> TransportResult:
+        if dict(request.headers)["x-service-event"] == "account.updated":
+            return OK
+        return send(request, addresses, deadline)
+
+    monkeypatch.setattr(Hosts, "send", lambda self, *asked: choose(*asked))
+    for _ in range(16):
+        bench.happen("account.updated")
+        watched.happen(seconds=DAY_S // 4)
+    assert status_of(watched) == "active"
+
+
+def test_one_that_is_activated_again_has_three_days_again() -> None:
+    watched = Watched(Hosts({"broken.example": TransportResult(400)}))
+    refuse_for(watched, 3.5)
+    bench = watched.bench
+    bench.endpoints.update(bench.authority, watched.broken.id, EndpointChanges(status="active"))
+    refuse_for(watched, 2.75)
+    assert status_of(watched) == "active"
+    refuse_for(watched, 0.75)
+    assert status_of(watched) == "disabled"

@@ -1,6 +1,9 @@
-"""Deletes stored answers after their retention, a batch at a time (contract §4)."""
+"""The hourly purge of an environment: stored answers after their retention (contract §4), and what
+other rooms delete."""
 
 from __future__ import annotations
+
+from collections.abc import Callable, Sequence
 
 from payments_core.clock import HOUR, SECOND, Instant
 from payments_core.engine.decision import Decision, NewJob, WorkerAuthority
@@ -18,16 +21,22 @@ def purge_job(partition: str, now: Instant) -> NewJob:
     return NewJob("timers", PURGE, f"purge:{partition}", now + HOUR, partition)
 
 
-class ResponsePurge:
-    """Deletes the expired answers of one environment."""
+PurgeStep = Callable[[str], bool]
+"""Deletes a bounded number of a partition's records, in its own commits; True if there are more."""
 
-    def __init__(self, ports: Ports) -> None:
+
+class HourlyPurge:
+    """Deletes the expired answers of one environment, and what `others` delete."""
+
+    def __init__(self, ports: Ports, others: Sequence[PurgeStep] = ()) -> None:
         self._storage = ports.storage
         self._committer = ports.committer
         self._clock = ports.clock
+        self._others = others
 
     def run(self, claimed: ClaimedJob) -> None:
-        """Delete a batch; return soon while there are more, else in an hour."""
+        """Delete a batch of each kind; return soon while there are more, else in an hour."""
+        is_more = [delete(claimed.partition) for delete in self._others]
         now = self._clock.now()
         page = self._storage.read(
             claimed.partition,
@@ -35,7 +44,7 @@ class ResponsePurge:
                 StoredResponse, "by_expiry", where=(Where("expires_at", "<=", now),), limit=BATCH
             ),
         )
-        next_run_at = now + (SECOND if len(page.records) == BATCH else HOUR)
+        next_run_at = now + (SECOND if len(page.records) == BATCH or any(is_more) else HOUR)
 
         def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[None]:
             found = [tx.get(StoredResponse, old.id, for_update=True) for old in page.records]

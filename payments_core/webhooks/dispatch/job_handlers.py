@@ -16,13 +16,14 @@ import msgspec
 
 from payments_core.clock import SECOND, format_iso
 from payments_core.engine.decision import Decision, WorkerAuthority
-from payments_core.engine.events import Event
+from payments_core.engine.events import FAILING, Event
 from payments_core.engine.fan_out import EVENTS, FAN_OUT, fanned_out_events
 from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.jobs.batches import MAX_BATCH
 from payments_core.engine.jobs.execution import BatchHandler, Handler
 from payments_core.engine.jobs.parking import Queue
 from payments_core.engine.ports import Ports
+from payments_core.evolve import evolve
 from payments_core.storage.bulk import get_many, lock_many, read_apart
 from payments_core.storage.jobs import Job
 from payments_core.storage.port import ClaimedJob, Position, Transaction
@@ -30,7 +31,13 @@ from payments_core.storage.records import R
 from payments_core.tenants.record import Environment
 from payments_core.webhooks.dispatch.attempt import AttemptRunner, PreparedDelivery
 from payments_core.webhooks.dispatch.fan_out_limits import MAX_DELIVERIES_PER_COMMIT
-from payments_core.webhooks.health import decide_report, find_health_change, may_receive
+from payments_core.webhooks.dispatch.newest_answers import NewestAnswers
+from payments_core.webhooks.health import (
+    decide_report,
+    find_health_change,
+    may_receive,
+    only_refuses,
+)
 from payments_core.webhooks.lifecycle import (
     ABANDON,
     DELIVER,
@@ -70,6 +77,7 @@ class WebhookJobHandlers:
         self._storage = ports.storage
         self._clock = ports.clock
         self._attempts = attempts
+        self._answers = NewestAnswers()
         self._mode = mode
 
     def handlers(self) -> Mapping[str, Handler]:
@@ -187,7 +195,14 @@ class WebhookJobHandlers:
         """Commit the outcomes of an environment's attempts, with the ends of their jobs."""
         if not made:
             return
-        by_job = {item.job.id: (prepared, attempt) for item, prepared, attempt in made}
+        outdated = self._note_answers(made)
+        by_job = {
+            item.job.id: (
+                prepared,
+                evolve(attempt, body=None) if prepared.delivery.id in outdated else attempt,
+            )
+            for item, prepared, attempt in made
+        }
         ids = {prepared.endpoint.id for _, prepared, _ in made}
         claimed = [item for item, _, _ in made]
         partition = claimed[0].partition
@@ -198,7 +213,8 @@ class WebhookJobHandlers:
         def decide(
             tx: Transaction, id_sequence: IdSequence, ours: Sequence[ClaimedJob]
         ) -> dict[str, Decision[Any]]:
-            current = lock_many(tx, Delivery, [item.job.subject for item in ours])
+            subjects = {item.job.subject for item in ours}
+            current = lock_many(tx, Delivery, list(subjects | (outdated if ours else set())))
             decisions: dict[str, Decision[Any]] = {}
             attempted: dict[str, dict[str, Delivery]] = {}  # by endpoint, and by job
             for item in ours:
@@ -217,9 +233,27 @@ class WebhookJobHandlers:
                 if report is not None:
                     first = next(iter(by_job_id))
                     decisions[first] = decisions[first].merge(report)
+            cleared = [
+                evolve(delivery, response_body=None)
+                for id, delivery in current.items()
+                if id not in subjects and delivery.status not in OPEN_STATUSES
+            ]
+            if cleared:
+                first = ours[0].job.id
+                decisions[first] = decisions[first].merge(Decision(None, replaces=tuple(cleared)))
             return decisions
 
         self._committer.finish_all(WorkerAuthority.of(claimed[0]), claimed, decide)
+
+    def _note_answers(
+        self, made: Sequence[tuple[ClaimedJob, PreparedDelivery, AttemptResult]]
+    ) -> set[str]:
+        """The deliveries whose answers give way to these, perhaps some of these themselves."""
+        pushed = (
+            self._answers.push(prepared.endpoint.id, prepared.delivery.id, attempt.body)
+            for _, prepared, attempt in made
+        )
+        return {id for id in pushed if id is not None}
 
     def _report_health(
         self,
@@ -237,7 +271,10 @@ class WebhookJobHandlers:
         if endpoint is None or environment is None:
             return None
         change = find_health_change(endpoint, attempted, now)
-        return change and decide_report(endpoint, change, environment.api_version, now=now)
+        if change is None:
+            return None
+        disables = change[0] == FAILING and only_refuses(tx, endpoint, attempted, now)
+        return decide_report(endpoint, change, environment.api_version, now=now, disables=disables)
 
     # Deliveries that an endpoint no longer needs.
 
