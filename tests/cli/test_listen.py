@@ -387,3 +387,35 @@ def test_a_person_reads_a_banner_and_a_line_for_each_event(sandbox: SandboxChild
     assert line.split()[1:] == ["deposit.settled", event_id]
     lock = sandbox.data / "listen-person.lock"
     assert os.stat(lock).st_mode & 0o077 == 0
+
+
+@pytest.mark.parametrize("as_json", [True, False])
+def test_it_ends_when_its_reader_ends(sandbox: SandboxChild, as_json: bool) -> None:
+    name = f"piped-{as_json}"
+    command = [sys.executable, "-m", "payments_core_http.cli", "listen", "--name", name]
+    with subprocess.Popen(
+        [*command, *(["--json"] if as_json else []), *options(sandbox)],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    ) as child:  # fmt: skip
+        assert child.stdout is not None and child.stderr is not None
+        child.stdout.readline()
+        until(lambda: statuses(sandbox, f"payments listen: {name}") == ["active"])
+        child.stdout.close()
+        trigger(sandbox, "payment.succeeded")
+        assert child.wait(20) == 0 and child.stderr.read() == b""
+    assert statuses(sandbox, f"payments listen: {name}") == ["archived"]
+
+
+def test_it_goes_on_under_nohup(sandbox: SandboxChild) -> None:
+    command = [sys.executable, "-m", "payments_core_http.cli", "listen", "--name", "nohup"]
+    with subprocess.Popen(
+        ["sh", "-c", 'trap "" HUP; exec "$@"', "sh", *command, "--json", *options(sandbox)],
+        stdout=subprocess.PIPE,
+    ) as child:
+        assert child.stdout is not None
+        child.stdout.readline()
+        child.send_signal(signal.SIGHUP)
+        event_id = trigger(sandbox, "payment.succeeded")
+        assert json.loads(child.stdout.readline())["eventId"] == event_id
+        child.terminate()
+        assert child.wait(20) == 0
