@@ -53,6 +53,7 @@ T = TypeVar("T")
 _AS_IT_SHOULD_BE = (
     "did not answer",
     "its Payments cannot expire",
+    "a clock that was ahead had written their ends",
     "are sent again",
     "will be retried when its lease expires",
     "will be retried when their leases expire",

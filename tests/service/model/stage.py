@@ -28,7 +28,7 @@ from payments_core.payments.mandates.operations import NewMandate
 from payments_core.payments.record import Payment
 from payments_core.sandbox.clock import SandboxClock
 from payments_core.sandbox.operations import Sandbox
-from payments_core.service import PaymentsService
+from payments_core.service import PaymentsService, Settings
 from payments_core.storage.memory.adapter import MemoryStorage, Weakness
 from payments_core.storage.port import SIMULATED
 from payments_core.storage.records import R
@@ -99,6 +99,7 @@ class Process:
             chains={id: Line(chain, self.gate) for id, chain in self._stage.chains.items()},
             clock=self.clock,
             entropy=self._stage.entropy.randbytes,
+            settings=Settings(public_url="https://pay.example"),
             transport=NoTransport(),
             bank=BankLine(self._stage.bank, self.gate),
         )
