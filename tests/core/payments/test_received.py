@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import attrs
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from payments_core.engine.step import Step
@@ -351,3 +351,54 @@ def test_whichever_receipts_are_lost_and_return_the_books_are_the_same(
         payment = counted(payment, a_receipt(receipt.amount, id=receipt.id))[0].record
     assert (payment.books, payment.received) == (before.books, before.received)
     assert payment.release_id == before.release_id
+
+
+def folded(amount: int, moves: list[tuple[str, int]]) -> tuple[int, int, str]:
+    """Counted, excess and status of a Payment after these moves, by the rules of the contract:
+    a receipt first fills what is missing, and a reorg takes away what its receipt had brought."""
+    kept: dict[int, tuple[int, int]] = {}
+    status = "awaiting_payment"
+    for place, (move, value) in enumerate(moves):
+        if move == "receive":
+            part = min(value, amount - sum(part for part, _ in kept.values()))
+            kept[place] = part, value - part
+            if status == "awaiting_payment" and sum(part for part, _ in kept.values()) == amount:
+                status = "accepted"
+        else:
+            del kept[value]
+            if status == "accepted":
+                status = "action_required"
+    return sum(part for part, _ in kept.values()), sum(over for _, over in kept.values()), status
+
+
+@given(
+    plan=st.lists(
+        st.one_of(
+            st.tuples(st.just("receive"), st.integers(1, 1_500) | st.just(1_000)),
+            st.tuples(st.just("lose"), st.integers(0, 9)),
+        ),
+        min_size=1,
+        max_size=10,
+    )
+)
+@example(plan=[("receive", 600), ("receive", 600), ("lose", 0), ("receive", 600)])
+@example(plan=[("receive", 1_000), ("receive", 1_000), ("lose", 0), ("receive", 1_000)])
+def test_receipts_and_reorgs_add_up_as_a_fold_of_them_says(plan: list[tuple[str, int]]) -> None:
+    """Excess that stays while its neighbour is undone takes no room of what comes next."""
+    payment, there, moves = a_payment(), {}, []
+    for move, value in plan:
+        if move == "receive":
+            change, stored = counted(payment, a_receipt(value, id=f"receipt_{len(moves)}"))
+            there[len(moves)] = stored
+            moves.append((move, value))
+            payment = change.record
+        elif there:
+            place = sorted(there)[value % len(there)]
+            moves.append((move, place))
+            stopped = payment.status == "accepted"
+            payment = payments.reverse_receipt(
+                payment, there.pop(place), now=NOW, release_stopped=stopped
+            ).record
+        if payment.status == "accepted" and payment.release_id is None:
+            payment = releasing(payment)
+        assert (payment.counted, payment.excess, payment.status) == folded(1_000, moves)

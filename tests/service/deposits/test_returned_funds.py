@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from payments_core.assets import CHAINS
 from payments_core.chains.outbox.record import ReturnAddress
 from payments_core.deposits.record import Deposit
 from payments_core.payments.destinations import ToWallet
@@ -14,6 +15,7 @@ from tests.service.till import Till
 from tests.service.world import OTHER_WALLET, USDC, World, atomic
 
 OTHER_CHAIN = 137
+TWO_TOKENS = next(id for id, entry in CHAINS.items() if len(entry.assets) > 1)
 
 
 @pytest.fixture
@@ -87,3 +89,45 @@ def test_a_payment_by_another_way_has_no_address_to_watch(memory_world: World) -
     till.finish()
     assert world.sent() == 3
     assert list(scan_all(world.storage, ReturnAddress)) == []
+
+
+TOKENS = [asset.symbol for asset in CHAINS[TWO_TOKENS].assets]
+
+
+@pytest.mark.parametrize("back", TOKENS)
+@pytest.mark.parametrize("symbol", TOKENS)
+def test_only_the_token_that_was_sent_is_a_return(
+    memory_world: World, symbol: str, back: str
+) -> None:
+    """Another token of the same chain is a deposit of the account, and no part of the Payment."""
+    world, amount = memory_world, "25.00"
+    sandbox = world.service.sandbox()
+    vault = world.service.accounts.get(world.server, world.payer.id).vaults[0].address
+    sandbox.transfer(world.server, TWO_TOKENS, symbol, amount, recipient=vault)
+    world.advance(60)
+    new = NewSend(
+        amount=amount,
+        account_id=world.payer.id,
+        destination=ToWallet(address=OTHER_WALLET),
+        chain_id=TWO_TOKENS,
+        asset_symbol=symbol,
+    )
+    payment = world.service.sends.create(world.server, new).payment
+    world.finish()
+    assert world.paid(payment.id).status == "succeeded"
+    sandbox.transfer(world.server, TWO_TOKENS, back, "5.00", recipient=return_address(world))
+    world.finish()
+    [deposit] = deposits(world)
+    assert (deposit.status, deposit.asset_symbol) == ("settled", back)
+    shown = world.paid(payment.id)
+    if back == symbol:
+        assert (shown.returned, shown.labels) == (atomic("5"), ("returned",))
+    else:
+        assert (shown.returned, shown.labels) == (0, ())
+    assert world.event_names(payment.id)["payment.late"] == (back == symbol)
+    held = {
+        row.asset.symbol: row.total_atomic
+        for row in world.service.vaults.balances(world.server, world.payer.id)
+        if row.asset.chain_id == TWO_TOKENS
+    }
+    assert held == {**dict.fromkeys(TOKENS, 0), back: atomic("5")}

@@ -36,6 +36,7 @@ from tests.core.examples import (
     BOB,
     CAROL,
     NOW,
+    Stage,
     a_payment,
     a_receipt,
     a_refund,
@@ -222,6 +223,36 @@ def test_a_fee_is_borne_by_all_senders_alike() -> None:
     )
     legs = plan_refunds(payment, left(payment), None, None)
     assert legs == (RefundLeg(to=BOB, from_recipient=396), RefundLeg(to=ALICE, from_recipient=594))
+
+
+@pytest.mark.parametrize("fee_bps", [0, 1, 100, 9_999])
+@pytest.mark.parametrize("parts", [(1,), (10,), (10, 1, 30)])
+@pytest.mark.parametrize("sent", [((600, ALICE), (400, BOB)), ((1, BOB), (998, CAROL), (1, ALICE))])
+def test_all_senders_are_refunded_in_parts_after_a_fee(
+    fee_bps: int, parts: tuple[int, ...], sent: tuple[tuple[int, str], ...]
+) -> None:
+    """The fee is borne in each of the paid-out states: also by the second and the last refund."""
+    scale = 1_000_000
+    stage = Stage(a_payment(fee_bps=fee_bps, amount=1_000 * scale))
+    for amount, sender in sent:
+        stage = stage.counting(amount * scale, sender)
+    executing = payments.apply_trigger(releasing(stage.payment), "release", now=NOW).record
+    payment = payments.settle(executing, now=NOW).record
+    fee = 1_000 * scale * fee_bps // 10_000
+    assert (payment.status, payment.books.fees) == ("succeeded", fee)
+    seen = {payment.status}
+    for number, wanted in enumerate((*parts, None)):
+        amount = None if wanted is None else min(wanted * scale, payment.books.recipient // 2)
+        legs = plan_refunds(payment, left(payment), amount, None)
+        assert sum(leg.amount for leg in legs) == (amount or payment.books.recipient)
+        for leg in legs:
+            trigger = "refund_part" if leg.amount < payment.books.recipient else "refund_all"
+            payment = payments.apply_refund(
+                payment, trigger, f"{number}-{leg.to}", leg.to, now=NOW, recipient=leg.amount
+            ).record
+            seen.add(payment.status)
+    assert seen == {*FUNDS_PAID_OUT, "refunded"}
+    assert payment.refunded == 1_000 * scale - fee
 
 
 def test_nobody_is_paid_with_anothers_money() -> None:

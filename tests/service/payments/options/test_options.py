@@ -102,6 +102,35 @@ def test_a_refresh_voids_the_action_before(world: World) -> None:
         world.service.vault_options.refresh(world.client, payment.payment.id, old.option.id)
 
 
+@pytest.mark.parametrize("came", [("0.000001",), ("10.00",), ("10.00", "14.999999")])
+@pytest.mark.parametrize("opened_after", [0, 1])
+def test_a_refresh_asks_for_what_remains_by_then(
+    world: World, came: tuple[str, ...], opened_after: int
+) -> None:
+    """What strangers pay meanwhile does not leave the vault too, whenever the option began."""
+    payment = world.payment("25.00")
+    option = None
+    for number, part in enumerate((*came, None)):
+        if number == opened_after:
+            option = world.option(payment)
+        if part is not None:
+            world.pay(payment, part)
+            world.finish()
+    assert option is not None
+    remaining = atomic("25") - sum(atomic(part) for part in came)
+    refresh = world.service.vault_options.refresh
+    refreshed = refresh(world.client, payment.payment.id, option.option.id)
+    assert refreshed.option.required == remaining
+    assert refreshed.operation.amount == remaining == world.operation_now(option).amount
+    world.authorize(refreshed)
+    assert world.held()[1] == remaining
+    world.finish()
+    paid = world.paid(payment.payment.id)
+    assert (paid.status, paid.received, paid.excess) == ("succeeded", atomic("25"), 0)
+    assert paid.labels == ("underpaid",)
+    assert world.held() == (atomic("100") - remaining, 0, atomic("100") - remaining)
+
+
 def test_an_action_that_was_not_used_in_time_needs_a_refresh(world: World) -> None:
     payment = world.payment()
     option = world.option(payment)
