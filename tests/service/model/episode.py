@@ -53,16 +53,13 @@ T = TypeVar("T")
 _AS_IT_SHOULD_BE = (
     "a clock that was ahead had written their ends",  # those of the two processes differ
     "cannot look for late leases",
-    "payment links lead to",
     "did not answer",
     "its Payments cannot expire",
-    "a clock that was ahead had written their ends",
     "are sent again",
     "will be retried when its lease expires",
     "will be retried when their leases expire",
     "ALARM: the credit of",
     "matches no on-ramp and was sent back",
-    "Settings(public_url=...) is not set",
 )
 
 _PARTICULARS = re.compile(r"0x\w+|\w+_[-\w]{24}|\d+")

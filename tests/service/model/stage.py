@@ -18,7 +18,7 @@ from payments_core.chains.port import AddressSpec, Chain
 from payments_core.chains.simulated.chain import SimulatedChain
 from payments_core.chains.simulated.failure_records import ArmedFailures
 from payments_core.chains.simulated.failures import Failures
-from payments_core.clock import SECOND, Clock, FixedClock, Instant
+from payments_core.clock import DAY, SECOND, Clock, FixedClock, Instant
 from payments_core.credentials.keyring import KeyRing
 from payments_core.engine.idempotency.record import AlreadyResponded, IdempotentRequest
 from payments_core.engine.ports import Ports
@@ -53,6 +53,10 @@ KEYS = KeyRing.parse(RING)
 
 _OURS = ("dependency_failed", "unavailable", "internal_error")
 """Errors that are nobody's fault but the service's, or of what it depends on."""
+
+
+SETTINGS = Settings(public_url="https://pay.example", events_retention_ms=100 * 365 * DAY)
+"""Events are kept, so that at the end all that happened can be compared with them."""
 
 
 class Skewed:
@@ -99,7 +103,7 @@ class Process:
             chains={id: Line(chain, self.gate) for id, chain in self._stage.chains.items()},
             clock=self.clock,
             entropy=self._stage.entropy.randbytes,
-            settings=Settings(public_url="https://pay.example"),
+            settings=SETTINGS,
             transport=NoTransport(),
             bank=BankLine(self._stage.bank, self.gate),
         )
