@@ -157,7 +157,7 @@ def test_a_page_that_wakes_asks_at_once(visit: Visit) -> None:
     send(visit.page, "25")
     visit.tab.clock.fast_forward(8_000)  # no poll is due yet
     visit.tab.wait_for_function(
-        "document.querySelector('h1').textContent === 'Paid'", polling=100, timeout=5_000
+        "() => document.querySelector('h1').textContent === 'Paid'", polling=100, timeout=5_000
     )
 
 
@@ -190,7 +190,7 @@ def test_a_payer_whose_browser_does_not_copy_is_told_and_copies(
     button = visit.tab.get_by_role("button", name="Copy: To this address")
     button.click()
     visit.tab.clock.run_for(2_500)
-    visit.tab.wait_for_function("document.getElementById('news').textContent", polling=100)
+    visit.tab.wait_for_function("() => document.getElementById('news').textContent", polling=100)
     assert button.inner_text() == "Not copied"
     said = "Not copied. The text is selected: copy it yourself."
     assert visit.tab.inner_text("#news") == said
@@ -205,7 +205,9 @@ def test_a_button_that_is_pressed_twice_has_its_name_again(visit: Visit) -> None
     button = visit.tab.get_by_role("button", name="Copy: Amount")
     for _ in range(2):
         button.click()
-        visit.tab.wait_for_function("document.getElementById('news').textContent === 'Copied'")
+        visit.tab.wait_for_function(
+            "() => document.getElementById('news').textContent === 'Copied'"
+        )
         visit.tab.clock.run_for(500)
     visit.tab.clock.run_for(2_100)
     assert button.inner_text() == "Copy"
@@ -219,7 +221,9 @@ def test_a_payer_copies_amount_and_address(visit: Visit) -> None:
     ):
         button = visit.tab.get_by_role("button", name=name)
         button.click()
-        visit.tab.wait_for_function("document.getElementById('news').textContent === 'Copied'")
+        visit.tab.wait_for_function(
+            "() => document.getElementById('news').textContent === 'Copied'"
+        )
         assert visit.tab.evaluate("navigator.clipboard.readText()") == text
         assert button.inner_text() == "Copied"
         visit.tab.clock.run_for(2_100)
