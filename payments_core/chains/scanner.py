@@ -69,7 +69,9 @@ class ScanCursor(Record):
     transfers in it and below are stored, and no other can come there.
     """
 
-    collection: ClassVar[Collection] = Collection("scan_cursors")
+    collection: ClassVar[Collection] = Collection(
+        "scan_cursors", schema=2, upgrades={1: dict}, oldest_reader=1
+    )
 
     chain_id: int
     ring: tuple[tuple[int, str], ...]

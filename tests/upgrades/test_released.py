@@ -232,7 +232,7 @@ MAY_GROW = ".fields"
 """The names of an event's payload fields, to which a release may add."""
 
 MAY_GAIN_ENTRIES = ".eventCatalog"
-"""What a release may append to."""
+"""What a release may add entries to; each has a name."""
 
 MAY_BECOME_OTHERS = (
     ".us_bank_payout.requirements.missing",
@@ -260,7 +260,8 @@ def lost(before: Any, now: Any, at: str = "") -> list[str]:
     if at.endswith(MAY_GROW) and isinstance(before, list) and set(before) <= set(now):
         return []
     if isinstance(before, list) and isinstance(now, list) and at.endswith(MAY_GAIN_ENTRIES):
-        now = now[: len(before)]
+        by_name = {entry["name"]: entry for entry in now}
+        now = [by_name.get(entry["name"]) for entry in before]
     if isinstance(before, list) and isinstance(now, list) and len(before) == len(now):
         return [
             place

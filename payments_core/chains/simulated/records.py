@@ -46,7 +46,9 @@ class SimulatedChainState(Record):
     first block of the next one.
     """
 
-    collection: ClassVar[Collection] = Collection("simulated_chains")
+    collection: ClassVar[Collection] = Collection(
+        "simulated_chains", schema=2, upgrades={1: dict}, oldest_reader=1
+    )
 
     began_at: Instant
     extra_blocks: int = 0
@@ -78,6 +80,9 @@ class SimulatedTransaction(Record):
         "simulated_transactions",
         columns={"chain_id": int, "block_number": int, "log_index": int},
         indexes=(Index("by_block", key=("chain_id",), order=("block_number", "log_index")),),
+        schema=2,
+        upgrades={1: dict},
+        oldest_reader=1,
     )
 
     chain_id: int
