@@ -111,7 +111,7 @@ tidy: $(READY) ## Check import directions, names, sizes and words
 # the gate does not need is not measured, because that would double its time. Tidiness is in
 # suite-rest.
 SUITES := suite-http suite-doors suite-measured suite-chains suite-storages suite-rest \
-	suite-deployed suite-fuzz suite-sqlite suite-citus suite-weak
+	suite-deployed suite-fuzz suite-reports suite-sqlite suite-citus suite-weak
 # Suites wait for processes and clocks much of their time, so three keep two cores busy.
 # The suites for a newcomer: the laws, every operation on the weak storage, every route over WSGI, the
 # promises of the storages that need no server, webhooks, and the examples. No browser, no server's
@@ -126,7 +126,7 @@ LIFECYCLES := tests/webhooks/test_lifecycle.py tests/webhooks/test_machine.py \
 GATED := tests/service/accounts tests/service/deposits tests/service/legacy \
 	tests/service/test_damaged_rows.py
 APART := tests/core tests/storage tests/service tests/chains tests/http tests/cli \
-	tests/conformance_bites tests/limiters tests/fuzz $(DEPLOYED)
+	tests/conformance_bites tests/limiters tests/fuzz tests/public_reports $(DEPLOYED)
 .PHONY: coverage $(SUITES) $(PROOF)
 coverage: $(READY) ## Run the tests, and verify the promised branch coverage
 	@$(PY) -m coverage erase
@@ -164,6 +164,8 @@ suite-http:
 	@$(PY) -m pytest tests/http
 suite-fuzz:
 	@$(PY) -m pytest tests/fuzz
+suite-reports:
+	@$(PY) -m pytest tests/public_reports
 suite-deployed:
 	@$(PY) -m pytest $(DEPLOYED)
 suite-doors:
