@@ -20,6 +20,7 @@ ROOMS: dict[str, dict[str, str]] = {
         "validation": "Validation of input, once for the library and HTTP.",
         "telemetry": "What the library reports to an observer.",
         "extras": "Names the extra that installs a missing package.",
+        "fork_safety": "Resets locks and connections in the child of a fork.",
         "adapters": "Adapters found by the scheme of a URL.",
         "versions": "The API versions that a deployment supports.",
         "public_url": "The URL at which payers and partners reach the service.",

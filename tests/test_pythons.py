@@ -19,7 +19,10 @@ def checked() -> tuple[int, int]:
     return int(found[1]), int(found[2]) - 1
 
 
-@pytest.mark.parametrize("page", ["README.md", "Makefile", "docs/tutorial/first-payment.md"])
+@pytest.mark.parametrize(
+    "page",
+    ["README.md", "Makefile", "docs/tutorial/first-payment.md", "docs/how-to/deploy.md"],
+)
 def test_the_pythons_that_a_page_names_are_those_that_are_checked(page: str) -> None:
     stated = STATED.findall((ROOT / page).read_text())
     assert stated and {(int(low), int(high)) for low, high in stated} == {checked()}

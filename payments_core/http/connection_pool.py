@@ -18,6 +18,8 @@ from typing import Any, Generic, Protocol, TypeVar
 
 import attrs
 
+from payments_core.fork_safety import register_fork_reset
+
 IDLE_TIMEOUT_S = 4.0
 MAX_IDLE_PER_KEY = 16
 MAX_IDLE_TOTAL = 256
@@ -65,7 +67,23 @@ class ConnectionPool(Generic[C]):
         self._by_key: dict[ConnectionKey, list[C]] = {}  # the oldest first
         self._closed = threading.Event()
         self._sweeps: int | None = None  # the sweeping process; a forked child has no thread
-        weakref.finalize(self, _close_all, self._since)  # the callers who forgot to close it
+        self._inherited: tuple[dict[C, tuple[ConnectionKey, float]], ...] = ()
+        self._finalizer = weakref.finalize(self, _close_all, self._since)  # who forgot to close it
+        register_fork_reset(self)
+
+    def reset_after_fork(self) -> None:
+        """Start empty: another thread of the parent may have held the lock, in mid-change.
+
+        The parent's connections are kept and not closed, as a close may speak TLS on its sockets.
+        """
+        self._finalizer.detach()
+        self._inherited = (*self._inherited, self._since)
+        self._lock = threading.Lock()
+        self._since, self._by_key, self._sweeps = {}, {}, None
+        was_closed, self._closed = self._closed.is_set(), threading.Event()
+        if was_closed:
+            self._closed.set()
+        self._finalizer = weakref.finalize(self, _close_all, self._since)
 
     def take(self, keys: Iterable[ConnectionKey]) -> tuple[ConnectionKey, C] | None:
         """A waiting connection of the first of these keys that has any, without unread data.

@@ -17,7 +17,7 @@ from itertools import islice, pairwise
 import attrs
 
 from payments_core.clock import Instant
-from payments_core.limiters.fork_safety import register_fork_reset
+from payments_core.fork_safety import register_fork_reset
 from payments_core.limiters.port import LimiterUnavailable, PolicyCheck, PolicyState
 
 MAX_KEYS = 100_000

@@ -29,8 +29,8 @@ from redis.exceptions import NoPermissionError, NoScriptError, RedisError
 from redis.retry import Retry
 
 from payments_core.clock import MINUTE, Instant
+from payments_core.fork_safety import register_fork_reset
 from payments_core.limiters.breaker import CircuitBreaker
-from payments_core.limiters.fork_safety import register_fork_reset
 from payments_core.limiters.port import LimiterUnavailable, PolicyCheck, PolicyState
 from payments_core.requirements import find_version_fault
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
@@ -12,6 +11,7 @@ import attrs
 import click
 
 from payments_core_http.cli.documents import NO_COLORS, Colors, TablePrinter
+from payments_core_http.cli.reader import forget_gone_reader, is_reader_gone
 
 MAX_LIMIT = 100
 """The maximum size of a page."""
@@ -76,25 +76,28 @@ def print_list(
     """Print the newest entries, or the message `empty`; then follow the list, if requested."""
     page = list_page(None, MAX_LIMIT if is_followed else limit)
     newest = page["data"][:limit]
-    if newest:
-        printer.print(newest[::-1] if is_followed else newest)
-    else:
+    if not newest:
         click.echo(empty, err=True)
-    if is_followed:
-        with contextlib.suppress(KeyboardInterrupt):
-            for entry in follow(list_page, [entry["id"] for entry in page["data"]]):
-                printer.print([entry])
+    if not is_followed:
+        if newest:
+            printer.print(newest)
+        return
+    with contextlib.suppress(KeyboardInterrupt, BrokenPipeError):
+        if newest:
+            printer.print(newest[::-1])
+        for entry in follow(list_page, [entry["id"] for entry in page["data"]]):
+            printer.print([entry])
+    forget_gone_reader()
 
 
 def follow(list_page: ListPage, known: Iterable[str]) -> Iterator[Any]:
-    """Each entry whose id is not known yet, older entries first.
+    """Each entry whose id is not known yet, older entries first, until the reader ends.
 
     Each poll reads pages until one has a known entry. An entry that is stored late, after others
     that are known, is found as long as it is among the newest.
     """
     seen = dict.fromkeys(known)
-    while True:
-        time.sleep(POLL_S)
+    while not is_reader_gone(POLL_S):
         new: list[Any] = []
         cursor = None
         while True:

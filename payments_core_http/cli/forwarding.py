@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import secrets
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import urlsplit
@@ -12,6 +13,7 @@ from urllib.parse import urlsplit
 import attrs
 
 from payments_core.webhooks import WebhookRefused, verify
+from payments_core_http.cli.reader import is_reader_gone
 
 MAX_BODY_BYTES = 1024 * 1024
 MAX_RESPONSE_BYTES = 4096
@@ -116,22 +118,23 @@ class ForwardingServer(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), ForwardingHandler)
         self.target = target
         self._report = report
-        self.reader_gone = False
         self.secret = ""
         self.path: str = f"/{secrets.token_hex(12)}"
         self.url: str = f"http://127.0.0.1:{self.server_port}{self.path}"
 
     def serve(self) -> None:
-        """Serve until a signal ends it."""
+        """Serve until a signal ends it. Raises BrokenPipeError if the reader ends."""
         self.serve_forever(poll_interval=0.1)
 
     def report(self, delivery: DeliveryReport) -> None:
-        """Report a delivery; without a reader of the reports, end serving."""
-        try:
+        """Report a delivery; without a reader of the reports, `serve` ends soon."""
+        with suppress(BrokenPipeError):
             self._report(delivery)
-        except BrokenPipeError:
-            self.reader_gone = True
-            self.shutdown()  # runs in another thread than this handler
+
+    def service_actions(self) -> None:
+        """End serving without a reader of the reports, also if there is nothing to report."""
+        if is_reader_gone(0):
+            raise BrokenPipeError
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Report nothing: a sender that ends in the middle breaks its connection."""

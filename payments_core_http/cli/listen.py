@@ -7,7 +7,6 @@ import json
 import os
 import re
 import signal
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -25,6 +24,7 @@ from payments_core_http.cli.forwarding import (
     InvalidTarget,
     ReportDelivery,
 )
+from payments_core_http.cli.reader import forget_gone_reader
 from payments_core_http.cli.sandbox_client import SandboxClient, with_sandbox_options
 
 NAME_PATTERN = re.compile(r"[A-Za-z0-9_-]{1,40}")
@@ -93,8 +93,7 @@ def command(
             _listen(sandbox, listener, f"payments listen: {name}", subscribed, as_json)
     except KeyboardInterrupt:
         return
-    if listener.reader_gone:  # Python would report at exit that it cannot write the rest
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    forget_gone_reader()
 
 
 def _listen(
@@ -113,8 +112,6 @@ def _listen(
         listener.secret = made["signingSecret"]
         _announce(sandbox, listener, made, as_json)
         listener.serve()
-        if listener.reader_gone:
-            _interrupt()
     except (KeyboardInterrupt, BrokenPipeError):
         for number in STOP_SIGNALS:
             signal.signal(number, signal.SIG_IGN)  # it ends already

@@ -389,33 +389,53 @@ def test_a_person_reads_a_banner_and_a_line_for_each_event(sandbox: SandboxChild
     assert os.stat(lock).st_mode & 0o077 == 0
 
 
-@pytest.mark.parametrize("as_json", [True, False])
-def test_it_ends_when_its_reader_ends(sandbox: SandboxChild, as_json: bool) -> None:
-    name = f"piped-{as_json}"
-    command = [sys.executable, "-m", "payments_core_http.cli", "listen", "--name", name]
-    with subprocess.Popen(
-        [*command, *(["--json"] if as_json else []), *options(sandbox)],
+FOLLOWING = {
+    "listen": ["listen", "--name"],
+    "events": ["events", "--follow", "--limit"],
+    "logs": ["logs", "--follow", "--limit"],
+}
+"""The commands that print until they are stopped; each lacks its last argument."""
+
+
+def start_following(
+    sandbox: SandboxChild, command: str, last: str, *more: str
+) -> subprocess.Popen[bytes]:
+    """A command that ignores SIGHUP, as under nohup, after its first line was read."""
+    trigger(sandbox, "payment.succeeded")  # so that there is a first line
+    line = [sys.executable, "-m", "payments_core_http.cli", *FOLLOWING[command], last, *more]
+    child = subprocess.Popen(
+        ["sh", "-c", 'trap "" HUP; exec "$@"', "sh", *line, *options(sandbox)],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-    ) as child:  # fmt: skip
+    )  # fmt: skip
+    assert child.stdout is not None and child.stdout.readline()
+    return child
+
+
+@pytest.mark.parametrize("is_silent", [True, False])
+@pytest.mark.parametrize("as_json", [True, False])
+@pytest.mark.parametrize("command", FOLLOWING)
+def test_it_ends_when_its_reader_ends(
+    sandbox: SandboxChild, command: str, as_json: bool, is_silent: bool
+) -> None:
+    last = "1" + str(as_json + 0) + str(is_silent + 0) if command == "listen" else "1"
+    with start_following(sandbox, command, last, *(["--json"] if as_json else [])) as child:
         assert child.stdout is not None and child.stderr is not None
-        child.stdout.readline()
-        until(lambda: statuses(sandbox, f"payments listen: {name}") == ["active"])
+        if command == "listen":
+            until(lambda: statuses(sandbox, f"payments listen: {last}") == ["active"])
         child.stdout.close()
-        trigger(sandbox, "payment.succeeded")
+        if not is_silent:
+            trigger(sandbox, "payment.succeeded")
         assert child.wait(20) == 0 and child.stderr.read() == b""
-    assert statuses(sandbox, f"payments listen: {name}") == ["archived"]
+    if command == "listen":
+        assert statuses(sandbox, f"payments listen: {last}") == ["archived"]
 
 
-def test_it_goes_on_under_nohup(sandbox: SandboxChild) -> None:
-    command = [sys.executable, "-m", "payments_core_http.cli", "listen", "--name", "nohup"]
-    with subprocess.Popen(
-        ["sh", "-c", 'trap "" HUP; exec "$@"', "sh", *command, "--json", *options(sandbox)],
-        stdout=subprocess.PIPE,
-    ) as child:
+@pytest.mark.parametrize("command", FOLLOWING)
+def test_it_goes_on_under_nohup(sandbox: SandboxChild, command: str) -> None:
+    with start_following(sandbox, command, "1", "--json") as child:
         assert child.stdout is not None
-        child.stdout.readline()
         child.send_signal(signal.SIGHUP)
-        event_id = trigger(sandbox, "payment.succeeded")
-        assert json.loads(child.stdout.readline())["eventId"] == event_id
-        child.terminate()
+        trigger(sandbox, "payment.succeeded")
+        assert json.loads(child.stdout.readline())
+        child.send_signal(signal.SIGINT)
         assert child.wait(20) == 0

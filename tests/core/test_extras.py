@@ -39,6 +39,32 @@ DOORS = {
         "import sys; sys.argv = ['payments', 'sandbox', '--help']; "
         "from payments_core_http.cli import main; main()",
     ),
+    "an EVM chain without its loader": (
+        "rlp",
+        "from payments_core.chains.evm.chain import EvmChain; EvmChain(None, None, None)",
+    ),
+    "the fixture of a service": (
+        "falcon",
+        "from payments_core_http.testing import plugin as made; "
+        "next(made.payments_service.__wrapped__(made.payments_events.__wrapped__()))",
+    ),
+    "the fixture of events": (
+        "httpx",
+        "from payments_core_http.testing import plugin as made; made.payments_events.__wrapped__()",
+    ),
+    "doctor": (
+        "psycopg",
+        "import os, sys; sys.argv = ['payments', 'doctor']; "
+        "os.environ.update(PAYMENTS_MODE='sandbox', PAYMENTS_PUBLIC_URL='https://pay.example', "
+        "PAYMENTS_KEYS_RING_FILE='/nowhere', PAYMENTS_STORAGE_URL='postgresql://u@h/d', "
+        "PAYMENTS_LIMITER_URL='memory:'); "
+        "from payments_core_http.cli import main; main()",
+    ),
+    "a sandbox with a node": (
+        "rlp",
+        "import sys; sys.argv = ['payments', 'sandbox', '--anvil', '--port', '0']; "
+        "from payments_core_http.cli import main; main()",
+    ),
     "command line": (
         "click",
         "import payments_core_http.cli",
@@ -54,7 +80,21 @@ def test_a_missing_package_is_named_with_its_extra(door: str) -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, timeout=60
     )
     extra = EXTRA_OF[module]
-    assert ran.returncode and f"pip install 'payments-core[{extra}]'" in ran.stderr, ran.stderr
+    said = ran.stdout + ran.stderr  # `doctor` prints what it finds
+    assert ran.returncode and f"pip install 'payments-core[{extra}]'" in said, said
+
+
+def test_traces_that_cannot_be_exported_are_a_warning_with_the_extra() -> None:
+    code = (
+        "import logging, sys; sys.modules['opentelemetry'] = None; logging.basicConfig()\n"
+        "from payments_core_http.observability.tracing import make_tracer\n"
+        "given = {'OTEL_EXPORTER_OTLP_ENDPOINT': 'http://h'}\n"
+        "assert make_tracer('1', 'test', given) is None"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, timeout=60
+    )
+    assert ran.returncode == 0 and "pip install 'payments-core[otel]'" in ran.stderr, ran.stderr
 
 
 def test_each_extra_is_in_the_table() -> None:

@@ -57,6 +57,7 @@ from payments_core.chains.role_modules import AvatarCall, ModuleState
 from payments_core.chains.rotated_signer import OperatorSigner, RotatedSigner, find_signer
 from payments_core.clock import MINUTE, SECOND
 from payments_core.evolve import evolve
+from payments_core.extras import require_packages
 
 
 @attrs.frozen
@@ -87,7 +88,11 @@ class EvmChain(EvmReader):
         finality: Finality | None = None,
         fees: FeePolicy | None = None,
     ) -> None:
-        """Raises ChainMismatch without a rule of finality or a fee policy for the chain."""
+        """Raises ChainMismatch without a rule of finality or a fee policy for the chain.
+
+        Raises ExtraMissing without the packages of the extra `evm`.
+        """
+        require_packages("an EVM chain", "eth_abi", "rlp")
         super().__init__(endpoints, finality or finality_of(endpoints.chain_id))
         self._deployment = deployment
         self._signer = signer

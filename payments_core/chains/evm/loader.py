@@ -13,7 +13,6 @@ from payments_core.chains.evm.chain import EvmChain
 from payments_core.chains.evm.quorum import NodeQuorum
 from payments_core.chains.evm.signers import LocalSigner, Signer
 from payments_core.chains.port import SignerRefused
-from payments_core.extras import require_packages
 
 _SETTINGS = frozenset({"admin", "agreement"})
 
@@ -26,7 +25,6 @@ def open_chain(
 
     Raises ValueError, and ExtraMissing without the packages of the extra `evm`.
     """
-    require_packages("an EVM chain", "eth_abi", "rlp")
     if unknown := sorted(set(settings) - _SETTINGS):
         raise ValueError(
             f"unknown setting {unknown[0]} of an EVM chain; it has admin and agreement"

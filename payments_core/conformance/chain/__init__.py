@@ -25,6 +25,9 @@ With pytest, a few lines make it run::
         def mine_blocks(self, count):
             self.node.mine(count)
 
+The sender of an environment is `derive(AddressSpec(environment_id, "operator", "operator"))`: the
+checks of nonces read it there. What a chain cannot do raises `UnsupportedByChain`.
+
 Any other runner calls `setup_method`, a `test_...` method and `teardown_method` on an instance;
 a check of what the adapter does not declare raises `unittest.SkipTest`.
 """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import socket
 import threading
 from collections.abc import Iterator
@@ -150,3 +151,31 @@ def test_many_threads_never_have_the_same_one(idle, pairs) -> None:  # type: ign
         thread.join()
     assert not twice
     assert len(idle) == 3
+
+
+def test_a_child_starts_empty_whoever_holds_the_lock_at_its_fork(idle, pairs) -> None:  # type: ignore[no-untyped-def]
+    """A child that waits for a lock that no thread of it releases is ended by its alarm."""
+    connection = pairs.make()
+    idle.put(HTTPS, connection)
+    with idle._lock:  # as another thread may
+        child = os.fork()
+        if child == 0:
+            signal.alarm(10)
+            here = attrs.evolve(HTTPS, process=os.getpid())
+            idle.put(here, pairs.make())
+            right = len(idle) == 1 and idle.take([HTTPS]) is None and idle.take([here]) is not None
+            idle.close()
+            os._exit(0 if right else 1)
+    assert os.waitpid(child, 0)[1] == 0
+    assert idle.take([HTTPS]) == (HTTPS, connection)
+
+
+@pytest.mark.parametrize("is_closed", [True, False])
+def test_a_child_keeps_none_if_its_parent_has_closed(idle, pairs, is_closed: bool) -> None:  # type: ignore[no-untyped-def]
+    if is_closed:
+        idle.close()
+    child = os.fork()
+    if child == 0:
+        idle.put(attrs.evolve(HTTPS, process=os.getpid()), pairs.make())
+        os._exit(len(idle))
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == (0 if is_closed else 1)
