@@ -7,6 +7,7 @@ function is called.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Sequence
 from importlib.metadata import entry_points
 from typing import Any, Protocol
@@ -55,13 +56,24 @@ def require_port(opened: object, port: type[Any], scheme: str, what: str) -> Non
     """Refuse an opened adapter that lacks a method of its port: otherwise a request
     would fail later, or nobody would notice, if a service does without the port.
 
-    Raises ValueError, which names the scheme and the missing methods.
+    An asynchronous method is refused too: nobody would await what it returns.
+    Raises ValueError, which names the scheme and the wrong methods.
     """
     missing = [name for name in _port_members(port) if not hasattr(opened, name)]
     if missing:
         kind = "nothing" if opened is None else f"a {type(opened).__name__}"
         raise ValueError(
             f"the {what} for {scheme!r} opens {kind}, which has no {', '.join(missing)}"
+        )
+    awaited = [
+        name
+        for name in _port_members(port)
+        if inspect.iscoroutinefunction(inspect.getattr_static(opened, name, None))
+    ]
+    if awaited:
+        raise ValueError(
+            f"the {what} for {scheme!r} opens a {type(opened).__name__}, whose "
+            f"{', '.join(awaited)} must be plain: nobody awaits them"
         )
 
 
