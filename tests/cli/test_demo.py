@@ -172,7 +172,12 @@ def test_a_signal_ends_the_demo_and_its_children(tmp_path: Path, number: signal.
 def test_a_signal_while_the_children_start_ends_them_too(tmp_path: Path) -> None:
     environment = {**os.environ, "TMPDIR": str(tmp_path)}
     demo = subprocess.Popen(
-        [*DEMO, "--json"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment
+        [*DEMO, "--json"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env=environment,
+        # These tests may themselves run where the signal is ignored.
+        preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL),
     )
     while not list(tmp_path.glob("*/sandbox-data")):
         assert demo.poll() is None

@@ -27,6 +27,8 @@ PROGRAMS = {
 SHELLS = {".py": sys.executable, ".sh": "bash"}
 AT_A_TIME = 2
 TIME_LIMIT_S = 100
+TRIES = 2
+"""Some wait for servers of others, which do not always end on a busy machine."""
 
 # Each takes more than ten seconds; `17` builds an old SQLite.
 SLOW = {
@@ -67,7 +69,7 @@ def outcomes(
 
 
 @pytest.mark.skipif(not PROGRAMS, reason="no folder findings/public_reports beside the checkout")
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize(
     "name",
     [pytest.param(name, marks=pytest.mark.slow if name in SLOW else ()) for name in PROGRAMS],
@@ -88,7 +90,16 @@ def test_what_others_reported_does_not_happen_here(
 
 
 def run(program: Path, folder: Path) -> Outcome:
-    """Its exit code and its words; whatever it started is ended."""
+    """Its exit code and its words. One that does not end is tried again."""
+    for _ in range(TRIES):
+        found = try_once(program, folder)
+        if found is not None:
+            return found
+    return 1, f"{TRIES} times it took longer than {TIME_LIMIT_S} s"
+
+
+def try_once(program: Path, folder: Path) -> Outcome | None:
+    """Its exit code and its words, or None if it does not end; whatever it started is ended."""
     said = folder / f"{program.parent.name}-{program.name}.txt"
     environment = os.environ | {
         "CLONE": str(ROOT),
@@ -108,8 +119,7 @@ def run(program: Path, folder: Path) -> Outcome:
         try:
             code = process.wait(TIME_LIMIT_S)
         except subprocess.TimeoutExpired:
-            code = 1
-            out.write(f"\nit took longer than {TIME_LIMIT_S} s")
+            return None
         finally:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
