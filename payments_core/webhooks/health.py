@@ -130,8 +130,8 @@ def decide_report(
         changed = evolve(endpoint, failing_since=since, failing_told_at=now)
         if disables:
             disabled = decide_update(changed, EndpointChanges(status="disabled"), now=now)
-            changed, jobs = disabled.result, disabled.jobs
             failure = f"{failure or ''} {DISABLED_WORDS}".strip()
+            changed, jobs = evolve(disabled.result, disabled_reason=failure), disabled.jobs
     else:
         changed = evolve(endpoint, failing_since=None)
     payload = {

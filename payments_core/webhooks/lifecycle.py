@@ -182,7 +182,7 @@ def decide_update(
         changed = evolve(changed, subscribed_events=changes.subscribed_events)
     if changes.status is not UNSET:
         ENDPOINT.step(endpoint.status, STATUS_TRIGGERS[changes.status])
-        changed = evolve(changed, status=changes.status)
+        changed = evolve(changed, status=changes.status, disabled_reason=None)
         if changes.status == "active" and endpoint.status != "active":
             changed = evolve(changed, failing_since=None, failing_told_at=None)  # it starts anew
     if changed == endpoint:

@@ -38,6 +38,7 @@ class Endpoint(Record):
     is sealed to the id. `older_secrets` sign beside it until their ends, newest first.
     `failing_since` and `failing_told_at` belong to the failure reports of `health.py`,
     `trimmed_through` to `trimming.py`: the last delivered delivery without its answer.
+    `disabled_reason` says why the service disabled the endpoint, None if its owner did.
     """
 
     collection: ClassVar[Collection] = Collection(
@@ -65,6 +66,7 @@ class Endpoint(Record):
     failing_since: Instant | None = None
     failing_told_at: Instant | None = None
     trimmed_through: tuple[Instant, str] | None = None
+    disabled_reason: str | None = None
     created_at: Instant
     updated_at: Instant
 

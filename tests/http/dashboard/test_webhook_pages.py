@@ -8,9 +8,9 @@ from typing import Any
 import attrs
 import pytest
 
-from payments_core.clock import parse_iso
+from payments_core.clock import DAY, parse_iso
 from payments_core.engine.events import BY_NAME, Event
-from payments_core.webhooks.health import EndpointHealth
+from payments_core.webhooks.health import DISABLED_WORDS, EndpointHealth
 from payments_core.webhooks.lifecycle import new_delivery
 from payments_core.webhooks.record import Delivery, Endpoint
 from payments_core.webhooks.transports.port import TransportResult
@@ -201,6 +201,23 @@ def test_an_endpoint_has_the_badge_of_its_health(console: Console, name: str) ->
         assert is_counted == (word == "Failing")
     console.patch(endpoint, status="disabled")
     assert '<span class="badge end">Disabled</span>' in desk.get(LIST).body.decode()
+
+
+def test_an_endpoint_that_the_service_disabled_says_why(console: Console) -> None:
+    endpoint = console.endpoint()
+    console.receiver.answer = NEVER
+    for _ in range(15):
+        console.happen()
+        console.run()
+        console.clock.advance_to(console.clock.now() + DAY // 4)
+    desk = open_desk(console)
+    said = "Disabled by the service. The endpoint answered 400, which is not tried again. "
+    for path in (LIST, hook(endpoint)):
+        assert said + DISABLED_WORDS in texts(desk, path)
+    for status in ("active", "disabled"):
+        console.patch(endpoint, status=status)
+        for path in (LIST, hook(endpoint)):
+            assert "Disabled by the service" not in texts(desk, path), "its owner did it"
 
 
 def test_deliveries_that_wait_do_not_hide_that_an_endpoint_fails() -> None:
