@@ -35,7 +35,11 @@ TESTS: Mapping[str, tuple[str, ...]] = {
     "assets": ("tests/core/test_values.py", "tests/core/accounts"),
     "request_recorder": ("tests/http/dashboard/test_request_pages.py",),
     "client_address": ("tests/http/throttling", "tests/http/hostile/test_proxies.py"),
-    "clock": ("tests/core/test_values.py", "tests/service/sandbox/test_one_clock.py"),
+    "clock": (
+        "tests/core/test_values.py",
+        "tests/service/sandbox/test_one_clock.py",
+        "tests/service/test_deadlines.py",
+    ),
     "browser_sessions": ("tests/http/dashboard/test_sessions.py",),
     "cors": ("tests/http/v2/public/test_public_origins.py",),
     "entropy": ("tests/core/credentials", "tests/core/test_values.py"),
