@@ -96,7 +96,14 @@ REASONS: Mapping[tuple[str, str, str], str] = {
     ): "Which parameters of a query exclude each other is said in words.",
     (".*", "cursor", "is not a cursor of this list"): GIVEN_BEFORE,
     (".*", "(.*[.])?(address|payerAddress|to|from)", "must be (0x and|base58 of) .*"): ADDRESS,
-    ("createRefund", "destination", "must be 0x and .*"): ADDRESS,
+    ("createRefund|returnDeposit|reconcilePayment", "destination", "must be 0x and .*"): ADDRESS,
+    ("reconcilePayment", "destination|receiptId", "is only for .*"): OF_OTHERS,
+    (
+        "createRefund|returnDeposit|reconcilePayment",
+        "destination",
+        "must not be (the recipient's own|an) address.*",
+    ): "Whose address it is decides, which no document knows.",
+    ("createWalletChallenge", "chainId", "is for EVM wallets only"): OF_OTHERS,
     (".*", "(.*[.])?(address|payerAddress|destination)", "must not be the contract of a token"): (
         "Which tokens there are grows: it is no part of the contract."
     ),
