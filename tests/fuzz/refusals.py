@@ -97,7 +97,7 @@ REASONS: Mapping[tuple[str, str, str], str] = {
     (".*", "cursor", "is not a cursor of this list"): GIVEN_BEFORE,
     (".*", "(.*[.])?(address|payerAddress|to|from)", "must be (0x and|base58 of) .*"): ADDRESS,
     ("createRefund|returnDeposit|reconcilePayment", "destination", "must be 0x and .*"): ADDRESS,
-    ("reconcilePayment", "destination|receiptId", "is only for .*"): OF_OTHERS,
+    ("reconcilePayment", "destination|receiptId", "is (only|required) for .*"): OF_OTHERS,
     (
         "createRefund|returnDeposit|reconcilePayment",
         "destination",

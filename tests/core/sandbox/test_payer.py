@@ -7,7 +7,7 @@ from typing import Any
 from payments_core.payment_settings.record import Branding
 from payments_core.payments.checkout.checkout import CheckoutPage
 from payments_core.payments.receipts.record import Receipt
-from payments_core.sandbox.payer import Drop, Pass, Send, plan_moves
+from payments_core.sandbox.payer import EXPIRY_LAG_S, Drop, Pass, Send, plan_moves
 from tests.core.payments.checkout.test_stages import END, payment
 
 FULL = 25_000_000
@@ -46,8 +46,9 @@ def test_the_smallest_amount_cannot_be_paid_short_and_can_be_paid_over() -> None
 
 def test_the_end_is_passed_once_and_what_comes_then_is_late() -> None:
     before = plan_moves(page(at=END - 1_500))
-    assert (before["expire"], before["pay_late"]) == ((Pass(2),), (Pass(2), Send(FULL)))
-    assert plan_moves(page(at=END))["expire"] == (Pass(1),), "at the very moment"
+    end = Pass(1 + EXPIRY_LAG_S)
+    assert (before["expire"], before["pay_late"]) == ((end,), (end, Send(FULL)))
+    assert plan_moves(page(at=END))["expire"] == (Pass(EXPIRY_LAG_S),), "at the very moment"
     after = plan_moves(page(at=END + 1))
     assert "expire" not in after
     assert after["pay_late"] == (Send(FULL),)

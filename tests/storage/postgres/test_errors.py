@@ -198,8 +198,8 @@ def test_our_parameters_of_a_url_are_split_from_libpqs() -> None:
     assert reported["application_name"] == "mine"
     assert reported["keepalives_idle"] == 30
     assert reported["options"] == (
-        "-c lock_timeout=100 -c statement_timeout=5 -c idle_in_transaction_session_timeout=60000"
-        " -c jit=off -c enable_seqscan=off -c enable_bitmapscan=off -csearch_path=a"
+        "-c statement_timeout=5 -c idle_in_transaction_session_timeout=60000 -c jit=off"
+        " -c enable_seqscan=off -c enable_bitmapscan=off -c lock_timeout=100 -csearch_path=a"
     )
     assert "sesame" not in repr(found)
 
