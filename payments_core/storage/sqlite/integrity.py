@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import time
+from itertools import islice
 
 from payments_core.storage.port import Integrity
 
@@ -21,10 +22,9 @@ def check_integrity(connection: sqlite3.Connection, limit_s: float) -> Integrity
         for (text,) in connection.execute(f"PRAGMA quick_check({MAX_FAULTS})"):
             if text != "ok":
                 faults.append(text)
-        for table, row, parent, _ in connection.execute("PRAGMA foreign_key_check"):
+        orphans = islice(connection.execute("PRAGMA foreign_key_check"), MAX_FAULTS)
+        for table, row, parent, _ in orphans:
             faults.append(f"row {row} of {table} names a row of {parent} that is missing")
-            if len(faults) >= 2 * MAX_FAULTS:
-                break
     except sqlite3.DatabaseError as error:
         if error.sqlite_errorcode == sqlite3.SQLITE_INTERRUPT:
             return Integrity(tuple(faults), is_complete=False)

@@ -19,6 +19,7 @@ from payments_core.service import PaymentsService
 from payments_core.storage.port import StorageUnavailable
 from payments_core.storage.sqlite.adapter import SqliteStorage
 from payments_core.storage.sqlite.backups import BackupFailed, backup
+from payments_core.storage.sqlite.integrity import MAX_FAULTS, check_integrity
 from payments_core_http.app import create_app
 
 
@@ -129,3 +130,38 @@ def test_checks_end_when_their_time_is_up(tmp_path: Path) -> None:
         found = service.ports.storage.check_integrity(-1)  # type: ignore[attr-defined]
         assert not found.is_complete and not found.faults
         assert service.ports.storage.check_integrity(60).is_complete  # type: ignore[attr-defined]
+
+
+def test_sqlites_own_checks_find_rows_that_break_a_rule_of_their_table(tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / "rules.db")) as database:
+        database.executescript(
+            "CREATE TABLE parents (id INTEGER PRIMARY KEY);"
+            "CREATE TABLE children (parent REFERENCES parents, amount CHECK (amount > 0));"
+            "PRAGMA ignore_check_constraints = ON;"
+            "INSERT INTO children VALUES (7, -1);"
+            "PRAGMA ignore_check_constraints = OFF;"
+        )
+        found = check_integrity(database, limit_s=10)
+        database.execute("DELETE FROM children")
+        database.executemany("INSERT INTO children VALUES (?, 1)", [(7,)] * 3 * MAX_FAULTS)
+        many = check_integrity(database, limit_s=10)
+    assert found.is_complete
+    assert found.faults == (
+        "CHECK constraint failed in children",
+        "row 1 of children names a row of parents that is missing",
+    )
+    assert len(many.faults) == MAX_FAULTS, "they are enough"
+
+
+def test_a_file_that_cannot_be_looked_at_is_unavailable(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with closing(make_service(tmp_path / "data.db")) as service:
+
+        def refuse(path: object) -> os.stat_result:
+            raise PermissionError(13, "Permission denied", str(path))
+
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "stat", refuse)
+            with pytest.raises(StorageUnavailable, match="Permission denied"):
+                service.ports.storage.require_writable()
