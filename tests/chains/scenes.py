@@ -29,6 +29,7 @@ from payments_core.chains.simulated.transfers import balance_id
 from payments_core.clock import SECOND, FixedClock
 from payments_core.payments.details import PaymentDetails
 from payments_core.payments.record import Payment
+from payments_core.service import PaymentsService, Settings
 from payments_core.storage.memory.adapter import MemoryStorage
 from payments_core.storage.port import SIMULATED, Snapshot
 from payments_core_http.cli.anvil.chain import MAX_BLOCKS_PER_ADVANCE, AnvilChain
@@ -50,11 +51,18 @@ LOW_BASE_FEE = 10**9 // 20
 """Below what any transaction of ours offers."""
 
 
+SETTINGS = Settings(public_url="https://pay.example")
+
+
 class Scene(World):
     """A world on one kind of chain; what differs between the kinds is below."""
 
     wallet = WALLET
     """Somebody who pays from outside."""
+
+    def restarted(self, *given: Any, **more: Any) -> PaymentsService:
+        """See World; its links lead somewhere, so that no warning of them is logged."""
+        return super().restarted(*given, **{"settings": SETTINGS, **more})
 
     def begin(self) -> None:
         """The tenant, funds for the payer and the wallet, and all of it beyond any reorg."""

@@ -143,14 +143,23 @@ def test_sqlites_own_checks_find_rows_that_break_a_rule_of_their_table(tmp_path:
         )
         found = check_integrity(database, limit_s=10)
         database.execute("DELETE FROM children")
-        database.executemany("INSERT INTO children VALUES (?, 1)", [(7,)] * 3 * MAX_FAULTS)
+        database.executemany("INSERT INTO children VALUES (?, 1)", [(7,)] * 1_000)
         many = check_integrity(database, limit_s=10)
+        late = check_integrity(database, limit_s=-1)
     assert found.is_complete
     assert found.faults == (
         "CHECK constraint failed in children",
         "row 1 of children names a row of parents that is missing",
     )
     assert len(many.faults) == MAX_FAULTS, "they are enough"
+    assert not late.is_complete
+
+
+def test_a_file_that_is_no_database_is_a_fault_and_no_error(tmp_path: Path) -> None:
+    (tmp_path / "noise.db").write_bytes(b"noise" * 1_000)
+    with closing(sqlite3.connect(tmp_path / "noise.db")) as database:
+        found = check_integrity(database, limit_s=10)
+    assert found.faults == ("file is not a database",)
 
 
 def test_a_file_that_cannot_be_looked_at_is_unavailable(
