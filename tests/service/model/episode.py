@@ -47,6 +47,7 @@ from tests.service.model.onchain import (
 from tests.service.model.parts import PARTS
 from tests.service.model.rules import Act
 from tests.service.model.stage import Stage
+from tests.service.model.values import VALUE_INVARIANTS, Values
 
 T = TypeVar("T")
 
@@ -95,6 +96,7 @@ class Episode:
     def __init__(self, seed: int) -> None:
         self.seed = seed
         self._index, self._chain, self._bank = Index(), ChainIndex(), BankIndex()
+        self._values = Values()
         self._rule = "open"
         self._step: int | None = 0
         self.stage = Stage(seed, self._look)
@@ -177,6 +179,7 @@ class Episode:
             _ask(stage, BANK_INVARIANTS, self._bank, commit)
         elif commit.partition == stage.environment_id:
             _ask(stage, INVARIANTS, self._index, commit)
+            _ask(stage, VALUE_INVARIANTS, self._values, commit)
             _ask(stage, CHAIN_INVARIANTS, self._chain, commit)
             _ask(stage, BANK_INVARIANTS, self._bank, commit)
 

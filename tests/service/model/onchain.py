@@ -35,6 +35,7 @@ from tests.service.model.misdirected import (
 )
 from tests.service.model.stage import Stage
 from tests.service.model.timing import TIME_INVARIANTS
+from tests.service.model.values import only_what_came_back_was_returned
 
 Purpose = tuple[str, str]
 Holder = tuple[int, str, str]  # chain, token, address
@@ -243,6 +244,7 @@ CHAIN_INVARIANTS: tuple[Callable[[Stage, ChainIndex, Commit], Wrong], ...] = (
     escrows_pay_out_what_is_proven,
     *MISDIRECTED_INVARIANTS,
     *TIME_INVARIANTS,
+    only_what_came_back_was_returned,
     on_ramps_deliver_and_credit_once,
     verified_is_final,
     reservations_are_covered,

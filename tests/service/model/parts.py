@@ -1,4 +1,4 @@
-"""The parts of the model that a run may play: all of it, mostly banks, or mostly returns."""
+"""The parts of the model that a run may play: all, mostly banks, returns, or values."""
 
 from __future__ import annotations
 
@@ -21,7 +21,20 @@ from tests.service.model.mishaps import (
     work_a_little,
     work_in_vain,
 )
-from tests.service.model.rules import Act, cancel, receive, reconcile, refund, suspend
+from tests.service.model.rules import (
+    Act,
+    authorize,
+    cancel,
+    check_out,
+    option,
+    receive,
+    reconcile,
+    refresh,
+    refund,
+    send,
+    suspend,
+)
+from tests.service.model.values import VALUE_RULES
 
 WeightedRules = tuple[tuple[int, Act], ...]
 
@@ -58,8 +71,27 @@ MISDIRECTED_RULES: WeightedRules = (
     (4, meanwhile),
 )
 
+VALUE_PART: WeightedRules = (
+    *VALUE_RULES,
+    (6, receive),
+    (5, send),
+    (3, check_out),
+    (6, option),
+    (6, refresh),
+    (6, authorize),
+    (16, pay),
+    (6, reconcile),
+    (4, reorg),
+    (6, fund),
+    (14, work),
+    (3, work_a_little),
+    (10, advance),
+    (2, crash_at_work),
+)
+
 PARTS: Mapping[str, WeightedRules] = {
     "all": RULES,
     "banks": BANK_RULES,
     "misdirected": MISDIRECTED_RULES,
+    "values": VALUE_PART,
 }

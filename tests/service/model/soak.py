@@ -45,6 +45,7 @@ _MUST_BE_REACHED = {
     "all": (*_OF_ALL, *_OF_BANKS, *_OF_RETURNS),
     "banks": _OF_BANKS,
     "misdirected": _OF_RETURNS,
+    "values": ("label returned", "label overpaid", "status partially_refunded"),
 }
 """Beside every rule of a part, what a long run that misses it has not looked at."""
 
