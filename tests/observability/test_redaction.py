@@ -75,7 +75,9 @@ PLACES = (
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(data=st.data(), before=around, after=around)
 def test_a_secret_does_not_come_out(
     log: Log, kind: str, data: st.DataObject, before: str, after: str

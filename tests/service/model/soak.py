@@ -5,6 +5,7 @@ make soak STEPS=50000 SEED=7 JOBS=2
 make soak SEED=7 ONLY=3,8,20       these steps of one seed's episode, and its end
 make soak PART=banks               payouts and on-ramps alone, with what goes wrong with them
 make soak PART=misdirected         mostly what arrives and does not count, and its way back
+make soak PART=values              mostly amounts: part payments, excess, refreshes and refunds
 """
 
 from __future__ import annotations

@@ -129,18 +129,23 @@ def vaults_pay_what_remains(stage: Stage, values: Values, commit: Commit) -> Wro
         remains = payments[option.payment_id].amount - values.ledgers[option.payment_id].counted
         if option.required != remains:
             yield f"{option.id} asks {option.required}, and {remains} remains"
+    authorized = {
+        after.id for before, after in commit.changes
+        if isinstance(after, FundingOperation)
+        and after.status == "authorized"
+        and (not isinstance(before, FundingOperation) or before.status != "authorized")
+    }  # fmt: skip
     for operation in commit.after(FundingOperation):
         payment = payments[operation.payment_id]
         if operation.amount != options[operation.option_id].required:
             yield f"{operation.id} moves {operation.amount}, and its option asks another amount"
         remains = payment.amount - values.ledgers[payment.id].counted
-        is_new = operation.status == "authorized" and operation.version == _AUTHORIZED_AT
-        if is_new and payment.intent == "receive" and operation.amount > remains:
+        if (
+            operation.id in authorized
+            and payment.intent == "receive"
+            and operation.amount > remains
+        ):
             yield f"{operation.id} moves {operation.amount}, and {remains} remains"
-
-
-_AUTHORIZED_AT = 2
-"""The version of an operation that was authorized as it was made, without a refresh."""
 
 
 VALUE_INVARIANTS: tuple[Callable[[Stage, Values, Commit], Wrong], ...] = (
