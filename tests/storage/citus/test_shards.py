@@ -15,6 +15,7 @@ from payments_core.storage import bulk
 from payments_core.storage.jobs import Job
 from payments_core.storage.postgres.adapter import PostgresStorage
 from payments_core.storage.postgres.due_partitions import _FIND, _SWEEP
+from payments_core.storage.postgres.leases import _FIND_LEASES
 from payments_core.storage.postgres.pipeline import (
     EncodedParams,
     PipelinedConnection,
@@ -30,10 +31,12 @@ pytestmark = pytest.mark.postgres
 OF_ALL_PARTITIONS = (
     re.compile(re.escape(_FIND)),
     re.compile(re.escape(_SWEEP)),
+    re.compile(re.escape(_FIND_LEASES)),
     re.compile(r"SELECT partition, id, body FROM unnest\(.*"),  # locate
     re.compile(r"SELECT GREATEST\(due_at, lease_until\) FROM jobs WHERE \(queue .*"),
 )
-"""What asks all machines: the look of a claim, its sweep, a lookup, and `next_due`."""
+"""What asks all machines: the look of a claim, its sweep, the look for leases that end too late,
+a lookup, and `next_due`."""
 
 Statement = tuple[str, EncodedParams]
 
