@@ -35,7 +35,7 @@ ROOMS: dict[str, dict[str, str]] = {
         "limiters": "Rate policies, and the port that counts them.",
         "tenants": "Partners, apps, keys and their permissions; client sessions.",
         "chains": "The port to a chain; the scanner, the outbox, adapters for each family.",
-        "misdirected": "Funds that arrive and do not count: the states of their way back.",
+        "misdirected": "Funds that arrive and do not count: their way back.",
         "banks": "The port to a bank; the US rails' rules as tables; a simulated bank.",
         "pricing": "The port to a price source; prices from a table.",
         "routers": "The port to routers, which exchange assets and cross chains; a simulated one.",

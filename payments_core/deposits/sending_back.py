@@ -14,17 +14,13 @@ import attrs
 from payments_core.accounts.vaults.of_account import find_vaults_by_chain
 from payments_core.accounts.vaults.record import Vault
 from payments_core.accounts.vaults.reservations import mark_deployed
-from payments_core.chains.outbox.owners import TransferToSend
 from payments_core.chains.outbox.record import (
     OutboundTransfer,
     TransferOutcome,
     TransferPurpose,
-    TransferToWatch,
-    lock_transfer,
     new_transfer,
     send_job,
     watch_job,
-    withdraw_unsigned,
 )
 from payments_core.chains.port import Chain, Contract, SignedTransaction
 from payments_core.clock import Instant
@@ -37,10 +33,9 @@ from payments_core.engine.ports import Ports
 from payments_core.engine.step import Step
 from payments_core.errors import InvalidState, ResourceConflict
 from payments_core.evolve import evolve
-from payments_core.misdirected import lifecycle
+from payments_core.misdirected import lifecycle, transfers
 from payments_core.misdirected.record import SentBack
 from payments_core.storage.bulk import Get
-from payments_core.storage.jobs import Job
 from payments_core.storage.port import Transaction
 
 SEND_BACK = "deposits.send_back"
@@ -122,17 +117,12 @@ class DepositReturnOwner:
     send_kind = SEND_BACK
     watch_kind = WATCH_RETURN
     on_unsent = None
+    find_to_send = staticmethod(transfers.find_to_send)
+    find_to_watch = staticmethod(transfers.find_to_watch)
 
     def __init__(self, ports: Ports, chains: Mapping[int, Chain]) -> None:
         self._storage = ports.storage
         self._chains = chains
-
-    def find_to_send(self, record: Deposit) -> TransferToSend | None:
-        """Unless it was sent before a crash, or withdrawn."""
-        sent_back = record.sent_back
-        if sent_back is None or sent_back.status != "created":
-            return None
-        return TransferToSend(record.chain_id, sent_back.outgoing_id)
 
     def locks(self, record: Deposit, transaction_hash: str) -> Sequence[Get]:
         """The deposit."""
@@ -143,19 +133,11 @@ class DepositReturnOwner:
     ) -> Decision[None]:
         """The transfer is `submitted`."""
         deposit = _lock_deposit(tx, record.id)
-        sent_back = deposit.sent_back
-        if sent_back is None or sent_back.status != "created":
+        sent = transfers.submit(deposit, signed)
+        if sent is None:
             return Decision(None)
-        sent = lifecycle.apply_trigger(sent_back, "submit", transaction_hash=signed.hash)
         watch = watch_job(WATCH_RETURN, f"deposit:{deposit.id}", deposit.id, now=now)
         return _write(deposit, sent, now).merge(Decision(None, jobs=(watch,)))
-
-    def find_to_watch(self, record: Deposit, job: Job) -> TransferToWatch | None:
-        """While a transfer is `submitted`."""
-        sent_back = record.sent_back
-        if sent_back is None or sent_back.status != "submitted":
-            return None
-        return TransferToWatch(sent_back.outgoing_id)
 
     def read_chain(self, partition: str, record: Deposit, outcome: TransferOutcome) -> _VaultFacts:
         """The account's vault: no list is read within a transaction."""
@@ -168,10 +150,7 @@ class DepositReturnOwner:
     def lock(self, tx: Transaction, record: Deposit, outgoing_id: str) -> Deposit | None:
         """The deposit, if it still waits for this transfer."""
         deposit = _lock_deposit(tx, record.id)
-        sent_back = deposit.sent_back
-        if sent_back is None or sent_back.status != "submitted":
-            return None
-        return deposit if sent_back.outgoing_id == outgoing_id else None
+        return deposit if transfers.awaits(deposit, outgoing_id) else None
 
     def on_final(
         self,
@@ -224,12 +203,10 @@ class DepositReturnOwner:
         if sent_back.swept_by != outgoing.id:
             return Decision(None)
         back = evolve(sent_back, swept_by=None)
-        if sent_back.status != "created":
+        stopped = transfers.withdraw_unfunded(tx, back)
+        if stopped is None:
             return _write(deposit, back, now)
-        withdrawn = withdraw_unsigned(lock_transfer(tx, sent_back.outgoing_id))
-        if withdrawn is None:
-            return _write(deposit, back, now)
-        ended = lifecycle.apply_trigger(back, "withdraw", failure="funds_reorged")
+        ended, withdrawn = stopped
         return _report(deposit, ended, now).merge(Decision(None, replaces=(withdrawn,)))
 
 

@@ -9,17 +9,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from payments_core.assets import Asset
-from payments_core.chains.outbox.owners import TransferToSend
 from payments_core.chains.outbox.record import (
     OutboundTransfer,
     TransferOutcome,
     TransferPurpose,
-    TransferToWatch,
-    lock_transfer,
     new_transfer,
     send_job,
     watch_job,
-    withdraw_unsigned,
 )
 from payments_core.chains.port import SignedTransaction
 from payments_core.clock import Instant
@@ -27,14 +23,13 @@ from payments_core.engine.decision import Decision
 from payments_core.engine.step import Step
 from payments_core.errors import ReconciliationActionNotAllowed
 from payments_core.evolve import evolve
-from payments_core.misdirected import lifecycle
+from payments_core.misdirected import lifecycle, transfers
 from payments_core.misdirected.record import SentBack
 from payments_core.payments import misdirected
 from payments_core.payments.details import lock_payment
 from payments_core.payments.receipts.record import Receipt
 from payments_core.payments.record import Payment
 from payments_core.storage.bulk import Get
-from payments_core.storage.jobs import Job
 from payments_core.storage.port import Transaction
 
 SEND_BACK = "receipts.send_back"
@@ -103,12 +98,11 @@ def withdraw_unfunded(
     for receipt in after:
         sent_back, earlier = receipt.sent_back, known.get(receipt.id)
         undone = earlier is not None and earlier.is_misdirected and not receipt.is_misdirected
-        if undone and sent_back is not None and sent_back.status == "created":
-            withdrawn = withdraw_unsigned(lock_transfer(tx, sent_back.outgoing_id))
-            if withdrawn is not None:
-                ended = lifecycle.apply_trigger(sent_back, "withdraw", failure="funds_reorged")
-                receipt = evolve(receipt, sent_back=ended)
-                stopped = stopped.merge(Decision(None, replaces=(withdrawn,)))
+        ends = transfers.withdraw_unfunded(tx, sent_back) if undone and sent_back else None
+        if ends is not None:
+            ended, withdrawn = ends
+            receipt = evolve(receipt, sent_back=ended)
+            stopped = stopped.merge(Decision(None, replaces=(withdrawn,)))
         kept.append(receipt)
     return tuple(kept), stopped
 
@@ -121,13 +115,8 @@ class ReceiptReturnOwner:
     send_kind = SEND_BACK
     watch_kind = WATCH_RETURN
     on_unsent = None
-
-    def find_to_send(self, record: Receipt) -> TransferToSend | None:
-        """Unless it was sent before a crash, or withdrawn."""
-        sent_back = record.sent_back
-        if sent_back is None or sent_back.status != "created":
-            return None
-        return TransferToSend(record.chain_id, sent_back.outgoing_id)
+    find_to_send = staticmethod(transfers.find_to_send)
+    find_to_watch = staticmethod(transfers.find_to_watch)
 
     def locks(self, record: Receipt, transaction_hash: str) -> Sequence[Get]:
         """The Payment and the receipt."""
@@ -141,19 +130,11 @@ class ReceiptReturnOwner:
     ) -> Decision[None]:
         """The return is `submitted`."""
         payment, receipt = _lock_receipt(tx, record.id)
-        sent_back = receipt.sent_back
-        if sent_back is None or sent_back.status != "created":
+        sent = transfers.submit(receipt, signed)
+        if sent is None:
             return Decision(None)
-        sent = lifecycle.apply_trigger(sent_back, "submit", transaction_hash=signed.hash)
         watch = watch_job(WATCH_RETURN, f"payment:{payment.id}", receipt.id, now=now)
         return _write(receipt, sent, Step(payment), now).merge(Decision(None, jobs=(watch,)))
-
-    def find_to_watch(self, record: Receipt, job: Job) -> TransferToWatch | None:
-        """While the return is `submitted`."""
-        sent_back = record.sent_back
-        if sent_back is None or sent_back.status != "submitted":
-            return None
-        return TransferToWatch(sent_back.outgoing_id)
 
     def read_chain(self, partition: str, record: Receipt, outcome: TransferOutcome) -> None:
         """Nothing more: the log proves it."""
@@ -161,10 +142,7 @@ class ReceiptReturnOwner:
     def lock(self, tx: Transaction, record: Receipt, outgoing_id: str) -> _LockedReceipt | None:
         """The Payment, and the receipt if it still waits for this transfer."""
         payment, receipt = _lock_receipt(tx, record.id)
-        sent_back = receipt.sent_back
-        if sent_back is None or sent_back.status != "submitted":
-            return None
-        return (payment, receipt) if sent_back.outgoing_id == outgoing_id else None
+        return (payment, receipt) if transfers.awaits(receipt, outgoing_id) else None
 
     def on_final(
         self,
