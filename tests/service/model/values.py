@@ -133,7 +133,8 @@ def vaults_pay_what_remains(stage: Stage, values: Values, commit: Commit) -> Wro
         after.id for before, after in commit.changes
         if isinstance(after, FundingOperation)
         and after.status == "authorized"
-        and (not isinstance(before, FundingOperation) or before.status != "authorized")
+        # What was sent in vain is authorized again, and was counted on when it first was.
+        and (not isinstance(before, FundingOperation) or before.status == "awaiting_authorization")
     }  # fmt: skip
     for operation in commit.after(FundingOperation):
         payment = payments[operation.payment_id]

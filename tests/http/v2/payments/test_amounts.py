@@ -146,13 +146,19 @@ def test_zero_is_well_formed_and_out_of_range(shop: ShopOnFile, route: str, text
     assert (seen.status, seen.code) == (422, "amount_out_of_range")
 
 
-@every_route
-@pytest.mark.parametrize("symbol", ["USDT", "EURC", "usdc", "USDC ", "ETH", "\uff35SDC"])
+@pytest.mark.parametrize(
+    ("route", "symbol"),
+    [
+        (route, symbol)
+        for route in ROUTES
+        for symbol in ("USDT", "EURC", "usdc", "USDC ", "ETH", "\uff35SDC")
+        # A sandbox's payer can send the tokens of the watch list.
+        if not (route.endswith("/transfers") and symbol == "USDT")
+    ],
+)
 def test_an_asset_that_the_chain_lacks_is_unsupported(
     shop: ShopOnFile, route: str, symbol: str
 ) -> None:
-    if route.endswith("/transfers") and symbol == "USDT":
-        pytest.skip("a sandbox's payer can send the tokens of the watch list")
     seen = refused(shop, route, assetSymbol=json.dumps(symbol))
     assert (seen.status, seen.code) == (422, "unsupported_asset")
     details = seen.json["error"]["details"]
