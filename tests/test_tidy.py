@@ -180,7 +180,6 @@ FUNCTION_LINES = 70
 LONGER: dict[str, str] = {
     # "payments_core/x.py" or "payments_core/x.py: function": "why it is better whole",
     "payments_core/errors.py": "a table: one small class per error code",
-    "payments_core/payments/receipts/observation.py": "a quarter of it explains the rest",
     "payments_core_http/client/answers.py": "printed from the OpenAPI document",
     "payments_core_http/client/events.py": "printed from the OpenAPI document",
     "payments_core_http/client/codes.py": "printed from the OpenAPI document",

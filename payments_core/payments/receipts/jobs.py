@@ -37,8 +37,9 @@ from payments_core.payments.details import lock_option, lock_payment
 from payments_core.payments.funding import lifecycle as funding
 from payments_core.payments.funding.record import FundingOperation
 from payments_core.payments.options.record import Option
+from payments_core.payments.receipts.case import Observation
 from payments_core.payments.receipts.evaluation import ObservedTransaction
-from payments_core.payments.receipts.observation import Observation, apply_observation
+from payments_core.payments.receipts.observation import apply_observation
 from payments_core.payments.receipts.record import Receipt, TrackedTransaction
 from payments_core.payments.record import Payment
 from payments_core.storage.bulk import Get, get_many

@@ -1,9 +1,10 @@
 """The meaning of one look at a transaction, committed in one step.
 
 Receipts, the operation that sent the transaction, its option, the Payment with its journal, the
-vault's balance: all of them move together or not at all (contract §6 "In step"). No other file
+vault's balance: all of them move together or not at all (contract §6 "In step"). No other decision
 moves so much at once, so this docstring walks through one look, in the order of
-`apply_observation`.
+`apply_observation`. `case.py` has its inputs, `counting.py` the receipts of steps 5 and 6, and
+`attempts.py` the operation of step 10.
 
 Before. A job (`jobs.py`) has asked the chain, outside any transaction: the heads first, then
 the transaction, then, if the answer ends a reservation, the vault's balance. A state judged
@@ -86,17 +87,7 @@ whose time is over.
 
 from __future__ import annotations
 
-import attrs
-
-from payments_core.accounts.vaults.reservations import BalanceReading, settle_reservation
 from payments_core.chains.backoff import POLL_MS, REORG_RECHECK_MS, poll_again
-from payments_core.chains.judge import ExpectedTransfer
-from payments_core.chains.outbox.record import (
-    OutboundTransfer,
-    mark_failed,
-    send_job,
-    withdraw_unsigned,
-)
 from payments_core.clock import Instant
 from payments_core.engine.decision import Decision
 from payments_core.engine.identifiers import IdSequence
@@ -104,111 +95,29 @@ from payments_core.engine.step import Step
 from payments_core.evolve import evolve
 from payments_core.money import Atomic
 from payments_core.payments import lifecycle as payments
-from payments_core.payments.details import lock_option, lock_payment
+from payments_core.payments.details import lock_payment
 from payments_core.payments.funding import lifecycle as funding
-from payments_core.payments.funding.failure import fail_funding, reservation_of_operation
-from payments_core.payments.funding.operations import SEND_FUNDING
-from payments_core.payments.funding.record import FundingOperation
-from payments_core.payments.machine import OPEN
-from payments_core.payments.misdirected import follow_receipts
-from payments_core.payments.options import lifecycle as options
-from payments_core.payments.options.record import DirectOption, Option
 from payments_core.payments.progress import advance_payment
-from payments_core.payments.receipts import lifecycle
+from payments_core.payments.receipts.attempts import (
+    advance_operation,
+    confirm_operation,
+    fail_operation,
+    verified_amount,
+)
 from payments_core.payments.receipts.attribution import (
     find_direct_option,
     is_only_hint,
     recheck_hint,
     update_direct_option,
 )
+from payments_core.payments.receipts.case import Case, Observation, lock_attempt, lock_row
+from payments_core.payments.receipts.counting import apply_receipts, weigh
 from payments_core.payments.receipts.discovery import track_transaction
-from payments_core.payments.receipts.evaluation import Evaluation, ObservedTransaction, evaluate
+from payments_core.payments.receipts.evaluation import ObservedTransaction
 from payments_core.payments.receipts.record import Receipt, TrackedTransaction
-from payments_core.payments.receipts.sending_back import withdraw_unfunded
 from payments_core.payments.record import Payment
 from payments_core.storage.port import Transaction
-from payments_core.storage.records import R, Record
-
-
-@attrs.frozen
-class Observation:
-    """The result of a look, and the balance of the operation's vault if it ends a reservation.
-
-    `scanned_to` is how far the chain had been scanned before it. `included_hash` is the hash of the
-    transaction that is in a block instead of this one: the same with other fees;
-    `nonce_was_taken` means that a foreign transaction has finally taken its nonce. `contracts` are
-    the senders that are contracts; None if that is not known.
-    """
-
-    observed: ObservedTransaction
-    reading: BalanceReading | None
-    scanned_to: int
-    included_hash: str | None = None
-    nonce_was_taken: bool = False
-    contracts: frozenset[str] | None = None
-
-
-@attrs.frozen
-class _FundingAttempt:
-    """The operation that sent the transaction, and its option, as the look finds them."""
-
-    option: Option
-    operation: FundingOperation
-
-
-@attrs.frozen
-class _Case:
-    """All inputs of a look's meaning: the look, and the records it is about, locked.
-
-    `option` is the direct option that a stranger's transaction pays by, and `receipts` are those
-    of the evidence, as they were before.
-    """
-
-    tx: Transaction
-    id_sequence: IdSequence
-    partition: str
-    observation: Observation
-    now: Instant
-    payment: Payment
-    tracked: TrackedTransaction
-    attempt: _FundingAttempt | None
-    option: DirectOption | None
-    receipts: tuple[Receipt, ...]
-
-    @property
-    def live(self) -> _FundingAttempt | None:
-        """The attempt, if the look may still decide it."""
-        is_live = self.attempt is not None and self.attempt.operation.status in funding.LIVE
-        return self.attempt if is_live else None
-
-    @property
-    def paid_at(self) -> Instant:
-        """When the transaction happened, by the time of its block."""
-        block = self.observation.observed.block
-        return self.now if block is None or block.time is None else block.time
-
-    @property
-    def is_too_late(self) -> bool:
-        """Whether the transaction came after the expiry of a Payment that has not expired yet.
-
-        What was authorized in time is in time, whenever its transfer gets into a block.
-        """
-        return (
-            self.payment.status in OPEN
-            and self.live is None
-            and self.tracked.chain_id == self.payment.chain_id
-            and self.observation.observed.block is not None
-            and self.paid_at > self.payment.expires_at
-        )
-
-
-@attrs.frozen
-class _ReceiptEffects:
-    """The receipts after the look, the changed Payment, and the stopped transfers."""
-
-    step: Step[Payment]
-    receipts: tuple[Receipt, ...]
-    stopped: Decision[None]
+from payments_core.storage.records import Record
 
 
 def apply_observation(
@@ -222,27 +131,27 @@ def apply_observation(
 ) -> Decision[None]:
     """The decision of a look; `known` is the evidence that it was made for. Raises StaleBalance."""
     payment = lock_payment(tx, known.payment_id)  # 1. Lock.
-    found = _lock(tx, TrackedTransaction, known.id)
+    found = lock_row(tx, TrackedTransaction, known.id)
     if not found.watched:
         return Decision(None)
     if found.version != known.version:
         return poll_again(now)
-    attempt = _lock_attempt(tx, found)  # 2. The sender.
+    attempt = lock_attempt(tx, found)  # 2. The sender.
     instead = _follow_included(tx, found, observation, now)  # 3. The same under another hash.
     if observation.included_hash is not None and not found.receipt_ids:
         return instead.merge(Decision(None, replaces=(evolve(found, watched=False),)))
     option = find_direct_option(tx, payment, found, observation.observed)  # 4. The direct option.
     tracked = evolve(found, direct_option_id=option.id) if option else found
-    receipts = tuple(_lock(tx, Receipt, id) for id in tracked.receipt_ids)
-    case = _Case(
+    receipts = tuple(lock_row(tx, Receipt, id) for id in tracked.receipt_ids)
+    case = Case(
         tx, id_sequence, partition, observation, now, payment, tracked, attempt, option, receipts
     )
     if case.is_too_late:
         return _wait_for_expiry(case).merge(instead)
-    evaluation = _weigh(case)  # 5. Weigh.
+    evaluation = weigh(case)  # 5. Weigh.
     if is_only_hint(tracked, evaluation):
         return recheck_hint(tracked, observation.observed, now=now)
-    counted = _apply_receipts(case, evaluation)  # 6. Count.
+    counted = apply_receipts(case, evaluation)  # 6. Count.
     step, live, ends = counted.step, case.live, _is_decided(case)  # 7. Is it decided?
     if ends or observation.observed.view is None or live is not None:
         step = step.then(payments.end_attempt, tracked.id, now=now, reason="reorged")
@@ -268,16 +177,16 @@ def apply_observation(
     if live is None:  # 10. The operation; 11. and the Payment last.
         return base.merge(_write_payment(case, step, ended=option.id if option else None))
     if observation.reading is None:
-        moved = _advance_operation(case, live, step.record)
+        moved = advance_operation(case, live, step.record)
         return base.merge(moved, _write_payment(case, step, ended=None))
-    if not _verified_amount(evaluation):
-        return base.merge(_fail_operation(case, live, observation.reading, step, evaluation))
-    confirmed = _confirm_operation(case, live, observation.reading, step.record, evaluation)
+    if not verified_amount(evaluation):
+        return base.merge(fail_operation(case, live, observation.reading, step, evaluation))
+    confirmed = confirm_operation(case, live, observation.reading, step.record, evaluation)
     done = step.then(payments.end_attempt, live.operation.id, now=now, reason="confirmed")
     return base.merge(confirmed, _write_payment(case, done, ended=live.option.id))
 
 
-def _wait_for_expiry(case: _Case) -> Decision[None]:
+def _wait_for_expiry(case: Case) -> Decision[None]:
     """Look again: the Payment expires first, and then the transfer is late.
 
     A reorg may have moved the transfer here from a block that was in time: nothing waits for it
@@ -292,12 +201,6 @@ def _wait_for_expiry(case: _Case) -> Decision[None]:
     )
 
 
-def _lock_attempt(tx: Transaction, tracked: TrackedTransaction) -> _FundingAttempt | None:
-    if tracked.option_id is None:
-        return None
-    return _FundingAttempt(*lock_option(tx, tracked.option_id))
-
-
 def _follow_included(
     tx: Transaction, found: TrackedTransaction, observation: Observation, now: Instant
 ) -> Decision[None]:
@@ -310,7 +213,7 @@ def _follow_included(
     )  # fmt: skip
 
 
-def _is_decided(case: _Case) -> bool:
+def _is_decided(case: Case) -> bool:
     """Whether the amount of the transaction is decided.
 
     A missing stranger's transaction may be on another fork: not every node has switched yet.
@@ -371,162 +274,10 @@ def _save_changes(before: tuple[Record, ...], after: tuple[Record, ...]) -> Deci
     )
 
 
-# The receipts and the Payment.
-
-
-def _weigh(case: _Case) -> Evaluation:
-    payment = case.payment
-    assert payment.escrow_address is not None
-    return evaluate(
-        case.tracked,
-        case.receipts,
-        case.observation.observed,
-        ExpectedTransfer(
-            payment.chain_id,
-            payment.asset.address,
-            payment.escrow_address,
-            not_from=payment.route.address if payment.route is not None else None,
-        ),
-        lambda: case.id_sequence.issue("receipt"),
-        now=case.now,
-    )
-
-
-def _apply_receipts(case: _Case, evaluation: Evaluation) -> _ReceiptEffects:
-    """Reverse undone receipts, note pending ones, count proven ones."""
-    step, stopped, now = Step(case.payment), Decision(None), case.now
-    for receipt in evaluation.reorged:
-        release = _try_cancel_release(case.tx, step.record, receipt)
-        step = step.then(
-            payments.reverse_receipt, receipt, now=now, release_stopped=release is not None
-        )
-        if release is not None:
-            stopped = stopped.merge(Decision(None, replaces=(release,)))
-    brought_by = case.live.operation.id if case.live is not None else case.tracked.id
-    if evaluation.has_pending_transfer and case.live is None:
-        step = step.then(payments.add_pending_transfer, brought_by, now=now)
-    receipts = {receipt.id: receipt for receipt in evaluation.receipts}
-    for receipt in evaluation.proven:
-        before = step.record.counted
-        step = step.then(payments.apply_receipt, receipt, brought_by, now=now, paid_at=case.paid_at)
-        kept = step.record.counted - before
-        receipts[receipt.id] = lifecycle.mark_verified(receipt, kept, now).record
-    marked = tuple(_mark_sender(receipt, case.observation) for receipt in receipts.values())
-    after, unfunded = withdraw_unfunded(case.tx, case.receipts, marked)
-    step = follow_receipts(step, case.receipts, after, now=now)
-    return _ReceiptEffects(step, after, stopped.merge(unfunded))
-
-
-def _mark_sender(receipt: Receipt, observation: Observation) -> Receipt:
-    """The receipt that says whether a contract sent it, which may take a refund and keep it."""
-    if observation.contracts is None:
-        return receipt
-    return evolve(receipt, is_from_contract=receipt.sender in observation.contracts)
-
-
-def _try_cancel_release(
-    tx: Transaction, payment: Payment, receipt: Receipt
-) -> OutboundTransfer | None:
-    """The release that misses this receipt, withdrawn; None if it cannot be or need not be."""
-    if payment.status not in ("accepted", "executing"):
-        return None
-    if payment.release_id is None or not receipt.counted:
-        return None
-    return withdraw_unsigned(_lock(tx, OutboundTransfer, payment.release_id))
-
-
-def _write_payment(case: _Case, step: Step[Payment], *, ended: str | None) -> Decision[None]:
+def _write_payment(case: Case, step: Step[Payment], *, ended: str | None) -> Decision[None]:
     """The Payment with its next step, unless the look has changed nothing of it."""
     if step == Step(case.payment):
         return Decision(None)
     return advance_payment(
         case.tx, case.id_sequence, case.partition, step, now=case.now, ended=ended
     )
-
-
-# The operation that sent the transaction, with its option and its reservation.
-
-
-def _advance_operation(case: _Case, attempt: _FundingAttempt, payment: Payment) -> Decision[None]:
-    """The operation while its transaction is not final; if undone, it is handed to its sender."""
-    moved = _note_chain_state(case, attempt.operation, payment)
-    if moved.record == attempt.operation:
-        return Decision(None)
-    if moved.record.status != "authorized":
-        return moved.as_decision()
-    outgoing = _lock(case.tx, OutboundTransfer, str(attempt.operation.outgoing_id))
-    again = send_job(SEND_FUNDING, case.partition, outgoing, case.now)
-    return moved.as_decision().merge(Decision(None, jobs=(again,)))
-
-
-def _confirm_operation(
-    case: _Case,
-    attempt: _FundingAttempt,
-    reading: BalanceReading,
-    payment: Payment,
-    evaluation: Evaluation,
-) -> Decision[None]:
-    """The operation and its option at their end, and the reservation spent."""
-    hash = case.tracked.transaction_hash  # the one of the signed versions that moved it
-    confirmed = _note_chain_state(case, attempt.operation, payment).then(
-        funding.apply_trigger, "confirm", payment, now=case.now, transaction_hash=hash
-    )
-    paid = attempt.option.paid + _verified_amount(evaluation)
-    succeeded = options.apply_trigger(attempt.option, "verify", now=case.now, paid=paid)
-    reservation = reservation_of_operation(confirmed.record, payment)
-    return confirmed.as_decision().merge(
-        succeeded.as_decision(),
-        settle_reservation(case.tx, reservation, reading, succeeded=True, now=case.now),
-    )
-
-
-def _note_chain_state(
-    case: _Case, operation: FundingOperation, payment: Payment
-) -> Step[FundingOperation]:
-    """The operation as far as the chain knows its transaction; unchanged if nothing is new."""
-    observed, trigger = case.observation.observed, None
-    was_in_a_block = operation.status == "broadcast" and case.tracked.block_hash is not None
-    if observed.view is not None and operation.status in ("authorized", "unknown"):
-        trigger = "broadcast"
-    elif observed.block is None and (was_in_a_block or operation.status == "unknown"):
-        trigger = "reorg"
-    if trigger is None:
-        return Step(operation)
-    hash = case.tracked.transaction_hash
-    return funding.apply_trigger(operation, trigger, payment, now=case.now, transaction_hash=hash)
-
-
-def _verified_amount(evaluation: Evaluation) -> int:
-    """The amount that the transaction has proven, now or at an earlier look."""
-    verified = [receipt for receipt in evaluation.receipts if receipt.status == "verified"]
-    return sum(receipt.amount for receipt in (*verified, *evaluation.proven))
-
-
-def _fail_operation(
-    case: _Case,
-    attempt: _FundingAttempt,
-    reading: BalanceReading,
-    step: Step[Payment],
-    evaluation: Evaluation,
-) -> Decision[None]:
-    """The transaction is final and proves nothing: the reservation is released."""
-    reasons = [receipt.rejection_reason for receipt in evaluation.receipts]
-    has_failed = case.observation.nonce_was_taken or case.observation.observed.has_failed
-    failed = "transaction_failed" if has_failed else "wrong_recipient"
-    reservation = reservation_of_operation(attempt.operation, step.record)
-    assert attempt.operation.outgoing_id is not None
-    void = mark_failed(case.tx, attempt.operation.outgoing_id)
-    nothing = fail_funding(
-        case.tx, case.id_sequence, case.partition, step, attempt.option, attempt.operation, "fail",
-        lambda: settle_reservation(
-            case.tx, reservation, reading, succeeded=False, now=case.now
-        ),
-        reason=next((reason for reason in reasons if reason), failed), now=case.now,
-    )  # fmt: skip
-    return void.merge(nothing)
-
-
-def _lock(tx: Transaction, kind: type[R], id: str) -> R:
-    record = tx.get(kind, id, for_update=True)
-    assert record is not None, f"no {kind.__name__} {id}"
-    return record

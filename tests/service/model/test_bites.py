@@ -35,9 +35,9 @@ from payments_core.payments.options import operations as option_operations
 from payments_core.payments.payouts import jobs as payout_jobs
 from payments_core.payments.payouts import lifecycle as payouts
 from payments_core.payments.payouts.jobs import PayoutJobs
+from payments_core.payments.receipts import counting, sending_back
 from payments_core.payments.receipts import evaluation as evidence
-from payments_core.payments.receipts import observation as outcome
-from payments_core.payments.receipts import sending_back
+from payments_core.payments.receipts.case import Case
 from payments_core.payments.receipts.purged_escrows import PurgedEscrows
 from payments_core.payments.record import Payment
 from payments_core.payments.refunds import plans, reconciliation
@@ -145,7 +145,7 @@ def what_was_sent_can_be_withdrawn(patch: pytest.MonkeyPatch) -> None:
     def withdraw(outgoing: Any) -> Any:
         return attrs.evolve(outgoing, status="withdrawn")
 
-    patch.setattr(outcome, "withdraw_unsigned", withdraw)
+    patch.setattr(counting, "withdraw_unsigned", withdraw)
     patch.setattr("payments_core.payments.option_cleanup.withdraw", withdraw)
 
 
@@ -228,7 +228,7 @@ def options_outlive_their_payment(patch: pytest.MonkeyPatch) -> None:
 
 
 def what_does_not_count_is_not_told(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(outcome, "follow_receipts", lambda step, *given, **more: step)
+    patch.setattr(counting, "follow_receipts", lambda step, *given, **more: step)
 
 
 def what_does_not_count_goes_back_twice(patch: pytest.MonkeyPatch) -> None:
@@ -257,11 +257,11 @@ def expiry_trusts_the_clock(patch: pytest.MonkeyPatch) -> None:
 
 
 def what_is_seen_late_is_late(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(outcome._Case, "paid_at", property(lambda case: case.now))
+    patch.setattr(Case, "paid_at", property(lambda case: case.now))
 
 
 def what_came_late_is_in_time(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(outcome._Case, "is_too_late", False)
+    patch.setattr(Case, "is_too_late", False)
 
 
 def refreshed_options_move_the_old_amount(patch: pytest.MonkeyPatch) -> None:

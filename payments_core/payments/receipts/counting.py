@@ -1,0 +1,90 @@
+"""The receipts after a look, and what they count for their Payment (see `observation.py`)."""
+
+from __future__ import annotations
+
+import attrs
+
+from payments_core.chains.judge import ExpectedTransfer
+from payments_core.chains.outbox.record import OutboundTransfer, withdraw_unsigned
+from payments_core.engine.decision import Decision
+from payments_core.engine.step import Step
+from payments_core.evolve import evolve
+from payments_core.payments import lifecycle as payments
+from payments_core.payments.misdirected import follow_receipts
+from payments_core.payments.receipts import lifecycle
+from payments_core.payments.receipts.case import Case, Observation, lock_row
+from payments_core.payments.receipts.evaluation import Evaluation, evaluate
+from payments_core.payments.receipts.record import Receipt
+from payments_core.payments.receipts.sending_back import withdraw_unfunded
+from payments_core.payments.record import Payment
+from payments_core.storage.port import Transaction
+
+
+@attrs.frozen
+class ReceiptEffects:
+    """The receipts after the look, the changed Payment, and the stopped transfers."""
+
+    step: Step[Payment]
+    receipts: tuple[Receipt, ...]
+    stopped: Decision[None]
+
+
+def weigh(case: Case) -> Evaluation:
+    payment = case.payment
+    assert payment.escrow_address is not None
+    return evaluate(
+        case.tracked,
+        case.receipts,
+        case.observation.observed,
+        ExpectedTransfer(
+            payment.chain_id,
+            payment.asset.address,
+            payment.escrow_address,
+            not_from=payment.route.address if payment.route is not None else None,
+        ),
+        lambda: case.id_sequence.issue("receipt"),
+        now=case.now,
+    )
+
+
+def apply_receipts(case: Case, evaluation: Evaluation) -> ReceiptEffects:
+    """Reverse undone receipts, note pending ones, count proven ones."""
+    step, stopped, now = Step(case.payment), Decision(None), case.now
+    for receipt in evaluation.reorged:
+        release = _try_cancel_release(case.tx, step.record, receipt)
+        step = step.then(
+            payments.reverse_receipt, receipt, now=now, release_stopped=release is not None
+        )
+        if release is not None:
+            stopped = stopped.merge(Decision(None, replaces=(release,)))
+    brought_by = case.live.operation.id if case.live is not None else case.tracked.id
+    if evaluation.has_pending_transfer and case.live is None:
+        step = step.then(payments.add_pending_transfer, brought_by, now=now)
+    receipts = {receipt.id: receipt for receipt in evaluation.receipts}
+    for receipt in evaluation.proven:
+        before = step.record.counted
+        step = step.then(payments.apply_receipt, receipt, brought_by, now=now, paid_at=case.paid_at)
+        kept = step.record.counted - before
+        receipts[receipt.id] = lifecycle.mark_verified(receipt, kept, now).record
+    marked = tuple(_mark_sender(receipt, case.observation) for receipt in receipts.values())
+    after, unfunded = withdraw_unfunded(case.tx, case.receipts, marked)
+    step = follow_receipts(step, case.receipts, after, now=now)
+    return ReceiptEffects(step, after, stopped.merge(unfunded))
+
+
+def _mark_sender(receipt: Receipt, observation: Observation) -> Receipt:
+    """The receipt that says whether a contract sent it, which may take a refund and keep it."""
+    if observation.contracts is None:
+        return receipt
+    return evolve(receipt, is_from_contract=receipt.sender in observation.contracts)
+
+
+def _try_cancel_release(
+    tx: Transaction, payment: Payment, receipt: Receipt
+) -> OutboundTransfer | None:
+    """The release that misses this receipt, withdrawn; None if it cannot be or need not be."""
+    if payment.status not in ("accepted", "executing"):
+        return None
+    if payment.release_id is None or not receipt.counted:
+        return None
+    return withdraw_unsigned(lock_row(tx, OutboundTransfer, payment.release_id))
