@@ -31,7 +31,8 @@ from benchmarks import payment_costs, pipeline, serve_postgres, webhook_receiver
 from benchmarks.processors import children_of, processor_s
 from payments_core.credentials.keyring import KeyRing
 from payments_core.record_types import RECORD_TYPES
-from payments_core.service import PaymentsService, Settings
+from payments_core.service import PaymentsService
+from payments_core.settings import Settings
 from payments_core.storage.postgres.pipeline import EncodedParams, PipelinedConnection, ResultRow
 from payments_core.storage_loader import open_storage
 from payments_core.webhooks.settings import WebhookSettings

@@ -36,7 +36,8 @@ import attrs
 
 from payments_core.credentials.keyring import KeyRing
 from payments_core.record_types import RECORD_TYPES
-from payments_core.service import PaymentsService, Settings
+from payments_core.service import PaymentsService
+from payments_core.settings import Settings
 from payments_core.storage_loader import open_storage
 from payments_core.webhooks.settings import WebhookSettings
 from payments_core_http.cli.api_client import basic_authorization

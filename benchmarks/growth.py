@@ -34,7 +34,7 @@ from payments_core.engine.events import Event
 from payments_core.payments.checkout.links import Links
 from payments_core.payments.receipts.record import Receipt
 from payments_core.payments.record import Payment
-from payments_core.service import Settings
+from payments_core.settings import Settings
 from payments_core.storage.maintenance import RecordRow, require_maintenance_access
 from payments_core.webhooks.record import Delivery
 from payments_core.webhooks.settings import WebhookSettings

@@ -30,7 +30,7 @@ from payments_core.clock import SECOND
 from payments_core.conformance.transport.certificates import NAME
 from payments_core.payments.record import Payment
 from payments_core.record_types import RECORD_TYPES
-from payments_core.service import Settings
+from payments_core.settings import Settings
 from payments_core.storage.bulk import Get, fetch
 from payments_core.storage.memory.adapter import MemoryStorage
 from payments_core.storage.port import SIMULATED, Storage

@@ -30,7 +30,8 @@ from payments_core.credentials.keyring import KeyRing
 from payments_core.engine.decision import Decision, WorkerAuthority
 from payments_core.engine.events import BY_NAME, Event, NewEvent
 from payments_core.record_types import RECORD_TYPES
-from payments_core.service import PaymentsService, Settings
+from payments_core.service import PaymentsService
+from payments_core.settings import Settings
 from payments_core.storage_loader import open_storage
 from payments_core.tenants.authorization import Authority
 from payments_core.webhooks.dispatch.job_handlers import DELIVERY_QUEUE, FAN_OUT_QUEUE

@@ -53,6 +53,7 @@ ROOMS: dict[str, dict[str, str]] = {
         "sandbox": "The controls of a sandbox: its clock, faults, faucet.",
         "providers": "The external services of a mode: adapters, or the sandbox's simulations.",
         "background_jobs": "The handler of each job; the worker and scanner of a mode.",
+        "settings": "The settings that a deployment decides, with their defaults.",
         "service": "Builds `PaymentsService` from all other rooms.",
         "__init__": "The public names.",
         "conformance": "Suites that verify an adapter against its port.",

@@ -152,7 +152,8 @@ if TYPE_CHECKING:
     from payments_core.quotes.operations import QuoteDetails
     from payments_core.quotes.record import Quote
     from payments_core.quotes.request import NewQuote
-    from payments_core.service import PaymentsService, Settings
+    from payments_core.service import PaymentsService
+    from payments_core.settings import Settings
     from payments_core.storage.documents import UnreadableDocument
     from payments_core.storage.port import Page, StorageUnavailable, Where
     from payments_core.storage_loader import open_storage
@@ -295,7 +296,8 @@ _MODULES = {
     "payments_core.quotes.operations": "QuoteDetails",
     "payments_core.quotes.record": "Quote",
     "payments_core.quotes.request": "NewQuote",
-    "payments_core.service": "PaymentsService Settings",
+    "payments_core.service": "PaymentsService",
+    "payments_core.settings": "Settings",
     "payments_core.storage.documents": "UnreadableDocument",
     "payments_core.storage.port": "Page StorageUnavailable Where",
     "payments_core.storage_loader": "open_storage",

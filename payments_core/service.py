@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 
-import attrs
-
 from payments_core.accounts.address_balances import AddressBalances
 from payments_core.accounts.bank_accounts.operations import BankAccounts
 from payments_core.accounts.capabilities.operations import Capabilities
@@ -32,7 +30,6 @@ from payments_core.credentials.secrets import MODES
 from payments_core.deposits.operations import Deposits
 from payments_core.engine.clock_guard import SANDBOX_PATIENCE_MS, ClockGuard, GuardedClock
 from payments_core.engine.events import EventName
-from payments_core.engine.idempotency.record import RETENTION_MS
 from payments_core.engine.jobs.worker import Worker
 from payments_core.engine.ports import Ports
 from payments_core.engine.remote_calls import RemoteCalls
@@ -41,7 +38,6 @@ from payments_core.errors import NotFound
 from payments_core.legacy.role_modules.operations import RoleModules
 from payments_core.legacy.settlements.operations import Settlements
 from payments_core.legacy.transactions.operations import LegacyTransactions
-from payments_core.maintenance.retention import EVENTS_RETENTION_MS, MIN_EVENTS_MS
 from payments_core.onramps.operations import OnrampAccounts
 from payments_core.payment_settings.operations import PartnerPaymentSettings
 from payments_core.payments.checkout.checkout import Checkout
@@ -61,7 +57,6 @@ from payments_core.payments.refunds.reconciliation import Reconciliations
 from payments_core.payments.sends import Sends
 from payments_core.pricing.port import Pricing
 from payments_core.providers import Providers
-from payments_core.public_url import LOCAL_URL, require_public_url
 from payments_core.quotes.operations import Quotes
 from payments_core.routers.port import Router
 from payments_core.sandbox.banks import choose_funding_banks
@@ -69,6 +64,7 @@ from payments_core.sandbox.chains import SandboxChain
 from payments_core.sandbox.clock import SandboxClock
 from payments_core.sandbox.operations import Sandbox
 from payments_core.sandbox.payer import SandboxPayer
+from payments_core.settings import Settings
 from payments_core.storage.port import DIRECTORY, ChecksWritability, Storage
 from payments_core.telemetry import NOOP_TELEMETRY, Telemetry
 from payments_core.tenants.authorization import Authority
@@ -79,7 +75,6 @@ from payments_core.tenants.operator_sessions import OperatorSessions
 from payments_core.tenants.operators import Operators
 from payments_core.tenants.record import App
 from payments_core.tenants.request_log import RequestLog
-from payments_core.versions import Versions
 from payments_core.webhooks.destinations import Resolver
 from payments_core.webhooks.dispatch.attempt import AttemptRunner
 from payments_core.webhooks.handler_endpoints import HandlerEndpoints
@@ -87,57 +82,9 @@ from payments_core.webhooks.handlers import EventHandlers, Handle
 from payments_core.webhooks.operations import WebhookEndpoints
 from payments_core.webhooks.record import Endpoint
 from payments_core.webhooks.replay import WebhookEvents
-from payments_core.webhooks.settings import WebhookSettings
 from payments_core.webhooks.transports.port import Transport
 from payments_core.webhooks.transports.resolver import SystemResolver
 from payments_core.webhooks.transports.sockets import SocketTransport
-
-
-@attrs.frozen
-class Settings:
-    """The settings that a deployment decides.
-
-    `public_url` is the URL at which payers and partners reach the pages and the API: a scheme and a
-    host, because the pages do not work below a path. Unless it is given, links lead to this
-    machine, port 8080, and the log has a warning when the first one is made. `docs_url` is the URL
-    of documentation that has a page for each error below `errors/`; without it errors name the
-    application's pages. `service_name` is shown by wallets to owners who sign that they hold them.
-    A call with an idempotency key is answered from the store for `idempotency_retention_ms`
-    milliseconds, 30 days unless given. Events and their deliveries are deleted
-    `events_retention_ms` milliseconds after they end, 90 days unless given, at least 31.
-    At most `max_remote_calls` requests wait for chains, providers and name servers at the same
-    time, so that hanging calls leave threads for the others; with five or more, hanging calls of
-    two environments leave a place to a third. `webhooks` are the rules of deliveries, and
-    `versions` the API versions that are served.
-    """
-
-    _public_url: str | None = attrs.field(
-        default=None, converter=attrs.converters.optional(require_public_url)
-    )
-    docs_url: str | None = None
-    service_name: str = "Payments Core"
-    idempotency_retention_ms: int = RETENTION_MS
-    events_retention_ms: int = attrs.field(
-        default=EVENTS_RETENTION_MS, validator=attrs.validators.ge(MIN_EVENTS_MS)
-    )
-    max_remote_calls: int = 5
-    webhooks: WebhookSettings = attrs.field(factory=WebhookSettings)
-    versions: Versions = attrs.field(factory=Versions)
-
-    @property
-    def public_url(self) -> str:
-        """The public URL, without a slash at its end."""
-        return self._public_url or LOCAL_URL
-
-    @property
-    def has_public_url(self) -> bool:
-        """Whether it was given."""
-        return self._public_url is not None
-
-    def locate_error_page(self, code: str) -> str:
-        """The URL of the page about an error."""
-        docs = self.docs_url or f"{self.public_url}/docs"
-        return f"{docs.rstrip('/')}/errors/{code}"
 
 
 class PaymentsService:

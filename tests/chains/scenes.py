@@ -29,7 +29,8 @@ from payments_core.chains.simulated.transfers import balance_id
 from payments_core.clock import SECOND, FixedClock
 from payments_core.payments.details import PaymentDetails
 from payments_core.payments.record import Payment
-from payments_core.service import PaymentsService, Settings
+from payments_core.service import PaymentsService
+from payments_core.settings import Settings
 from payments_core.storage.memory.adapter import MemoryStorage
 from payments_core.storage.port import SIMULATED, Snapshot
 from payments_core_http.cli.anvil.chain import MAX_BLOCKS_PER_ADVANCE, AnvilChain

@@ -19,7 +19,8 @@ from payments_core.credentials.tokens import Claims
 from payments_core.payments.destinations import ToAccount
 from payments_core.payments.operations import NewPayment
 from payments_core.sandbox.clock import SandboxClock
-from payments_core.service import PaymentsService, Settings
+from payments_core.service import PaymentsService
+from payments_core.settings import Settings
 from payments_core.tenants.authorization import Authority
 from payments_core.versions import FIRST_VERSION
 from payments_core.webhooks.settings import WebhookSettings

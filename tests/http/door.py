@@ -29,7 +29,8 @@ from payments_core.engine.idempotency.record import IdempotentRequest, Response
 from payments_core.engine.identifiers import IdSequence
 from payments_core.errors import InvalidState, NotFound
 from payments_core.public_url import LOCAL_URL
-from payments_core.service import PaymentsService, Settings
+from payments_core.service import PaymentsService
+from payments_core.settings import Settings
 from payments_core.storage.memory.adapter import MemoryStorage
 from payments_core.storage.port import Page, Position, Storage, StorageUnavailable, Transaction
 from payments_core.storage.records import Collection, Index, Record

@@ -7,7 +7,8 @@ from typing import Any
 
 from payments_core.chains.port import Chain
 from payments_core.credentials.keyring import KeyRing
-from payments_core.service import PaymentsService, Settings
+from payments_core.service import PaymentsService
+from payments_core.settings import Settings
 from payments_core.storage.maintenance import RecordRow, require_maintenance_access
 from payments_core.storage.port import Storage
 from payments_core.storage.records import Record

@@ -32,7 +32,8 @@ from payments_core.payments.refunds.operations import NewRefund
 from payments_core.payments.refunds.record import Refund
 from payments_core.sandbox.chains import SandboxChain
 from payments_core.sandbox.clock import SandboxClock
-from payments_core.service import PaymentsService, Settings
+from payments_core.service import PaymentsService
+from payments_core.settings import Settings
 from payments_core.storage.jobs import Job
 from payments_core.storage.port import (
     DIRECTORY,

@@ -19,7 +19,8 @@ from payments_core.clock import SECOND
 from payments_core.credentials.keyring import KeyRing
 from payments_core.record_types import RECORD_TYPES
 from payments_core.sandbox.clock import SandboxClock
-from payments_core.service import PaymentsService, Settings
+from payments_core.service import PaymentsService
+from payments_core.settings import Settings
 from payments_core.storage.sqlite.adapter import SqliteStorage
 from payments_core.tenants.authorization import SYSTEM_REQUIREMENT, Authority
 from payments_core.webhooks.settings import WebhookSettings

@@ -9,7 +9,8 @@ from contextlib import suppress
 import pytest
 
 from payments_core.errors import ValidationFailed, WebhookLimitReached
-from payments_core.service import PaymentsService, Settings
+from payments_core.service import PaymentsService
+from payments_core.settings import Settings
 from payments_core.storage.memory.adapter import MemoryStorage
 from payments_core.webhooks.handlers import MAX_OVERDUE
 from payments_core.webhooks.operations import EndpointChanges

@@ -26,7 +26,8 @@ from payments_core.engine.identifiers import Identifiers
 from payments_core.entropy import system_entropy
 from payments_core.limiters.memory import MemoryLimiter
 from payments_core.record_types import RECORD_TYPES
-from payments_core.service import PaymentsService, Settings
+from payments_core.service import PaymentsService
+from payments_core.settings import Settings
 from payments_core.storage.port import StorageError
 from payments_core.storage.sqlite.adapter import SqliteStorage
 from payments_core.webhooks.settings import WebhookSettings

@@ -18,7 +18,8 @@ from payments_core.payments.destinations import ToAccount
 from payments_core.pricing.table import TablePricing
 from payments_core.quotes.request import NewQuote
 from payments_core.routers.simulated.router import SimulatedRouter
-from payments_core.service import PaymentsService, Settings
+from payments_core.service import PaymentsService
+from payments_core.settings import Settings
 from tests.service.world import BASE, WALLET, World
 
 POLYGON, OPTIMISM = 137, 10

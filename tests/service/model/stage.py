@@ -28,7 +28,8 @@ from payments_core.payments.mandates.operations import NewMandate
 from payments_core.payments.record import Payment
 from payments_core.sandbox.clock import SandboxClock
 from payments_core.sandbox.operations import Sandbox
-from payments_core.service import PaymentsService, Settings
+from payments_core.service import PaymentsService
+from payments_core.settings import Settings
 from payments_core.storage.memory.adapter import MemoryStorage, Weakness
 from payments_core.storage.port import SIMULATED
 from payments_core.storage.records import R

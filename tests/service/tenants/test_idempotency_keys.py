@@ -26,7 +26,8 @@ from payments_core.errors import (
 )
 from payments_core.payments.destinations import ToAccount
 from payments_core.payments.operations import NewPayment
-from payments_core.service import PaymentsService, Settings
+from payments_core.service import PaymentsService
+from payments_core.settings import Settings
 from payments_core.storage import documents
 from payments_core.storage.memory.adapter import MemoryStorage
 from tests.service.conftest import funded

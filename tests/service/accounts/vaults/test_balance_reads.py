@@ -11,7 +11,7 @@ import pytest
 from payments_core.chains.port import Chain, FinalBalances, Heads
 from payments_core.chains.token_balances import read_token_balances
 from payments_core.errors import DependencyFailed
-from payments_core.service import Settings
+from payments_core.settings import Settings
 from tests.service.faults import FaultyChain
 from tests.service.world import BASE, World
 

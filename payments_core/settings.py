@@ -1,0 +1,58 @@
+"""The settings that a deployment decides, with their defaults."""
+
+from __future__ import annotations
+
+import attrs
+
+from payments_core.engine.idempotency.record import RETENTION_MS
+from payments_core.maintenance.retention import EVENTS_RETENTION_MS, MIN_EVENTS_MS
+from payments_core.public_url import LOCAL_URL, require_public_url
+from payments_core.versions import Versions
+from payments_core.webhooks.settings import WebhookSettings
+
+
+@attrs.frozen
+class Settings:
+    """The settings that a deployment decides.
+
+    `public_url` is the URL at which payers and partners reach the pages and the API: a scheme and a
+    host, because the pages do not work below a path. Unless it is given, links lead to this
+    machine, port 8080, and the log has a warning when the first one is made. `docs_url` is the URL
+    of documentation that has a page for each error below `errors/`; without it errors name the
+    application's pages. `service_name` is shown by wallets to owners who sign that they hold them.
+    A call with an idempotency key is answered from the store for `idempotency_retention_ms`
+    milliseconds, 30 days unless given. Events and their deliveries are deleted
+    `events_retention_ms` milliseconds after they end, 90 days unless given, at least 31.
+    At most `max_remote_calls` requests wait for chains, providers and name servers at the same
+    time, so that hanging calls leave threads for the others; with five or more, hanging calls of
+    two environments leave a place to a third. `webhooks` are the rules of deliveries, and
+    `versions` the API versions that are served.
+    """
+
+    _public_url: str | None = attrs.field(
+        default=None, converter=attrs.converters.optional(require_public_url)
+    )
+    docs_url: str | None = None
+    service_name: str = "Payments Core"
+    idempotency_retention_ms: int = RETENTION_MS
+    events_retention_ms: int = attrs.field(
+        default=EVENTS_RETENTION_MS, validator=attrs.validators.ge(MIN_EVENTS_MS)
+    )
+    max_remote_calls: int = 5
+    webhooks: WebhookSettings = attrs.field(factory=WebhookSettings)
+    versions: Versions = attrs.field(factory=Versions)
+
+    @property
+    def public_url(self) -> str:
+        """The public URL, without a slash at its end."""
+        return self._public_url or LOCAL_URL
+
+    @property
+    def has_public_url(self) -> bool:
+        """Whether it was given."""
+        return self._public_url is not None
+
+    def locate_error_page(self, code: str) -> str:
+        """The URL of the page about an error."""
+        docs = self.docs_url or f"{self.public_url}/docs"
+        return f"{docs.rstrip('/')}/errors/{code}"
