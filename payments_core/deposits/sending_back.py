@@ -14,10 +14,12 @@ import attrs
 from payments_core.accounts.vaults.of_account import find_vaults_by_chain
 from payments_core.accounts.vaults.record import Vault
 from payments_core.accounts.vaults.reservations import mark_deployed
+from payments_core.chains.outbox.owners import TransferToSend
 from payments_core.chains.outbox.record import (
     OutboundTransfer,
     TransferOutcome,
     TransferPurpose,
+    TransferToWatch,
     new_transfer,
     send_job,
     watch_job,
@@ -36,6 +38,7 @@ from payments_core.evolve import evolve
 from payments_core.misdirected import lifecycle, transfers
 from payments_core.misdirected.record import SentBack
 from payments_core.storage.bulk import Get
+from payments_core.storage.jobs import Job
 from payments_core.storage.port import Transaction
 
 SEND_BACK = "deposits.send_back"
@@ -117,12 +120,18 @@ class DepositReturnOwner:
     send_kind = SEND_BACK
     watch_kind = WATCH_RETURN
     on_unsent = None
-    find_to_send = staticmethod(transfers.find_to_send)
-    find_to_watch = staticmethod(transfers.find_to_watch)
 
     def __init__(self, ports: Ports, chains: Mapping[int, Chain]) -> None:
         self._storage = ports.storage
         self._chains = chains
+
+    def find_to_send(self, record: Deposit) -> TransferToSend | None:
+        """The transfer that was requested."""
+        return transfers.find_to_send(record)
+
+    def find_to_watch(self, record: Deposit, job: Job) -> TransferToWatch | None:
+        """The transfer that was sent."""
+        return transfers.find_to_watch(record)
 
     def locks(self, record: Deposit, transaction_hash: str) -> Sequence[Get]:
         """The deposit."""

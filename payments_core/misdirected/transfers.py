@@ -18,7 +18,6 @@ from payments_core.chains.outbox.record import (
 from payments_core.chains.port import SignedTransaction
 from payments_core.misdirected import lifecycle
 from payments_core.misdirected.record import SentBack
-from payments_core.storage.jobs import Job
 from payments_core.storage.port import Transaction
 
 
@@ -42,7 +41,7 @@ def find_to_send(record: HoldsMisdirected) -> TransferToSend | None:
     return TransferToSend(record.chain_id, sent_back.outgoing_id)
 
 
-def find_to_watch(record: HoldsMisdirected, job: Job) -> TransferToWatch | None:
+def find_to_watch(record: HoldsMisdirected) -> TransferToWatch | None:
     """The transfer that was sent, while its outcome is open."""
     sent_back = record.sent_back
     if sent_back is None or sent_back.status != "submitted":

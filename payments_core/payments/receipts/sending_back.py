@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from payments_core.assets import Asset
+from payments_core.chains.outbox.owners import TransferToSend
 from payments_core.chains.outbox.record import (
     OutboundTransfer,
     TransferOutcome,
     TransferPurpose,
+    TransferToWatch,
     new_transfer,
     send_job,
     watch_job,
@@ -30,6 +32,7 @@ from payments_core.payments.details import lock_payment
 from payments_core.payments.receipts.record import Receipt
 from payments_core.payments.record import Payment
 from payments_core.storage.bulk import Get
+from payments_core.storage.jobs import Job
 from payments_core.storage.port import Transaction
 
 SEND_BACK = "receipts.send_back"
@@ -115,8 +118,14 @@ class ReceiptReturnOwner:
     send_kind = SEND_BACK
     watch_kind = WATCH_RETURN
     on_unsent = None
-    find_to_send = staticmethod(transfers.find_to_send)
-    find_to_watch = staticmethod(transfers.find_to_watch)
+
+    def find_to_send(self, record: Receipt) -> TransferToSend | None:
+        """The transfer that was requested."""
+        return transfers.find_to_send(record)
+
+    def find_to_watch(self, record: Receipt, job: Job) -> TransferToWatch | None:
+        """The transfer that was sent."""
+        return transfers.find_to_watch(record)
 
     def locks(self, record: Receipt, transaction_hash: str) -> Sequence[Get]:
         """The Payment and the receipt."""
