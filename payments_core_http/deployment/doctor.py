@@ -354,12 +354,17 @@ def _check_queues(
     service: PaymentsService, mode: str, now: Callable[[PaymentsService], Instant]
 ) -> Iterator[Finding]:
     """Whether a worker runs the jobs: none waits for longer than its queue allows."""
-    service.refresh()
-    judged_at, storage = now(service), service.ports.storage
+
+    def read_clock() -> Instant:
+        service.refresh()
+        return now(service)
+
+    storage = service.ports.storage
     for queue in QUEUES:
+        judged_at = read_clock()
         due = storage.next_due(queue.full_name(mode))
         late_ms = 0 if due is None else judged_at - due
-        held = find_impossible(storage, queue, mode, judged_at)
+        held = find_impossible(storage, queue, mode, judged_at, read_clock)
         if late_ms > queue.run_limit_ms + queue.lease_ms:
             says = f"a job of the queue {queue.name} has been due for {late_ms // SECOND} s"
             remedy = "is a worker running? Is the job parked (`payments admin jobs parked`)?"

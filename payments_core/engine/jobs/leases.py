@@ -110,18 +110,21 @@ class LeaseKeeper:
                 return
             self._looked[name] = now_s, now
         try:
-            by_partition: dict[str, list[str]] = defaultdict(list)
-            for item in find_impossible(self._storage, queue, mode, now):
-                by_partition[item.partition].append(item.job.id)
-            for partition, ids in by_partition.items():
-                work = partial(_end_in, queue=queue, ids=ids, now=now)
-                ended = self._storage.transact(partition, work)
-                _log.warning(
-                    "%d leases of %s are ended: a clock that was ahead had written their ends",
-                    ended, name,
-                )  # fmt: skip
+            by_partition: dict[str, list[Job]] = defaultdict(list)
+            for item in find_impossible(self._storage, queue, mode, now, self._read_again):
+                by_partition[item.partition].append(item.job)
+            for partition, jobs in by_partition.items():
+                if ended := self._storage.transact(partition, partial(_end_in, jobs=jobs)):
+                    _log.warning(
+                        "%d leases of %s are ended: a clock that was ahead had written their ends",
+                        ended, name,
+                    )  # fmt: skip
         except StorageError as error:
             _log.warning("cannot look for late leases of %s: %s", name, describe_error(error))
+
+    def _read_again(self) -> Instant:
+        self._refresh()
+        return self._clock.now()
 
     def add(self, queue: Queue, claimed: Iterable[ClaimedJob]) -> None:
         """Keep the leases of jobs that were just claimed."""
@@ -204,12 +207,23 @@ class LeaseKeeper:
 
 
 def find_impossible(
-    storage: Storage, queue: Queue, mode: str, now: Instant
+    storage: Storage,
+    queue: Queue,
+    mode: str,
+    now: Instant,
+    read_again: Callable[[], Instant],
 ) -> Sequence[ClaimedJob]:
     """Jobs of a queue whose leases end later than any right clock can have written, the latest
-    first. Raises StorageUnavailable."""
+    first. Raises StorageUnavailable.
+
+    `read_again` reads the clock after the search. While this process paused, or another moved the
+    sandbox's clock, right clocks wrote leases that `now` does not allow.
+    """
     found = storage.find_leases(queue.full_name(mode), _latest_end(queue, now))
-    return [item for item in found if is_impossible(queue, item.job, now)]
+    if not found:
+        return ()
+    latest = max(now, read_again())
+    return [item for item in found if is_impossible(queue, item.job, latest)]
 
 
 def is_impossible(queue: Queue, job: Job, now: Instant) -> bool:
@@ -223,10 +237,15 @@ def _latest_end(queue: Queue, now: Instant) -> Instant:
     return now + queue.lease_ms + MAX_CLOCK_SKEW_MS
 
 
-def _end_in(tx: Transaction, queue: Queue, ids: Sequence[str], now: Instant) -> int:
-    """Make the jobs due again whose leases are impossible; their holders are fenced."""
-    stored = lock_many(tx, Job, ids)
-    ended = [free(job) for job in stored.values() if is_impossible(queue, job, now)]
+def _end_in(tx: Transaction, jobs: Sequence[Job]) -> int:
+    """Make the jobs due again unless they changed; their holders are fenced."""
+    stored = lock_many(tx, Job, [job.id for job in jobs])
+    ended = [
+        free(found)
+        for job in jobs
+        if (found := stored.get(job.id))
+        and (found.version, found.lease_until) == (job.version, job.lease_until)
+    ]
     write(tx, (), ended)
     return len(ended)
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Callable, Sequence
+from functools import partial
 
 import pytest
 
-from payments_core.clock import HOUR, MAX_CLOCK_SKEW_MS, MINUTE, SECOND
+from payments_core.clock import HOUR, MAX_CLOCK_SKEW_MS, MINUTE, SECOND, Instant
 from payments_core.engine.decision import LeaseLost
 from payments_core.engine.jobs.leases import LOOK_AHEAD_S, LeaseKeeper, is_impossible
 from payments_core.engine.jobs.parking import (
@@ -18,9 +20,10 @@ from payments_core.engine.jobs.parking import (
     Queue,
 )
 from payments_core.evolve import evolve
+from payments_core.sandbox.clock import SandboxClock
 from payments_core.storage.jobs import NEVER, Job
 from payments_core.storage.memory.adapter import MemoryStorage
-from payments_core.storage.port import StorageUnavailable
+from payments_core.storage.port import ClaimedJob, StorageUnavailable
 from tests.core.engine.jobs.bench import AUTHORITY, PASSING, STOPPING, Bench
 from tests.core.engine.jobs.test_lost_commits import Losing
 
@@ -80,6 +83,74 @@ def test_work_goes_on_when_a_clock_that_was_ahead_is_right_again(
     assert "1 leases of sandbox." in caplog.text
     with pytest.raises(LeaseLost):  # whoever had the lease is fenced
         bench.end(lost)
+
+
+class Pausing(MemoryStorage):
+    """Something happens between a look at the clock and the search for leases, or after that."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.before: Callable[[], object] = lambda: None
+        self.after: Callable[[], object] = lambda: None
+
+    def find_leases(self, queue: str, after: Instant, limit: int = 100) -> Sequence[ClaimedJob]:
+        self.before()
+        found = super().find_leases(queue, after, limit)
+        self.after()
+        return found
+
+
+def test_a_process_that_paused_ends_no_lease_that_was_written_meanwhile() -> None:
+    storage = Pausing()
+    bench = Bench(storage)
+    bench.add("a")
+    claimed: list[ClaimedJob] = []
+
+    def pause() -> None:
+        bench.clock.advance(30)
+        now = bench.clock.now()
+        claimed.extend(
+            storage.claim("sandbox.payments", now, lease_ms=LEASE_MS, limit=1, lane_concurrency=1)
+        )
+
+    storage.before = pause
+    LeaseKeeper(storage, bench.clock).end_impossible(STOPPING, "sandbox", bench.clock.now())
+    assert bench.jobs()["a"].lease_until == bench.clock.now() + LEASE_MS
+    bench.end(claimed[0])
+
+
+def test_a_sandbox_that_has_not_heard_of_a_moved_clock_ends_no_lease() -> None:
+    bench = Bench()
+    bench.add("a")
+    moved, unmoved = (SandboxClock(bench.storage, bench.clock) for _ in range(2))
+    unmoved.refresh()
+    moved.advance_to(moved.now() + 60 * SECOND)
+    (claimed,) = LeaseKeeper(bench.storage, moved).claim(STOPPING, "sandbox", 1, 1)
+    other = LeaseKeeper(bench.storage, unmoved, unmoved.refresh)
+    other.end_impossible(STOPPING, "sandbox", unmoved.now())
+    assert bench.jobs()["a"].lease_until == moved.now() + LEASE_MS
+    bench.end(claimed)
+
+
+@pytest.mark.parametrize("change", ["renewed", "ended"])
+def test_a_lease_that_changed_since_it_was_found_is_left(
+    change: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    storage = Pausing()
+    bench = Bench(storage)
+    bench.add("a")
+    bench.clock.advance(3 * 3_600)
+    keeper = LeaseKeeper(storage, bench.clock)
+    claimed = keeper.claim(STOPPING, "sandbox", 1, 1)
+    bench.clock.advance(-3 * 3_600)
+    keeper.add(STOPPING, claimed)
+
+    if change == "renewed":
+        storage.after = keeper.renew
+    else:
+        storage.after = partial(bench.end, claimed[0])
+    LeaseKeeper(storage, bench.clock).end_impossible(STOPPING, "sandbox", bench.clock.now())
+    assert "are ended" not in caplog.text
 
 
 def test_a_worker_looks_for_such_leases_every_ten_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
