@@ -89,7 +89,7 @@ class Limiter(Protocol):
         beyond it begins a block, if it has `block_ms` and none is active; further requests do not
         prolong it. A key given twice in one call is counted twice.
 
-        Raises LimiterUnavailable, at once or within about a tenth of a second.
+        Raises LimiterUnavailable, at once or within about half a second.
         """
 
     def close(self) -> None:

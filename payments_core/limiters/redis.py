@@ -36,10 +36,11 @@ from payments_core.requirements import find_version_fault
 
 PREFIX = "payments:limits:"
 
-CONNECT_TIMEOUT_S = 0.03
-RESPONSE_TIMEOUT_S = 0.1
-"""A server that hangs must not hang its callers. But on a machine whose cores are all busy, one of
-some thousand answers takes longer than 60 ms, and each would refuse a request."""
+TIMEOUT_S = 0.5
+"""For a connection, each step of its handshake, and an answer. A server that hangs must not hang
+its callers, and the circuit breaker sees to it that few of them wait. But each wait that ends too
+early refuses a request, and on a machine with ten processes for each core one handshake of a
+hundred takes longer than 100 ms."""
 
 RETAIN_AFTER_WINDOW_MS = MINUTE
 """How long a counter is kept beyond its window, by the server's clock."""
@@ -97,15 +98,14 @@ class RedisLimiter:
         url: str,
         *,
         prefix: str | None = None,
-        connect_timeout_s: float = CONNECT_TIMEOUT_S,
-        answer_timeout_s: float = RESPONSE_TIMEOUT_S,
+        timeout_s: float = TIMEOUT_S,
     ) -> None:
         """Raises ValueError for a URL that cannot be read; connects when first asked."""
         address, named = _parse_url(url)
         self._prefix = named if prefix is None else prefix
         self._breaker = CircuitBreaker()
         self._client: Any = redis.Redis(
-            connection_pool=_create_pool(address, connect_timeout_s, answer_timeout_s)
+            connection_pool=_create_pool(address, timeout_s)
         )
         self._closed = False
         self._is_new_enough = False
@@ -224,15 +224,13 @@ def _parse_url(url: str) -> tuple[str, str]:
     return f"{address}?{urlencode(options)}", prefix
 
 
-def _create_pool(
-    url: str, connect_timeout_s: float, answer_timeout_s: float
-) -> redis.ConnectionPool:
+def _create_pool(url: str, timeout_s: float) -> redis.ConnectionPool:
     try:
         pool = redis.ConnectionPool.from_url(
             url,
             protocol=2,
-            socket_connect_timeout=connect_timeout_s,
-            socket_timeout=answer_timeout_s,
+            socket_connect_timeout=timeout_s,
+            socket_timeout=timeout_s,
             retry=Retry(NoBackoff(), 0),
             driver_info=None,  # identifying ourselves to the server costs two round trips
             encoding_errors="surrogatepass",

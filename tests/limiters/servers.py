@@ -66,7 +66,7 @@ def redis_or_skip() -> str:
 
 def open_patiently(url: str) -> RedisLimiter:
     """For tests that are not about silence: a busy machine must not look like one."""
-    return RedisLimiter(url, connect_timeout_s=10, answer_timeout_s=10)
+    return RedisLimiter(url, timeout_s=10)
 
 
 def own_server_or_skip(*settings: str) -> RedisServer:

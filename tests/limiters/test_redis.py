@@ -50,7 +50,7 @@ def unavailable(limiter: Limiter) -> LimiterUnavailable:
     began = read_unqueued_s()
     with pytest.raises(LimiterUnavailable) as raised:
         count(limiter)
-    assert read_unqueued_s() - began < 0.15
+    assert read_unqueued_s() - began < 0.75
     return raised.value
 
 
@@ -148,7 +148,7 @@ def test_everything_it_writes_expires(server: RedisServer) -> None:
 
 def test_a_prefix_keeps_deployments_apart(server: RedisServer) -> None:
     one, other = (open_patiently(f"{server.url}?prefix={name}:") for name in ("one", "other"))
-    third = RedisLimiter(server.url, prefix="third:", answer_timeout_s=10)
+    third = RedisLimiter(server.url, prefix="third:", timeout_s=10)
     for limiter in (one, other, third):
         assert count(limiter).remaining == 2
         limiter.close()

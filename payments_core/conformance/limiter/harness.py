@@ -35,7 +35,7 @@ class Harness:
     can_fail: bool = False
     """`fail` and `restore` work."""
 
-    unavailable_within_s: float = 0.15
+    unavailable_within_s: float = 0.75
     """How soon a check must report that there is no answer."""
 
     recovers_within_s: float = 5.0
