@@ -2,7 +2,8 @@
 
 One job per chain, in the directory's partition, goes through the blocks. Its cursor is a ring of
 recent blocks: if the newest of them is no longer on the chain, the blocks since the newest that
-still is were undone, and they are reported and scanned again. Finds are committed before the
+still is were undone, and they are reported and scanned again. Blocks that were scanned before they
+were final are scanned once more when they are (`second_scan.py`). Finds are committed before the
 cursor; a crash in between finds them again, which must be harmless.
 """
 
@@ -18,6 +19,7 @@ import attrs
 from payments_core.assets import known_tokens
 from payments_core.chains.backoff import MAX_BACKOFF_MS, POLL_MS, back_off
 from payments_core.chains.port import Block, Chain, ChainUnavailable, Heads, ScannedTransfer
+from payments_core.chains.second_scan import BlockDigests, leave_out_known, merge_digests
 from payments_core.clock import Instant
 from payments_core.engine.decision import Decision, WorkerAuthority
 from payments_core.engine.identifiers import IdSequence
@@ -65,12 +67,13 @@ class ScanCursor(Record):
 
     `ring` holds (height, hash), the newest last. `pause_ms` grows while nothing is found, `span` is
     the number of blocks of the next scan. `scanned_at` is when the last scan began.
-    `final_height` is the newest scanned block that is final, and `final_time` its time: the
-    transfers in it and below are stored, and no other can come there.
+    `final_height` is the newest block that was scanned when it was final, and `final_time` its
+    time: the transfers in it and below are stored, and no other can come there. `found` are the
+    digests of our transfers in the scanned blocks above it.
     """
 
     collection: ClassVar[Collection] = Collection(
-        "scan_cursors", schema=2, upgrades={1: dict}, oldest_reader=1
+        "scan_cursors", schema=3, upgrades={1: dict, 2: dict}, oldest_reader=1
     )
 
     chain_id: int
@@ -80,6 +83,7 @@ class ScanCursor(Record):
     scanned_at: Instant = 0
     final_height: int = -1
     final_time: Instant = 0
+    found: BlockDigests = ()
 
     @property
     def tip(self) -> int:
@@ -266,23 +270,66 @@ class Scanner:
             last = transfers[-1].block.number
             landmarks = [block for block in landmarks if block.number < last]
             landmarks.append(transfers[-1].block)
-        ring = _extend_ring(kept, landmarks)
         self._notify_listeners(chain.chain_id, transfers)
+        final, missed = self._scan_final(chain, cursor, heads, (kept[0][0], tip, last), span)
         pause_ms = cursor.pause_ms
-        if transfers or tip < cursor.tip:
+        if transfers or missed or tip < cursor.tip:
             pause_ms = POLL_MS
         elif last == heads.latest.number:
             pause_ms = min(2 * cursor.pause_ms, chain.max_scan_interval_ms)
-        next_span = _next_span(chain, span, blocks, len(everybody))
+        noted = self._note_final(chain, cursor, final, (*landmarks, heads.final))
         after = evolve(
-            _note_final(cursor, heads, last, landmarks),
-            ring=ring,
+            noted,
+            ring=_extend_ring(kept, landmarks),
             pause_ms=pause_ms,
-            span=next_span,
+            span=_next_span(chain, span, blocks, len(everybody)),
             scanned_at=scanned_at,
+            found=merge_digests(cursor.found, tip, transfers, noted.final_height),
         )
         self._telemetry.record_scan(chain.chain_id, last, heads.latest.number)
-        return after, 0 if last < heads.latest.number else pause_ms
+        is_behind = last < heads.latest.number or final < min(heads.final.number, tip)
+        return after, 0 if is_behind else pause_ms
+
+    def _scan_final(
+        self,
+        chain: Chain,
+        cursor: ScanCursor,
+        heads: Heads,
+        scanned: tuple[int, int, int],
+        span: int,
+    ) -> tuple[int, bool]:
+        """Scan again what has become final: the height up to which all was scanned when final, and
+        whether the first scan had missed something.
+
+        `scanned` are the oldest block that the cursor remembers, the newest of earlier scans, and
+        the newest of this one. A scan that is behind finds its blocks final, and scans them once.
+        """
+        oldest, tip, last = scanned
+        begin = cursor.final_height if cursor.final_height >= 0 else oldest
+        end = min(heads.final.number, tip, begin + span)
+        missed: tuple[ScannedTransfer, ...] = ()
+        if begin < end:
+            tokens = _token_addresses(chain.chain_id)
+            ours = self._filter_known(chain.scan(tokens, None, begin + 1, end))
+            missed = leave_out_known(ours, cursor.found)
+            if len(missed) > MAX_OWN_TRANSFERS:
+                missed = _take_whole_blocks(missed)
+                end = missed[-1].block.number
+            self._notify_listeners(chain.chain_id, missed)
+        final = max(begin, end)
+        return max(final, min(heads.final.number, last)) if final >= tip else final, bool(missed)
+
+    def _note_final(
+        self, chain: Chain, cursor: ScanCursor, height: int, known: Sequence[Block]
+    ) -> ScanCursor:
+        """The cursor with the block of that height as its final one, if it is newer."""
+        if height <= cursor.final_height:
+            return cursor
+        seen = (block for block in known if block.number == height and block.time is not None)
+        block = next(seen, None) or chain.block(height)
+        if block is None or block.time is None:
+            return cursor
+        return evolve(cursor, final_height=height, final_time=block.time)
 
     def _drop_reorged(self, chain: Chain, cursor: ScanCursor) -> tuple[tuple[int, str], ...]:
         """The ring without the blocks that the chain has undone; the oldest is always kept."""
@@ -338,19 +385,6 @@ def _next_span(chain: Chain, span: int, blocks: int, held: int) -> int | None:
         return max(1, blocks * TARGET_TRANSFERS // held)
     wider = span if held > TARGET_TRANSFERS // 4 else 2 * span
     return wider if wider < chain.max_scan_blocks else None
-
-
-def _note_final(
-    cursor: ScanCursor, heads: Heads, last: int, landmarks: Sequence[Block]
-) -> ScanCursor:
-    """The cursor with the newest final block of those scanned up to `last`.
-
-    A scan that is behind has only come to its last block, which is final itself.
-    """
-    block = heads.final if heads.final.number <= last else next(iter(landmarks[-1:]), None)
-    if block is None or block.time is None or block.number <= cursor.final_height:
-        return cursor
-    return evolve(cursor, final_height=block.number, final_time=block.time)
 
 
 def _token_addresses(chain_id: int) -> tuple[str, ...]:
