@@ -25,7 +25,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import redis
 from redis.backoff import NoBackoff
-from redis.exceptions import NoPermissionError, NoScriptError, RedisError
+from redis.exceptions import NoPermissionError, NoScriptError, RedisError, ResponseError
 from redis.retry import Retry
 
 from payments_core.clock import MINUTE, Instant
@@ -122,6 +122,7 @@ class RedisLimiter:
                 self._require_version()
                 answer = self._run_script(*_script_arguments(self._prefix, policy_checks, now))
             except (RedisError, OSError) as error:
+                self._leave_refusing_server(error)
                 raise LimiterUnavailable(f"Redis: {type(error).__name__}") from error
         return [
             _policy_state(policy_check, now, count, ends)
@@ -146,6 +147,15 @@ class RedisLimiter:
         """New connections and locks: those of a parent process stay the parent's."""
         self._breaker.reset_after_fork()
         self._client.connection_pool.reset()
+
+    def _leave_refusing_server(self, error: Exception) -> None:
+        """Close the idle connections after a refusal, so that the next check connects anew.
+
+        A primary that has become a replica keeps its connections open and refuses each write on
+        them, while the address already leads to another server.
+        """
+        if isinstance(error, ResponseError):
+            self._client.connection_pool.disconnect(inuse_connections=False)
 
     def _require_version(self) -> None:
         """Ask once. A server that does not say its version, or not to us, is taken as it is."""

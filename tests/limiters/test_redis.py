@@ -10,6 +10,7 @@ import ssl
 import time
 import traceback
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
@@ -114,6 +115,27 @@ def test_a_server_that_restarts_costs_no_more_than_a_failure(server: RedisServer
     server_client(server).script_flush()
     assert count(limiter).remaining == 0, "the script is sent again, and counts once"
     limiter.close()
+
+
+def test_a_primary_that_became_a_replica_costs_no_more_than_a_failure(
+    server: RedisServer, tmp_path: Path
+) -> None:
+    """It keeps its connections, while the address leads to another server."""
+    address = tmp_path / "address"
+    address.symlink_to(server.path)
+    limiter = open_patiently(f"unix://{address}")
+    assert count(limiter).remaining == 2
+    promoted = own_server_or_skip()
+    try:
+        address.unlink()
+        address.symlink_to(promoted.path)
+        server_client(server).replicaof("127.0.0.1", "1")
+        with pytest.raises(LimiterUnavailable):
+            count(limiter)
+        assert count(limiter).remaining == 2, "the new primary has not counted yet"
+    finally:
+        limiter.close()
+        promoted.end()
 
 
 def test_a_server_that_is_full_is_unavailable(server: RedisServer) -> None:
