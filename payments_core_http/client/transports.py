@@ -6,6 +6,7 @@ requests. Connections of one event loop do not work in another.
 
 from __future__ import annotations
 
+import asyncio
 import os
 import weakref
 from collections.abc import AsyncGenerator
@@ -107,6 +108,7 @@ class AsyncOwnTransport(httpx.AsyncBaseTransport):
         """See httpx."""
         place = _loop_and_process()
         if place not in self._by_place:
+            self._forget_closed_loops()
             self._open_in[place] = self._keep_open(place)
             self._by_place[place] = await anext(self._open_in[place])
         return await self._by_place[place].handle_async_request(request)
@@ -125,6 +127,16 @@ class AsyncOwnTransport(httpx.AsyncBaseTransport):
             del self._by_place[place], self._open_in[place]
             if place == _loop_and_process():  # not what a forked child has of its parent
                 await transport.aclose()
+
+    def _forget_closed_loops(self) -> None:
+        """Drop the connections of loops that were closed and have not ended their generators.
+
+        `asyncio.run` ends them. Workers that make a loop for each task often only close it, and
+        would keep a socket for each task.
+        """
+        for place in [place for place in list(self._by_place) if _is_closed(place)]:
+            self._by_place.pop(place, None)
+            self._open_in.pop(place, None)
 
     def _open(self) -> httpx.AsyncHTTPTransport:
         return httpx.AsyncHTTPTransport(proxy=self._proxy)
@@ -170,7 +182,14 @@ class AsyncPassedTransport(httpx.AsyncBaseTransport):
 
 
 def _loop_and_process() -> tuple[int, Any]:
-    return os.getpid(), current_token()
+    token = current_token()
+    return os.getpid(), getattr(token, "native_token", token)  # before anyio 4.11 the loop itself
+
+
+def _is_closed(place: tuple[int, Any]) -> bool:
+    """Whether the event loop of a place is closed; trio always ends its generators."""
+    _, loop = place
+    return isinstance(loop, asyncio.AbstractEventLoop) and loop.is_closed()
 
 
 _used_in: dict[int, Any] = {}

@@ -138,6 +138,29 @@ def test_each_event_loop_and_each_child_has_connections_of_its_own(
         assert len(seen) == 4
 
 
+@pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning")
+@pytest.mark.parametrize("make", ASYNC)
+def test_a_loop_that_was_only_closed_leaves_no_connection_behind(make: Callable[..., Any]) -> None:
+    """As workers do that make a loop for each task: nothing there ends the loop's generators."""
+    ended = threading.Semaphore(0)
+
+    def refuse_to_the_end(connection: socket.socket) -> None:
+        refuse(connection)
+        ended.release()
+
+    with listening(refuse_to_the_end) as (url, seen):
+        client = make(url, retries=ONCE)
+        for _ in range(3):
+            loop = asyncio.new_event_loop()
+            assert loop.run_until_complete(ask_in_loop(client)) not in {"an answer", "NoAnswer"}
+            loop.close()
+        assert len(seen) == 3
+        gc.collect()  # Python closes what the client has let go
+        assert all(ended.acquire(timeout=10) for _ in range(2)), "the next loop lets them go"
+        asyncio.run(ask_in_loop(client))
+        gc.collect()
+
+
 @pytest.mark.parametrize("make", SYNC)
 def test_a_passed_transport_is_refused_in_a_child(make: Callable[..., Any]) -> None:
     with listening(refuse) as (url, seen), httpx.HTTPTransport() as transport:
