@@ -22,7 +22,7 @@ REST = (
     "tests/http/authorization/test_matrix.py::test_the_model_has_every_route_and_no_other",
     "tests/http/v2/wallets",
     "tests/core/legacy",
-    "tests/service/legacy/test_settlements.py::test_domain_types_and_message_are_compared",
+    "tests/service/legacy/settlements/test_settlement_messages.py::test_domain_types_and_message_are_compared",
     "tests/http/openapi/test_openapi.py::TestTheDocument",
 )
 """The pipeline, the table of routes, the document, and one resource for all: the others import

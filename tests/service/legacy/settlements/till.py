@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from payments_core.accounts.wallet_signatures import MessageSignature
+from payments_core.errors import ValidationFailed
 from payments_core.legacy.settlements.record import QuoteSettlement
 from payments_core.legacy.settlements.request import (
     SettlementDomain,
@@ -25,6 +28,9 @@ from tests.service.world import BASE, World
 from tests.signers import EvmWallet
 
 SIGNER = EvmWallet(41)
+STRANGER = EvmWallet(42)
+POLYGON = 137
+NO_QUOTE = "quote_AAAAAAAAAAAAAAAAAAAAAAAA"
 
 
 def request_of(body: Any) -> SettlementRequest:
@@ -109,6 +115,12 @@ class Till:
         settlements = (service or self.service).settlements
         request = request_of(body)
         return settlements.settle(self.world.server, request, idempotency_key=idempotency_key)
+
+    def faults_of(self, body: Any) -> list[str]:
+        """The fields for which a body is refused."""
+        with pytest.raises(ValidationFailed) as refused:
+            self.send(body)
+        return [fault.path for fault in refused.value.fields]
 
     def payment(self, quote: Quote) -> Payment:
         return self.world.paid(quote.payment_id)
