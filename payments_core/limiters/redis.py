@@ -104,9 +104,7 @@ class RedisLimiter:
         address, named = _parse_url(url)
         self._prefix = named if prefix is None else prefix
         self._breaker = CircuitBreaker()
-        self._client: Any = redis.Redis(
-            connection_pool=_create_pool(address, timeout_s)
-        )
+        self._client: Any = redis.Redis(connection_pool=_create_pool(address, timeout_s))
         self._closed = False
         self._is_new_enough = False
         register_fork_reset(self)
