@@ -7,12 +7,12 @@ function is called.
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Sequence
 from importlib.metadata import entry_points
-from typing import Any, Protocol
+from typing import Any
 
 from payments_core.extras import naming_extra
+from payments_core.plain_calls import find_awaited_methods, port_members
 
 
 class UnknownAdapter(ValueError):
@@ -59,31 +59,14 @@ def require_port(opened: object, port: type[Any], scheme: str, what: str) -> Non
     An asynchronous method is refused too: nobody would await what it returns.
     Raises ValueError, which names the scheme and the wrong methods.
     """
-    missing = [name for name in _port_members(port) if not hasattr(opened, name)]
+    missing = [name for name in port_members(port) if not hasattr(opened, name)]
     if missing:
         kind = "nothing" if opened is None else f"a {type(opened).__name__}"
         raise ValueError(
             f"the {what} for {scheme!r} opens {kind}, which has no {', '.join(missing)}"
         )
-    awaited = [
-        name
-        for name in _port_members(port)
-        if inspect.iscoroutinefunction(inspect.getattr_static(opened, name, None))
-    ]
-    if awaited:
+    if awaited := find_awaited_methods(opened, port):
         raise ValueError(
             f"the {what} for {scheme!r} opens a {type(opened).__name__}, whose "
             f"{', '.join(awaited)} must be plain: nobody awaits them"
         )
-
-
-def _port_members(port: type) -> list[str]:
-    """The methods and properties of a protocol and of its bases."""
-    names = {
-        name
-        for kind in port.__mro__
-        if kind not in (Protocol, object) and getattr(kind, "_is_protocol", False)
-        for name in vars(kind)
-        if not name.startswith("_")
-    }
-    return sorted(names)

@@ -39,6 +39,7 @@ from payments_core.legacy.role_modules.operations import RoleModules
 from payments_core.legacy.settlements.operations import Settlements
 from payments_core.legacy.transactions.operations import LegacyTransactions
 from payments_core.onramps.operations import OnrampAccounts
+from payments_core.passed_objects import require_plain_objects
 from payments_core.payment_settings.operations import PartnerPaymentSettings
 from payments_core.payments.checkout.checkout import Checkout
 from payments_core.payments.checkout.direct_options import DirectOptions
@@ -55,6 +56,7 @@ from payments_core.payments.payouts.creation import PayoutCreation
 from payments_core.payments.refunds.operations import Refunds
 from payments_core.payments.refunds.reconciliation import Reconciliations
 from payments_core.payments.sends import Sends
+from payments_core.plain_calls import call_plainly, require_plain_function
 from payments_core.pricing.port import Pricing
 from payments_core.providers import Providers
 from payments_core.quotes.operations import Quotes
@@ -66,7 +68,7 @@ from payments_core.sandbox.operations import Sandbox
 from payments_core.sandbox.payer import SandboxPayer
 from payments_core.settings import Settings
 from payments_core.storage.port import DIRECTORY, ChecksWritability, Storage
-from payments_core.telemetry import NOOP_TELEMETRY, Telemetry
+from payments_core.telemetry import NOOP_TELEMETRY, CheckedTelemetry, Telemetry
 from payments_core.tenants.authorization import Authority
 from payments_core.tenants.client_sessions.operations import ClientSessions
 from payments_core.tenants.master_keys import verify_or_register
@@ -94,6 +96,7 @@ class PaymentsService:
     the same storage; `sandbox` controls them. Without `clock` it takes the sandbox's clock there,
     or the system's clock. Without `kyc` verifications are simulated in the sandbox, and there are
     none in production; the same holds for `bank`, `pricing` and `router`. Events go to `telemetry`.
+    Raises TypeError for an object with an asynchronous method of its port: nothing here awaits.
     The worker of a mode is made by `worker`; `payments_core_http.create_app` serves it.
 
     Besides the resources it shows its `settings`, the `chains` that it serves by their number, and
@@ -126,6 +129,21 @@ class PaymentsService:
         router: Router | None = None,
         telemetry: Telemetry = NOOP_TELEMETRY,
     ) -> None:
+        require_plain_objects(
+            {
+                "storage": [storage],
+                "chain": [*(chains or {}).values(), *(sandbox_chains or {}).values()],
+                "clock": [clock],
+                "transport": [transport],
+                "resolver": [resolver],
+                "KYC provider": [kyc],
+                "bank": [bank],
+                "source of prices": [pricing],
+                "router": [router],
+                "telemetry": [telemetry],
+            }
+        )
+        require_plain_function(entropy, "entropy")
         self.settings = settings or Settings()
         own_clock = SystemClock() if clock is None else None
         patience_ms = SANDBOX_PATIENCE_MS if chains is None else None
@@ -139,7 +157,7 @@ class PaymentsService:
             key_ring,
             clock,
             entropy=entropy,
-            telemetry=telemetry,
+            telemetry=CheckedTelemetry(telemetry),
             answer_retention_ms=self.settings.idempotency_retention_ms,
             guarded_clock=GuardedClock(clock, self._clock_guard),
         )
@@ -158,26 +176,7 @@ class PaymentsService:
         self._event_handlers = EventHandlers()
         for name in _RESOURCES:  # now, not when two threads first ask at the same time
             getattr(self, name)
-        self._background_jobs = BackgroundJobs(
-            self.ports,
-            self.chains,
-            self.capabilities,
-            self.bank_accounts,
-            self._providers.banks,
-            self._providers.routers,
-            self.onramp_accounts,
-            self._funding_banks.by_mode,
-            Vaults(self.ports, self.chains),
-            AttemptRunner(
-                self.ports,
-                self._transport,
-                self._resolver,
-                self.settings.webhooks,
-                self._event_handlers,
-            ),
-            refresh=self.refresh,
-            events_retention_ms=self.settings.events_retention_ms,
-        )
+        self._background_jobs = self._make_background_jobs()
 
     # The resources.
 
@@ -463,7 +462,7 @@ class PaymentsService:
         storage = self.ports.storage
         storage.read(DIRECTORY, lambda snapshot: snapshot.get(App, "ready"))
         if isinstance(storage, ChecksWritability):
-            storage.require_writable()
+            call_plainly("require_writable", storage.require_writable)
 
     def verify_key_ring(self) -> None:
         """Return if the key ring is the one with which the storage was created.
@@ -475,8 +474,30 @@ class PaymentsService:
     def close(self, within_s: float = 30.0) -> None:
         """Stop the workers, waiting at most that long, and close everything that is open."""
         self._background_jobs.stop(within_s)
-        self._transport.close()
-        self.ports.storage.close()
+        call_plainly("the transport's close", self._transport.close)
+        call_plainly("the storage's close", self.ports.storage.close)
+
+    def _make_background_jobs(self) -> BackgroundJobs:
+        return BackgroundJobs(
+            self.ports,
+            self.chains,
+            self.capabilities,
+            self.bank_accounts,
+            self._providers.banks,
+            self._providers.routers,
+            self.onramp_accounts,
+            self._funding_banks.by_mode,
+            Vaults(self.ports, self.chains),
+            AttemptRunner(
+                self.ports,
+                self._transport,
+                self._resolver,
+                self.settings.webhooks,
+                self._event_handlers,
+            ),
+            refresh=self.refresh,
+            events_retention_ms=self.settings.events_retention_ms,
+        )
 
     def _simulated_chains(self) -> dict[int, SimulatedChain]:
         return {chain_id: SimulatedChain(chain_id, self.ports) for chain_id in CHAINS}

@@ -9,11 +9,13 @@ Alarms are not reported here: they are log records whose message begins with `AL
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Literal, Protocol
 
 import attrs
+
+from payments_core.plain_calls import notify_plainly
 
 AttemptOutcome = Literal[
     "delivered", "refused", "failing", "no_answer", "unresolved", "forbidden", "postponed"
@@ -79,6 +81,36 @@ class NoopTelemetry:
 
     def record_scan_failure(self, chain_id: int) -> None:
         pass
+
+
+@attrs.frozen
+class CheckedTelemetry:
+    """Reports to another listener, and logs what that returns to be awaited: nobody awaits it."""
+
+    _listener: Telemetry
+
+    def observe_job(self, queue: str, kind: str, count: int = 1) -> AbstractContextManager[object]:
+        return self._listener.observe_job(queue, kind, count)
+
+    def record_parked(self, queue: str, kind: str) -> None:
+        notify_plainly("record_parked", self._listener.record_parked, queue, kind)
+
+    @contextmanager
+    def observe_attempt(self) -> Iterator[EndAttempt]:
+        with self._listener.observe_attempt() as end:
+            yield lambda outcome: notify_plainly("the end of observe_attempt", end, outcome)
+
+    def observe_commit(self) -> AbstractContextManager[object]:
+        return self._listener.observe_commit()
+
+    def record_retry(self, why: RetryReason) -> None:
+        notify_plainly("record_retry", self._listener.record_retry, why)
+
+    def record_scan(self, chain_id: int, height: int, head: int) -> None:
+        notify_plainly("record_scan", self._listener.record_scan, chain_id, height, head)
+
+    def record_scan_failure(self, chain_id: int) -> None:
+        notify_plainly("record_scan_failure", self._listener.record_scan_failure, chain_id)
 
 
 _NOOP: AbstractContextManager[object] = nullcontext()

@@ -17,6 +17,7 @@ from payments_core.engine.idempotency.record import AlreadyResponded, Response
 from payments_core.engine.idempotency.single_flight import SingleFlight
 from payments_core.errors import NotFound, PaymentsError, ServiceUnavailable
 from payments_core.payments.checkout.public import require_origin_allowed
+from payments_core.plain_calls import require_plain_methods
 from payments_core.tenants.authorization import require_product
 from payments_core.tenants.idempotency import answer_once
 from payments_core_http import cors
@@ -85,8 +86,10 @@ def create_app(
 
     `threads` is how many of them the server runs: it bounds how many wait for one another.
     `throttle` has the rate policies; without it none is enforced. `observer` observes requests.
-    Raises ValueError if the service cannot serve the mode.
+    Raises ValueError if the service cannot serve the mode, and TypeError for an observer with an
+    asynchronous method.
     """
+    require_plain_methods(observer, "observer", RequestObserver)
     service.require_mode(mode)
     paths = group_by_path(
         (

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 from msgspec import structs
 
-from payments_core.clock import DAY, SECOND, Clock, Instant, SystemClock
+from payments_core.clock import DAY, SECOND, Clock, HasServerTime, Instant, SystemClock
 from payments_core.limiters.policies import (
     PER_ADDRESS,
     ROUTE_POLICIES,
@@ -27,6 +27,7 @@ from payments_core.limiters.policies import (
     list_app_policies,
 )
 from payments_core.limiters.port import Limiter, LimiterUnavailable, PolicyCheck, PolicyState
+from payments_core.plain_calls import require_plain_methods, require_plain_result
 from payments_core.tenants.record import Environment
 from payments_core_http.client_address import CountedNetwork, Proxy, identify_client
 from payments_core_http.errors import RateLimited, RateLimitReason
@@ -94,7 +95,12 @@ class Throttle:
         trusted_proxies: tuple[Proxy, ...] = (),
         clock: Clock | None = None,
     ) -> None:
-        """`clock` is the real clock unless given, also if a sandbox's clock is ahead."""
+        """`clock` is the real clock unless given, also if a sandbox's clock is ahead.
+
+        Raises TypeError for a limiter or a clock with an asynchronous method.
+        """
+        require_plain_methods(limiter, "limiter", Limiter, HasServerTime)
+        require_plain_methods(clock, "clock", Clock)
         self._limiter = limiter
         self._limits = limits or RateLimits()
         self._trusted = trusted_proxies
@@ -282,7 +288,7 @@ class Throttle:
         assert self._limiter is not None
         returned = structs.replace(policy_check, cost=-policy_check.cost)
         try:
-            self._limiter.check([returned], counted_at)
+            require_plain_result(self._limiter.check([returned], counted_at), "check")
         except Exception as error:
             self._log_limiter_error(error)
 
@@ -350,7 +356,8 @@ class Throttle:
         if self._limiter is None or not policy_checks:
             return
         try:
-            self._limiter.check(policy_checks, self._clock.real_now())
+            states = self._limiter.check(policy_checks, self._clock.real_now())
+            require_plain_result(states, "check")
         except Exception as error:
             self._log_limiter_error(error)
 

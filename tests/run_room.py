@@ -48,6 +48,8 @@ TESTS: Mapping[str, tuple[str, ...]] = {
         "tests/http/pages/test_checkout_page.py",
         "tests/http/dashboard/test_sessions.py",
     ),
+    "passed_objects": ("tests/test_passed_objects.py",),
+    "plain_calls": ("tests/test_passed_objects.py", "tests/webhooks/test_plain_calls.py"),
     "providers": ("tests/service/routers", "tests/service/payments/payouts/test_payouts.py"),
     "public_url": ("tests/core/test_public_url.py", "tests/deployment/test_weaknesses.py"),
     "record_types": ("tests/upgrades/test_forms.py", "tests/storage/test_records.py"),

@@ -14,6 +14,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from payments_core.adapters import load_adapter, require_port, scheme_of
 from payments_core.chains.port import Chain, Heads
+from payments_core.chains.rotated_signer import OperatorSigner
 
 GROUP = "payments_core.chains"
 SIGNERS = "payments_core.signers"
@@ -83,4 +84,5 @@ def open_signer(url: str) -> Any:
     opened = load_adapter(SIGNERS, scheme, "signer")(url)
     if opened is None:
         raise ValueError(f"the signer for {scheme!r} returned no object")
+    require_port(opened, OperatorSigner, scheme, "signer")
     return opened

@@ -11,6 +11,7 @@ from typing import Protocol
 import attrs
 
 from payments_core.chains.port import SignerRefused
+from payments_core.plain_calls import require_plain_methods
 
 
 class OperatorSigner(Protocol):
@@ -25,10 +26,17 @@ class OperatorSigner(Protocol):
 
 @attrs.frozen
 class RotatedSigner:
-    """Signs as `current`. `former` are the signers with earlier keys."""
+    """Signs as `current`. `former` are the signers with earlier keys.
+
+    Raises TypeError for a signer with an asynchronous method.
+    """
 
     current: OperatorSigner
     former: tuple[OperatorSigner, ...]
+
+    def __attrs_post_init__(self) -> None:
+        for one in (self.current, *self.former):
+            require_plain_methods(one, "signer", OperatorSigner)
 
     def address(self, environment_id: str) -> str:
         """See OperatorSigner."""

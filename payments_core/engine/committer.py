@@ -40,6 +40,7 @@ from payments_core.engine.rows import (
     write_rows,
 )
 from payments_core.errors import IdempotencyInProgress, PaymentsError, Unavailable
+from payments_core.plain_calls import notify_plainly, require_plain_function
 from payments_core.storage import bulk, documents
 from payments_core.storage.bulk import Get, Question
 from payments_core.storage.jobs import Job
@@ -96,7 +97,9 @@ class Committer:
         self._on_commit: list[Callable[[], None]] = []
 
     def on_commit(self, wake: Callable[[], None]) -> None:
-        """Call `wake` after each commit that added work, so that a local worker need not poll."""
+        """Call `wake` after each commit that added work, so that a local worker need not poll. It
+        is a plain function. Raises TypeError."""
+        require_plain_function(wake, "wake")
         self._on_commit.append(wake)
 
     def commit(
@@ -355,7 +358,7 @@ class Committer:
     def _wake(self, decisions: Sequence[Decision[Any]]) -> None:
         if any(_adds_work(decision) for decision in decisions):
             for wake in self._on_commit:
-                wake()
+                notify_plainly("wake", wake)
 
 
 def _row_changes(

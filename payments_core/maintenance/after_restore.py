@@ -26,6 +26,7 @@ from payments_core.engine.decision import Decision, WorkerAuthority
 from payments_core.engine.identifiers import IdSequence
 from payments_core.evolve import evolve
 from payments_core.maintenance.parked_jobs import ParkedJob, is_parked
+from payments_core.plain_calls import call_plainly
 from payments_core.storage.jobs import NEVER, Job
 from payments_core.storage.maintenance import scan_all
 from payments_core.storage.port import Storage, Transaction
@@ -170,6 +171,6 @@ def fill_nonces(
         former = () if sender.address == operator else (sender.address,)
         for nonce in range(chain.pending_nonce(sender.address), sender.seen_nonce):
             nothing = chain.prepare_noop(environment_id, nonce, *former)
-            chain.broadcast(nothing)
+            call_plainly("broadcast", chain.broadcast, nothing)
             filled.append(FilledNonce(sender.address, nonce, nothing.hash))
     return tuple(filled)

@@ -19,6 +19,7 @@ from payments_core.evolve import evolve
 from payments_core.onramps.credit import FOLLOW_TRANSFER, ONRAMP_ARGUMENT
 from payments_core.onramps.record import OnrampAccount, UnmatchedTransfer
 from payments_core.onramps.review import LOOK_AGAIN_MS
+from payments_core.plain_calls import call_plainly
 from payments_core.storage.jobs import Job
 from payments_core.storage.lookups import locate_with_damaged
 from payments_core.storage.port import DIRECTORY, ClaimedJob, Transaction
@@ -54,7 +55,7 @@ class IncomingNotices:
 
     def acknowledge(self, notice_ids: Sequence[str]) -> None:
         """Acknowledge these notices at the bank."""
-        self._bank.acknowledge(notice_ids)
+        call_plainly("acknowledge", self._bank.acknowledge, notice_ids)
 
     def _jobs_of(
         self, notices: Sequence[IncomingNotice]

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import Future
 
-from payments_core.webhooks.plain_calls import require_plain_function, require_plain_result
+from payments_core.plain_calls import require_plain_function, require_plain_result
 from payments_core.webhooks.receiver import ReceivedEvent, read_event
 
 Handle = Callable[[ReceivedEvent], object]

@@ -17,8 +17,8 @@ import msgspec
 
 from payments_core.clock import unix_s
 from payments_core.json_depth import exceeds_depth
+from payments_core.plain_calls import require_plain_function, require_plain_result
 from payments_core.webhooks import signing
-from payments_core.webhooks.plain_calls import require_plain_function, require_plain_result
 
 TOLERANCE_S = 300
 MAX_HEADER_CHARACTERS = 4_096

@@ -58,6 +58,7 @@ from payments_core.chains.rotated_signer import OperatorSigner, RotatedSigner, f
 from payments_core.clock import MINUTE, SECOND
 from payments_core.evolve import evolve
 from payments_core.extras import require_packages
+from payments_core.plain_calls import require_plain_methods
 
 
 @attrs.frozen
@@ -88,10 +89,12 @@ class EvmChain(EvmReader):
         finality: Finality | None = None,
         fees: FeePolicy | None = None,
     ) -> None:
-        """Raises ChainMismatch without a rule of finality or a fee policy for the chain.
+        """Raises ChainMismatch without a rule of finality or a fee policy for the chain, and
+        TypeError for a signer with an asynchronous method.
 
         Raises ExtraMissing without the packages of the extra `evm`.
         """
+        require_plain_methods(signer, "signer", Signer)
         require_packages("an EVM chain", "eth_abi", "rlp")
         super().__init__(endpoints, finality or finality_of(endpoints.chain_id))
         self._deployment = deployment

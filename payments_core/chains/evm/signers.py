@@ -26,6 +26,7 @@ from payments_core.chains.signatures import (
     recover_signer_from_bytes,
 )
 from payments_core.entropy import Entropy, system_entropy
+from payments_core.plain_calls import require_plain_methods
 
 SECRET_BYTES = 32
 FILE_MODE = 0o600
@@ -123,11 +124,15 @@ class RemoteSigner:
     """Signs with keys that a service holds, and checks every signature.
 
     `addresses` are by environment, from your configuration: if the service were asked for them, it
-    could name any key as ours. The same digest may give another signature each time.
+    could name any key as ours. The same digest may give another signature each time. Raises
+    TypeError for a key service whose `sign` is asynchronous.
     """
 
     keys: KeyService = attrs.field(repr=False)
     addresses: Mapping[str, str]
+
+    def __attrs_post_init__(self) -> None:
+        require_plain_methods(self.keys, "key service", KeyService)
 
     def address(self, environment_id: str) -> str:
         """See Signer."""

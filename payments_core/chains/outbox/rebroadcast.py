@@ -42,6 +42,7 @@ from payments_core.engine.decision import Decision, WorkerAuthority
 from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
 from payments_core.evolve import evolve
+from payments_core.plain_calls import call_plainly
 from payments_core.storage.port import Transaction
 
 STALLED_MS = 15 * MINUTE
@@ -386,6 +387,6 @@ def broadcast(chain: Chain, signed: SignedTransaction) -> None:
     Raises ChainUnavailable.
     """
     if signed.raw:
-        chain.broadcast(signed)
+        call_plainly("broadcast", chain.broadcast, signed)
     elif chain.transaction(signed.hash) is None:
         raise ChainUnavailable(f"the bytes of {signed.hash} are lost, and no node has them")

@@ -175,7 +175,7 @@ class RoleModules:
         served = self._chains[vault.chain_id]
 
         def accepts(address: str, digest: bytes, signature: bytes) -> bool:
-            return bool(served.check_contract_signature(address, digest, signature))
+            return served.check_contract_signature(address, digest, signature) is True
 
         try:
             with self._calls.acquire("chain", authority.partition):

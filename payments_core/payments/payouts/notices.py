@@ -12,6 +12,7 @@ from payments_core.clock import HOUR
 from payments_core.engine.ports import Ports
 from payments_core.payments.payouts.jobs import LOOK_AT_PAYOUT
 from payments_core.payments.payouts.record import parse_payout_key
+from payments_core.plain_calls import call_plainly
 from payments_core.storage.jobs import Job
 from payments_core.storage.port import Snapshot
 from payments_core.tenants.record import Environment
@@ -53,7 +54,7 @@ class PayoutNotices:
 
     def acknowledge(self, notice_ids: Sequence[str]) -> None:
         """Acknowledge these notices at the bank."""
-        self._bank.acknowledge(notice_ids)
+        call_plainly("acknowledge", self._bank.acknowledge, notice_ids)
 
     def _jobs_of(
         self, notices: Sequence[BankNotice]
