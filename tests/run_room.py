@@ -48,6 +48,7 @@ TESTS: Mapping[str, tuple[str, ...]] = {
         "tests/http/pages/test_checkout_page.py",
         "tests/http/dashboard/test_sessions.py",
     ),
+    "fork_safety": ("tests/core/test_fork_safety.py",),
     "passed_objects": ("tests/test_passed_objects.py",),
     "plain_calls": ("tests/test_passed_objects.py", "tests/webhooks/test_plain_calls.py"),
     "providers": ("tests/service/routers", "tests/service/payments/payouts/test_payouts.py"),

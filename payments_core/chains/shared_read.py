@@ -13,6 +13,7 @@ from concurrent.futures import Future
 from typing import Generic, TypeVar
 
 from payments_core.chains.port import ChainUnavailable
+from payments_core.fork_safety import register_fork_reset
 from payments_core.waiting import current_pool
 
 T = TypeVar("T")
@@ -33,6 +34,11 @@ class SharedRead(Generic[T]):
         self._lock = threading.Lock()
         self._reading: Future[T] | None = None
         self._known: tuple[float, T] | None = None
+        register_fork_reset(self)
+
+    def reset_after_fork(self) -> None:
+        """Start with a free lock: no thread of the child has it, and none is reading."""
+        self._lock, self._reading = threading.Lock(), None
 
     def get(self) -> T:
         """The answer. Raises the errors of `read`; a failure is shared, but not cached."""

@@ -18,6 +18,7 @@ import attrs
 import msgspec
 
 from payments_core.evolve import evolve
+from payments_core.fork_safety import register_fork_reset
 from payments_core.money import Atomic
 from payments_core.storage.decoded_records import DecodedRecords
 from payments_core.storage.records import Collection, Document, R, Record
@@ -57,21 +58,34 @@ _decode_extra: Callable[[type, Any], Any] = lru_cache(maxsize=4_096)(_read_extra
 _encoder = msgspec.json.Encoder(enc_hook=_encode_extra)
 
 
-_decoders: dict[tuple[Any, bool], msgspec.json.Decoder[Any]] = {}
-_decoder_lock = threading.Lock()
+class _Decoders:
+    """The decoders of this process, each made once."""
+
+    def __init__(self) -> None:
+        self._made: dict[tuple[Any, bool], msgspec.json.Decoder[Any]] = {}
+        self._lock = threading.Lock()
+        register_fork_reset(self)
+
+    def reset_after_fork(self) -> None:
+        """Start with a free lock: no thread of the child has it."""
+        self._lock = threading.Lock()
+
+    def get(self, kind: Any, *, strict: bool = True) -> msgspec.json.Decoder[Any]:
+        """The decoder of a class."""
+        made = self._made.get((kind, strict))
+        if made is None:
+            # msgspec caches its analysis of a class with the class, and while one thread does so
+            # another would see it incomplete: its first decoding then ends the process.
+            with self._lock:
+                made = self._made.get((kind, strict)) or msgspec.json.Decoder(
+                    kind, strict=strict, dec_hook=_decode_extra
+                )
+                self._made[kind, strict] = made
+        return made
 
 
-def _decoder(kind: Any, *, strict: bool = True) -> msgspec.json.Decoder[Any]:
-    made = _decoders.get((kind, strict))
-    if made is None:
-        # msgspec caches its analysis of a class with the class, and while one thread does so
-        # another would see it incomplete: its first decoding then ends the process.
-        with _decoder_lock:
-            made = _decoders.get((kind, strict)) or msgspec.json.Decoder(
-                kind, strict=strict, dec_hook=_decode_extra
-            )
-            _decoders[kind, strict] = made
-    return made
+_decoders = _Decoders()
+_decoder = _decoders.get
 
 
 def stamp(record: R, version: int) -> R:

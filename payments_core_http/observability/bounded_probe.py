@@ -7,6 +7,8 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Generic, TypeVar
 
+from payments_core.fork_safety import register_fork_reset
+
 T = TypeVar("T")
 
 READY_TIMEOUT_S = 2.0
@@ -21,6 +23,11 @@ class BoundedProbe(Generic[T]):
         self._name = name
         self._lock = threading.Lock()
         self._asked: Future[T] | None = None
+        register_fork_reset(self)
+
+    def reset_after_fork(self) -> None:
+        """Start with a free lock, and without the parent's probe: its thread is not here."""
+        self._lock, self._asked = threading.Lock(), None
 
     def ask(self, within_s: float) -> T:
         """The answer. Raises what the probe raises, and TimeoutError if there is none in time.

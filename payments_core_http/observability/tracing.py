@@ -13,12 +13,13 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from payments_core.extras import describe_need
+from payments_core.fork_safety import register_fork_reset
 from payments_core.telemetry import AttemptOutcome, EndAttempt, RetryReason
 from payments_core_http import redaction
 from payments_core_http.client_address import Proxy, is_trusted
@@ -28,6 +29,8 @@ from payments_core_http.observability.requests import NO_ROUTE, ObservedRequest
 
 if TYPE_CHECKING:
     from opentelemetry.context import Context
+    from opentelemetry.sdk.trace import ReadableSpan
+    from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
     from opentelemetry.trace import Span, SpanKind, Tracer
 
     from payments_core.service import PaymentsService
@@ -114,8 +117,40 @@ def _make_exporting_provider(version: str, mode: str) -> Any:
     # `TracedMetrics.close` ends it: at the exit of the interpreter the wait for it would have no
     # bound.
     provider = TracerProvider(resource=resource.merge(Resource(own)), shutdown_on_exit=False)
-    provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
+    exporter: Any = _ProcessExporter(OTLPSpanExporter)
+    provider.add_span_processor(BatchSpanProcessor(exporter))
     return provider
+
+
+class _ProcessExporter:
+    """An exporter for each process: a forked child has copies of its parent's connections, and
+    would read the answers to its parent's spans. The processor is made again by OpenTelemetry.
+    """
+
+    def __init__(self, make: Callable[[], SpanExporter]) -> None:
+        self._make = make
+        self._made: SpanExporter | None = make()
+        self._inherited: tuple[SpanExporter | None, ...] = ()
+        register_fork_reset(self)
+
+    def reset_after_fork(self) -> None:
+        """Make another when it is needed. The parent's is kept: to close it may speak TLS."""
+        self._inherited, self._made = (*self._inherited, self._made), None
+
+    def _exporter(self) -> SpanExporter:
+        if self._made is None:
+            self._made = self._make()
+        return self._made
+
+    def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
+        """See OpenTelemetry's SpanExporter; so are the others."""
+        return self._exporter().export(spans)
+
+    def shutdown(self) -> None:
+        self._exporter().shutdown()
+
+    def force_flush(self, timeout_millis: int = 30_000) -> bool:
+        return self._exporter().force_flush(timeout_millis)
 
 
 class TracedMetrics:

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from http.server import BaseHTTPRequestHandler, HTTPServer, ThreadingHTTPServer
 from typing import Any
 
 import pytest
@@ -279,3 +279,57 @@ def test_a_collector_that_is_not_there_does_not_hold_up_the_end() -> None:
     subprocess.run(
         [sys.executable, "-c", EXPORTING], env=environ, check=True, timeout=30, capture_output=True
     )
+
+
+class KeepingCollector(ThreadingHTTPServer):
+    """Keeps connections open, and notes by which each span came."""
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), Keeping)
+        self.ports: list[int] = []
+
+
+class Keeping(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server: KeepingCollector
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["Content-Length"]))
+        self.server.ports.append(self.client_address[1])
+        self.send_response(200)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+FORKING = """
+import os
+from payments_core_http.observability.tracing import make_tracer
+tracer = make_tracer("1.2.3", "sandbox")
+
+def send():
+    tracer.start_span("span").end()
+    assert tracer.span_processor.force_flush()
+
+send()
+child = os.fork()
+if child == 0:
+    send()
+    os._exit(0)
+assert os.waitpid(child, 0)[1] == 0
+send()
+"""
+
+
+def test_a_forked_process_sends_its_spans_by_a_connection_of_its_own() -> None:
+    with KeepingCollector() as collector:
+        thread = threading.Thread(target=collector.serve_forever, args=(0.05,), daemon=True)
+        thread.start()
+        url = f"http://127.0.0.1:{collector.server_port}"
+        environ = os.environ | {"OTEL_EXPORTER_OTLP_ENDPOINT": url}
+        subprocess.run([sys.executable, "-c", FORKING], env=environ, check=True, timeout=60)
+        collector.shutdown()
+    before, of_child, after = collector.ports
+    assert before == after != of_child

@@ -22,6 +22,7 @@ from payments_core.chains.evm import responses as answers
 from payments_core.chains.evm.rpc import Node, NodeRefused, Result, RpcCall
 from payments_core.chains.http.client import RequestLimits
 from payments_core.chains.port import ChainMismatch, ChainUnavailable
+from payments_core.fork_safety import register_fork_reset
 from payments_core.waiting import current_pool
 
 T = TypeVar("T")
@@ -255,6 +256,11 @@ class _QuorumNode:
         self._failures = 0
         self._rests_until = 0.0
         self._is_checked = False
+        register_fork_reset(self)
+
+    def reset_after_fork(self) -> None:
+        """Start with a free lock, and without the parent's queries: they end in the parent."""
+        self._lock, self._asked = threading.Lock(), 0
 
     def try_acquire(self) -> bool:
         """Whether it may be asked; `release` must follow."""

@@ -19,6 +19,7 @@ import attrs
 
 from payments_core.engine.remote_calls import RemoteCalls
 from payments_core.errors import DependencyFailed
+from payments_core.fork_safety import register_fork_reset
 from payments_core.waiting import current_pool
 from payments_core.webhooks.destinations import ResolutionFailed, Resolver, ResolverOverloaded
 
@@ -71,6 +72,11 @@ class SystemResolver:
         self._lock = threading.Lock()
         self._running: dict[_Key, _Lookup] = {}
         self._failures: OrderedDict[_Key, _Failure] = OrderedDict()
+        register_fork_reset(self)
+
+    def reset_after_fork(self) -> None:
+        """Start with a free lock, and without the parent's look-ups: no thread here ends them."""
+        self._lock, self._running, self._failures = threading.Lock(), {}, OrderedDict()
 
     def resolve(
         self, host: str, port: int, timeout_s: float, *, environment_id: str
