@@ -189,8 +189,8 @@ def test_every_parameter_is_in_the_table() -> None:
 OURS = {
     "AccountDirectory", "CommitAuthority", "ContractCaller", "DemoOutput", "ExclusiveAccess",
     "FollowedOwner", "ForkSafe", "HasItems", "HoldsMisdirected", "JobRow", "JobRunner",
-    "NoticeKind", "OnUnsent", "PartnerNotes", "PayingChain", "Pool", "PooledConnection", "SelectorSocket",
-    "Task", "TransferOwner", "Turn", "WriteFunction",
+    "NoticeKind", "OnUnsent", "PartnerNotes", "PayingChain", "Pool", "PooledConnection",
+    "SelectorSocket", "Task", "TransferOwner", "Turn", "WriteFunction",
 }  # fmt: skip
 """Protocols that only our own objects fulfil, or that `SandboxChain` contains."""
 OF_TRANSACTIONS = {"Snapshot", "Transaction", "CountsRecords", "ReadsAhead", "ReadsMany",
