@@ -27,7 +27,14 @@ from payments_core.chains.evm.fees import (
     initial_fees,
 )
 from payments_core.chains.evm.finality import Finality, finality_of
-from payments_core.chains.evm.quorum import NodeLagging, NodeQuorum, NodeSession, QuorumResult
+from payments_core.chains.evm.quorum import (
+    CHAIN_ID,
+    NodeLagging,
+    NodeQuorum,
+    NodeSession,
+    QuorumResult,
+    require_chain,
+)
 from payments_core.chains.evm.reader import HEADS_GRACE_S, EvmReader
 from payments_core.chains.evm.role_modules import (
     ModuleCall,
@@ -209,7 +216,8 @@ class EvmChain(EvmReader):
         def ask(session: NodeSession) -> int:
             around = block_call(final.number)
             nonce = RpcCall("eth_getTransactionCount", (sender, hex(final.number)))
-            before, count, after = session.call_all([around, nonce, around])
+            served, before, count, after = session.call_all([CHAIN_ID, around, nonce, around])
+            require_chain(session.name, served, self.chain_id)
             if (
                 not parse_block_at(before, final.number)
                 == parse_block_at(after, final.number)

@@ -38,6 +38,10 @@ MAX_BACKOFF_S = 30.0
 MAX_CONCURRENT_QUERIES = 16
 """The maximum number of concurrent queries to one node; a node with more is skipped."""
 
+CHAIN_ID = RpcCall("eth_chainId")
+"""Asked before a node's first answer, and in one batch with what decides whether something is
+undone or taken for ever: another node may answer behind the same address, without a failure."""
+
 _log = logging.getLogger(__name__)
 
 
@@ -83,6 +87,13 @@ class NodeSession:
 
 NodeQuery = Callable[[NodeSession], T]
 QuorumRule = Callable[[Sequence[T], bool], QuorumResult[R] | None]
+
+
+def require_chain(name: str, served: msgspec.Raw, chain_id: int) -> None:
+    """Raise ChainMismatch if the answer to `CHAIN_ID` names another chain."""
+    found = answers.parse_number(served)
+    if found != chain_id:
+        raise ChainMismatch(f"{name} serves chain {found}, not {chain_id}")
 
 
 def majority_of(nodes: int) -> int:
@@ -302,9 +313,7 @@ class _QuorumNode:
         return _NodeReply((answer,))
 
     def _require_chain(self, session: NodeSession) -> None:
-        served = answers.parse_number(session.call("eth_chainId"))
-        if served != self._chain_id:
-            raise ChainMismatch(f"{session.name} serves chain {served}, not {self._chain_id}")
+        require_chain(session.name, session.call(CHAIN_ID.method), self._chain_id)
         self._is_checked = True
 
     def _record_failure(self, error: ChainUnavailable) -> None:

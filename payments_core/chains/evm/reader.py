@@ -20,11 +20,13 @@ from payments_core.chains.evm.blocks import call_at_block, read_blocks
 from payments_core.chains.evm.contract_probe import ProbeResult
 from payments_core.chains.evm.finality import Finality
 from payments_core.chains.evm.quorum import (
+    CHAIN_ID,
     NodeLagging,
     NodeQuorum,
     NodeSession,
     QuorumResult,
     find_agreed_value,
+    require_chain,
 )
 from payments_core.chains.evm.responses import BadResponse, Log
 from payments_core.chains.evm.rpc import RpcCall
@@ -230,8 +232,10 @@ class EvmReader:
 
     def _read_tip(self, session: NodeSession) -> _Tip:
         tags = ["latest"] + ([self._finality.tag] if self._finality.tag else [])
-        results = session.call_all([RpcCall("eth_getBlockByNumber", (tag, False)) for tag in tags])
-        latest, *tagged = [answers.parse_block(raw) for raw in results]
+        blocks = [RpcCall("eth_getBlockByNumber", (tag, False)) for tag in tags]
+        results = session.call_all([CHAIN_ID, *blocks])
+        require_chain(session.name, results[0], self.chain_id)
+        latest, *tagged = [answers.parse_block(raw) for raw in results[1:]]
         if latest is None or None in tagged:
             raise NodeLagging(f"{session.name}: has no {self._finality.tag} block yet")
         if tagged and tagged[0] is not None and tagged[0].number > latest.number:

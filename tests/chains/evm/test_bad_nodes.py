@@ -315,6 +315,38 @@ def test_a_node_of_another_chain_is_refused_at_the_start(
     over(anvil_world, anvil_world.node.url).check()
 
 
+def test_a_node_that_becomes_one_of_another_chain_fails_nothing(
+    world: AnvilScene, liar: LyingNode
+) -> None:
+    """No connection breaks: a proxy sends requests to another node. There the operator's address
+    has sent more, and what was mined here is not known."""
+    payer, option = under_way(world)
+    world.spend("7.00", str(payer.payment.payment.escrow_address))
+    world.look()
+    seen = world.receipts(payer.payment)
+    forgets = {method: always(None) for method in BY_HASH}
+    others = {
+        "eth_chainId": always("0xa"),
+        "eth_getBlockByNumber": another_block,
+        "eth_getTransactionCount": always("0xff"),
+        "eth_getLogs": always([]),
+        "eth_sendRawTransaction": always(INVENTED),
+    }
+    liar.lies = forgets | others
+    world.advance(120)
+    assert liar.lied
+    assert world.operation_now(option).status in ("broadcast", "unknown")
+    assert payer.paid().status == "processing"
+    assert world.receipts(payer.payment) == seen
+    liar.honest()
+    goes_on(world, payer, option)
+
+
+def another_block(params: Any, truth: Any) -> Any:
+    """A block of another chain at the same height."""
+    return truth and {**truth, "hash": "0x" + truth["number"][2:].rjust(64, "e")}
+
+
 def test_a_chain_without_our_contracts_is_refused_at_the_start(anvil_world: AnvilScene) -> None:
     with pytest.raises(ChainMismatch, match="no payments-core factory"):
         connect([anvil_world.node.url], BASE, ADMIN, signer())
