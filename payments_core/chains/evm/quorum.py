@@ -80,9 +80,15 @@ class NodeSession:
         """The results of all calls, or refusals. Raises ChainUnavailable."""
         return self.node.batch(calls, until=self.until)
 
-    def read_logs(self, query: Mapping[str, object], first: int, last: int) -> list[msgspec.Raw]:
+    def read_logs(
+        self,
+        query: Mapping[str, object],
+        first: int,
+        last: int,
+        is_cut: Callable[[msgspec.Raw], bool],
+    ) -> list[msgspec.Raw]:
         """The logs of these blocks, in pieces. Raises ChainUnavailable."""
-        return self.node.read_logs(query, first, last, until=self.until)
+        return self.node.read_logs(query, first, last, is_cut=is_cut, until=self.until)
 
 
 NodeQuery = Callable[[NodeSession], T]

@@ -110,6 +110,7 @@ _BLOCK_DECODER = msgspec.json.Decoder(_Block | None)
 _TRANSACTION_DECODER = msgspec.json.Decoder(_Transaction | None)
 _RECEIPT_DECODER = msgspec.json.Decoder(_Receipt | None)
 _LOGS_DECODER = msgspec.json.Decoder(list[_Log])
+_LIST_DECODER = msgspec.json.Decoder(list[msgspec.Raw])
 _FEES_DECODER = msgspec.json.Decoder(_Fees)
 
 
@@ -191,17 +192,25 @@ def parse_logs(raw: msgspec.Raw) -> tuple[Log, ...]:
     return _to_logs(_decode(_LOGS_DECODER, raw))
 
 
+def count_logs(raw: msgspec.Raw) -> int:
+    """How many logs a list has, without a look at them."""
+    return len(_decode(_LIST_DECODER, raw))
+
+
 def sort_logs(found: Sequence[Log]) -> tuple[Log, ...]:
     """Logs in the chain's order, each once.
 
-    Two logs of one place, or two hashes of one height, cannot both be right.
+    Two logs of one place, or two hashes of one height, cannot both be right. Two transactions of a
+    block may claim one place: some nodes of Polygon number the logs of a state sync from zero.
+    Their receipts decide, which a log is never believed without.
     """
-    places: dict[tuple[int, int], Log] = {}
+    places: dict[tuple[int, int, str], Log] = {}
     hashes: dict[int, str] = {}
     for log in found:
         if hashes.setdefault(log.block.number, log.block.hash) != log.block.hash:
             raise BadResponse("the logs are of two blocks with the same height")
-        if places.setdefault((log.block.number, log.index), log) != log:
+        place = (log.block.number, log.index, log.transaction_hash)
+        if places.setdefault(place, log) != log:
             raise BadResponse("two logs have the same index")
     return tuple(places[place] for place in sorted(places))
 

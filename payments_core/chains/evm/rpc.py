@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import attrs
 import msgspec
@@ -133,12 +133,13 @@ class Node:
         first: int,
         last: int,
         *,
+        is_cut: Callable[[msgspec.Raw], bool] = lambda answer: False,
         until: float | None = None,
     ) -> list[msgspec.Raw]:
         """The answer of `eth_getLogs` for the blocks `first` to `last`, in pieces, in order.
 
-        A range that is refused, or whose answer is too large, is halved and asked again, down to a
-        single block. Raises ChainUnavailable.
+        A range that is refused, or whose answer is too large or `is_cut`, is halved and asked
+        again, down to a single block. Raises ChainUnavailable.
         """
         ends = time.monotonic() + TOTAL_TIMEOUT_S if until is None else until
         found: list[msgspec.Raw] = []
@@ -147,9 +148,9 @@ class Node:
             begin, end = ranges.pop()
             asked = {**query, "fromBlock": hex(begin), "toBlock": hex(end)}
             (answer,) = self.batch([RpcCall("eth_getLogs", (asked,))], until=ends)
-            if not isinstance(answer, Refusal):
+            if not isinstance(answer, Refusal) and (begin == end or not is_cut(answer)):
                 found.append(answer)
-            elif begin == end:  # reached after some halvings, if all is refused
+            elif isinstance(answer, Refusal) and begin == end:  # after some halvings
                 raise NodeRefused(f"{self.name}: refused the logs of block {begin}", answer.words)
             else:
                 middle = (begin + end) // 2

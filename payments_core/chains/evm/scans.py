@@ -29,6 +29,9 @@ RECIPIENTS_PER_FILTER = 500
 HASH_CHECKED_BLOCKS = 16
 """The number of newest blocks whose hashes are requested beside the logs, since they may fork."""
 
+MIN_CUT_LOGS = 100
+"""No node is known whose limit of logs in one answer is lower."""
+
 MAX_DISPUTED_LOGS = 200
 """The maximum number of logs, not reported by all nodes, that are proven one by one."""
 
@@ -117,8 +120,8 @@ def scan_node(session: NodeSession, scan: Scan) -> NodeScan:
         hashes[height] = block.hash
     pieces: list[msgspec.Raw] = []
     for query, result in zip(queries, results[len(heights) :], strict=True):
-        if isinstance(result, Refusal):
-            pieces += session.read_logs(query, scan.first, scan.last)
+        if isinstance(result, Refusal) or (scan.first < scan.last and _may_be_cut(result)):
+            pieces += session.read_logs(query, scan.first, scan.last, _may_be_cut)
         else:
             pieces.append(result)
     (after,) = read_blocks(session, [scan.last])
@@ -128,6 +131,16 @@ def scan_node(session: NodeSession, scan: Scan) -> NodeScan:
     for log in logs:
         scan.require_matching(log, hashes)
     return NodeScan(hashes[scan.last], tuple(filter(scan.matches, answers.sort_logs(logs))))
+
+
+def _may_be_cut(answer: msgspec.Raw) -> bool:
+    """Whether a node may have left out the logs above its limit, and said nothing of that.
+
+    Limits are round numbers, in tens or in twos. One in a hundred whole answers looks so too, and
+    is requested in two parts for nothing.
+    """
+    count = answers.count_logs(answer)
+    return count >= MIN_CUT_LOGS and (count % MIN_CUT_LOGS == 0 or count & (count - 1) == 0)
 
 
 def agree_on_scan(

@@ -328,7 +328,7 @@ def test_logs_of_two_forks_or_two_of_one_place_cannot_be_right() -> None:
     with pytest.raises(BadResponse, match="two blocks"):
         answers.sort_logs(logs_of(chain) + logs_of(fork))
     twin = FakeChain(height=3)
-    twin.include(transfer_log(amount=6))
+    twin.include(transfer_log(amount=6), name=chain.fork)
     twin.blocks[-1].hash = chain.blocks[-1].hash
     with pytest.raises(BadResponse, match="the same index"):
         answers.sort_logs(logs_of(chain) + logs_of(twin))

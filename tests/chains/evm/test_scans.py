@@ -16,6 +16,7 @@ from tests.chains.evm.fake_node import (
     VAULT,
     FakeChain,
     FakeNode,
+    FakeTransaction,
     Refuse,
     busy_chain,
     hashed,
@@ -212,3 +213,48 @@ def test_a_transfer_that_is_not_well_formed_is_skipped(fakes: Nodes) -> None:
     chain.include(erc721, transfer_log(amount=3))
     (found,) = reading(fakes(chain)).scan([TOKEN], [ESCROW], 0, 5)
     assert (found.log_index, found.amount_atomic) == (1, 3)
+
+
+@pytest.mark.parametrize("limit", [100, 128])
+@pytest.mark.parametrize("how_many", [1, 3])
+def test_logs_that_a_node_cuts_off_at_its_limit_are_asked_for_in_parts(
+    fakes: Nodes, limit: int, how_many: int
+) -> None:
+    chain = FakeChain(height=4)
+    for name in range(27):
+        chain.include(*[transfer_log(amount=10 * name + n) for n in range(10)], name=name)
+    some = fakes(chain, *[0] * how_many)
+    for node in some:
+        node.lies["eth_getLogs"] = lambda params, logs: logs[:limit]
+    found = reading(some).scan([TOKEN], None, 0, 31)
+    assert [one.amount_atomic for one in found] == list(range(270))
+
+
+def test_a_whole_answer_of_a_round_number_is_taken(fakes: Nodes) -> None:
+    chain = FakeChain(height=4)
+    chain.include(*[transfer_log(amount=n) for n in range(100)])
+    (node,) = fakes(chain)
+    assert len(reading([node]).scan([TOKEN], None, 5, 5)) == 100
+    assert [method for method, _ in node.asked].count("eth_getLogs") == 1
+    assert len(reading([node]).scan([TOKEN], None, 0, 5)) == 100
+
+
+def test_transactions_that_number_their_logs_alike_hold_up_no_scan(fakes: Nodes) -> None:
+    """As the nodes of Polygon that number the logs of a state sync from zero."""
+    chain = FakeChain(height=4)
+    block = chain.add(
+        FakeTransaction(hashed("tx", "usual"), [transfer_log(amount=1)]),
+        FakeTransaction(hashed("tx", "state sync"), [transfer_log(VAULT, amount=2)]),
+    )
+    some = fakes(chain, 0, 0, 0)
+
+    def renumbered(log: Any) -> Any:
+        return {**log, "logIndex": "0x0"}
+
+    for node in some:
+        node.lies["eth_getLogs"] = lambda params, logs: list(map(renumbered, logs))
+        found = reading(some).scan([TOKEN], None, 0, block.number)
+        assert sorted((one.recipient, one.amount_atomic) for one in found) == [
+            (VAULT, 2), (ESCROW, 1),
+        ]  # fmt: skip
+    assert len(reading(some[:1]).scan([TOKEN], None, 0, block.number)) == 2
