@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import os
 import select
-import socket
 import ssl
 import time
 import traceback
@@ -23,6 +22,7 @@ from payments_core.limiters.breaker import PAUSE_S
 from payments_core.limiters.port import Limiter, LimiterUnavailable, PolicyCheck, PolicyState
 from payments_core.limiters.redis import PREFIX, RETAIN_AFTER_WINDOW_MS, RedisLimiter
 from tests.limiters.servers import RedisServer, open_patiently, own_server_or_skip
+from tests.servers.ports import free_port
 from tests.stopwatches import read_unqueued_s
 
 START = 500_000 * HOUR
@@ -248,8 +248,7 @@ def test_a_url_that_cannot_be_read_is_refused_and_not_repeated(url: str) -> None
 @pytest.fixture
 def tls_server() -> Iterator[tuple[RedisServer, str]]:
     """A server that speaks TLS, and its URL without options."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    port = free_port()
     good = str(certificates().good)
     started = own_server_or_skip(
         "--tls-port", str(port), "--bind", "127.0.0.1", "--tls-auth-clients", "no",

@@ -10,8 +10,7 @@ class AddressChecks(Harness):
     """A name's addresses were vetted before; the transport uses them and resolves nothing."""
 
     def test_the_name_is_not_resolved_again(self) -> None:
-        vetted = self.start_server(address=OTHER_LOOPBACK_ADDRESS)
-        named = self.start_server(address=LOOPBACK_ADDRESS, port=vetted.port)
+        vetted, named = self.start_pair()
         outcome = self.post(
             self.open_transport(), vetted, name="localhost", addresses=(OTHER_LOOPBACK_ADDRESS,)
         )
@@ -22,8 +21,7 @@ class AddressChecks(Harness):
         )
 
     def test_a_host_that_looks_like_an_address_leads_to_the_vetted_one(self) -> None:
-        transport, vetted = self.open_transport(), self.start_server(address=OTHER_LOOPBACK_ADDRESS)
-        other = self.start_server(address=LOOPBACK_ADDRESS, port=vetted.port)
+        transport, (vetted, other) = self.open_transport(), self.start_pair()
         for name in ("127.0.0.1", "0x7f.1", "2130706433", "127.1", "::1"):
             require_response(
                 self.post(transport, vetted, name=name, addresses=(OTHER_LOOPBACK_ADDRESS,))
@@ -53,8 +51,7 @@ class AddressChecks(Harness):
         )
 
     def test_only_the_first_address_that_accepts_gets_the_request(self) -> None:
-        first = self.start_server(lambda connection, request: False, address=OTHER_LOOPBACK_ADDRESS)
-        second = self.start_server(address=LOOPBACK_ADDRESS, port=first.port)
+        first, second = self.start_pair(lambda connection, request: False)
         require_failure(
             self.post(
                 self.open_transport(), first, addresses=(OTHER_LOOPBACK_ADDRESS, LOOPBACK_ADDRESS)

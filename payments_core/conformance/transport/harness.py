@@ -16,6 +16,7 @@ from payments_core.conformance.transport.certificates import (
 from payments_core.conformance.transport.servers import (
     LOOPBACK_ADDRESS,
     OK,
+    OTHER_LOOPBACK_ADDRESS,
     LocalServer,
     RequestHandler,
     respond_with,
@@ -29,6 +30,8 @@ from payments_core.webhooks.transports.port import (
 )
 
 HEADERS = {"Content-Type": "application/json", "x-service-event": "e"}
+MOST_PORTS = 20
+"""How many ports `start_pair` tries."""
 
 
 class Harness:
@@ -85,6 +88,18 @@ class Harness:
         server = LocalServer(serve or respond_with(OK), tls, raw, address, port)
         self._servers.append(server)
         return server
+
+    def start_pair(
+        self, serve: RequestHandler | None = None, serve_second: RequestHandler | None = None
+    ) -> tuple[LocalServer, LocalServer]:
+        """Servers with the same port, at OTHER_LOOPBACK_ADDRESS and at LOOPBACK_ADDRESS."""
+        for _ in range(MOST_PORTS):
+            first = self.start_server(serve, address=OTHER_LOOPBACK_ADDRESS)
+            try:
+                return first, self.start_server(serve_second, port=first.port)
+            except OSError:
+                continue  # that port of the other address is somebody else's
+        raise AssertionError(f"{MOST_PORTS} free ports of one loopback address are not of both")
 
     def post(
         self,

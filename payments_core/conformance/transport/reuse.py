@@ -53,10 +53,7 @@ class ReuseChecks(Harness):
         )
 
     def test_a_connection_to_an_address_no_longer_vetted_is_not_used(self) -> None:
-        first = self.start_server(respond_with(OK, keep=True), address=OTHER_LOOPBACK_ADDRESS)
-        second = self.start_server(
-            respond_with(OK, keep=True), address=LOOPBACK_ADDRESS, port=first.port
-        )
+        first, second = self.start_pair(respond_with(OK, keep=True), respond_with(OK, keep=True))
         transport = self.open_transport()
         for vetted, there, other in (
             (OTHER_LOOPBACK_ADDRESS, first, second),
