@@ -84,6 +84,18 @@ EXAMPLES: Mapping[str, Mapping[str, Any]] = {
         **_ARRIVED,
         "transactionHash": "0x2fa2be9f90cc8ff69c7e01e0fbdaec29eb1700145e28edb440211c8391b6d62f",
     },
+    "deposit.returned": {
+        "accountId": "acct_...",
+        "depositId": "deposit_...",
+        "status": "rejected",
+        "statusVersion": 3,
+        **_ARRIVED,
+        "transactionHash": "0x2fa2be9f90cc8ff69c7e01e0fbdaec29eb1700145e28edb440211c8391b6d62f",
+        "destination": _ARRIVED["from"],
+        "returnTransactionHash": (
+            "0x64e8dbbc48c2ae5d4f9dffa7d3b26e3a8dcd0d2be4b3b5c1a15b06f4d9b3a7e1"
+        ),
+    },
     "account.created": {
         "accountId": "acct_...",
         "externalUserId": "alice",

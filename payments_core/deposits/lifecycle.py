@@ -18,6 +18,7 @@ from payments_core.engine.state_machine import StateMachine, Transition, transit
 from payments_core.engine.step import Step
 from payments_core.evolve import evolve
 from payments_core.misdirected import lifecycle as sending_back
+from payments_core.misdirected.record import SentBack
 from payments_core.money import Atomic
 
 DEPOSIT = StateMachine(
@@ -53,10 +54,18 @@ DEPOSIT = StateMachine(
         ),
         Transition(
             "rejected",
+            "return_succeeded",
+            "rejected",
+            emits="deposit.returned",
+            why="The transfer that sent it back is final.",
+        ),
+        Transition(
+            "rejected",
             "return_failed",
             "rejected",
             emits="deposit.misdirected",
-            why="The transfer that sent it back failed; it can be sent back again.",
+            why="The transfer that sent it back failed, at once or when a reorg undid it; it can be"
+            " sent back again.",
         ),
         *transitions_from(
             ("detected", "confirmed", "rejected"),
@@ -196,9 +205,14 @@ def reject(deposit: Deposit, *, now: Instant) -> Step[Deposit]:
     return apply_trigger(deposit, "reject", now=now, rejection_reason="wrong_token")
 
 
-def report_again(deposit: Deposit, *, now: Instant) -> Step[Deposit]:
+def note_sent_back(deposit: Deposit, sent_back: SentBack, *, now: Instant) -> Step[Deposit]:
+    """Its way back has succeeded: nothing of it is held."""
+    return apply_trigger(deposit, "return_succeeded", now=now, sent_back=sent_back)
+
+
+def report_again(deposit: Deposit, sent_back: SentBack, *, now: Instant) -> Step[Deposit]:
     """Its way back has failed: it is still held."""
-    return apply_trigger(deposit, "return_failed", now=now)
+    return apply_trigger(deposit, "return_failed", now=now, sent_back=sent_back)
 
 
 def settle(deposit: Deposit, *, now: Instant) -> Step[Deposit]:
@@ -246,6 +260,7 @@ def retry_sweep(deposit: Deposit, sweep_id: str, *, now: Instant) -> Step[Deposi
 
 def _build_event(name: str | None, deposit: Deposit) -> tuple[NewEvent, ...]:
     assert name is not None, "each step of a deposit must have an event"
+    sent_back = deposit.sent_back
     known = {
         "accountId": deposit.account_id,
         "depositId": deposit.id,
@@ -258,6 +273,8 @@ def _build_event(name: str | None, deposit: Deposit) -> tuple[NewEvent, ...]:
         "amountAtomic": str(deposit.amount),
         "from": deposit.sender,
         "transactionHash": deposit.transaction_hash,
+        "destination": sent_back.destination if sent_back else None,
+        "returnTransactionHash": sent_back.transaction_hash if sent_back else None,
     }
     payload = {field: known[field] for field in BY_NAME[name].fields}
     return (

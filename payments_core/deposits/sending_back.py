@@ -175,7 +175,7 @@ class DepositReturnOwner:
         assert sent_back is not None
         if outcome.reason is not None:
             failed = lifecycle.apply_trigger(sent_back, "fail", failure=outcome.reason)
-            return _report(locked, failed, now)
+            return deposits.report_again(locked, failed, now=now).as_decision()
         if sent_back.continues_as is not None:
             swept = lifecycle.apply_trigger(
                 sent_back,
@@ -189,7 +189,7 @@ class DepositReturnOwner:
                 _send(facts.partition, locked, swept, facts.address, now=now)
             )
         done = lifecycle.apply_trigger(sent_back, "confirm", transaction_hash=outcome.hash)
-        written = _write(locked, done, now)
+        written = deposits.note_sent_back(locked, done, now=now).as_decision()
         if sent_back.swept_by is None or facts.vault is None:
             return written
         return written.merge(mark_deployed(tx, facts.vault, now=now))
@@ -206,9 +206,8 @@ class DepositReturnOwner:
         if sent_back is None:
             return Decision(None)
         if sent_back.outgoing_id == outgoing.id and sent_back.status == "succeeded":
-            return _report(
-                deposit, lifecycle.apply_trigger(sent_back, "reorg", failure=reason), now
-            )
+            undone = lifecycle.apply_trigger(sent_back, "reorg", failure=reason)
+            return deposits.report_again(deposit, undone, now=now).as_decision()
         if sent_back.swept_by != outgoing.id:
             return Decision(None)
         back = evolve(sent_back, swept_by=None)
@@ -216,13 +215,8 @@ class DepositReturnOwner:
         if stopped is None:
             return _write(deposit, back, now)
         ended, withdrawn = stopped
-        return _report(deposit, ended, now).merge(Decision(None, replaces=(withdrawn,)))
-
-
-def _report(deposit: Deposit, sent_back: SentBack, now: Instant) -> Decision[None]:
-    """The deposit whose funds are still held, reported again."""
-    held = evolve(deposit, sent_back=sent_back)
-    return deposits.report_again(held, now=now).as_decision()
+        reported = deposits.report_again(deposit, ended, now=now).as_decision()
+        return reported.merge(Decision(None, replaces=(withdrawn,)))
 
 
 def _write(deposit: Deposit, sent_back: SentBack, now: Instant) -> Decision[None]:

@@ -67,6 +67,15 @@ _DEPOSIT = (
 _ARRIVED = ("reason", "chainId", "assetSymbol", "tokenAddress", "amountAtomic", "from")
 """What arrived, of misdirected funds: on which chain, and in which token."""
 
+_MISDIRECTED_DEPOSIT = (
+    "accountId",
+    "depositId",
+    "status",
+    "statusVersion",
+    *_ARRIVED,
+    "transactionHash",
+)
+
 _ACCOUNT = ("accountId", "externalUserId", "status")
 _BANK_ACCOUNT = ("accountId", "bankAccountId", "status")
 _DISPUTE = ("sessionId", "paymentId", "status")
@@ -122,7 +131,12 @@ CATALOGUE: tuple[EventType, ...] = (
     EventType(
         "deposit.misdirected",
         "A token that is not credited is at a deposit address.",
-        ("accountId", "depositId", "status", "statusVersion", *_ARRIVED, "transactionHash"),
+        _MISDIRECTED_DEPOSIT,
+    ),
+    EventType(
+        "deposit.returned",
+        "A deposit that is not credited was sent back, and this is final.",
+        (*_MISDIRECTED_DEPOSIT, "destination", "returnTransactionHash"),
     ),
     EventType("account.created", "An account was created.", _ACCOUNT),
     EventType("account.updated", "An account's data or status changed.", _ACCOUNT),

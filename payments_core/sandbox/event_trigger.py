@@ -91,6 +91,7 @@ _STATUSES: Mapping[str, str] = {
     "bank_account.created": "pending",
     "bank_account.updated": "active",
     "deposit.misdirected": "rejected",
+    "deposit.returned": "rejected",
 }
 """The status, if it is not the last word of the event's name."""
 
@@ -107,6 +108,7 @@ _VERSIONS: Mapping[str, int] = {
     "deposit.settled": 3,
     "deposit.failed": 2,
     "deposit.misdirected": 2,
+    "deposit.returned": 3,
     "bank_funding.scheduled": 1,
     "bank_funding.received": 2,
     "bank_funding.in_review": 2,
@@ -116,6 +118,9 @@ _VERSIONS: Mapping[str, int] = {
     "bank_funding.failed": 2,
 }
 """The status versions of resources that have their own lifecycle beside the Payment."""
+
+_OF_WATCHED_TOKENS = ("payment.misdirected", "deposit.misdirected", "deposit.returned")
+"""The events about tokens that arrive and do not count."""
 
 _IMPOSSIBLE_INTENTS: Mapping[str, tuple[str, ...]] = {
     "dispute.flagged": ("send", "collect"),
@@ -160,7 +165,7 @@ class _EventContext:
     def arrived(self) -> Asset:
         """The Payment's asset; or for misdirected funds, a token of the watch list there."""
         asset = self.payment.asset if self.payment else asset_of(DEFAULT_CHAIN_ID, DEFAULT_SYMBOL)
-        if not self.name.endswith(".misdirected"):
+        if self.name not in _OF_WATCHED_TOKENS:
             return asset
         return next(one for one in WATCH_LIST if one.chain_id == asset.chain_id)
 
@@ -185,6 +190,11 @@ class _EventContext:
         return _STATUSES.get(self.name, self.payment_state.status)
 
 
+def _make_hash(it: _EventContext) -> str:
+    """The hash of a made-up transaction."""
+    return "0x" + hashlib.sha256(it.id_sequence.issue("tx").encode()).hexdigest()
+
+
 _SAMPLES: Mapping[str, Callable[[_EventContext], Any]] = {
     "accountId": lambda it: it.account_id,
     "amount": lambda it: AMOUNT,
@@ -196,6 +206,7 @@ _SAMPLES: Mapping[str, Callable[[_EventContext], Any]] = {
     "createdBy": lambda it: it.payment.created_by if it.payment else "server",
     "deliveryId": lambda it: it.id_sequence.issue("delivery"),
     "depositId": lambda it: it.id_sequence.issue("deposit"),
+    "destination": lambda it: SENDER,
     "excessAmountAtomic": lambda it: it.amount(it.payment_state.excess),
     "externalUserId": lambda it: it.account.external_user_id if it.account else "user-1",
     "failureReason": lambda it: "The endpoint answered 500." if it.name == FAILING else None,
@@ -225,9 +236,8 @@ _SAMPLES: Mapping[str, Callable[[_EventContext], Any]] = {
         it.name, it.payment.status_version if it.payment else 1
     ),
     "tokenAddress": lambda it: it.arrived.address,
-    "transactionHash": lambda it: (
-        "0x" + hashlib.sha256(it.id_sequence.issue("tx").encode()).hexdigest()
-    ),
+    "returnTransactionHash": _make_hash,
+    "transactionHash": _make_hash,
     "transactionId": lambda it: it.id_sequence.issue("bank_txn"),
     "webhookId": lambda it: it.webhook_id or it.id_sequence.issue("webhook"),
 }

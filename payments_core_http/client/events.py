@@ -296,6 +296,37 @@ class DepositMisdirectedPayload(Answer, frozen=True, kw_only=True):
     """The hash of the transaction on the chain; null until there is one."""
 
 
+class DepositReturnedPayload(Answer, frozen=True, kw_only=True):
+    """Deposit returned payload."""
+
+    account_id: str | None
+    """The account's id."""
+    deposit_id: str
+    """The deposit's id."""
+    status: Known[Literal["confirmed", "detected", "failed", "rejected", "settled"]]
+    """Its state."""
+    status_version: int
+    """Rises by one at each change of `status`; a higher version is newer."""
+    reason: str
+    """Why it does not count."""
+    chain_id: int
+    """The chain on which it arrived."""
+    asset_symbol: str
+    """The token that arrived."""
+    token_address: str
+    """The address of the asset's contract on the chain."""
+    amount_atomic: str
+    """The amount that arrived, in the token's smallest unit."""
+    from_: str
+    """The address that sent the funds."""
+    transaction_hash: str
+    """The hash of the transaction on the chain; null until there is one."""
+    destination: str
+    """The address that got it."""
+    return_transaction_hash: str
+    """The transaction that sent it back."""
+
+
 class AccountPayload(Answer, frozen=True, kw_only=True):
     """Account payload."""
 
@@ -584,6 +615,13 @@ class DepositMisdirected(Envelope, frozen=True, kw_only=True):
     payload: DepositMisdirectedPayload
 
 
+class DepositReturned(Envelope, frozen=True, kw_only=True):
+    """A deposit that is not credited was sent back, and this is final."""
+
+    name: Literal["deposit.returned"]
+    payload: DepositReturnedPayload
+
+
 class AccountCreated(Envelope, frozen=True, kw_only=True):
     """An account was created."""
 
@@ -738,6 +776,7 @@ Event: TypeAlias = (
     | DepositSettled
     | DepositFailed
     | DepositMisdirected
+    | DepositReturned
     | AccountCreated
     | AccountUpdated
     | AccountCapabilityUpdated
@@ -788,6 +827,7 @@ BY_NAME: Mapping[str, type[Event]] = {
     "deposit.settled": DepositSettled,
     "deposit.failed": DepositFailed,
     "deposit.misdirected": DepositMisdirected,
+    "deposit.returned": DepositReturned,
     "account.created": AccountCreated,
     "account.updated": AccountUpdated,
     "account.capability_updated": AccountCapabilityUpdated,

@@ -263,6 +263,7 @@ DEPOSIT: set[Row] = {
     ("failed", "return", "detected", "deposit.detected", None),
     ("failed", "retry", "confirmed", "deposit.confirmed", None),
     ("detected", "reject", "rejected", "deposit.misdirected", None),
+    ("rejected", "return_succeeded", "rejected", "deposit.returned", None),
     ("rejected", "return_failed", "rejected", "deposit.misdirected", None),
     *each("detected confirmed rejected", "reorg", "failed", "deposit.failed", None),
 }

@@ -18,6 +18,12 @@ _PAYMENT: Mapping[str, str] = {
 _PAYLOAD: Mapping[str, str] = {
     name: _PAYMENT[name] for name in ("accountId", "amountAtomic", "status")
 }
+_ARRIVED: Mapping[str, str] = {
+    "reason": "Why it does not count.",
+    "chainId": "The chain on which it arrived.",
+    "assetSymbol": "The token that arrived.",
+    "amountAtomic": "The amount that arrived, in the token's smallest unit.",
+}
 _DISPUTE: Mapping[str, str] = {
     "description": "The text of the person who flagged it; null without one.",
     "reason": "What is disputed.",
@@ -177,11 +183,11 @@ BY_OWNER: Mapping[str, Mapping[str, str]] = {
         "name": "The field's name; a dot means a nested object.",
         "type": "The field's type.",
     },
-    "DepositMisdirectedPayload": {
-        "reason": "Why it does not count.",
-        "chainId": "The chain on which it arrived.",
-        "assetSymbol": "The token that arrived.",
-        "amountAtomic": "The amount that arrived, in the token's smallest unit.",
+    "DepositMisdirectedPayload": _ARRIVED,
+    "DepositReturnedPayload": {
+        **_ARRIVED,
+        "destination": "The address that got it.",
+        "returnTransactionHash": "The transaction that sent it back.",
     },
     "FlagDispute": {"description": "Your text about it.", "reason": "What is disputed."},
     "FlaggedDispute": _DISPUTE,
@@ -237,12 +243,7 @@ BY_OWNER: Mapping[str, Mapping[str, str]] = {
         "reference": "The bank's own id of the payment; null until it has one.",
         "submittedAt": "When the bank was asked to pay; null until then.",
     },
-    "PaymentMisdirectedPayload": {
-        "reason": "Why it does not count.",
-        "chainId": "The chain on which it arrived.",
-        "assetSymbol": "The token that arrived.",
-        "amountAtomic": "The amount that arrived, in the token's smallest unit.",
-    },
+    "PaymentMisdirectedPayload": _ARRIVED,
     "PayoutFailure": {"reason": "The bank's reason, or why the transfer to the bank failed."},
     "PreferencesAnswer": {"data": "The preferences.", "message": "What was done."},
     "Quote": {"payload": "What the quote offers."},

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
 from payments_core.accounts.record import Account
 from payments_core.assets import WATCH_LIST, Asset
-from payments_core.chains.port import AddressSpec
+from payments_core.chains.port import AddressSpec, Chain, TransferLog
 from payments_core.deposits.record import Deposit
 from payments_core.errors import (
     DestinationNotAllowed,
@@ -128,6 +129,24 @@ def test_every_such_token_goes_back_once(memory_world: World, token: Asset) -> N
         give_back(world, deposit)
     assert only_deposit(world) == after
     assert world.event_names()["deposit.misdirected"] == 1
+    [event] = [one for one in world.events() if one.name == "deposit.returned"]
+    assert event.payload == {
+        "accountId": world.payer.id,
+        "depositId": deposit.id,
+        "status": "rejected",
+        "statusVersion": 3,
+        "reason": "wrong_token",
+        "chainId": token.chain_id,
+        "assetSymbol": token.symbol,
+        "tokenAddress": token.address,
+        "amountAtomic": "5000000",
+        "from": WALLET,
+        "transactionHash": deposit.transaction_hash,
+        "destination": WALLET,
+        "returnTransactionHash": after.sent_back.transaction_hash,
+    }
+    [paid_back] = [log for log in _logs_of(chain, after) if log.recipient == WALLET]
+    assert paid_back.amount_atomic == 5_000_000
     assert world.held() == credited
 
 
@@ -149,10 +168,12 @@ def test_a_transfer_that_fails_is_reported_and_tried_again_from_where_the_funds_
     assert after.sent_back is not None
     assert (after.sent_back.status, after.sent_back.failure) == ("failed", "transaction_failed")
     assert (after.sent_back.swept_by is not None) == (failing == 2)
-    assert world.event_names()["deposit.misdirected"] == 2
+    names = world.event_names()
+    assert (names["deposit.misdirected"], names["deposit.returned"]) == (2, 0)
     give_back(world, deposit)
     world.finish()
     world.finish()
+    assert world.event_names()["deposit.returned"] == 1
     chain = world.service.chains[BASE]
     assert chain.balances(AT_BASE.address, [WALLET]).amounts == {WALLET: 5_000_000}
     assert world.sent() == 3
@@ -213,6 +234,15 @@ def test_a_reorg_withdraws_what_is_not_signed(memory_world: World) -> None:
     assert gone.sent_back is not None
     assert (gone.sent_back.status, gone.sent_back.failure) == ("failed", "funds_reorged")
     assert world.sent() == 0
+
+
+def _logs_of(chain: Chain, deposit: Deposit) -> Sequence[TransferLog]:
+    """The transfers of the transaction that a deposit names as the one that sent it back."""
+    assert deposit.sent_back is not None
+    hash = str(deposit.sent_back.transaction_hash)
+    view = chain.transactions([hash])[hash]
+    assert view is not None
+    return view.logs
 
 
 def _swept_by(world: World) -> str | None:

@@ -175,19 +175,24 @@ def escrows_hold_what_does_not_count(stage: Stage, index: ChainIndex) -> Wrong:
 
 
 def watched_deposits_are_reported(stage: Stage, index: ChainIndex) -> Wrong:
-    """A token of the watch list at a deposit address is rejected, and said to be there."""
+    """A token of the watch list at a deposit address is rejected, and said to be there, or to be
+    back."""
     tokens = {(token.chain_id, token.address) for token in WATCHED}
-    named = {
-        event.payload["depositId"]
-        for event in stage.all(Event).values()
-        if event.name == "deposit.misdirected"
-    }
+    told: dict[str, dict[str, int]] = {"deposit.misdirected": {}, "deposit.returned": {}}
+    for event in stage.all(Event).values():
+        if event.name in told:
+            newest, id = told[event.name], event.payload["depositId"]
+            newest[id] = max(newest.get(id, 0), event.payload["statusVersion"])
+    named, returned = told["deposit.misdirected"], told["deposit.returned"]
     for deposit in stage.all(Deposit).values():
         is_watched = (deposit.chain_id, deposit.asset.address) in tokens
         if is_watched and deposit.status not in ("rejected", "failed"):
             yield f"{deposit.id} of {deposit.asset.symbol} is {deposit.status}"
         if deposit.status == "rejected" and (not is_watched or deposit.id not in named):
             yield f"{deposit.id} is rejected, and nobody was told"
+        is_back = deposit.sent_back is not None and deposit.sent_back.status == "succeeded"
+        if is_back != (returned.get(deposit.id, 0) > named.get(deposit.id, 0)):
+            yield f"{deposit.id}: {'nobody was told that it is back' if is_back else 'not back'}"
 
 
 def wanted_back(stage: Stage, family: str, id: str) -> list[tuple[str, int]]:

@@ -13,6 +13,7 @@ WANTED = (
     "label misdirected",
     "event payment.misdirected",
     "event deposit.misdirected",
+    "event deposit.returned",
     "done reconcile return_misdirected",
     "done return_deposit",
 )
