@@ -20,7 +20,7 @@ from payments_core.accounts.wallets import Wallets
 from payments_core.assets import CHAINS
 from payments_core.background_jobs import BackgroundJobs
 from payments_core.banks.port import Bank
-from payments_core.chains.port import Chain
+from payments_core.chains.port import Chain, NetworkKind
 from payments_core.chains.scanner import Scanner
 from payments_core.chains.served_chains import ServedChains
 from payments_core.chains.simulated.chain import SimulatedChain
@@ -443,6 +443,13 @@ class PaymentsService:
             funding_bank=self._funding_banks.simulated,
             wake_notices=self._background_jobs.notice_reader(mode).wake,
         )
+
+    def find_network_kind(self, chain_id: int) -> NetworkKind:
+        """Where a chain is, for pages that lead wallets to it."""
+        if not self._sandbox_chains:
+            return "real"
+        chain = self._sandbox_chains.get(chain_id)
+        return "simulated" if chain is None else chain.network_kind
 
     def sandbox_payer(self, mode: str = "sandbox") -> SandboxPayer:
         """The simulated payer of Payments in the sandbox. Raises NotFound as `sandbox` does."""

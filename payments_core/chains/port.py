@@ -16,6 +16,14 @@ from payments_core.clock import Instant
 
 AddressKind = Literal["vault", "escrow", "deposit", "operator"]
 
+NetworkKind = Literal["real", "local", "simulated"]
+"""Where a chain is: on the network that everybody knows by its number, on a node of a sandbox's
+own, or in a sandbox's books alone.
+
+A wallet knows a chain only by its number. What it sends for a chain of the other two kinds arrives
+on the real network, at an address that belongs to nobody there.
+"""
+
 
 class ChainError(Exception):
     """A chain adapter could not carry out the request."""

@@ -90,6 +90,15 @@ class ScanCursor(Record):
         """The newest scanned height."""
         return self.ring[-1][0]
 
+    @property
+    def landmark(self) -> tuple[int, str]:
+        """A block (height, hash) by which this chain differs from others with its number.
+
+        It is the newest remembered one that a node which lags a little has as well.
+        """
+        settled = [one for one in self.ring if one[0] <= self.tip - LANDMARK_SPACING_BLOCKS // 4]
+        return settled[-1] if settled else self.ring[0]
+
 
 @attrs.frozen(kw_only=True, slots=False)
 class ScanRequest(Record):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from payments_core.addresses import AddressError, normalize_address
-from payments_core.chains.port import Chain, Heads, TransactionView
+from payments_core.chains.port import Chain, Heads, NetworkKind, TransactionView
 from payments_core.clock import Instant
 from payments_core.errors import FieldError, ValidationFailed
 
@@ -13,6 +13,10 @@ from payments_core.errors import FieldError, ValidationFailed
 class SandboxChain(Chain, Protocol):
     """A chain of a sandbox. Its controls raise the storage's errors (Unavailable, StorageError), or
     ChainUnavailable if they use a node."""
+
+    @property
+    def network_kind(self) -> NetworkKind:
+        """Whether a wallet can be connected to it, and which."""
 
     @property
     def faucet(self) -> str:

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 import attrs
 import markupsafe
 
-from payments_core.assets import chain_entry
+from payments_core.assets import Asset, chain_entry
+from payments_core.chains.port import NetworkKind
 from payments_core.clock import format_iso
 from payments_core.money import format_amount
 from payments_core.payments.checkout.checkout import CheckoutPage
@@ -45,6 +46,13 @@ _ENDED_EMPTY: tuple[Stage, ...] = ("expired", "cancelled")
 _MAX_NAMED = 5
 """How many misdirected transfers the notice about them names; the list has all."""
 
+_WITH_WALLETS: tuple[NetworkKind, ...] = ("real", "local")
+"""Where wallets have buttons: the script compares the wallet's network with ours."""
+
+_WITH_LINKS: tuple[NetworkKind, ...] = ("real",)
+"""Where a payment request is a link and a code. Nothing compares the network that these lead to:
+it is the real one, whatever the sandbox has instead."""
+
 _GOOD: tuple[Stage, ...] = ("received", "paid")
 _UNPAID: tuple[Stage, ...] = (*_TIMED, *_ENDED_EMPTY)
 
@@ -62,8 +70,9 @@ class Message:
 class TransferRequest:
     """What to send, where, and how: in words, to copy, and as two codes to scan.
 
-    `typed_amount` is the amount as wallets take it. `payment_uri` is EIP-681's. The script pays
-    with `amount_atomic`, and compares `decimals` with what the wallet's network has.
+    `typed_amount` is the amount as wallets take it. The script pays with `amount_atomic`, and
+    compares `decimals` with what the wallet's network has. `codes` is None where wallets must not
+    be led to the network.
     """
 
     amount: str
@@ -75,6 +84,13 @@ class TransferRequest:
     chain_id: int
     token_address: str
     to: str
+    codes: RequestCodes | None
+
+
+@attrs.frozen(kw_only=True)
+class RequestCodes:
+    """EIP-681's request to pay, as a link and as a code, and the code of the address alone."""
+
     payment_uri: str
     payment_code: markupsafe.Markup
     address_code: markupsafe.Markup
@@ -94,7 +110,9 @@ class TransferRow:
 class CheckoutView:
     """The whole page; the script asks for it again every `poll_ms` while it `may_change`.
 
-    `accent` is the partner's color as six hexadecimal digits.
+    `accent` is the partner's color as six hexadecimal digits. `landmark` is a block (height, hash)
+    that the script looks for on the wallet's network. `client_secret` is set while the script may
+    pay from a wallet.
     """
 
     payment_id: str
@@ -105,6 +123,8 @@ class CheckoutView:
     accent: str | None
     amount: str
     network: str
+    network_kind: NetworkKind
+    landmark: tuple[int, str] | None
     description: str | None
     reference: str | None
     stage: Stage
@@ -122,9 +142,10 @@ class CheckoutView:
     return_url: str | None
 
 
-def build_view(page: CheckoutPage, language: Language) -> CheckoutView:
-    """The page in the reader's language."""
+def build_view(page: CheckoutPage, language: Language, kind: NetworkKind) -> CheckoutView:
+    """The page in the reader's language; `kind` is where the Payment's chain is."""
     payment = page.payment
+    network = _name_network(payment.chain_id, kind, language)
     amounts = {
         name: language.format_amount(amount_atomic, payment.asset)
         for name, amount_atomic in {
@@ -146,12 +167,14 @@ def build_view(page: CheckoutPage, language: Language) -> CheckoutView:
     return CheckoutView(
         payment_id=payment.id,
         status_version=payment.status_version,
-        client_secret=page.client_secret,
+        client_secret=page.client_secret if kind in _WITH_WALLETS and page.landmark else None,
         merchant=page.branding.name,
         logo_url=page.branding.logo_url,
         accent=_strip_color(page.branding.primary_color),
         amount=amounts["amount"],
-        network=chain_entry(payment.chain_id).name,
+        network=network,
+        network_kind=kind,
+        landmark=page.landmark,
         description=payment.description,
         reference=payment.reference,
         stage=page.stage,
@@ -161,7 +184,7 @@ def build_view(page: CheckoutPage, language: Language) -> CheckoutView:
             for name in page.notices
             if (notice := NOTICE_WORDS[name]) is not words
         ),
-        request=_build_request(page, language) if page.due else None,
+        request=_build_request(page, language, kind) if page.due else None,
         transfers=tuple(_build_transfer(page, receipt, language) for receipt in page.receipts),
         expires_at=language.format_instant(payment.expires_at) if is_timed else None,
         expires_iso=format_iso(payment.expires_at) if is_timed else None,
@@ -215,24 +238,36 @@ def _translate_words(words: Words, language: Language, amounts: Mapping[str, str
     )
 
 
-def _build_request(page: CheckoutPage, language: Language) -> TransferRequest:
+def _name_network(chain_id: int, kind: NetworkKind, language: Language) -> str:
+    """The network's name, which says if it is not the network that wallets know by it."""
+    name = chain_entry(chain_id).name
+    if kind == "real":
+        return name
+    return language.translate("%(network)s (test network)", network=name)
+
+
+def _build_request(page: CheckoutPage, language: Language, kind: NetworkKind) -> TransferRequest:
     payment, asset = page.payment, page.payment.asset
     to = payment.escrow_address
     assert to is not None, "nothing is due without an escrow"
-    uri = f"ethereum:{asset.address}@{asset.chain_id}/transfer?address={to}&uint256={page.due}"
     return TransferRequest(
         amount=language.format_amount(page.due, asset),
         typed_amount=format_amount(page.due, asset.decimals),
         amount_atomic=page.due,
         decimals=asset.decimals,
         symbol=asset.symbol,
-        network=chain_entry(asset.chain_id).name,
+        network=_name_network(asset.chain_id, kind, language),
         chain_id=asset.chain_id,
         token_address=asset.address,
         to=to,
-        payment_uri=uri,
-        payment_code=render_qr_code(uri),
-        address_code=render_qr_code(to),
+        codes=_build_codes(asset, to, page.due) if kind in _WITH_LINKS else None,
+    )
+
+
+def _build_codes(asset: Asset, to: str, amount: int) -> RequestCodes:
+    uri = f"ethereum:{asset.address}@{asset.chain_id}/transfer?address={to}&uint256={amount}"
+    return RequestCodes(
+        payment_uri=uri, payment_code=render_qr_code(uri), address_code=render_qr_code(to)
     )
 
 

@@ -15,7 +15,7 @@ from payments_core_http.errors import status_of
 from payments_core_http.pages.checkout import CheckoutView, build_view
 from payments_core_http.pages.languages import LANGUAGES, Language, choose_language
 from payments_core_http.pages.sandbox_panel import PanelForm, build_panel
-from payments_core_http.pages.words import WALLET_WORDS, find_error_words
+from payments_core_http.pages.words import NETWORK_WORDS, UNREACHED, WALLET_WORDS, find_error_words
 
 if TYPE_CHECKING:
     from payments_core.service import PaymentsService
@@ -34,7 +34,7 @@ class BuiltPage:
     """The content of a page, before it is rendered; the `etag` differs if anything differs.
 
     The remaining time differs in each answer and does not change the tag: a header of every answer
-    has it, and the page counts it down.
+    has it, and the page counts it down. Nor does the landmark: an older one serves as well.
     """
 
     api_version: str
@@ -51,7 +51,8 @@ class BuiltPage:
             view=self.view,
             panel=self.panel,
             etag=self.etag,
-            is_sandbox=mode == "sandbox",
+            network_words=NETWORK_WORDS[self.view.network_kind] if mode == "sandbox" else None,
+            unreached=UNREACHED,
             wallet_words=WALLET_WORDS,
             lock_ms=SUBMISSION_LOCK_MS,
         )
@@ -70,9 +71,9 @@ def build_checkout(
     """
     page = service.checkout.get_page(code, mode=mode)
     language = choose_language(wanted, accept_language)
-    view = build_view(page, language)
+    view = build_view(page, language, service.find_network_kind(page.payment.chain_id))
     panel = build_panel(service, mode, code, page, language)
-    timeless = attrs.asdict(evolve(view, left_ms=None))
+    timeless = attrs.asdict(evolve(view, left_ms=None, landmark=None))
     tag = make_etag(repr((language.tag, timeless, panel)).encode())
     return BuiltPage(page.payment.api_version, language, view, panel, tag)
 

@@ -9,6 +9,7 @@ from typing import Literal
 
 import attrs
 
+from payments_core.chains.port import NetworkKind
 from payments_core.errors import (
     Forbidden,
     LimitReached,
@@ -275,6 +276,17 @@ SENT_BACK = N_("Sent back")
 UNKNOWN_TOKEN = N_("another token")
 """For a receipt of a token whose name and decimals are not known."""
 
+_TEST_NETWORK = N_("Test network: send no real funds. They would be lost.")
+NETWORK_WORDS: Mapping[NetworkKind, str] = {
+    "real": N_("Sandbox on a real network: what you send is real money."),
+    "local": _TEST_NETWORK,
+    "simulated": _TEST_NETWORK,
+}
+"""What a sandbox's page says first, by where its chain is."""
+
+UNREACHED = N_("No wallet reaches this network. Pay with the sandbox's own controls.")
+"""In place of the ways to pay, if the chain is simulated."""
+
 WALLET_WORDS: Mapping[str, str] = {
     "connect": N_("Allow this page to see your address, in your wallet."),
     "switch": N_("Allow the change to the network %(network)s, in your wallet."),
@@ -289,6 +301,10 @@ WALLET_WORDS: Mapping[str, str] = {
     "network": N_(
         "Nothing was sent: your wallet is on another network. Change it to %(network)s in your"
         " wallet, then try again."
+    ),
+    "elsewhere": N_(
+        "Nothing was sent: the %(network)s of your wallet is another network than that of this"
+        " page. Check its node (RPC URL) in your wallet, then try again."
     ),
     "token": N_(
         "Nothing was sent: the network of your wallet does not have this %(symbol)s. Check the"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from payments_core.chains.port import NetworkKind
 from payments_core.clock import FixedClock
 from payments_core.sandbox.clock import SandboxClock
 from payments_core.storage.port import Storage
@@ -23,6 +24,13 @@ class Checkout:
         self.merchant = self.account("merchant", username="merchant")
         self.fund(self.payer, funds)
         self.access = self.access_token("payer")
+
+    def declare_network(self, kind: NetworkKind) -> Checkout:
+        """Have the pages treat the simulated chain as a network of this kind, scanned once."""
+        chain: Any = self.door.service.chains[BASE]
+        chain.network_kind = kind
+        self.run()
+        return self
 
     # The backend.
 

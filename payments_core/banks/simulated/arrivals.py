@@ -34,7 +34,9 @@ NOTICE_DELAYS: tuple[Instant, ...] = (0, HOUR)
 
 HOLD_TAKES = 1 * HOUR
 
-ROUTING_NUMBER = "021000021"
+ROUTING_NUMBER = "110000000"
+"""Right in form, and of no bank: should somebody take the instructions for real ones, the money
+must not reach a stranger. Stripe's tests use the same number."""
 _BANK_NAME = "Simulated Bank"
 _BANK_ADDRESS = "1 Simulation Plaza, New York, NY 10001, US"
 

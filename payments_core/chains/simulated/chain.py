@@ -22,6 +22,7 @@ from payments_core.chains.port import (
     Contract,
     FinalBalances,
     Heads,
+    NetworkKind,
     ScannedTransfer,
     SignedTransaction,
     TransactionView,
@@ -30,7 +31,6 @@ from payments_core.chains.port import (
 from payments_core.chains.role_modules import ModuleState
 from payments_core.chains.simulated import blocks
 from payments_core.chains.simulated.addresses import contract_address, is_contract
-from payments_core.chains.simulated.blocks import CONFIRMATIONS
 from payments_core.chains.simulated.calls import SimulatedCall, decode_call, new_call
 from payments_core.chains.simulated.failures import (
     ANY,
@@ -89,6 +89,7 @@ class SimulatedChain:
     max_scan_interval_ms = 6 * HOUR  # the sandbox's controls wake the scanner
     faucet = FAUCET
     supports_fault_injection = True
+    network_kind: NetworkKind = "simulated"
     bump_after_ms = None  # a transaction is in a block at once, or not at all
     max_scan_blocks = 100_000  # more than a day of seconds: empty blocks cost nothing
 
@@ -285,7 +286,7 @@ class SimulatedChain:
     def mint(self, token_address: str, recipient: str, amount_atomic: int, name: str) -> str:
         """Credit new tokens, once for each `name`; final when it returns. Returns the hash."""
         hash = self.transfer(token_address, None, recipient, amount_atomic, name)
-        self.mine(CONFIRMATIONS)
+        self.mine(blocks.CONFIRMATIONS)
         return hash
 
     def reorg(self, depth: int, reinclude: bool = False, name: str | None = None) -> Heads:

@@ -11,7 +11,7 @@ from typing import TypeVar
 
 import attrs
 
-from payments_core.chains.scanner import get_scanned_height
+from payments_core.chains.scanner import read_cursor
 from payments_core.clock import Instant
 from payments_core.credentials.tokens import Claims, TokenInvalid
 from payments_core.engine.ports import Ports
@@ -74,8 +74,9 @@ class CheckoutPage:
     """The data of a checkout link's page, from one snapshot.
 
     `due` is the atomic amount to send now; zero while a transfer that the payer has named may come.
-    `scanned_height` is the newest block that was scanned; -1 without one. `looked_at` is the time
-    of the snapshot. `client_secret` is set while the link can be exchanged for it.
+    `scanned_height` is the newest block that was scanned; -1 without one. `landmark` is a block
+    (height, hash) that a wallet on the same network shows too. `looked_at` is the time of the
+    snapshot. `client_secret` is set while the link can be exchanged for it.
     """
 
     payment: Payment
@@ -86,6 +87,7 @@ class CheckoutPage:
     pending_amount: int
     due: int
     scanned_height: int
+    landmark: tuple[int, str] | None
     looked_at: Instant
     client_secret: str | None = attrs.field(repr=False)
 
@@ -145,6 +147,7 @@ class Checkout:
         environment, payment, more = self._find_linked(code, mode, load_more)
         receipts, settings, is_submitted = more
         pending_amount = sum_pending_amount(payment, receipts)
+        cursor = read_cursor(self._storage, mode, payment.chain_id)
         is_open = now < payment.expires_at
         return CheckoutPage(
             payment=payment,
@@ -158,7 +161,8 @@ class Checkout:
             ),
             pending_amount=pending_amount,
             due=0 if is_submitted else compute_due(payment, pending_amount, now=now),
-            scanned_height=get_scanned_height(self._storage, mode, payment.chain_id),
+            scanned_height=-1 if cursor is None else cursor.tip,
+            landmark=None if cursor is None else cursor.landmark,
             looked_at=now,
             client_secret=self._make_secret(environment, payment) if is_open else None,
         )

@@ -32,7 +32,13 @@ from payments_core.chains.evm.transactions import (
     attach_signature,
     signing_hash,
 )
-from payments_core.chains.port import ChainUnavailable, Heads, SignedTransaction, TransactionView
+from payments_core.chains.port import (
+    ChainUnavailable,
+    Heads,
+    NetworkKind,
+    SignedTransaction,
+    TransactionView,
+)
 from payments_core.clock import SECOND, Instant
 
 FINALITY_BLOCKS = 9
@@ -67,6 +73,7 @@ class AnvilChain(EvmChain):
 
     faucet = _ZERO_ADDRESS
     supports_fault_injection = False
+    network_kind: NetworkKind = "local"
 
     def __init__(self, url: str, chain_id: int, signer: LocalSigner) -> None:
         """The node must serve that chain; `prepare_node` makes it ready."""

@@ -56,6 +56,8 @@ if TYPE_CHECKING:
 
 WORKER_THREADS = 4
 
+_NO_REAL_FUNDS = "  Send no real funds to its addresses: they would be lost."
+
 
 @click.command()
 @click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
@@ -314,8 +316,9 @@ class StartedSandbox:
 
     def _describe_chains(self) -> list[str]:
         if self.node_url is None:
-            return ["  Chains are simulated and funds are free."]
+            return ["  Chains are simulated and funds are free.", _NO_REAL_FUNDS]
         return [
             f"  It serves only chain {DEFAULT_CHAIN_ID} (Base), on its own node: anvil at",
             f"  {self.node_url}. Funds are free.",
+            _NO_REAL_FUNDS,
         ]

@@ -33,8 +33,9 @@
     const place = document.getElementById("wallets");
     if (!place) return null;
     const { payment, secret, chainId, token, to, amount, decimals, lockMs } = place.dataset;
+    const { blockNumber, blockHash } = place.dataset;
     return {
-      payment, secret, token, to, lockMs: Number(lockMs),
+      payment, secret, token, to, lockMs: Number(lockMs), blockNumber: BigInt(blockNumber), blockHash,
       chainId: BigInt(chainId), amount: BigInt(amount), decimals: BigInt(decimals),
     };
   };
@@ -85,10 +86,11 @@
       if (!ADDRESS.test(from)) throw new Stop("failed");
       await useChain(ask, request.chainId);
       say("check");
+      await requireNetwork(ask, request);
       await requireToken(ask, request, from);
       const option = await choose(request, from);
       // The payer may have changed the network meanwhile.
-      await requireChain(ask, request.chainId);
+      await requireNetwork(ask, request);
       say("sign");
       isAsked = true;
       const signed = send({
@@ -153,6 +155,13 @@
 
   const requireChain = async (ask, chainId) => {
     if (readNumber(await ask("eth_chainId")) !== chainId) throw new Stop("network");
+  };
+
+  // Another network may have the same number, such as a test network: it has other blocks.
+  const requireNetwork = async (ask, { chainId, blockNumber, blockHash }) => {
+    await requireChain(ask, chainId);
+    const block = await ask("eth_getBlockByNumber", encodeNumber(blockNumber), false);
+    if (String(block?.hash).toLowerCase() !== blockHash.toLowerCase()) throw new Stop("elsewhere");
   };
 
   // The wallet's network has this token, and its address has enough of it.

@@ -18,7 +18,11 @@ def list_chains(service: PaymentsService, call: ApiCall[None, None]) -> Response
     """The chains of the registry."""
     data = views.SupportedChainsView(
         chains=tuple(
-            views.supported_chain(entry, is_active=entry.chain_id in service.chains)
+            views.supported_chain(
+                entry,
+                service.find_network_kind(entry.chain_id),
+                is_active=entry.chain_id in service.chains,
+            )
             for entry in CHAINS.values()
         )
     )

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from payments_core.accounts.address_balances import AddressBalance, AddressHoldings
 from payments_core.assets import ChainEntry, ChainType
+from payments_core.chains.port import NetworkKind
 from payments_core.money import format_amount
 from payments_core_http.v1.envelope import Success
 from payments_core_http.wire.classes import frozen_view
+
+NOWHERE = "https://sandbox.invalid"
+"""In place of a real network's URLs: a name that never exists (RFC 2606)."""
 
 
 @frozen_view
@@ -102,8 +106,9 @@ class AddressHoldingsAnswer(Success):
     data: AddressHoldingsView
 
 
-def supported_chain(entry: ChainEntry, *, is_active: bool) -> SupportedChainView:
-    """A chain of the registry."""
+def supported_chain(entry: ChainEntry, kind: NetworkKind, *, is_active: bool) -> SupportedChainView:
+    """A chain of the registry. The URLs lead to the real network, unless the chain is another."""
+    is_real = kind == "real"
     native = entry.native_currency
     return SupportedChainView(
         chainId=entry.chain_id,
@@ -116,8 +121,8 @@ def supported_chain(entry: ChainEntry, *, is_active: bool) -> SupportedChainView
             TokenView(symbol=asset.symbol, address=asset.address, decimals=asset.decimals)
             for asset in entry.assets
         ),
-        rpcUrl=entry.rpc_url,
-        explorerUrl=entry.explorer_url,
+        rpcUrl=entry.rpc_url if is_real else NOWHERE,
+        explorerUrl=entry.explorer_url if is_real else NOWHERE,
         isActive=is_active,
     )
 

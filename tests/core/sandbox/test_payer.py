@@ -16,8 +16,8 @@ FULL = 25_000_000
 def page(*receipts: Receipt, due: int = FULL, at: int = 0, height: int = 100, **facts: Any) -> Any:
     return CheckoutPage(
         payment=payment(**facts), receipts=receipts, branding=Branding(), stage="waiting",
-        notices=(), pending_amount=0, due=due, scanned_height=height, looked_at=at,
-        client_secret=None,
+        notices=(), pending_amount=0, due=due, scanned_height=height, landmark=None,
+        looked_at=at, client_secret=None,
     )  # fmt: skip
 
 

@@ -14,8 +14,10 @@ from typing import Any
 
 from playwright.sync_api import Browser, Route
 
+from payments_core.storage.memory.adapter import MemoryStorage
+from tests.http.checkout import Checkout
 from tests.http.pages.browser import open_chromium, serve
-from tests.http.pages.scenes import LOGO, LOGO_URL, SCENES
+from tests.http.pages.scenes import LOGO, LOGO_URL, SCENES, make_page
 
 DOCS = Path(__file__).resolve().parents[3] / "docs"
 FOLDER = DOCS / "images" / "checkout"
@@ -25,7 +27,7 @@ TELEPHONE = {"width": 390, "height": 700}
 
 
 PANEL = "sandbox"
-STAGED = {PANEL: "waiting"}
+STAGED = {PANEL: lambda: make_page(checkout=Checkout(MemoryStorage()))}
 """Pictures of a state that another picture shows as well."""
 
 PICTURES = (*SCENES, *STAGED)
@@ -43,7 +45,7 @@ def name_picture(name: str, scheme: str, tag: str) -> str:
 
 def take_pictures(browser: Browser, name: str, folder: Path) -> None:
     """The page of one state, in each look."""
-    page = SCENES[STAGED.get(name, name)]()
+    page = SCENES[name]() if name in SCENES else STAGED[name]()
     if name != PANEL:  # where others share a sandbox, its page is as it is elsewhere
         page.checkout.door.service.tenants.create_app("Other", "other")
     with serve(page.checkout.door.app) as url:

@@ -22,8 +22,8 @@ BRANDING = {"name": "Panadería Ñandú", "logoUrl": LOGO_URL, "primaryColor": "
 
 
 def make_page(*, checkout: Checkout | None = None, **more: Any) -> Page:
-    """A Payment that waits, of a merchant with a name."""
-    checkout = checkout or Checkout(MemoryStorage())
+    """A Payment that waits, of a merchant with a name; by default as on a real network."""
+    checkout = checkout or Checkout(MemoryStorage()).declare_network("real")
     checkout.door.call("PUT", "/v2/partners/payment-settings", MERCHANT)
     facts = {
         "description": "Two loaves of bread",

@@ -9,10 +9,11 @@ from typing import Any
 import attrs
 import pytest
 
+from payments_core.chains.port import NetworkKind
 from payments_core.payments.checkout.stages import NOTICES, STAGES
 from payments_core_http.pages.checkout import build_view
-from payments_core_http.pages.languages import get_language
-from payments_core_http.pages.words import NOTICE_WORDS, STAGE_WORDS
+from payments_core_http.pages.languages import LANGUAGES, get_language
+from payments_core_http.pages.words import NETWORK_WORDS, NOTICE_WORDS, STAGE_WORDS
 from tests.http.checkout import BASE, Checkout
 from tests.http.door import Seen
 from tests.http.pages.html import Html
@@ -51,6 +52,7 @@ class TestWhatItSays:
     def test_waiting_shows_network_token_amount_and_address_in_words_and_in_two_codes(
         self, checkout: Checkout
     ) -> None:
+        checkout.declare_network("real")
         page = Page(checkout, amount="25.50", reference="order-7", description="Two loaves")
         html = look(page)
         assert html.stage == "waiting"
@@ -87,7 +89,7 @@ class TestWhatItSays:
         assert html.text.count("Not counted") == 2
 
     def test_part_paid_asks_for_the_rest_and_for_no_more(self, checkout: Checkout) -> None:
-        page = Page(checkout)
+        page = Page(checkout.declare_network("real"))
         checkout.transfer(escrow(page), "10")
         html = look(page)
         assert html.stage == "part_paid"
@@ -238,7 +240,7 @@ class TestWhatItSays:
         page = Page(checkout)
         shown = checkout.door.service.checkout.get_page(page.code, mode="sandbox")
         one = attrs.evolve(shown, stage=stage, notices=NOTICES)
-        view = build_view(one, get_language("en"))
+        view = build_view(one, get_language("en"), "real")
         for message in (view.state, *view.notices):
             assert message.heading
             assert message.text
@@ -247,6 +249,61 @@ class TestWhatItSays:
     def test_the_tables_have_every_stage_and_every_notice(self) -> None:
         assert set(STAGE_WORDS) == set(STAGES)
         assert set(NOTICE_WORDS) == set(NOTICES)
+
+
+class TestWhereAWalletIsLed:
+    """A wallet knows a chain by its number: what it sends for a sandbox's own chain is lost."""
+
+    @pytest.mark.parametrize("kind", ["simulated", "local"])
+    @pytest.mark.parametrize("arrived", [None, "10"])
+    @pytest.mark.parametrize("tag", LANGUAGES)
+    def test_nothing_leads_to_the_real_network_of_a_sandboxs_chain(
+        self, checkout: Checkout, kind: NetworkKind, arrived: str | None, tag: str
+    ) -> None:
+        page = Page(checkout.declare_network(kind))
+        if arrived:
+            checkout.transfer(escrow(page), arrived)
+        seen = show(page, f"?lang={tag}")
+        html, language = Html(seen.body), get_language(tag)
+        for lead in (b"ethereum:", b"uint256", b"<svg", b'<a class="wallet"'):
+            assert lead not in seen.body
+        assert html.text.count(language.translate(NETWORK_WORDS[kind])) == 2
+        assert language.translate("%(network)s (test network)", network="Base") in html.text
+        is_offered = [one for one in html.all("div") if "data-secret" in one]
+        assert bool(is_offered) == (kind == "local"), "the script compares the blocks"
+        assert (page.secret in seen.body.decode()) == (kind == "local")
+
+    def test_a_sandbox_without_other_chains_says_that_it_moves_real_money(
+        self, checkout: Checkout
+    ) -> None:
+        page = Page(checkout.declare_network("real"))
+        assert "what you send is real money" in look(page).text
+        assert "test network" not in look(page).text.lower()
+
+    def test_a_wallet_has_no_button_before_the_network_was_scanned(
+        self, checkout: Checkout
+    ) -> None:
+        page = Page(checkout.declare_network("real"))
+        shown = checkout.door.service.checkout.get_page(page.code, mode="sandbox")
+        for landmark, is_offered in ((None, False), ((7, "0x" + "ab" * 32), True)):
+            one = attrs.evolve(shown, landmark=landmark)
+            view = build_view(one, get_language("en"), "real")
+            assert (view.client_secret is not None) == is_offered
+
+    def test_the_block_to_compare_is_one_of_the_chain_and_changes_no_tag(
+        self, checkout: Checkout
+    ) -> None:
+        page = Page(checkout.declare_network("real"))
+        seen = []
+        for _ in range(2):
+            seen.append(show(page))
+            [place] = [one for one in Html(seen[-1].body).all("div") if "data-secret" in one]
+            block = checkout.door.service.chains[BASE].block(int(str(place["data-block-number"])))
+            assert block is not None
+            assert block.hash == place["data-block-hash"]
+            checkout.advance(100)
+        assert seen[0].headers["etag"] == seen[1].headers["etag"]
+        assert seen[0].body != seen[1].body
 
 
 class TestWhatItGivesAway:
@@ -265,7 +322,7 @@ class TestWhatItGivesAway:
     def test_the_secret_is_in_the_page_once_and_while_its_script_can_use_it(
         self, checkout: Checkout
     ) -> None:
-        page = Page(checkout)
+        page = Page(checkout.declare_network("real"))
         text = show(page).body.decode()
         assert text.count(page.secret) == 1
         [wallets] = [one for one in Html(text.encode()).all("div") if "data-secret" in one]

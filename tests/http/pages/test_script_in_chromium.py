@@ -13,7 +13,7 @@ from playwright.sync_api import Page as Tab
 
 from tests.http.pages.browser import needs_chromium, open_chromium, serve
 from tests.http.pages.scenes import SCENES, end, send
-from tests.http.pages.wallet import Wallet
+from tests.http.pages.wallet import Wallet, read_blocks
 from tests.http.payer_page import Page
 
 pytestmark = [needs_chromium, pytest.mark.slow]
@@ -74,8 +74,12 @@ def test_the_page_changes_by_itself_and_says_so_to_those_who_hear_it(visit: Visi
 
 
 def test_the_secret_travels_in_one_header_to_this_one_payment_alone(visit: Visit) -> None:
-    answers = {"eth_requestAccounts": ["0x" + "aa" * 20], "eth_call": _read_token}
-    wallet = Wallet({**answers, "eth_sendTransaction": "0x" + "ab" * 32})
+    wallet = Wallet({
+        "eth_requestAccounts": ["0x" + "aa" * 20],
+        "eth_getBlockByNumber": read_blocks(visit.page),
+        "eth_call": _read_token,
+        "eth_sendTransaction": "0x" + "ab" * 32,
+    })  # fmt: skip
     wallet.inject(visit.tab)
     visit.open()
     send(visit.page, "10")

@@ -27,6 +27,7 @@ from tests.http.pages.wallet import (
     Wallet,
     WalletError,
     make_signing_wallet,
+    read_blocks,
 )
 from tests.http.payer_page import Page
 
@@ -66,13 +67,8 @@ def expect_sent(tab: Any) -> None:
 @pytest.fixture
 def visit(request: pytest.FixtureRequest, chromium: Browser) -> Iterator[Visit]:
     """With a wallet that has enough, and answers as `request.param` says."""
-    answers = {
-        "eth_requestAccounts": [PAYER],
-        "eth_call": read_token(),
-        "eth_sendTransaction": HASH,
-        **getattr(request, "param", {}),
-    }
-    page, wallet = SCENES["waiting"](), Wallet(answers)
+    page = SCENES["waiting"]()
+    wallet = Wallet({**answer_well(page), **getattr(request, "param", {})})
     context = chromium.new_context()
     with serve(page.checkout.door.app) as url:
         tab = context.new_page()
@@ -81,6 +77,16 @@ def visit(request: pytest.FixtureRequest, chromium: Browser) -> Iterator[Visit]:
         tab.goto(f"{url}/pay/{page.code}")
         yield Visit(page, wallet, tab)
         context.close()
+
+
+def answer_well(page: Page) -> dict[str, Any]:
+    """The answers of a wallet that has enough on the network of the page, and sends."""
+    return {
+        "eth_requestAccounts": [PAYER],
+        "eth_getBlockByNumber": read_blocks(page),
+        "eth_call": read_token(),
+        "eth_sendTransaction": HASH,
+    }
 
 
 def read_token(decimals: int = 6, balance: int = 25_000_000) -> Any:
@@ -107,6 +113,7 @@ def test_a_payer_pays_on_a_real_node_until_the_page_says_so(chromium: Browser) -
             wallet.inject(tab)
             tab.clock.install()
             tab.goto(f"{url}/pay/{page.code}")
+            assert (tab.locator(".wallet").count(), tab.locator(".qr").count()) == (0, 0)
             tab.get_by_role("button", name="Example wallet").click()
             expect_sent(tab)
             assert wallet.chain_id == BASE, "it was on another network"
@@ -154,6 +161,10 @@ def test_nobody_is_asked_twice_for_what_was_sent(visit: Visit) -> None:
     expect(visit.tab.get_by_role("button", name="Example wallet")).to_be_enabled()
 
 
+ELSEWHERE = (
+    "Nothing was sent: the \u2068Base\u2069 of your wallet is another network than that of this"
+    " page. Check its node (RPC URL) in your wallet, then try again."
+)
 UNSEEN = (
     "The network does not show the transfer that your wallet has sent. Look in your wallet before"
     " you pay again: it may still be on its way."
@@ -250,6 +261,10 @@ def test_a_service_that_cannot_be_reached_changes_nothing(visit: Visit) -> None:
             " Change it to \u2068Base\u2069 in your wallet, then try again.",
         ),
         (
+            {"eth_getBlockByNumber": {"number": "0x1", "hash": HASH}},
+            ELSEWHERE,
+        ),
+        (
             {"wallet_switchEthereumChain": None},
             "Nothing was sent: your wallet is on another network."
             " Change it to \u2068Base\u2069 in your wallet, then try again.",
@@ -321,8 +336,7 @@ def test_a_wallets_name_is_text_and_no_longer_than_the_page_can_show(chromium: B
 def test_a_wallet_that_does_not_announce_itself_is_offered(chromium: Browser, moment: str) -> None:
     """A browser that injects it before the page's scripts run, or after the page is loaded."""
     page = SCENES["waiting"]()
-    answers = {"eth_requestAccounts": [PAYER], "eth_call": read_token()}
-    wallet = Wallet({**answers, "eth_sendTransaction": HASH}, name="Wallet of this browser")
+    wallet = Wallet(answer_well(page), name="Wallet of this browser")
     with serve(page.checkout.door.app) as url:
         tab = chromium.new_page()
         wallet.inject(tab, INJECT if moment == "before" else f"window.load = () => {INJECT}")

@@ -11,9 +11,11 @@ from eth_account.signers.local import LocalAccount
 from playwright.sync_api import Page as Tab
 
 from tests.chains.evm.nodes import Node
+from tests.http.payer_page import Page
 
 _PROVIDER = """const provider = { request: async (asked) => {
-    const { result, error } = await window.askWallet(asked);
+    const shown = document.getElementById("wallets")?.dataset.blockHash;
+    const { result, error } = await window.askWallet({ ...asked, shown });
     if (error) throw Object.assign(new Error(error.message), error);
     return result;
   } };"""
@@ -54,7 +56,7 @@ class Wallet:
     """A wallet on `chain_id`; `answers` has what it does with each method, and `asked` the calls.
 
     A value that is an exception is raised, a function is called with the parameters, and anything
-    else is the result.
+    else is the result. Unless it has an answer, its network has the block that the page shows.
     """
 
     answers: Mapping[str, Any]
@@ -71,6 +73,8 @@ class Wallet:
         method, params = request["method"], request.get("params", [])
         self.asked.append((method, params))
         try:
+            if method == "eth_getBlockByNumber" and method not in self.answers:
+                return {"result": {"number": params[0], "hash": request.get("shown")}}
             return {"result": self._find_result(method, params)}
         except WalletError as error:
             return {"error": {"code": error.code, "message": str(error), "data": error.data}}
@@ -90,6 +94,18 @@ class Wallet:
     def methods(self) -> list[str]:
         """What it was asked, in order."""
         return [method for method, _ in self.asked]
+
+
+def read_blocks(page: Page) -> Callable[[str, bool], Any]:
+    """`eth_getBlockByNumber` of a wallet on the chain of a Payment's service."""
+    chain = page.checkout.door.service.chains[page.payment["chainId"]]
+
+    def read(number: str, is_full: bool) -> Any:
+        assert not is_full
+        block = chain.block(int(number, 16))
+        return block and {"number": number, "hash": block.hash}
+
+    return read
 
 
 def make_signing_wallet(node: Node, key: LocalAccount) -> Wallet:
@@ -115,6 +131,7 @@ def make_signing_wallet(node: Node, key: LocalAccount) -> Wallet:
 
     return Wallet({
         "eth_requestAccounts": [key.address],
+        "eth_getBlockByNumber": ask("eth_getBlockByNumber"),
         "eth_call": ask("eth_call"),
         "eth_sendTransaction": send,
     })  # fmt: skip
