@@ -78,6 +78,7 @@ class _SweepRetry:
     deposit: Deposit
     incoming: IncomingTransfer
     vault: str
+    amount: int
 
 
 @validate_operations
@@ -321,18 +322,34 @@ class Deposits:
             try:
                 with self._calls.acquire("chain", partition):
                     seen = observe_deposit(chain, deposit)
+                    if seen.incoming is None or not seen.is_final:
+                        continue
+                    amount = _find_sweepable(chain, deposit, seen.final_height)
             except ChainUnavailable as error:
                 raise DependencyFailed("chain") from error
-            if seen.incoming is not None and seen.is_final:
-                vault = vault_address(chain, partition, account_id)
-                retries.append(_SweepRetry(deposit, seen.incoming, vault))
+            vault = vault_address(chain, partition, account_id)
+            retries.append(_SweepRetry(deposit, seen.incoming, vault, amount))
         return tuple(retries)
+
+
+def _find_sweepable(chain: Chain, deposit: Deposit, height: int) -> int:
+    """How much a sweep can bring to the vault of a deposit whose sweep failed.
+
+    A deposit address pays only its vault, and anybody may have it do so: what is missing there, at
+    a block in which the deposit is final, is in the vault. Raises ChainUnavailable.
+    """
+    if deposit.contract.kind != "deposit":
+        return deposit.amount
+    held = chain.balances(deposit.asset.address, [deposit.address])
+    if held.height < height:
+        raise ChainUnavailable("the node is behind the node that answered before")
+    return min(held.amounts[deposit.address], deposit.amount) or deposit.amount
 
 
 def _retry_sweep(partition: str, retry: _SweepRetry, id: str, now: Instant) -> Decision[Deposit]:
     """Another sweep of the same deposit: the failed one is final, and moved nothing."""
     deposit = lifecycle.with_location(retry.deposit, retry.incoming)
-    outgoing: OutboundTransfer = new_sweep(deposit, id, retry.vault, now=now)
+    outgoing: OutboundTransfer = new_sweep(deposit, id, retry.vault, retry.amount, now=now)
     job = send_job(SWEEP, partition, outgoing, now)
     again = lifecycle.retry_sweep(deposit, id, now=now)
     return again.as_decision(again.record).merge(Decision(None, inserts=(outgoing,), jobs=(job,)))

@@ -2,7 +2,8 @@
 
 Every deposit has its own sweep, of exactly its amount, so that the settled amount is what arrived.
 On a real chain anybody may bring the funds to the vault, and nowhere else: a sweep that fails
-for that reason still settles its deposit. Dust is swept like everything else, at any fee: an
+for that reason still settles its deposit, and where another deposit has come to the address
+meanwhile, a check sweeps what is left. Dust is swept like everything else, at any fee: an
 account sees all that was sent to it.
 """
 
@@ -43,8 +44,10 @@ def vault_address(chain: Chain, partition: str, account_id: str) -> str:
     return chain.derive(AddressSpec(partition, "vault", account_id))
 
 
-def new_sweep(deposit: Deposit, id: str, vault: str, *, now: Instant) -> OutboundTransfer:
-    """The transfer of a deposit to the vault at that address."""
+def new_sweep(
+    deposit: Deposit, id: str, vault: str, amount: int | None = None, *, now: Instant
+) -> OutboundTransfer:
+    """The transfer of a deposit, or of what is left of it, to the vault at that address."""
     return new_transfer(
         id,
         deposit.asset,
@@ -52,7 +55,7 @@ def new_sweep(deposit: Deposit, id: str, vault: str, *, now: Instant) -> Outboun
         deposit.id,
         source=deposit.contract,
         recipient=vault,
-        amount=deposit.amount,
+        amount=deposit.amount if amount is None else amount,
         now=now,
     )
 

@@ -10,7 +10,7 @@ from payments_core.payments.refunds.record import Refund
 from payments_core.payments.sends import NewSend
 from tests.chains.scenes import ELSEWHERE, Scene
 from tests.service.till import STORY, Till
-from tests.service.world import atomic
+from tests.service.world import BASE, atomic
 
 
 def test_a_refund_goes_from_the_merchants_vault(world: Scene) -> None:
@@ -145,4 +145,22 @@ def test_a_deposit_that_a_stranger_swept_settles_all_the_same(world: Scene) -> N
     assert till.story == [("settled", None)]
     assert till.reported_events == STORY
     assert world.held() == (atomic("105"), 0, atomic("105"))
+    assert world.newest(till.address) == 0
+
+
+def test_a_deposit_beside_one_that_a_stranger_swept_settles_after_a_check(world: Scene) -> None:
+    """The first sweep takes what the second deposit brought, and leaves too little for it."""
+    till = Till(world)
+    world.spend("5.00", till.address)
+    world.look()
+    world.sweep_all(world.payer.id)
+    world.spend("7.00", till.address)
+    world.finish()
+    world.finish()
+    assert sorted(till.story) == [("failed", "transaction_failed"), ("settled", None)]
+    assert world.newest(till.address) == atomic("2")
+    world.service.deposits.check(world.server, till.account.id, BASE)
+    world.finish()
+    assert till.story == [("settled", None), ("settled", None)]
+    assert world.held() == (atomic("112"), 0, atomic("112"))
     assert world.newest(till.address) == 0

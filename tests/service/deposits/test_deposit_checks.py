@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
+import attrs
 import pytest
 
-from payments_core.chains.port import ChainUnavailable, TransactionView
+from payments_core.chains.port import (
+    AddressSpec,
+    ChainUnavailable,
+    Contract,
+    FinalBalances,
+    TransactionView,
+    TransferIntent,
+)
 from payments_core.engine.remote_calls import TooManyCalls
 from payments_core.errors import (
     DependencyFailed,
@@ -16,7 +25,31 @@ from payments_core.errors import (
 from tests.service.faults import FaultyChain
 from tests.service.payments.test_concurrency import at_once
 from tests.service.till import STORY, Till, armed
-from tests.service.world import BASE, World, answer_of, atomic, once
+from tests.service.world import BASE, USDC, World, answer_of, atomic, once
+
+
+class BehindInBalances(FaultyChain):
+    """A chain whose balances come from an old block."""
+
+    def __init__(self, world: World) -> None:
+        super().__init__(world.chain, at=0, fault=lambda call: call(), until=-1)
+
+    def balances(self, token_address: str, holders: Sequence[str]) -> FinalBalances:
+        return attrs.evolve(super().balances(token_address, holders), height=1)
+
+
+def sweep_as_stranger(till: Till, amount: str) -> None:
+    """On a real chain anybody may call `sweepAll`, and the vault gets what is there then."""
+    spec = AddressSpec(till.world.environment_id, "vault", till.account.id)
+    intent = TransferIntent(
+        "sweep-all",
+        "env_stranger",
+        USDC.address,
+        Contract("deposit", till.account.id, till.address),
+        till.chain().derive(spec),
+        atomic(amount),
+    )
+    till.chain().broadcast(till.chain().prepare(intent, 0))
 
 
 class TestChecks:
@@ -63,6 +96,33 @@ class TestChecks:
         assert till.reported_events == ["detected", "confirmed", "failed", "confirmed", "settled"]
         assert (till.available, till.left) == (before + atomic("5"), 0)
         assert world.sent() == 2
+
+    @pytest.mark.parametrize("swept", ["1.00", "4.99", "5.00"])
+    def test_what_a_stranger_has_swept_of_it_is_in_the_vault(
+        self, memory_till: Till, swept: str
+    ) -> None:
+        till, world = memory_till, memory_till.world
+        before = till.available
+        armed(world, "transfer")
+        till.send("5.00")
+        till.finish()
+        assert till.story == [("failed", "transaction_failed")]
+        sweep_as_stranger(till, swept)
+        world.advance(10)
+        world.service.deposits.check(world.server, till.account.id)
+        till.finish()
+        assert till.story == [("settled", None)]
+        assert (till.available, till.left) == (before + atomic("5"), 0)
+
+    def test_a_balance_from_a_node_that_is_behind_is_no_answer(self, memory_till: Till) -> None:
+        till, world = memory_till, memory_till.world
+        armed(world, "transfer")
+        till.send("5.00")
+        till.finish()
+        world.service = world.restarted(chains={BASE: BehindInBalances(world)})
+        with pytest.raises(DependencyFailed):
+            world.service.deposits.check(world.server, till.account.id)
+        assert till.story == [("failed", "transaction_failed")]
 
     def test_checks_at_once_send_it_once(self, till: Till) -> None:
         world, before, server = till.world, till.available, till.world.server

@@ -11,7 +11,7 @@ from payments_core.payments.destinations import ToWallet
 from payments_core.payments.record import Payment
 from payments_core.payments.sends import NewSend
 from payments_core.storage.maintenance import scan_all
-from tests.service.till import Till
+from tests.service.till import Till, armed
 from tests.service.world import OTHER_WALLET, USDC, World, atomic
 
 OTHER_CHAIN = 137
@@ -61,6 +61,19 @@ def test_one_that_a_reorg_undoes_after_it_counted_counts_no_more(
     till.finish()
     world.finish()
     assert world.paid(sent.id).returned == atomic("25")
+    assert world.held() == (atomic("100"), 0, atomic("100"))
+
+
+def test_a_failed_sweep_of_them_is_sent_again_whole(memory_world: World, sent: Payment) -> None:
+    """Their address is an escrow, which may pay others too."""
+    world, till = memory_world, Till(memory_world)
+    armed(world, "transfer")
+    world.chain.transfer(USDC.address, None, return_address(world), atomic("25"), "back")
+    till.finish()
+    assert [it.status for it in deposits(world)] == ["failed"]
+    world.service.deposits.check(world.server, world.payer.id)
+    till.finish()
+    assert [it.status for it in deposits(world)] == ["settled"]
     assert world.held() == (atomic("100"), 0, atomic("100"))
 
 
