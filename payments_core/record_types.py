@@ -79,6 +79,7 @@ from payments_core.tenants.record import (
     PartnerName,
 )
 from payments_core.tenants.request_log import RequestLogPage
+from payments_core.webhooks.delivered import DeliveredEvents
 from payments_core.webhooks.record import ConsoleAction, Delivery, Endpoint
 
 RECORD_TYPES: tuple[type[Record], ...] = (
@@ -144,6 +145,7 @@ RECORD_TYPES: tuple[type[Record], ...] = (
     Event,
     Endpoint,
     Delivery,
+    DeliveredEvents,
     ConsoleAction,
     StoredResponse,
     Job,

@@ -1,10 +1,10 @@
 """Deletes ended records that say nothing about money.
 
-Events with their deliveries, the trail of console actions, client sessions, wallet challenges,
-expired stored answers, and Payments that expired with nothing received: `payments/purge.py`
-decides which of those. Payments that received anything, the records that they depend on and those
-of their transfers (receipts, the journal, transfers and all replacements) are never touched:
-nothing here names them.
+Events with their deliveries, the marks of earlier deliveries, the trail of console actions,
+client sessions, wallet challenges, expired stored answers, and Payments that expired with nothing
+received: `payments/purge.py` decides which of those. Payments that received anything, the records
+that they depend on and those of their transfers (receipts, the journal, transfers and all
+replacements) are never touched: nothing here names them.
 """
 
 from __future__ import annotations
@@ -38,6 +38,7 @@ from payments_core.storage.port import Page, Position, Snapshot, Storage, Transa
 from payments_core.storage.records import R, Record, Value
 from payments_core.tenants.client_sessions.record import ClientSession, SessionExchange
 from payments_core.tenants.record import Environment
+from payments_core.webhooks.delivered import DeliveredEvents
 from payments_core.webhooks.lifecycle import OPEN_STATUSES
 from payments_core.webhooks.record import ConsoleAction, Delivery, Endpoint, delivery_id
 from payments_core.webhooks.replay import MAX_RECOVERY_DAYS
@@ -75,7 +76,8 @@ Progress = Callable[[str, int], None]
 class Retention:
     """How long ended records are kept, in milliseconds.
 
-    `events_ms` counts from the event, and from the last change of each of its deliveries;
+    `events_ms` counts from the event, and from the last change of each of its deliveries, or from
+    the deletion of the deliveries of which only marks are left;
     `sessions_ms` and `challenges_ms` from the end of a client session and of a wallet's challenge.
     `payments_ms` is for Payments that expired with nothing received, from the end of their
     monitoring and from their last change. Stored answers have their own expiry.
@@ -134,6 +136,7 @@ class RetentionPurge:
         ended = now - retention.sessions_ms
         asked = now - retention.challenges_ms
         run.purge_records(ConsoleAction, lambda action: action.created_at < events_before)
+        run.purge_records(DeliveredEvents, lambda marks: marks.updated_at < events_before)
         run.purge_records(WalletChallenge, lambda challenge: challenge.expires_at < asked)
         run.purge_sessions(lambda session: session.expires_at < ended)
         run.purge_payments(now - retention.payments_ms, self._key_ring, now=now)
@@ -174,7 +177,12 @@ class EventPurge:
         run = _PurgeRun(self._storage, self._committer, dry_run=False, progress=None)
         before = self._clock.now() - self._retention.events_ms
         try:
-            return run.purge_events(environment, before, max_batches=MAX_BATCHES_PER_JOB)
+            # Both, whatever the first returns.
+            is_more = [
+                purge(environment, before, max_batches=MAX_BATCHES_PER_JOB)
+                for purge in (run.purge_events, run.purge_marks)
+            ]
+            return any(is_more)
         except UnreadableDocument:  # its text may quote the record's content
             _log.critical(
                 "ALARM: a record of %s cannot be read; its events are not purged", partition
@@ -242,16 +250,40 @@ class _PurgeRun:
 
     def purge_responses(self, environment: Environment, now: Instant) -> None:
         """Expired stored answers; the job of each environment does the same."""
-        partition = environment.id
-        for answers in self._iter_pages(partition, StoredResponse, "by_expiry"):
-            over = [answer for answer in answers if answer.expires_at <= now]
-            if over:
-                self._delete(
-                    partition,
-                    partial(_lock_expired, records=over, over=lambda one: one.expires_at <= now),
-                )
-            if len(over) < len(answers):
-                return
+        self._purge_oldest(
+            environment.id, StoredResponse, "by_expiry", lambda answer: answer.expires_at <= now
+        )
+
+    def purge_marks(
+        self, environment: Environment, before: Instant, *, max_batches: int | None = None
+    ) -> bool:
+        """Marks of delivered events; True if it ended after `max_batches`, as `purge_events`."""
+        return self._purge_oldest(
+            environment.id,
+            DeliveredEvents,
+            "by_updated",
+            lambda marks: marks.updated_at < before,
+            max_batches,
+        )
+
+    def _purge_oldest(
+        self,
+        partition: str,
+        kind: type[R],
+        index: str,
+        over: IsExpired,
+        max_batches: int | None = None,
+    ) -> bool:
+        """The ended records at the beginning of an index."""
+        for number, page in enumerate(self._iter_pages(partition, kind, index, limit=BATCH)):
+            if number == max_batches:
+                return True
+            ended = [record for record in page if over(record)]
+            if ended:
+                self._delete(partition, partial(_lock_expired, records=ended, over=over))
+            if len(ended) < len(page):
+                break
+        return False
 
     def purge_events(
         self, environment: Environment, before: Instant, *, max_batches: int | None = None

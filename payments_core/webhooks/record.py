@@ -36,8 +36,7 @@ class Endpoint(Record):
     some, so that earlier deliveries can be distinguished from later requests; and
     `closed_revision` is its value when the endpoint last closed. The secret
     is sealed to the id. `older_secrets` sign beside it until their ends, newest first.
-    `failing_since` and `failing_told_at` belong to the failure reports of `health.py`,
-    `trimmed_through` to `trimming.py`: the last delivered delivery without its answer.
+    `failing_since` and `failing_told_at` belong to the failure reports of `health.py`.
     `disabled_reason` says why the service disabled the endpoint, None if its owner did.
     """
 
@@ -65,7 +64,6 @@ class Endpoint(Record):
     closed_revision: int = 0
     failing_since: Instant | None = None
     failing_told_at: Instant | None = None
-    trimmed_through: tuple[Instant, str] | None = None
     disabled_reason: str | None = None
     created_at: Instant
     updated_at: Instant

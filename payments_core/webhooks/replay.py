@@ -17,7 +17,9 @@ from payments_core.engine.idempotency.record import IdempotencyKey
 from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
 from payments_core.errors import NotFound, ResourceConflict, ValidationFailed
+from payments_core.evolve import evolve
 from payments_core.payments.record import Payment
+from payments_core.storage.bulk import get_many
 from payments_core.storage.jobs import Job
 from payments_core.storage.newest import find_newest
 from payments_core.storage.port import Page, Position, Snapshot, Transaction, Where
@@ -25,6 +27,7 @@ from payments_core.tenants.authorization import Authority
 from payments_core.tenants.idempotency import once_per_key
 from payments_core.validation.fields import Id, PageLimit
 from payments_core.validation.inputs import validate_operations
+from payments_core.webhooks.delivered import find_delivered
 from payments_core.webhooks.dispatch.job_handlers import encode_envelope
 from payments_core.webhooks.health import reports_on
 from payments_core.webhooks.lifecycle import (
@@ -101,26 +104,31 @@ class WebhookEvents:
 
     def get_with_deliveries(
         self, authority: Authority, event_id: str
-    ) -> tuple[Event, tuple[tuple[Endpoint, Delivery], ...]]:
+    ) -> tuple[Event, tuple[tuple[Endpoint, Delivery | None], ...]]:
         """An event, and its deliveries with their endpoints, oldest endpoint first.
 
-        Of more than MAX_RESEND_ENDPOINTS endpoints, only the oldest are read. Raises NotFound.
+        An endpoint without its delivery got the event, and the delivery is deleted; one whose
+        abandoned delivery is deleted is left out. Of more than MAX_RESEND_ENDPOINTS endpoints,
+        only the oldest are read. Raises NotFound.
         """
 
-        def load(snapshot: Snapshot) -> tuple[Event, tuple[tuple[Endpoint, Delivery], ...]]:
+        def load(snapshot: Snapshot) -> tuple[Event, tuple[tuple[Endpoint, Delivery | None], ...]]:
             event = _get_event(snapshot, event_id)
             endpoints = snapshot.find(
                 Endpoint, "by_created", limit=MAX_RESEND_ENDPOINTS, skip_damaged=True
             ).records
-            made = (
-                (endpoint, snapshot.get(Delivery, delivery_id(event.id, endpoint.id)))
-                for endpoint in endpoints
-            )
-            return event, tuple(
-                (endpoint, with_effective_status(delivery, endpoint))
-                for endpoint, delivery in made
-                if delivery is not None
-            )
+            ids = {one.id: delivery_id(event.id, one.id) for one in endpoints}
+            stored = get_many(snapshot, Delivery, list(ids.values()))
+            absent = [(event.id, one) for one, id in ids.items() if id not in stored]
+            over = find_delivered(snapshot, absent)
+            seen: list[tuple[Endpoint, Delivery | None]] = []
+            for endpoint in endpoints:
+                delivery = stored.get(ids[endpoint.id])
+                if delivery is not None:
+                    seen.append((endpoint, with_effective_status(delivery, endpoint)))
+                elif ids[endpoint.id] in over:
+                    seen.append((endpoint, None))
+            return event, tuple(seen)
 
         return self._storage.read(authority.partition, load)
 
@@ -300,6 +308,8 @@ def decide_resend(
     delivery = tx.get(Delivery, delivery_id(event.id, endpoint_id), for_update=True)
     if delivery is None:
         made = new_delivery(event, endpoint, encode_envelope(event), now=now)
+        # Of an earlier one, which is deleted, a worker may still hold a job of the first rounds.
+        made = evolve(made, round=1 + max(0, now - event.created_at))
         return Decision(made, holds=(endpoint,), inserts=(made, attempt_job(made, mode, now=now)))
     if seen is None or delivery.job_id != seen.job_id:
         raise ResourceConflict("Another request has just sent this delivery.")

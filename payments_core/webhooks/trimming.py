@@ -1,55 +1,78 @@
 """Bounds what the ended deliveries of an endpoint take: a part of the hourly purge.
 
-Every event makes a delivery to each endpoint, and every delivery keeps an answer: one write of a
-tenant stores half a megabyte that way. Of the deliveries that ended over a day ago, the newest
-of each endpoint are kept as they are. Of the others, abandoned ones are deleted: a recovery sends
-an event without a delivery as it sends an abandoned one. Delivered ones lose the answer and stay,
-since without them a recovery would send their events again.
+Every event makes a delivery to each endpoint: with a hundred endpoints, one write of a tenant
+stores a hundred rows. A day after they ended, deliveries are deleted except the newest of each
+endpoint. A recovery sends an event without a delivery as it sends an abandoned one, so the
+delivered ones leave a mark (`delivered.py`), in the commit that deletes them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import logging
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 
-from payments_core.clock import DAY, Instant
+from payments_core.clock import Instant
 from payments_core.engine.decision import Decision, WorkerAuthority
 from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
-from payments_core.evolve import evolve
 from payments_core.storage.bulk import lock_many
-from payments_core.storage.port import Page, Position, Snapshot, Transaction
-from payments_core.webhooks.record import Delivery, DeliveryStatus, Endpoint
+from payments_core.storage.documents import UnreadableDocument
+from payments_core.storage.port import Page, Position, Transaction
+from payments_core.webhooks.delivered import KEPT_MS, DeliveredEvents, note_deletions, record_id
+from payments_core.webhooks.record import Delivery, DeliveryStatus, Endpoint, EndpointStatus
 
-WHOLE_MS = DAY
-"""How long every ended delivery is kept whole."""
+_log = logging.getLogger(__name__)
 
-KEPT_WHOLE = 200
-"""The older deliveries of an endpoint, of each end, that are kept whole: at least so many, and at
-most twice as many, which is a batch more."""
+KEPT: Mapping[EndpointStatus, int] = {"active": 400, "disabled": 5, "archived": 0}
+"""How many older deliveries of an endpoint are kept, of each end. An environment may have any
+number of endpoints that are not active, and so they keep few."""
 
-MAX_BATCHES = 20
+ENDED: tuple[DeliveryStatus, ...] = ("abandoned", "delivered")
+
+BATCH = 100
+"""The deliveries of one commit: few, since other tenants wait for it where a storage has one
+writer."""
+
+MAX_READS = 40
 """After this many the job returns, and continues soon, so that it does not outlast its lease."""
 
 
 class DeliveryTrim:
-    """Trims the deliveries of an environment; if stopped anywhere, run it again."""
+    """Deletes old deliveries of an environment; if stopped anywhere, run it again."""
 
     def __init__(self, ports: Ports) -> None:
         self._storage = ports.storage
         self._committer = ports.committer
         self._clock = ports.clock
+        self._begun: dict[str, Iterator[None]] = {}
 
     def run(self, partition: str) -> bool:
-        """Trim a number of batches; True if there may be more. Raises StorageUnavailable."""
-        before, batches = self._clock.now() - WHOLE_MS, 0
-        for endpoint in self._iterate_endpoints(partition):
-            for trim_batch in (self._delete_abandoned, self._clear_answers):
-                while trim_batch(partition, endpoint.id, before):
-                    batches += 1
-                    if batches == MAX_BATCHES:
-                        return True
+        """Delete a number of batches; True if there may be more. Raises StorageUnavailable.
+
+        A pass that is not complete is continued by the next run of this process; any other
+        process begins with the first endpoint.
+        """
+        # Taken out, so that no other thread continues it too, and none does after an error.
+        batches = self._begun.pop(partition, None) or self._go_through(partition)
+        for reads, _ in enumerate(batches, start=1):
+            if reads == MAX_READS:
+                self._begun[partition] = batches
+                return True
         return False
+
+    def _go_through(self, partition: str) -> Iterator[None]:
+        """One pass over all endpoints; it yields after each page of deliveries."""
+        before = self._clock.now() - KEPT_MS
+        for endpoint in self._iterate_endpoints(partition):
+            kept = dict.fromkeys(ENDED, KEPT[endpoint.status])
+            after: Position | None = (before, "")  # the empty id comes before all others
+            while after is not None:
+                page = self._read_older(partition, endpoint.id, after)
+                if old := _list_surplus(page, kept):
+                    self._delete(partition, endpoint.id, old, before)
+                after = page.next
+                yield
 
     def _iterate_endpoints(self, partition: str) -> Iterator[Endpoint]:
         after: Position | None = None
@@ -65,72 +88,66 @@ class DeliveryTrim:
             if after is None:
                 return
 
-    def _delete_abandoned(self, partition: str, endpoint_id: str, before: Instant) -> bool:
-        page = self._storage.read(partition, partial(_read_oldest, endpoint_id, "abandoned", None))
-        old = _list_trimmable(page, before)
-        if old:
-            self._commit(partition, partial(_decide_deletion, old, before))
-        return bool(old)
+    def _read_older(self, partition: str, endpoint_id: str, after: Position) -> Page[Delivery]:
+        """The deliveries before a position, the latest changed first.
 
-    def _clear_answers(self, partition: str, endpoint_id: str, before: Instant) -> bool:
-        def look(snapshot: Snapshot) -> Page[Delivery]:
-            endpoint = snapshot.get(Endpoint, endpoint_id)
-            after = None if endpoint is None else endpoint.trimmed_through
-            return _read_oldest(endpoint_id, "delivered", after, snapshot)
+        Of all states: a filter would walk through any number of others to find a few.
+        """
+        return self._storage.read(
+            partition,
+            lambda snapshot: snapshot.find(
+                Delivery,
+                "by_endpoint",
+                (endpoint_id,),
+                after=after,
+                limit=BATCH,
+                skip_damaged=True,
+            ),
+        )
 
-        old = _list_trimmable(self._storage.read(partition, look), before)
-        if old:
-            self._commit(partition, partial(_decide_clearing, endpoint_id, old, before))
-        return bool(old)
-
-    def _commit(
-        self, partition: str, decide: Callable[[Transaction, IdSequence], Decision[None]]
+    def _delete(
+        self, partition: str, endpoint_id: str, old: Sequence[Delivery], before: Instant
     ) -> None:
-        self._committer.commit(WorkerAuthority(partition, "upkeep"), decide)
+        try:
+            self._committer.commit(
+                WorkerAuthority(partition, "upkeep"),
+                partial(self._decide_deletion, endpoint_id, old, before),
+            )
+        except UnreadableDocument:  # its text may quote the record's content
+            _log.critical(
+                "ALARM: a record of the deliveries of %s in %s cannot be read;"
+                " some of its deliveries are not deleted",
+                endpoint_id,
+                partition,
+            )
+
+    def _decide_deletion(
+        self,
+        endpoint_id: str,
+        old: Sequence[Delivery],
+        before: Instant,
+        tx: Transaction,
+        id_sequence: IdSequence,
+    ) -> Decision[None]:
+        found = lock_many(tx, Delivery, [one.id for one in old]).values()
+        # One of them may have been sent again since.
+        gone = tuple(one for one in found if one.status in ENDED and one.updated_at < before)
+        known = lock_many(tx, DeliveredEvents, {record_id(endpoint_id, one.id) for one in gone})
+        changed = note_deletions(known, gone, now=self._clock.now())
+        return Decision(
+            None,
+            inserts=tuple(one for one in changed if one.id not in known),
+            replaces=tuple(one for one in changed if one.id in known),
+            deletes=gone,
+        )
 
 
-def _read_oldest(
-    endpoint_id: str, status: DeliveryStatus, after: Position | None, snapshot: Snapshot
-) -> Page[Delivery]:
-    return snapshot.find(
-        Delivery,
-        "by_status",
-        (endpoint_id, status),
-        after=after,
-        limit=2 * KEPT_WHOLE,
-        skip_damaged=True,
-    )
-
-
-def _list_trimmable(page: Page[Delivery], before: Instant) -> list[Delivery]:
-    """The older half of a full page, as far as it ended before that moment."""
-    if page.next is None:
-        return []
-    return [one for one in page.records[:KEPT_WHOLE] if one.updated_at < before]
-
-
-def _decide_deletion(
-    old: list[Delivery], before: Instant, tx: Transaction, id_sequence: IdSequence
-) -> Decision[None]:
-    found = lock_many(tx, Delivery, [one.id for one in old]).values()
-    gone = [one for one in found if one.status == "abandoned" and one.updated_at < before]
-    return Decision(None, deletes=tuple(gone))
-
-
-def _decide_clearing(
-    endpoint_id: str,
-    old: list[Delivery],
-    before: Instant,
-    tx: Transaction,
-    id_sequence: IdSequence,
-) -> Decision[None]:
-    endpoint = tx.get(Endpoint, endpoint_id, for_update=True)
-    if endpoint is None:
-        return Decision(None)
-    cleared = tuple(
-        evolve(one, response_body=None)
-        for one in lock_many(tx, Delivery, [one.id for one in old]).values()
-        if one.status == "delivered" and one.updated_at < before and one.response_body is not None
-    )
-    through = evolve(endpoint, trimmed_through=(old[-1].created_at, old[-1].id))
-    return Decision(None, replaces=(*cleared, through))
+def _list_surplus(page: Page[Delivery], kept: dict[DeliveryStatus, int]) -> list[Delivery]:
+    """The ended deliveries of a page beyond those to keep, of which it counts down the rest."""
+    surplus = []
+    for one in page.records:
+        if not kept.get(one.status, 1):
+            surplus.append(one)
+        elif one.status in kept:
+            kept[one.status] -= 1
+    return surplus

@@ -1915,7 +1915,9 @@ class EndpointState(Answer, frozen=True, kw_only=True):
 
 
 class Deliveries(Page[Delivery], frozen=True, kw_only=True):
-    """An endpoint's deliveries."""
+    """An endpoint's deliveries: those of the last day, and the newest older ones of each
+    end.
+    """
 
     data: list[Delivery] = msgspec.field(name="deliveries")
     webhook_endpoint: EndpointState

@@ -1667,8 +1667,8 @@ def webhooks_recover(
 def webhooks_list_deliveries(
     webhook_id: str, *, cursor: str | None = None, limit: int | None = None
 ) -> PageCall[Deliveries, Delivery]:
-    """List deliveries, most recently updated first. Needs `v2:webhooks`, `v2:console`. The
-    parameters of every list; a list's own query adds its filters.
+    """List the kept deliveries, most recently updated first. Needs `v2:webhooks`,
+    `v2:console`. The parameters of every list; a list's own query adds its filters.
     """
     return PageCall(
         operation="listWebhookDeliveries",
@@ -1684,7 +1684,7 @@ def webhooks_list_deliveries(
 def webhooks_retry_delivery(
     webhook_id: str, delivery_id: str, *, idempotency_key: str | None = None
 ) -> Call[RetriedDelivery]:
-    """Retry a failed or abandoned delivery. Needs `v2:webhooks`, `v2:console`."""
+    """Retry a failed or abandoned delivery that is kept. Needs `v2:webhooks`, `v2:console`."""
     return Call(
         operation="retryWebhookDelivery",
         method="POST",

@@ -10,6 +10,7 @@ from payments_core.errors import ValidationFailed
 from payments_core.storage.port import Where
 from payments_core.webhooks.operations import MAX_OVERLAP_S
 from payments_core.webhooks.replay import MAX_RECOVERY_DAYS
+from payments_core.webhooks.trimming import KEPT
 from payments_core_http.dashboard.rendering import (
     PAGE_SIZE,
     List,
@@ -65,6 +66,7 @@ def show_endpoint(service: PaymentsService, call: PageCall) -> Response:
         deliveries=page.records,
         chosen=chosen,
         choices=DELIVERY_STATUSES,
+        kept=KEPT[endpoint.status],
         is_first=listed.is_first,
         next_page=listed.build_next(page.next),
     )

@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from payments_core.clock import SECOND, format_iso
+from payments_core.clock import SECOND, Instant, format_iso
 from payments_core.engine.decision import Decision, WorkerAuthority
 from payments_core.engine.events import FAILING, Event
 from payments_core.engine.fan_out import EVENTS, FAN_OUT, fanned_out_events
@@ -29,6 +29,7 @@ from payments_core.storage.jobs import Job
 from payments_core.storage.port import ClaimedJob, Position, Transaction
 from payments_core.storage.records import R
 from payments_core.tenants.record import Environment
+from payments_core.webhooks.delivered import KEPT_MS, lock_delivered
 from payments_core.webhooks.dispatch.attempt import AttemptRunner, PreparedDelivery
 from payments_core.webhooks.dispatch.fan_out_limits import MAX_DELIVERIES_PER_COMMIT
 from payments_core.webhooks.dispatch.newest_answers import NewestAnswers
@@ -67,6 +68,9 @@ TASK_QUEUE = Queue(TASK_QUEUE_NAME, failure_blocks_lane=False, threads=2)
 EventEndpoint = tuple[Event, Endpoint]
 ATTEMPT_RECHECK_MS = 15 * SECOND
 """After this time an attempt in progress has ended."""
+
+LATE_FAN_OUT_MS = KEPT_MS // 2
+"""An event whose deliveries are made later may have some that were delivered and deleted."""
 
 
 class WebhookJobHandlers:
@@ -134,7 +138,7 @@ class WebhookJobHandlers:
         now = self._clock.now()
         pairs = sorted(pairs, key=lambda pair: delivery_id(pair[0].id, pair[1].id))
         ids = [delivery_id(event.id, endpoint.id) for event, endpoint in pairs]
-        known = lock_many(tx, Delivery, ids)
+        known = {*lock_many(tx, Delivery, ids), *_lock_delivered_before(tx, pairs, now)}
         bodies = {event.id: encode_envelope(event) for event, _ in pairs}
         new = [
             new_delivery(event, endpoint, bodies[event.id], now=now)
@@ -340,6 +344,18 @@ class WebhookJobHandlers:
             if page.next is None:
                 return
             after = page.next
+
+
+def _lock_delivered_before(
+    tx: Transaction, pairs: Sequence[EventEndpoint], now: Instant
+) -> frozenset[str]:
+    """The deliveries that were made, and deleted after a day: their job was parked meanwhile."""
+    late = [
+        (event.id, endpoint.id)
+        for event, endpoint in pairs
+        if event.created_at < now - LATE_FAN_OUT_MS
+    ]
+    return lock_delivered(tx, late) if late else frozenset()
 
 
 def encode_envelope(event: Event) -> str:

@@ -15,10 +15,11 @@ from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
 from payments_core.errors import NotFound, ResourceConflict
 from payments_core.evolve import evolve
-from payments_core.storage.bulk import lock_many
+from payments_core.storage.bulk import get_many, lock_many
 from payments_core.storage.jobs import NEVER, Job
 from payments_core.storage.port import ClaimedJob, Page, Position, Snapshot, Transaction
 from payments_core.tenants.record import Environment
+from payments_core.webhooks.delivered import find_delivered, lock_delivered
 from payments_core.webhooks.lifecycle import require_active_subscriber
 from payments_core.webhooks.record import Delivery, Endpoint, delivery_id
 from payments_core.webhooks.replay import (
@@ -81,11 +82,16 @@ class WebhookRecovery:
         """The deliveries of a page. A delivery that was started meanwhile is left alone."""
         now = self._clock.now()
         # All the jobs and then all the deliveries, in the locking order of the end of a batch.
-        known = [delivery for _, delivery in missed if delivery is not None]
-        lock_many(tx, Job, [delivery.job_id for delivery in known])
-        lock_many(tx, Delivery, [delivery.id for delivery in known])
+        lock_many(tx, Job, [seen.job_id for _, seen in missed if seen is not None])
+        ids = {event.id: delivery_id(event.id, endpoint_id) for event, _ in missed}
+        stored = lock_many(tx, Delivery, list(ids.values()))
+        # Of the others, one may have been delivered since, and then deleted.
+        absent = [(event, endpoint_id) for event, id in ids.items() if id not in stored]
+        over = lock_delivered(tx, absent)
         sent: list[Decision[Delivery]] = []
         for event, seen in missed:
+            if ids[event.id] in over:
+                continue
             try:
                 decision = _revive_pending(tx, seen, endpoint_id, now) or decide_resend(
                     tx, event, endpoint_id, seen, authority.mode, now=now, trigger="retry"
@@ -107,12 +113,19 @@ def _read_missed(
     if endpoint is None or endpoint.status != "active" or off:
         return Page((), None), []
     page = snapshot.find(Event, "by_created", after=after, limit=PAGE_SIZE, skip_damaged=True)
+    meant = [
+        event
+        for event in page.records
+        if event.created_at <= asked_at + MAX_CLOCK_SKEW_MS and is_recipient(event, endpoint)
+    ]
+    ids = {event.id: delivery_id(event.id, endpoint_id) for event in meant}
+    stored = get_many(snapshot, Delivery, list(ids.values()))
+    absent = [(event, endpoint_id) for event, id in ids.items() if id not in stored]
+    over = find_delivered(snapshot, absent)
     missed: list[MissedEvent] = []
-    for event in page.records:
-        if event.created_at > asked_at + MAX_CLOCK_SKEW_MS or not is_recipient(event, endpoint):
-            continue
-        delivery = snapshot.get(Delivery, delivery_id(event.id, endpoint_id))
-        if delivery is None or _is_missed(delivery, asked_at):
+    for event in meant:
+        delivery = stored.get(ids[event.id])
+        if ids[event.id] not in over and (delivery is None or _is_missed(delivery, asked_at)):
             missed.append((event, delivery))
     return page, missed
 

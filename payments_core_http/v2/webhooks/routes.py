@@ -53,13 +53,13 @@ CONSOLE = (
         "GET", "/v2/console/webhooks/{webhookId}/deliveries", console.list_deliveries,
         needs=CONSOLE_KEY, query=PageQuery, errors=(NotFound,),
         answers=views.DeliveriesView, operation="listWebhookDeliveries",
-        summary="List deliveries, most recently updated first.",
+        summary="List the kept deliveries, most recently updated first.",
     ),
     Route(
         "POST", "/v2/console/webhooks/{webhookId}/deliveries/{deliveryId}/retry", console.retry,
         needs=CONSOLE_KEY, errors=(NotFound, errors.ResourceConflict),
         answers=views.RetriedDelivery, operation="retryWebhookDelivery",
-        summary="Retry a failed or abandoned delivery.",
+        summary="Retry a failed or abandoned delivery that is kept.",
     ),
     Route(
         "POST", "/v2/console/webhooks/{webhookId}/test", console.test, needs=CONSOLE_KEY,

@@ -135,7 +135,7 @@ class EndpointState:
 
 @frozen_view
 class DeliveriesView:
-    """An endpoint's deliveries."""
+    """An endpoint's deliveries: those of the last day, and the newest older ones of each end."""
 
     webhookEndpoint: EndpointState
     deliveries: tuple[DeliveryView, ...]

@@ -8,8 +8,9 @@ from typing import Any
 import attrs
 import pytest
 
-from payments_core.clock import DAY, parse_iso
+from payments_core.clock import DAY, HOUR, SECOND, parse_iso
 from payments_core.engine.events import BY_NAME, Event
+from payments_core.webhooks import trimming
 from payments_core.webhooks.health import DISABLED_WORDS, EndpointHealth
 from payments_core.webhooks.lifecycle import new_delivery
 from payments_core.webhooks.record import Delivery, Endpoint
@@ -268,6 +269,24 @@ class TestEvents:
         assert payment["id"] in page.text
         leads = [str(one["href"]) for one in page.all("a")]
         assert any(href.startswith(f"{hook(endpoint)}/deliveries/") for href in leads)
+
+    def test_an_event_says_who_got_it_when_its_deliveries_are_deleted(
+        self, console: Console, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setitem(trimming.KEPT, "active", 0)  # type: ignore[index]
+        endpoint = console.endpoint()
+        path = f"/dashboard/events/{console.happen()}"
+        console.run()
+        assert len(console.deliveries(endpoint)) == 1
+        console.advance(DAY // SECOND + 2 * HOUR // SECOND)  # the worker purges every hour
+        assert console.deliveries(endpoint) == []
+        desk = open_desk(console)
+        assert "Delivered The delivery is no longer kept." in texts(desk, path)
+        assert "A delivery is kept for a day after its end." in texts(desk, hook(endpoint))
+        assert desk.submit(path, f"{path}/resend").headers["location"] == path
+        console.run()
+        assert len(console.receiver.sent) == 2
+        assert len(console.deliveries(endpoint)) == 1
 
     def test_an_event_is_sent_again(self, console: Console) -> None:
         console.endpoint()

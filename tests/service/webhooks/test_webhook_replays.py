@@ -7,8 +7,12 @@ from collections.abc import Callable
 
 import pytest
 
+from payments_core.clock import DAY, SECOND
 from payments_core.errors import PaymentsError, ResourceConflict
 from payments_core.storage.port import Storage
+from payments_core.webhooks import trimming
+from payments_core.webhooks.transports.port import TransportResult
+from payments_core.webhooks.trimming import DeliveryTrim
 from tests.webhooks.replay_bench import ReplayBench
 
 
@@ -100,3 +104,30 @@ def test_events_are_listed_by_pages_newest_first_of_all_or_one_account(
             if after is None:
                 break
         assert found == wanted
+
+
+def test_purges_at_once_delete_and_mark_each_delivery_once(
+    bench: ReplayBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(trimming, "KEPT", {"active": 1})
+    monkeypatch.setattr(trimming, "BATCH", 2)
+    since = bench.clock.now()
+    endpoint = bench.endpoint()
+    events = [bench.happen() for _ in range(8)]
+    bench.settle()
+    bench.answer(TransportResult(400))
+    refused = [bench.happen() for _ in range(2)]
+    bench.settle()
+    bench.clock.advance(DAY // SECOND + 60)
+    purges = [DeliveryTrim(bench.ports) for _ in range(3)]
+    assert at_once(lambda: purges.pop().run(bench.authority.partition), times=3) == [False] * 3
+    left = {one.event_id for one in bench.stored(endpoint) if one.event_id in {*events, *refused}}
+    assert len(left) == 2
+    sent = len(bench.sent)
+    bench.answer(TransportResult(200))
+    bench.recover(endpoint, since)
+    again = [request.headers["x-service-event-id"] for request in bench.sent[sent:]]
+    assert sorted(id for id in again if id in {*events, *refused}) == sorted(refused)
+    bench.resend(events[0], endpoint)
+    bench.settle()
+    assert events[0] in {one.event_id for one in bench.stored(endpoint)}
