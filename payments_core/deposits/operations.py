@@ -29,14 +29,13 @@ from payments_core.errors import (
     AccountSuspended,
     DependencyFailed,
     DestinationNotAllowed,
-    InsufficientPermissions,
     NotFound,
     UnsupportedChain,
     ValidationFailed,
 )
 from payments_core.storage.bulk import Get, fetch
 from payments_core.storage.port import Page, Position, Snapshot, Transaction, Where
-from payments_core.tenants.authorization import Authority
+from payments_core.tenants.authorization import Authority, require_standard_key
 from payments_core.tenants.idempotency import once_per_key
 from payments_core.validation.fields import Address, ChainId, PageLimit
 from payments_core.validation.inputs import validate_operations
@@ -259,8 +258,8 @@ class Deposits:
         chain = self._chains.get(known.chain_id)
         if chain is None:
             raise UnsupportedChain(known.chain_id)
-        to = self._choose_destination(authority, chain, known, destination)
         vault = vault_address(chain, authority.partition, account_id)
+        to = self._choose_destination(authority, chain, known, destination, vault)
 
         def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[Deposit]:
             deposit = tx.get(Deposit, deposit_id, for_update=True)
@@ -271,7 +270,7 @@ class Deposits:
         return self._committer.commit(authority, decide, idempotent=idempotency_key)
 
     def _choose_destination(
-        self, authority: Authority, chain: Chain, deposit: Deposit, text: str | None
+        self, authority: Authority, chain: Chain, deposit: Deposit, text: str | None, vault: str
     ) -> str:
         """The named address, or the sender if somebody holds it. Raises as `send_back`."""
         require_returnable(deposit)
@@ -284,11 +283,12 @@ class Deposits:
             address = normalize_wallet_address(chain.chain_type, text)
         except AddressError as error:
             raise ValidationFailed.at("destination", str(error)) from None
+        if address == vault:  # which can pay this token only by such a return
+            raise ValidationFailed.at("destination", "must not be the account's own vault")
         if self._find_own(authority.partition, [address]):
             raise DestinationNotAllowed("it is an address of this service")
-        is_limited = authority.key is not None and authority.key.kind != "standard"
-        if address != deposit.sender and is_limited:
-            raise InsufficientPermissions(("a standard key",))
+        if address != deposit.sender:
+            require_standard_key(authority.key)
         return address
 
     def _scan_chains(

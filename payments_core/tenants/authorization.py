@@ -87,8 +87,8 @@ def authorize(
     else:
         if key is None or key.kind == "publishable":
             raise Unauthorized()
-        if requirement.standard_only and key.kind != "standard":
-            raise InsufficientPermissions(("a standard key",))
+        if requirement.standard_only:
+            require_standard_key(key)
         if key.kind == "restricted":
             _require_all(requirement.scopes, key.scopes)
         needed = [SCOPE_PRODUCT[scope] for scope in requirement.scopes]
@@ -113,6 +113,12 @@ def effective_scopes(environment: Environment, key: Key) -> tuple[str, ...]:
 def key_is_live(key: Key, now: Instant) -> bool:
     """Whether a key opens anything now."""
     return key.revoked_at is None and (key.expires_at is None or now < key.expires_at)
+
+
+def require_standard_key(key: Key | None) -> None:
+    """Raise InsufficientPermissions for a server key that is not a standard key."""
+    if key is not None and key.kind != "standard":
+        raise InsufficientPermissions(("a standard key",))
 
 
 def session_is_valid(session: ClientSession, environment: Environment) -> bool:

@@ -24,7 +24,6 @@ from payments_core.engine.idempotency.record import IdempotencyKey
 from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
 from payments_core.errors import (
-    InsufficientPermissions,
     NotFound,
     ResourceConflict,
 )
@@ -38,7 +37,7 @@ from payments_core.payments.refunds.plans import Refundable, RefundLeg
 from payments_core.payments.refunds.record import Purpose, Refund
 from payments_core.payments.sends import load_vault
 from payments_core.storage.port import Page, Position, Snapshot, Transaction
-from payments_core.tenants.authorization import Authority
+from payments_core.tenants.authorization import Authority, require_standard_key
 from payments_core.tenants.idempotency import once_per_key
 from payments_core.validation.fields import Address, Amount, PageLimit, Sentence
 from payments_core.validation.inputs import validate_input, validate_operations
@@ -252,14 +251,8 @@ def require_standard_key_for_stranger(
         leg.amount <= plans.own_amount(payment, refundable.share_of(leg.to)) for leg in legs
     )
     if not is_sender:
-        require_standard_key(authority)
+        require_standard_key(authority.key)
     return is_sender
-
-
-def require_standard_key(authority: Authority) -> None:
-    """Raise InsufficientPermissions for a key that is not a standard key."""
-    if authority.key is not None and authority.key.kind != "standard":
-        raise InsufficientPermissions(("a standard key",))
 
 
 def load_with_pending_refunds(

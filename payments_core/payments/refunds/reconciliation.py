@@ -32,7 +32,6 @@ from payments_core.payments.refunds.case import Case
 from payments_core.payments.refunds.operations import (
     load_with_pending_refunds,
     lock_pending_refunds,
-    require_standard_key,
     require_standard_key_for_stranger,
     start_refunds,
 )
@@ -53,7 +52,7 @@ from payments_core.payments.refunds.reconciliation_rules import (
 from payments_core.payments.refunds.record import Purpose, Refund
 from payments_core.payments.refunds.retries import retry
 from payments_core.storage.port import Snapshot, Transaction
-from payments_core.tenants.authorization import Authority
+from payments_core.tenants.authorization import Authority, require_standard_key
 from payments_core.tenants.idempotency import once_per_key
 from payments_core.validation.fields import Address, Id, Sentence
 from payments_core.validation.inputs import validate_input, validate_operations
@@ -299,7 +298,7 @@ def _return_misdirected(case: Case) -> Decision[None]:
     if to not in case.payable and case.destination is None:
         raise ValidationFailed.at("destination", "is required: no sender is known")
     if to != receipt.sender:
-        require_standard_key(case.authority)
+        require_standard_key(case.authority.key)
     return decide_return(
         case.authority.partition,
         case.payment,

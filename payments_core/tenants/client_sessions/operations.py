@@ -31,7 +31,12 @@ from payments_core.storage import bulk
 from payments_core.storage.bulk import Get
 from payments_core.storage.port import Snapshot, Transaction
 from payments_core.storage.records import Record
-from payments_core.tenants.authorization import Authority, account_principal, session_is_valid
+from payments_core.tenants.authorization import (
+    Authority,
+    account_principal,
+    require_standard_key,
+    session_is_valid,
+)
 from payments_core.tenants.client_sessions.record import ClientSession, SessionExchange
 from payments_core.tenants.idempotency import once_per_key
 from payments_core.tenants.record import PERMISSION_PRODUCTS, Environment
@@ -110,8 +115,7 @@ class ClientSessions:
         """
         if authority.key is None:
             raise Unauthorized()  # a session has the rights of the key that made it
-        if authority.key.kind != "standard":
-            raise InsufficientPermissions(("a standard key",))
+        require_standard_key(authority.key)
         wanted = tuple(sorted(set(DEFAULT_PERMISSIONS if permissions is None else permissions)))
         issuer_key_id = authority.key.id
         _require_known(wanted)

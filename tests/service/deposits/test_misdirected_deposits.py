@@ -220,6 +220,16 @@ def test_a_stranger_as_destination_needs_a_standard_key(memory_world: World) -> 
     assert send_back(limited, world.payer.id, deposit.id).sent_back
 
 
+def test_the_accounts_own_vault_is_no_destination(memory_world: World) -> None:
+    """It would keep a token that it is not credited with."""
+    world = memory_world
+    deposit_wrongly(world, AT_BASE)
+    world.finish()
+    with pytest.raises(ValidationFailed, match="own vault"):
+        give_back(world, only_deposit(world), destination=world.vault_address())
+    assert only_deposit(world).sent_back is None
+
+
 def test_a_reorg_withdraws_what_is_not_signed(memory_world: World) -> None:
     world = memory_world
     deposit_wrongly(world, AT_BASE)
