@@ -247,7 +247,6 @@ class Deposits:
         ValidationFailed (also if no sender is known), DestinationNotAllowed,
         InsufficientPermissions.
         """
-        self._committer.replay(authority, idempotency_key)
         account, known = fetch(
             self._storage, authority.partition, Get(Account, account_id), Get(Deposit, deposit_id)
         )
@@ -259,37 +258,43 @@ class Deposits:
         if chain is None:
             raise UnsupportedChain(known.chain_id)
         vault = vault_address(chain, authority.partition, account_id)
-        to = self._choose_destination(authority, chain, known, destination, vault)
+        named = self._parse_destination(authority.partition, chain, destination, vault)
+        payable = self._find_payable(authority.partition, chain, known.sender)
 
         def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[Deposit]:
             deposit = tx.get(Deposit, deposit_id, for_update=True)
             assert deposit is not None
+            require_returnable(deposit)
+            to = named or deposit.sender
+            if named is None and to not in payable:
+                raise ValidationFailed.at("destination", "is required: no sender is known")
+            if to != deposit.sender:
+                require_standard_key(authority.key)
             now = self._clock.now()
             return decide_return(authority.partition, deposit, id_sequence, to, vault, now=now)
 
         return self._committer.commit(authority, decide, idempotent=idempotency_key)
 
-    def _choose_destination(
-        self, authority: Authority, chain: Chain, deposit: Deposit, text: str | None, vault: str
-    ) -> str:
-        """The named address, or the sender if somebody holds it. Raises as `send_back`."""
-        require_returnable(deposit)
+    def _parse_destination(
+        self, partition: str, chain: Chain, text: str | None, vault: str
+    ) -> str | None:
+        """The address that a caller names, in its canonical form. Raises as `send_back`."""
         if text is None:
-            own = self._find_own(authority.partition, [deposit.sender])
-            if own or not is_wallet_address(chain.chain_type, deposit.sender):
-                raise ValidationFailed.at("destination", "is required: no sender is known")
-            return deposit.sender
+            return None
         try:
             address = normalize_wallet_address(chain.chain_type, text)
         except AddressError as error:
             raise ValidationFailed.at("destination", str(error)) from None
         if address == vault:  # which can pay this token only by such a return
             raise ValidationFailed.at("destination", "must not be the account's own vault")
-        if self._find_own(authority.partition, [address]):
+        if self._find_own(partition, [address]):
             raise DestinationNotAllowed("it is an address of this service")
-        if address != deposit.sender:
-            require_standard_key(authority.key)
         return address
+
+    def _find_payable(self, partition: str, chain: Chain, sender: str) -> frozenset[str]:
+        """The sender, if somebody holds its address; a chain may name anybody."""
+        is_held = is_wallet_address(chain.chain_type, sender)
+        return frozenset((sender,) if is_held else ()) - self._find_own(partition, [sender])
 
     def _scan_chains(
         self, authority: Authority, addresses: Sequence[DepositAddress], chain_ids: Sequence[int]

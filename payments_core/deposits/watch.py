@@ -105,8 +105,8 @@ def apply_observation(
     `scanned` is how far the chain had been scanned then.
     """
     labelled: Decision[None] = Decision(None)
-    if known.is_misdirected and observation.is_final:  # the account is locked before its deposits
-        labelled = _label_account(tx, known.account_id, now)
+    if observation.is_final and _shows_misdirected(known, observation):
+        labelled = _label_account(tx, known.account_id, now)  # it is locked before its deposits
     current = tx.get(Deposit, known.id, for_update=True)
     assert current is not None
     if current.version != known.version:
@@ -148,6 +148,13 @@ def _is_beyond_reorg(deposit: Deposit, stopped: OutboundTransfer | None) -> bool
         sent_back = deposit.sent_back
         return sent_back is not None and sent_back.status != "failed" and stopped is None
     return deposit.status == "settled" or (deposit.status == "confirmed" and stopped is None)
+
+
+def _shows_misdirected(deposit: Deposit, observation: DepositObservation) -> bool:
+    """Whether the chain shows a token that is not credited, maybe in place of another."""
+    incoming = observation.incoming
+    shown = deposit if incoming is None else lifecycle.with_location(deposit, incoming)
+    return shown.is_misdirected
 
 
 def _label_account(tx: Transaction, account_id: str, now: Instant) -> Decision[None]:

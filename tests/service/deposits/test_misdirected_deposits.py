@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import attrs
 import pytest
 
 from payments_core.accounts.record import Account
 from payments_core.assets import WATCH_LIST, Asset
-from payments_core.chains.port import AddressSpec, Chain, TransferLog
+from payments_core.chains.port import AddressSpec, Chain, TransactionView, TransferLog
 from payments_core.deposits.record import Deposit
 from payments_core.errors import (
     DestinationNotAllowed,
@@ -19,6 +20,7 @@ from payments_core.errors import (
     ResourceConflict,
     ValidationFailed,
 )
+from tests.service.chains.test_chain_views import look_through
 from tests.service.payments.receipts.test_misdirected import NAMES
 from tests.service.payments.refunds.test_refunds import restricted_key
 from tests.service.world import BASE, OTHER_WALLET, USDC, WALLET, World
@@ -98,6 +100,26 @@ def test_in_another_block_it_is_reported_again(memory_world: World) -> None:
     names = world.event_names()
     assert names["deposit.misdirected"] >= 1
     assert names["deposit.settled"] == 0
+
+
+def test_a_token_in_place_of_another_labels_the_account_too(memory_world: World) -> None:
+    """A reorg may change what a transaction moves, before anybody has looked again."""
+    world = memory_world
+    deposit_wrongly(world, USDC)
+    world.advance(1)
+    assert only_deposit(world).status == "detected"
+
+    def in_another_token(view: TransactionView | None) -> TransactionView | None:
+        assert view is not None
+        logs = [attrs.evolve(log, token_address=AT_BASE.address) for log in view.logs]
+        return attrs.evolve(view, logs=tuple(logs))
+
+    look_through(world, in_another_token)
+    world.system.advance(60)
+    world.service.worker("sandbox").run_due(50)
+    deposit = only_deposit(world)
+    assert (deposit.status, deposit.asset_symbol) == ("rejected", AT_BASE.symbol)
+    assert world.get(Account, world.payer.id).labels == ("misdirected",)
 
 
 # The way back.
