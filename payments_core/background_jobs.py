@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from payments_core.accounts.bank_accounts.operations import REVIEW_BANK_ACCOUNT, BankAccounts
-from payments_core.accounts.capabilities.jobs import REVIEW_CAPABILITIES
+from payments_core.accounts.capabilities.jobs import MAX_REVIEW_POLL_MS, REVIEW_CAPABILITIES
 from payments_core.accounts.capabilities.operations import Capabilities
 from payments_core.accounts.vaults.operations import Vaults
 from payments_core.banks.incoming import FundingBank
@@ -17,7 +17,7 @@ from payments_core.chains.outbox.reorg_recovery import RESEND, ReorgRecovery
 from payments_core.chains.outbox.stray_transfers import StrayTransfers
 from payments_core.chains.port import Chain
 from payments_core.chains.scanner import SCAN, Scanner
-from payments_core.clock import MINUTE
+from payments_core.clock import HOUR, MINUTE, Instant
 from payments_core.deposits.discovery import ARRIVE, WATCH_DEPOSIT, DepositDiscovery
 from payments_core.deposits.sending_back import DepositReturnOwner
 from payments_core.deposits.sweep import SweepOwner
@@ -25,7 +25,8 @@ from payments_core.deposits.watch import NOTE_RETURN, DepositWatch
 from payments_core.engine.decision import WorkerAuthority
 from payments_core.engine.idempotency.expiry import PURGE, HourlyPurge
 from payments_core.engine.jobs.execution import BatchHandler, Handler
-from payments_core.engine.jobs.parking import Queue
+from payments_core.engine.jobs.parking import MAX_BACK_OFF_MS, Queue
+from payments_core.engine.jobs.postponed import LongestDelays, PostponedJobs
 from payments_core.engine.jobs.worker import Worker
 from payments_core.engine.ports import Ports
 from payments_core.errors import Unavailable
@@ -35,9 +36,11 @@ from payments_core.onramps.credit import FOLLOW_TRANSFER, CreditOwner
 from payments_core.onramps.following import TransferFollower
 from payments_core.onramps.notices import RETURN_UNMATCHED, IncomingNotices, UnmatchedTransfers
 from payments_core.onramps.operations import OPEN_ONRAMP_ACCOUNT, OnrampAccounts
+from payments_core.onramps.review import LOOK_AGAIN_MS
 from payments_core.payments.expiry import EXPIRE_PAYMENT, PaymentExpiry
 from payments_core.payments.funding.transfer import FundingOwner
 from payments_core.payments.payouts.jobs import FOLLOW_PAYOUT, LOOK_AT_PAYOUT, PayoutJobs
+from payments_core.payments.payouts.lifecycle import MAX_LATE_LOOK_MS
 from payments_core.payments.payouts.notices import PayoutNotices
 from payments_core.payments.receipts.discovery import WATCH_TRANSACTION, ReceiptDiscovery
 from payments_core.payments.receipts.jobs import ReceiptJobs
@@ -59,7 +62,8 @@ from payments_core.webhooks.dispatch.job_handlers import (
     WebhookJobHandlers,
 )
 from payments_core.webhooks.dispatch.recovery import WebhookRecovery
-from payments_core.webhooks.lifecycle import RECOVER
+from payments_core.webhooks.lifecycle import DELIVER, RECOVER
+from payments_core.webhooks.retry_schedule import MAX_RETRY_DELAY_MS
 from payments_core.webhooks.trimming import DeliveryTrim
 
 TIMER_THREADS = 2
@@ -72,6 +76,9 @@ QUEUES = (
     DELIVERY_QUEUE,
     TASK_QUEUE,
 )
+
+_WAIT_FOR_BUSINESS = {EXPIRE_PAYMENT, FOLLOW_TRANSFER}
+"""Kinds whose jobs wait for an expiry, or for the end of a hold."""
 
 
 class BackgroundJobs:
@@ -90,9 +97,11 @@ class BackgroundJobs:
         vaults: Vaults,
         attempts: AttemptRunner,
         refresh: Callable[[], None],
+        catch_up: Callable[[], None],
         events_retention_ms: int,
     ) -> None:
-        """`refresh` is called before a worker reads the clock for a claim."""
+        """`refresh` is called before a worker reads the clock for a claim, `catch_up` at its start
+        and when the clock has stepped back."""
         self._ports = ports
         self._chains = chains
         self._capabilities = capabilities
@@ -104,6 +113,7 @@ class BackgroundJobs:
         self._vaults = vaults
         self._attempts = attempts
         self._refresh = refresh
+        self._catch_up = catch_up
         self._events_retention_ms = events_retention_ms
         self._outbox = Outbox(ports, chains, on_sent=self._wake_scanner)
         self._workers: dict[str, Worker] = {}
@@ -125,6 +135,7 @@ class BackgroundJobs:
                 batch_handlers=self._batch_handlers(mode),
                 refresh=self._refresh,
                 telemetry=ports.telemetry,
+                look_back=self._postponed_jobs(mode).look,
             )
             worker.attach(
                 Dispatcher(
@@ -239,6 +250,34 @@ class BackgroundJobs:
             **self._transfer_jobs().handlers(),
             **self.webhook_delivery(mode).handlers(),
         }
+
+    def _postponed_jobs(self, mode: str) -> PostponedJobs:
+
+        def read_clock() -> Instant:
+            self._refresh()
+            return self._ports.guarded_clock.now()
+
+        return PostponedJobs(
+            self._ports.storage, mode, self._longest_delays(mode), read_clock, self._catch_up
+        )
+
+    def _longest_delays(self, mode: str) -> dict[str, LongestDelays]:
+        """How late a job of each kind may be due; none for a kind that waits for an instant of
+        business, which has no bound here."""
+        scan_ms = max(chain.max_scan_interval_ms for chain in self._chains.values())
+        notices_ms = self.notice_reader(mode).max_pause_ms
+        rows = {
+            SCAN: LongestDelays(later_ms=max(scan_ms, MAX_BACK_OFF_MS)),
+            READ_NOTICES: LongestDelays(later_ms=max(notices_ms, MAX_BACK_OFF_MS)),
+            PURGE: LongestDelays(HOUR, HOUR),
+            REVIEW_CAPABILITIES: LongestDelays(later_ms=MAX_REVIEW_POLL_MS),
+            REVIEW_BANK_ACCOUNT: LongestDelays(later_ms=MAX_REVIEW_POLL_MS),
+            FOLLOW_PAYOUT: LongestDelays(later_ms=MAX_LATE_LOOK_MS),
+            RETURN_UNMATCHED: LongestDelays(later_ms=LOOK_AGAIN_MS),
+            DELIVER: LongestDelays(later_ms=MAX_RETRY_DELAY_MS),
+        }
+        kinds = {*self._handlers(mode), *self._batch_handlers(mode)} - _WAIT_FOR_BUSINESS
+        return {kind: rows.get(kind, LongestDelays()) for kind in kinds}
 
     def _batch_handlers(self, mode: str) -> dict[str, BatchHandler]:
         """The handlers that run jobs of one kind and environment together, as one table."""

@@ -461,6 +461,11 @@ class PaymentsService:
         if isinstance(self.ports.clock, SandboxClock):
             self.ports.clock.refresh()
 
+    def _catch_up(self) -> None:
+        """A sandbox's time does not go back, also if the machine's does."""
+        if self._sandbox_chains and isinstance(self.ports.clock, SandboxClock):
+            self.ports.clock.catch_up()
+
     def check_ready(self) -> None:
         """Return if the storage answers and has room for writes, and hanging jobs have left a
         worker of this process enough threads. Raises StorageUnavailable, Unavailable."""
@@ -503,6 +508,7 @@ class PaymentsService:
                 self._event_handlers,
             ),
             refresh=self.refresh,
+            catch_up=self._catch_up,
             events_retention_ms=self.settings.events_retention_ms,
         )
 

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from payments_core.chains.simulated.records import SimulatedTime
-from payments_core.clock import Clock, Instant, SystemClock
+import logging
+
+from payments_core.assets import CHAINS
+from payments_core.chains.simulated.blocks import block_time
+from payments_core.chains.simulated.records import SimulatedChainState, SimulatedTime
+from payments_core.clock import MINUTE, SECOND, Clock, Instant, SystemClock
 from payments_core.evolve import evolve
 from payments_core.storage import bulk
 from payments_core.storage.port import (
@@ -14,7 +18,12 @@ from payments_core.storage.port import (
     Transaction,
 )
 
+MAX_STEP_BACK_MS = 1 * MINUTE
+"""How far the time may step back with the machine's clock: the simulated chains stand still so
+long."""
+
 _ID = "time"
+_log = logging.getLogger(__name__)
 
 
 class SandboxClock:
@@ -39,6 +48,24 @@ class SandboxClock:
         [row] = bulk.fetch(self._storage, SIMULATED, bulk.Get(SimulatedTime, _ID))
         if row is not None:
             self._ahead_ms = max(self._ahead_ms, row.ahead_ms)
+
+    def catch_up(self) -> None:
+        """Continue at the newest block of the simulated chains, if that is far ahead of this clock.
+
+        The machine's clock was ahead when the block came. Until its time is reached again, no block
+        would come, no transfer become final and no job fall due.
+        """
+        chains = [bulk.Get(SimulatedChainState, str(chain_id)) for chain_id in CHAINS]
+        states = bulk.fetch(self._storage, SIMULATED, *chains)
+        newest = max((block_time(state, state.highest) for state in states if state), default=0)
+        behind_ms = newest - self.now()
+        if behind_ms > MAX_STEP_BACK_MS:
+            _log.warning(
+                "the sandbox's clock is advanced by %d s: this machine's clock was ahead, and the "
+                "sandbox's time does not go back",
+                behind_ms // SECOND,
+            )
+            self.advance_to(newest)
 
     def advance_to(self, instant: Instant) -> None:
         """Move the clock forward to `instant`; it never moves back."""

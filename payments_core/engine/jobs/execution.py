@@ -31,6 +31,13 @@ BatchHandler = Callable[[Sequence[ClaimedJob]], object]
 """Does jobs of one kind and partition together, and commits an outcome for each. If it raises,
 each is done separately; those already committed are not done again."""
 
+LookBack = Callable[[Instant], None]
+"""Called with the time before jobs are claimed: work of a clock that was ahead is made due."""
+
+
+def do_not_look_back(now: Instant) -> None:
+    """For workers without such work."""
+
 
 class JobExecutor:
     """The handlers of one mode's jobs, and the leases of the running jobs."""
@@ -44,9 +51,12 @@ class JobExecutor:
         batch_handlers: Mapping[str, BatchHandler],
         refresh: Callable[[], None],
         telemetry: Telemetry,
+        look_back: LookBack = do_not_look_back,
     ) -> None:
-        """`refresh` is called before the clock is read."""
+        """`refresh` is called before the clock is read; `look_back` before each claim."""
         self._mode = mode
+        self._clock = clock
+        self.look_back: LookBack = look_back
         self.handlers: Mapping[str, Handler] = dict(handlers)
         self.batch_handlers: Mapping[str, BatchHandler] = dict(batch_handlers)
         self._refresh = refresh
@@ -63,6 +73,7 @@ class JobExecutor:
         A job that hangs in this process is left to others: it would take every thread here.
         """
         self._refresh()
+        self.look_back(self._clock.now() if now is None else now)
         claimed = self.leases.claim(queue, self._mode, limit, queue.lane_concurrency, now=now)
         hung = [item for item in claimed if self.leases.is_hung(item)]
         claimed = [item for item in claimed if item not in hung]

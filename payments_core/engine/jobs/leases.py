@@ -22,6 +22,7 @@ import attrs
 
 from payments_core.clock import MAX_CLOCK_SKEW_MS, SECOND, Clock, Instant
 from payments_core.engine.jobs.parking import Queue, describe_error, longest_wait_ms
+from payments_core.evolve import evolve
 from payments_core.storage.bulk import lock_many, write
 from payments_core.storage.claim_semantics import free
 from payments_core.storage.jobs import NEVER, Job
@@ -114,7 +115,7 @@ class LeaseKeeper:
             for item in find_impossible(self._storage, queue, mode, now, self._read_again):
                 by_partition[item.partition].append(item.job)
             for partition, jobs in by_partition.items():
-                if ended := self._storage.transact(partition, partial(_end_in, jobs=jobs)):
+                if ended := self._storage.transact(partition, partial(_end_in, jobs=jobs, now=now)):
                     _log.warning(
                         "%d leases of %s are ended: a clock that was ahead had written their ends",
                         ended, name,
@@ -237,11 +238,11 @@ def _latest_end(queue: Queue, now: Instant) -> Instant:
     return now + queue.lease_ms + MAX_CLOCK_SKEW_MS
 
 
-def _end_in(tx: Transaction, jobs: Sequence[Job]) -> int:
-    """Make the jobs due again unless they changed; their holders are fenced."""
+def _end_in(tx: Transaction, jobs: Sequence[Job], now: Instant) -> int:
+    """Make the jobs due at `now` unless they changed; their holders are fenced."""
     stored = lock_many(tx, Job, [job.id for job in jobs])
     ended = [
-        free(found)
+        evolve(free(found), due_at=min(found.due_at, now))  # also those that it had postponed
         for job in jobs
         if (found := stored.get(job.id))
         and (found.version, found.lease_until) == (job.version, job.lease_until)

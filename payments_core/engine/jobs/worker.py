@@ -21,7 +21,13 @@ from types import MappingProxyType
 
 from payments_core.clock import SECOND, Clock, Instant
 from payments_core.engine.jobs.batches import MAX_BATCH, MAX_BATCH_WAIT_S, Batches
-from payments_core.engine.jobs.execution import BatchHandler, Handler, JobExecutor
+from payments_core.engine.jobs.execution import (
+    BatchHandler,
+    Handler,
+    JobExecutor,
+    LookBack,
+    do_not_look_back,
+)
 from payments_core.engine.jobs.hung_threads import HungThreads
 from payments_core.engine.jobs.job_runner import JobRunner
 from payments_core.engine.jobs.leases import CHECKS_PER_LEASE, LeaseKeeper
@@ -54,17 +60,18 @@ class Worker:
         poll_s: float = 0.5,
         refresh: Callable[[], None] = lambda: None,
         telemetry: Telemetry = NOOP_TELEMETRY,
+        look_back: LookBack = do_not_look_back,
     ) -> None:
         """`handlers` by the kind of job; `batch_handlers` are for kinds that are done together.
         `poll_s` is the maximum time that work committed by another process, which cannot `wake`
         this one, waits to be seen. `refresh` is called before the clock is read for a claim:
         another process may have moved a sandbox's clock. The clock raises StorageUnavailable while
-        this machine's is wrong (`GuardedClock`)."""
+        this machine's is wrong (`GuardedClock`). `look_back` is called before each claim."""
         self._storage = storage
         self._clock = clock
         self._mode = mode
         self._executor = JobExecutor(
-            storage, clock, mode, handlers, batch_handlers, refresh, telemetry
+            storage, clock, mode, handlers, batch_handlers, refresh, telemetry, look_back
         )
         self.parking: ParkingPolicy = self._executor.parking
         self.leases: LeaseKeeper = self._executor.leases
@@ -142,6 +149,7 @@ class Worker:
         self._refresh()
         if now is None:
             now = self._clock.now()
+        self._executor.look_back(now)
         for queue in self._queues:
             self.leases.end_impossible(queue, self._mode, now)
         dues = [self._storage.next_due(queue.full_name(self._mode)) for queue in self._queues]

@@ -252,6 +252,9 @@ class _Heard(logging.Handler):
             return
         if any(words in text for words in _AS_IT_SHOULD_BE):
             return
+        if self._stage.furthest_skew_s and "a clock that was ahead had postponed them" in text:
+            self._stage.tally["brought forward"] += 1
+            return
         if "which expired with nothing received and was purged" in text:
             self._stage.tally["alarm of a purged escrow"] += 1
             self._stage.alarms.append(text)
