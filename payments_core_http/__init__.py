@@ -16,9 +16,11 @@ __all__ = ["create_app"]
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from payments_core.extras import naming_extra
+    from payments_core.extras import naming_extra, require_packages
 
     with naming_extra("payments_core_http.create_app"):
+        # These are imported only for the first page; a payer should not be the one to find out.
+        require_packages("payments_core_http.create_app", "jinja2", "segno", "babel")
         from payments_core_http import app
 
     return getattr(app, name)

@@ -6,33 +6,29 @@ Nothing of the service itself is loaded, and nothing else of the package loads t
 
 from __future__ import annotations
 
-try:
-    import httpx as _httpx  # noqa: F401
-except ImportError as _error:  # pragma: no cover
-    raise ImportError(
-        "payments_core_http.client needs httpx: pip install 'payments-core[client]'"
-    ) from _error
+from payments_core.extras import naming_extra as _naming_extra
 
-from payments_core.webhooks.receiver import ReceivedEvent, WebhookRefused
-from payments_core.webhooks.receiver import verify as verify_webhook
-from payments_core_http.client.async_clients import (
-    AsyncAccountClient,
-    AsyncClient,
-    AsyncPublicClient,
-)
-from payments_core_http.client.bodies import (
-    AccountDestination,
-    BankDestination,
-    PaymentAddressDestination,
-    VaultSource,
-    WalletDestination,
-    WalletOnChainDestination,
-)
-from payments_core_http.client.clients import AccountClient, Client, PublicClient
-from payments_core_http.client.errors import AnswerMalformed, ApiError, ClientError, NoAnswer
-from payments_core_http.client.events import Event, UnknownEvent
-from payments_core_http.client.retries import Retries
-from payments_core_http.client.webhooks import EventMalformed, parse_event
+with _naming_extra("payments_core_http.client"):
+    from payments_core.webhooks.receiver import ReceivedEvent, WebhookRefused
+    from payments_core.webhooks.receiver import verify as verify_webhook
+    from payments_core_http.client.async_clients import (
+        AsyncAccountClient,
+        AsyncClient,
+        AsyncPublicClient,
+    )
+    from payments_core_http.client.bodies import (
+        AccountDestination,
+        BankDestination,
+        PaymentAddressDestination,
+        VaultSource,
+        WalletDestination,
+        WalletOnChainDestination,
+    )
+    from payments_core_http.client.clients import AccountClient, Client, PublicClient
+    from payments_core_http.client.errors import AnswerMalformed, ApiError, ClientError, NoAnswer
+    from payments_core_http.client.events import Event, UnknownEvent
+    from payments_core_http.client.retries import Retries
+    from payments_core_http.client.webhooks import EventMalformed, parse_event
 
 __all__ = [
     "Client",

@@ -6,6 +6,7 @@ pytest loads this module in each of its runs, so nothing else is imported before
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import pytest
@@ -15,10 +16,22 @@ if TYPE_CHECKING:
     from payments_core_http.testing import CapturedEvents, PaymentsSandbox, SandboxTime
 
 
+@contextmanager
+def _failing_without_packages() -> Iterator[None]:
+    """End the test with the command that installs a missing package, and nothing else."""
+    from payments_core.extras import ExtraMissing
+
+    try:
+        yield
+    except ExtraMissing as missing:
+        pytest.fail(str(missing), pytrace=False)
+
+
 @pytest.fixture
 def payments_events() -> CapturedEvents:
     """The signed events that the service has delivered; see `CapturedEvents`."""
-    from payments_core_http.testing import CapturedEvents
+    with _failing_without_packages():
+        from payments_core_http.testing import CapturedEvents
 
     return CapturedEvents()
 
@@ -28,7 +41,7 @@ def payments_service(payments_events: CapturedEvents) -> Iterator[PaymentsServic
     """A `PaymentsService` in memory, on simulated chains; its clock moves only on request."""
     from payments_core.extras import naming_extra
 
-    with naming_extra("the fixture payments_service"):
+    with _failing_without_packages(), naming_extra("the fixture payments_service"):
         from payments_core_http.testing.sandbox import open_service
 
     service = open_service(payments_events)
@@ -41,7 +54,8 @@ def payments_sandbox(
     payments_service: PaymentsService, payments_events: CapturedEvents
 ) -> PaymentsSandbox:
     """The service with an app, its keys and a client, and Payments in every state."""
-    from payments_core_http.testing import PaymentsSandbox
+    with _failing_without_packages():
+        from payments_core_http.testing import PaymentsSandbox
 
     return PaymentsSandbox(payments_service, payments_events)
 
@@ -49,6 +63,7 @@ def payments_sandbox(
 @pytest.fixture
 def payments_clock(payments_service: PaymentsService) -> SandboxTime:
     """The sandbox's time: only `advance` moves it."""
-    from payments_core_http.testing import SandboxTime
+    with _failing_without_packages():
+        from payments_core_http.testing import SandboxTime
 
     return SandboxTime(payments_service)

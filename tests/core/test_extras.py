@@ -34,6 +34,11 @@ DOORS = {
     "client": ("httpx", "from payments_core_http.testing import open_sandbox"),
     "client of events": ("httpx", "from payments_core_http.testing import CapturedEvents"),
     "client itself": ("httpx", "import payments_core_http.client"),
+    "client without its sockets": ("httpcore", "import payments_core_http.client"),
+    "client without its loops": ("anyio", "import payments_core_http.client"),
+    "pages": ("jinja2", "from payments_core_http import create_app"),
+    "codes of pages": ("segno", "from payments_core_http import create_app"),
+    "languages of pages": ("babel", "from payments_core_http import create_app"),
     "a command": (
         "falcon",
         "import sys; sys.argv = ['payments', 'sandbox', '--help']; "
@@ -82,6 +87,27 @@ def test_a_missing_package_is_named_with_its_extra(door: str) -> None:
     extra = EXTRA_OF[module]
     said = ran.stdout + ran.stderr  # `doctor` prints what it finds
     assert ran.returncode and f"pip install 'payments-core[{extra}]'" in said, said
+    if "payments_core_http.cli import main" in act:  # a user of a command reads a sentence
+        assert "Traceback" not in said
+        assert len(said.splitlines()) == 1 or door == "doctor", said
+
+
+FIXTURES = "payments_events", "payments_service", "payments_sandbox", "payments_clock"
+
+
+def test_a_fixture_without_its_packages_says_so_in_a_sentence(tmp_path: Path) -> None:
+    (tmp_path / "conftest.py").write_text("import sys\nsys.modules['httpx'] = None\n")
+    mine = "".join(f"def test_{name}({name}): ...\n" for name in FIXTURES)
+    (tmp_path / "test_mine.py").write_text(mine)
+    ran = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(tmp_path)],
+        capture_output=True, text=True, cwd=tmp_path, timeout=60,
+    )  # fmt: skip
+    command = "pip install 'payments-core[client]'"
+    said = [line for line in ran.stdout.splitlines() if line.endswith(command)]
+    assert [line for line in said if line.startswith("payments_core_http.testing needs httpx")]
+    assert ran.stdout.count("ERROR at setup") == len(FIXTURES), ran.stdout
+    assert "Traceback" not in ran.stdout and "ModuleNotFoundError" not in ran.stdout
 
 
 def test_traces_that_cannot_be_exported_are_a_warning_with_the_extra() -> None:
