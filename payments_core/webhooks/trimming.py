@@ -34,8 +34,9 @@ BATCH = 100
 """The deliveries of one commit: few, since other tenants wait for it where a storage has one
 writer."""
 
-MAX_READS = 40
-"""After this many the job returns, and continues soon, so that it does not outlast its lease."""
+MAX_READS = 20
+"""After this many the job returns, and continues after a second: others have the writer meanwhile,
+and the job does not outlast its lease."""
 
 
 class DeliveryTrim:
