@@ -1990,10 +1990,14 @@ class Block(Answer, frozen=True, kw_only=True):
 
 
 class Chain(Answer, frozen=True, kw_only=True):
-    """The newest block of a simulated chain, and its newest final block."""
+    """The newest block of a sandbox's chain, and its newest final block. `networkKind` is
+    `simulated` for a chain in the sandbox's books, and `local` on its own node.
+    """
 
     chain_id: int
-    """The number of the simulated chain."""
+    """The number of the sandbox's chain."""
+    network_kind: Known[Literal["real", "local", "simulated"]]
+    """Where the chain is. Real funds that are sent to its addresses are lost."""
     latest: Block
     """The newest block."""
     final: Block

@@ -74,6 +74,7 @@ def show_payment(service: PaymentsService, call: PageCall) -> Response:
         "payment.html",
         section="payments",
         payment=payment,
+        network_kind=service.find_network_kind(payment.chain_id),
         details=details,
         payment_url=service.links.build_url(payment),
         timeline=tuple(reversed(with_notes(payment))),

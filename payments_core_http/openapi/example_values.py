@@ -107,6 +107,7 @@ VALUES: Mapping[str, Any] = {
     "metadata": {"orderId": "1042"},
     "minimumOutput": "24902567",
     "name": "payment.succeeded",
+    "networkKind": "simulated",
     "eventName": "payment.succeeded",
     "nonce": "4f1c2d3e5a6b7c8d",
     "note": "Agreed with the customer.",

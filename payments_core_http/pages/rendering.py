@@ -15,7 +15,12 @@ from payments_core_http.errors import status_of
 from payments_core_http.pages.checkout import CheckoutView, build_view
 from payments_core_http.pages.languages import LANGUAGES, Language, choose_language
 from payments_core_http.pages.sandbox_panel import PanelForm, build_panel
-from payments_core_http.pages.words import NETWORK_WORDS, UNREACHED, WALLET_WORDS, find_error_words
+from payments_core_http.pages.words import (
+    NETWORK_WORDS,
+    REACH_WORDS,
+    WALLET_WORDS,
+    find_error_words,
+)
 
 if TYPE_CHECKING:
     from payments_core.service import PaymentsService
@@ -52,7 +57,7 @@ class BuiltPage:
             panel=self.panel,
             etag=self.etag,
             network_words=NETWORK_WORDS[self.view.network_kind] if mode == "sandbox" else None,
-            unreached=UNREACHED,
+            reach_words=REACH_WORDS.get(self.view.network_kind),
             wallet_words=WALLET_WORDS,
             lock_ms=SUBMISSION_LOCK_MS,
         )

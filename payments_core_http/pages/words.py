@@ -284,8 +284,11 @@ NETWORK_WORDS: Mapping[NetworkKind, str] = {
 }
 """What a sandbox's page says first, by where its chain is."""
 
-UNREACHED = N_("No wallet reaches this network. Pay with the sandbox's own controls.")
-"""In place of the ways to pay, if the chain is simulated."""
+REACH_WORDS: Mapping[NetworkKind, str] = {
+    "local": N_("Only a wallet that is connected to the sandbox's own node can pay."),
+    "simulated": N_("No wallet reaches this network. Pay with the sandbox's own controls."),
+}
+"""How a chain of a sandbox's own can be paid on."""
 
 WALLET_WORDS: Mapping[str, str] = {
     "connect": N_("Allow this page to see your address, in your wallet."),

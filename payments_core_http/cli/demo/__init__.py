@@ -42,6 +42,8 @@ All {count} steps succeeded, in {seconds:.1f} s. What to try next:
   Its reference, in a browser:
     http://127.0.0.1:8080/docs
 
+  Send no real funds to the addresses of a sandbox, or to those above: they would be lost.
+
   docs/tutorial leads through a first Payment by hand; `demo --json` shows every answer whole.\
 """
 

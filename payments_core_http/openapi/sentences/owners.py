@@ -104,7 +104,10 @@ BY_OWNER: Mapping[str, Mapping[str, str]] = {
     "Branding": {"name": "Your name on the page; null means that no name is shown."},
     "BrandingInput": {"name": "Your name on the page."},
     "CapabilityActivation": {"reason": "Why it was refused; null unless it was."},
-    "Chain": {"chainId": "The number of the simulated chain."},
+    "Chain": {
+        "chainId": "The number of the sandbox's chain.",
+        "networkKind": "Where the chain is. Real funds that are sent to its addresses are lost.",
+    },
     "Challenge": {
         "address": "The address whose owner must sign.",
         "chainId": "The EVM chain on which a contract's answer counts; null for every served one.",

@@ -21,7 +21,8 @@ def read(service: PaymentsService, call: ApiCall[None, None]) -> Response:
         now=format_iso(service.ports.clock.now()),
         realNow=format_iso(service.ports.clock.real_now()),
         chains=tuple(
-            views.chain(chain_id, heads) for chain_id, heads in sandbox.list_heads().items()
+            views.chain(chain_id, service.find_network_kind(chain_id), heads)
+            for chain_id, heads in sandbox.list_heads().items()
         ),
         failures=tuple(views.armed_failure(armed) for armed in sandbox.list_failures()),
     )
@@ -53,7 +54,7 @@ def mine(service: PaymentsService, call: ApiCall[bodies.Mine, None]) -> Response
         lambda idempotent: sandbox.mine(
             call.authority, chain_id, count, idempotency_key=idempotent
         ),
-        lambda heads: views.chain(chain_id, heads),
+        lambda heads: views.chain(chain_id, service.find_network_kind(chain_id), heads),
     )
 
 
@@ -107,7 +108,7 @@ def reorg(service: PaymentsService, call: ApiCall[bodies.Reorg, None]) -> Respon
             reinclude=body.reinclude,
             idempotency_key=idempotent,
         ),
-        lambda heads: views.chain(body.chainId, heads),
+        lambda heads: views.chain(body.chainId, service.find_network_kind(body.chainId), heads),
     )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from payments_core.banks.incoming import IncomingRail, IncomingStatus, IncomingTransfer
-from payments_core.chains.port import Heads
+from payments_core.chains.port import Heads, NetworkKind
 from payments_core.chains.simulated.failure_records import ArmedFailure
 from payments_core.clock import format_iso_or_none
 from payments_core.onramps.lifecycle import format_cents
@@ -31,9 +31,13 @@ class BlockView:
 
 @frozen_view
 class ChainView:
-    """The newest block of a simulated chain, and its newest final block."""
+    """The newest block of a sandbox's chain, and its newest final block.
+
+    `networkKind` is `simulated` for a chain in the sandbox's books, and `local` on its own node.
+    """
 
     chainId: int
+    networkKind: NetworkKind
     latest: BlockView
     final: BlockView
 
@@ -139,10 +143,11 @@ def decided_payout(record: Payment) -> DecidedPayoutView:
     )
 
 
-def chain(chain_id: int, heads: Heads) -> ChainView:
+def chain(chain_id: int, kind: NetworkKind, heads: Heads) -> ChainView:
     """A chain by its newest blocks."""
     return ChainView(
         chainId=chain_id,
+        networkKind=kind,
         latest=BlockView(number=heads.latest.number, hash=heads.latest.hash),
         final=BlockView(number=heads.final.number, hash=heads.final.hash),
     )

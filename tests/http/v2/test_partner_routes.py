@@ -264,6 +264,7 @@ class TestSandbox:
         before = checkout.door.call("GET", "/v2/sandbox").json
         assert {chain["chainId"] for chain in before["chains"]} == {1, 10, 137, 8453, 42161}
         mined = checkout.door.call("POST", "/v2/sandbox/blocks", {"chainId": BASE, "count": 7})
+        assert {chain["networkKind"] for chain in before["chains"]} == {"simulated"}
         [base] = [chain for chain in before["chains"] if chain["chainId"] == BASE]
         assert mined.json["latest"]["number"] == base["latest"]["number"] + 7
         assert mined.json["latest"]["number"] - mined.json["final"]["number"] == 3
