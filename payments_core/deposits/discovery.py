@@ -70,26 +70,29 @@ class DepositDiscovery:
         no node shows, and the scan must continue.
         """
         addresses = self._find_addresses({transfer.recipient for transfer in transfers})
-        to_us = {item.transaction_hash: item for item in transfers if item.recipient in addresses}
+        to_us: dict[str, list[ScannedTransfer]] = defaultdict(list)
+        for item in transfers:
+            if item.recipient in addresses:
+                to_us[item.transaction_hash].append(item)
         hashes = sorted(to_us.keys() - find_own_hashes(self._storage, to_us))
         for start in range(0, len(hashes), LOOKUP_BATCH):
             batch = hashes[start : start + LOOKUP_BATCH]
             views = self._read_transactions(chain_id, batch)
             for hash in batch:
-                if hash in views:
+                if hash in views and _has_logs(views[hash], to_us[hash]):
                     self._record_transfers(chain_id, views[hash], addresses)
-                else:
-                    self._schedule_lookup(chain_id, to_us[hash], addresses[to_us[hash].recipient])
+                    continue
+                for item in to_us[hash]:
+                    self._schedule_lookup(chain_id, item, addresses[item.recipient])
 
     def retry_lookup(self, claimed: ClaimedJob) -> None:
         """The job: ask again for a transaction that could not be verified when it was found."""
         chain_id, hash = int(claimed.job.arguments["chainId"]), claimed.job.subject
         found = Block(int(claimed.job.arguments["height"]), claimed.job.arguments["block"])
         view = self._read_transactions(chain_id, [hash]).get(hash)
-        if view is not None:
-            self._record_transfers(
-                chain_id, view, self._find_addresses({log.recipient for log in view.logs})
-            )
+        addresses = self._find_addresses({log.recipient for log in view.logs} if view else set())
+        if view is not None and (addresses or not found.is_same(view.block)):
+            self._record_transfers(chain_id, view, addresses)
         elif not self._is_reorged(chain_id, found):  # else it is scanned again where it is now
             self._committer.finish(claimed, back_off(claimed.job, self._clock.now()))
             return
@@ -207,6 +210,16 @@ class DepositDiscovery:
             WorkerAuthority(partition, self._mode),
             lambda tx, id_sequence: _schedule_watch(_lock_deposit(tx, deposit_id), now),
         )
+
+
+def _has_logs(view: TransactionView, found: Sequence[ScannedTransfer]) -> bool:
+    """Whether a node shows the transfers of a transaction that a scan has found in its block."""
+    shown = {(log.token_address, log.recipient, log.amount_atomic) for log in view.logs}
+    return all(
+        (one.token_address, one.recipient, one.amount_atomic) in shown
+        for one in found
+        if one.block.is_same(view.block)
+    )
 
 
 def _is_paid_on(address: AnyDepositAddress, view: TransactionView) -> bool:

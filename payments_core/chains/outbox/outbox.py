@@ -23,7 +23,13 @@ from functools import partial
 
 import attrs
 
-from payments_core.chains.judge import ExpectedTransfer, Reason, judge, with_confirmations
+from payments_core.chains.judge import (
+    ExpectedTransfer,
+    Reason,
+    judge,
+    lacks_transfer,
+    with_confirmations,
+)
 from payments_core.chains.outbox.inclusion import (
     NonceSearch,
     NonceView,
@@ -185,6 +191,11 @@ class Outbox:
         if outgoing.module is not None:  # its owner asks the contracts for its effect
             reason = None if included.view.succeeded else "transaction_failed"
             return outcome(reason, block_number=included.block_number)
+        if lacks_transfer(included.view, outgoing.recipient):  # our contracts would have reverted
+            _log.warning(
+                "chain %d shows no logs of %s, which succeeded", chain.chain_id, outgoing.id
+            )
+            raise ChainUnavailable("a node does not show the logs of a transaction")
         expectation = ExpectedTransfer(
             outgoing.chain_id, outgoing.token_address, outgoing.recipient
         )

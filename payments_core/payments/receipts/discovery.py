@@ -59,6 +59,7 @@ def track_transaction(
             block_number=block.number if block else None,
             block_hash=block.hash if block else None,
             block_time=block.time if block else None,
+            found_in=block.hash if block else None,
             hinted_until=hinted_until,
             created_at=now,
         )
@@ -71,6 +72,7 @@ def track_transaction(
             block_number=block.number,
             block_hash=block.hash,
             block_time=block.time,
+            found_in=block.hash,
             hinted_until=None,
         )
     # A hint is checked less and less often: a found transaction is checked now.

@@ -18,7 +18,7 @@ from payments_core.accounts.vaults.operations import Vaults
 from payments_core.accounts.vaults.record import Vault, VaultBalance, balance_id
 from payments_core.accounts.vaults.reservations import BalanceReading
 from payments_core.chains.backoff import back_off, poll_again
-from payments_core.chains.judge import with_confirmations
+from payments_core.chains.judge import lacks_transfer, with_confirmations
 from payments_core.chains.outbox.outbox import Outbox
 from payments_core.chains.port import (
     Chain,
@@ -221,6 +221,7 @@ class ReceiptJobs:
         observed = ObservedTransaction(views[tracked.transaction_hash], heads)
         if observed.block is None:
             _require_reorged(self._chains[tracked.chain_id], tracked)
+        _require_logs(tracked, observed, str(payment.escrow_address))
         if operation is None:
             contracts = self._find_contracts(case, observed)
             return Observation(observed, None, scanned, contracts=contracts)
@@ -287,6 +288,19 @@ def _split_commits(
     failed = [one for one in ordered if one[1].nonce_was_taken or one[1].observed.has_failed]
     together = [one for one in ordered if one not in failed]
     return [*([together] if together else []), *([one] for one in failed)]
+
+
+def _require_logs(tracked: TrackedTransaction, observed: ObservedTransaction, escrow: str) -> None:
+    """Raise ChainUnavailable if a node shows none of the logs that the transaction must have.
+
+    Our own always pays the escrow if it succeeds; a stranger's did in the block in which a scan
+    has found that.
+    """
+    view, block = observed.view, observed.block
+    if view is None or block is None or not lacks_transfer(view, escrow):
+        return
+    if tracked.option_id is not None or tracked.found_in == block.hash:
+        raise ChainUnavailable("the node does not show the logs of a transaction")
 
 
 def _require_reorged(chain: Chain, tracked: TrackedTransaction) -> None:

@@ -97,7 +97,8 @@ class TrackedTransaction(Record):
     operation sent it, `direct_option_id` the one to which a stranger's transfer is attributed.
     If only a payer's hint reports it, it is looked for until `hinted_until`.
     `block_number` is where it was last seen, and `block_hash` is None once that block was undone;
-    `block_time` is known after the first check.
+    `block_time` is known after the first check. `found_in` is the block in which a scan found a
+    transfer to the escrow.
     `amount` is what its transfers bring the Payment there, final or not.
     While it is `watched` there is a job that follows it; a reorg of its block makes it watched
     again.
@@ -108,8 +109,8 @@ class TrackedTransaction(Record):
         columns={"payment_id": str, "chain_id": int, "block_number": int},
         indexes=(Index("by_payment", key=("payment_id",)),),
         lookups=(Lookup("by_block", ("chain_id", "block_number")),),
-        schema=2,
-        upgrades={1: dict},
+        schema=3,
+        upgrades={1: dict, 2: dict},
         oldest_reader=1,
     )
 
@@ -123,6 +124,7 @@ class TrackedTransaction(Record):
     block_number: int | None = None
     block_hash: str | None = None
     block_time: Instant | None = None
+    found_in: str | None = None
     amount: Atomic = attrs.field(default=ZERO, converter=atomic)
     watched: bool = True
     created_at: Instant
