@@ -71,7 +71,7 @@ class DeliveryTrim:
             while after is not None:
                 page = self._read_older(partition, endpoint.id, after)
                 if old := _list_surplus(page, kept):
-                    self._delete(partition, endpoint.id, old, before)
+                    self._delete(partition, endpoint, old, before)
                 after = page.next
                 yield
 
@@ -107,24 +107,24 @@ class DeliveryTrim:
         )
 
     def _delete(
-        self, partition: str, endpoint_id: str, old: Sequence[Delivery], before: Instant
+        self, partition: str, endpoint: Endpoint, old: Sequence[Delivery], before: Instant
     ) -> None:
         try:
             self._committer.commit(
                 WorkerAuthority(partition, "upkeep"),
-                partial(self._decide_deletion, endpoint_id, old, before),
+                partial(self._decide_deletion, endpoint, old, before),
             )
         except UnreadableDocument:  # its text may quote the record's content
             _log.critical(
                 "ALARM: a record of the deliveries of %s in %s cannot be read;"
                 " some of its deliveries are not deleted",
-                endpoint_id,
+                endpoint.id,
                 partition,
             )
 
     def _decide_deletion(
         self,
-        endpoint_id: str,
+        endpoint: Endpoint,
         old: Sequence[Delivery],
         before: Instant,
         tx: Transaction,
@@ -133,7 +133,9 @@ class DeliveryTrim:
         found = lock_many(tx, Delivery, [one.id for one in old]).values()
         # One of them may have been sent again since.
         gone = tuple(one for one in found if one.status in ENDED and one.updated_at < before)
-        known = lock_many(tx, DeliveredEvents, {record_id(endpoint_id, one.id) for one in gone})
+        if endpoint.status == "archived":  # for ever, and so nothing is recovered
+            return Decision(None, deletes=gone)
+        known = lock_many(tx, DeliveredEvents, {record_id(endpoint.id, one.id) for one in gone})
         changed = note_deletions(known, gone, now=self._clock.now())
         return Decision(
             None,

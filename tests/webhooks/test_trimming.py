@@ -119,6 +119,8 @@ def test_old_deliveries_are_deleted_except_the_newest(
     assert [one.id for one in shown] == [one.id for one in before[: -KEPT - 1 : -1]]
     with pytest.raises(NotFound):
         bench.endpoints.get_delivery(bench.authority, endpoint.id, before[0].id)
+    with pytest.raises(NotFound):
+        bench.endpoints.retry(bench.authority, endpoint.id, before[0].id)
 
 
 @pytest.mark.parametrize(("status", "left"), [("disabled", 1), ("archived", 0)])
@@ -128,6 +130,7 @@ def test_an_endpoint_that_is_not_active_keeps_fewer(status: Any, left: int) -> N
     pass_a_day(bench)
     trim(bench)
     assert len(stored(bench, endpoint)) == left
+    assert bool(marks(bench)) == (status != "archived")  # which is never recovered
 
 
 def test_one_that_was_sent_again_lately_is_kept_and_hides_no_other() -> None:
@@ -269,7 +272,7 @@ def test_a_delivery_that_is_sent_again_meanwhile_is_left_alone() -> None:
     before = bench.clock.now() - DAY
     old = stored(bench, endpoint)[:4]
     bench.resend(old[0].event_id, endpoint)
-    DeliveryTrim(bench.ports)._delete(bench.authority.partition, endpoint.id, old, before)
+    DeliveryTrim(bench.ports)._delete(bench.authority.partition, endpoint, old, before)
     left = {one.id for one in stored(bench, endpoint)}
     assert (old[0].id in left, old[1].id in left) == (True, False)
 

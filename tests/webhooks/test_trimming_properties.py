@@ -192,7 +192,7 @@ def test_recoveries_ignore_purges_on_weak_storage(
     live(MemoryStorage(Weakness(seed=seed, clock_ahead=0)), steps, kept)
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=6, deadline=None)
 @given(steps=LIVES, kept=KEPT)
 def test_recoveries_ignore_purges_on_sqlite(steps: list[tuple[Any, ...]], kept: int) -> None:
     with TemporaryDirectory() as folder:
