@@ -12,7 +12,9 @@ from collections.abc import Mapping
 
 import attrs
 
+from payments_core.assets import Asset, chain_entry
 from payments_core.chains.backoff import POLL_MS, back_off
+from payments_core.chains.hashes import HashError, canonical_hash
 from payments_core.chains.judge import ExpectedTransfer, judge
 from payments_core.chains.port import Chain, ChainUnavailable, TransferLog
 from payments_core.clock import MINUTE, Instant
@@ -23,7 +25,7 @@ from payments_core.payments import routing
 from payments_core.payments.details import lock_payment
 from payments_core.payments.record import Payment, PaymentRoute
 from payments_core.quotes.record import DeliveryClaim, RouteDelivery
-from payments_core.routers.port import RouteProgress, Router, RouteRefused, RouterUnavailable
+from payments_core.routers.port import Router, RouteRefused, RouterUnavailable
 from payments_core.storage.port import DIRECTORY, ClaimedJob, Transaction
 
 MAX_POLL_MS = 1 * MINUTE
@@ -142,36 +144,34 @@ class RouteJobs:
         if progress.state == "waiting" or progress.transaction_hash is None:
             return None
         if progress.state == "returned":
-            return self._prove_return(payment, route, progress)
+            return self._prove_return(payment, route, progress.transaction_hash)
         asset = route.asset
+        hash = _parse_hash(asset, progress.transaction_hash)
         paid = payment.released - payment.fee
         wanted = ExpectedTransfer(asset.chain_id, asset.address, payment.destination.address)
-        logs = self._find_final_logs(wanted, progress.transaction_hash)
+        logs = self._find_final_logs(wanted, hash)
         minimum = route.minimum_for(paid)
         # One transaction may pay several orders: the smallest sufficient transfer leaves them the
         # rest.
         for log in sorted(logs, key=lambda it: it.amount_atomic):
-            proof = _Proof(True, asset.chain_id, progress.transaction_hash, log)
+            proof = _Proof(True, asset.chain_id, hash, log)
             if log.amount_atomic >= minimum and self._may_count(proof, payment):
                 return proof
         if logs:
             _log.critical(
                 "ALARM: the router's transaction %s has no transfer of at least %d for %s",
-                progress.transaction_hash,
+                hash,
                 minimum,
                 payment.id,
             )
         return None
 
-    def _prove_return(
-        self, payment: Payment, route: PaymentRoute, progress: RouteProgress
-    ) -> _Proof | None:
-        hash = progress.transaction_hash
-        assert hash is not None
+    def _prove_return(self, payment: Payment, route: PaymentRoute, named: str) -> _Proof | None:
         assert payment.escrow_address is not None
+        asset = payment.asset
+        hash = _parse_hash(asset, named)
         if hash in route.return_hashes:
             return None
-        asset = payment.asset
         wanted = ExpectedTransfer(asset.chain_id, asset.address, payment.escrow_address)
         paid = payment.released - payment.fee
         logs = self._find_final_logs(wanted, hash)
@@ -209,6 +209,17 @@ class RouteJobs:
             return False
         counted = self._storage.locate(RouteDelivery, "by_transfer", [(id,)], limit=1)
         return all(one.record.payment_id == payment.id for one in counted)
+
+
+def _parse_hash(asset: Asset, text: str) -> str:
+    """A hash that a router names, in its canonical form: what is counted once is compared by it.
+
+    Nodes take a hash in any letters. Raises RouterUnavailable.
+    """
+    try:
+        return canonical_hash(chain_entry(asset.chain_id).chain_type, text)
+    except HashError as error:
+        raise RouterUnavailable(f"a transaction's hash {error}") from error
 
 
 def _ask_again(payment: Payment, now: Instant) -> Decision[None]:

@@ -7,14 +7,15 @@ another asset, or on another chain, the release goes to a router (`jobs.py`).
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from decimal import Decimal
 
 import attrs
 
 from payments_core.accounts.record import Account
-from payments_core.addresses import AddressError, normalize_address
-from payments_core.assets import chain_entry
+from payments_core.addresses import AddressError, normalize_address, normalize_wallet_address
+from payments_core.assets import Asset, chain_entry
 from payments_core.chains.port import AddressSpec
 from payments_core.deposits.record import Deposit, DepositAddress
 from payments_core.engine.decision import Decision
@@ -62,6 +63,8 @@ from payments_core.storage.port import Snapshot, Transaction, Where
 from payments_core.tenants.authorization import Authority
 from payments_core.tenants.idempotency import once_per_key
 from payments_core.validation.inputs import validate_input, validate_operations
+
+_log = logging.getLogger(__name__)
 
 
 @attrs.frozen
@@ -290,11 +293,28 @@ class Quotes:
             key=quote_id,
             chain_id=destination.chain_id,
             asset_symbol=destination.symbol,
-            address=address,
+            address=self._check_route_address(
+                authority.partition, exchange.source, escrow, address
+            ),
             amount=terms.paid_on,
             expected=terms.output,
             minimum=terms.minimum,
         )
+
+    def _check_route_address(self, partition: str, source: Asset, escrow: str, text: str) -> str:
+        """The address that a router names, in its canonical form: it is compared with the chain's.
+
+        It is checked like one that a caller names, since funds go there. Raises DependencyFailed.
+        """
+        try:
+            address = normalize_wallet_address(chain_entry(source.chain_id).chain_type, text)
+        except AddressError as error:
+            _log.critical("ALARM: the router names %r, which nobody can hold", text)
+            raise DependencyFailed("router", retryable=False) from error
+        if address == escrow or self._destinations.find_own(partition, [address]):
+            _log.critical("ALARM: the router names %s, an address of this service", address)
+            raise DependencyFailed("router", retryable=False)
+        return address
 
 
 def _make_quote(id: str, payment: Payment, exchange: Exchange, offer: _Offer) -> Quote:

@@ -65,7 +65,8 @@ class Router(Protocol):
     def open(self, order: RouteOrder) -> str:
         """Return the address on the source chain for the payment of this order only.
 
-        The same order always gives the same address. Raises RouterUnavailable, RouteRefused, and
+        The same order always gives the same address, in any form of letters; somebody must hold it,
+        or the order is refused (contract §6). Raises RouterUnavailable, RouteRefused, and
         RouteKeyReused if the key came with another order.
         """
 

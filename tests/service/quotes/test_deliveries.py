@@ -18,7 +18,7 @@ from payments_core.storage.memory.adapter import MemoryStorage
 from payments_core.storage.port import Storage
 from tests.service.faults import Crashed, FaultyStorage, commit_failed, commit_lost, crash
 from tests.service.quotes.shop import POLYGON, QuoteShop
-from tests.service.quotes.test_trouble import lie
+from tests.service.quotes.test_lying_routers import lie
 from tests.service.world import OTHER_WALLET
 
 

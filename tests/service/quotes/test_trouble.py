@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import attrs
 import pytest
 
 from payments_core.chains.port import AddressSpec
 from payments_core.clock import DAY
 from payments_core.errors import InvalidState, NotFound
 from payments_core.maintenance.retention import Retention, RetentionPurge
-from payments_core.quotes.record import RouteDelivery
-from payments_core.routers.port import RouteProgress, RouteRefused
+from payments_core.routers.port import RouteProgress
 from tests.service.quotes.shop import POLYGON, POLYGON_USDC, QuoteShop
-from tests.service.world import OTHER_WALLET, USDC, WALLET, write
+from tests.service.quotes.test_lying_routers import lie
+from tests.service.world import USDC, WALLET
 
 QUARTER_HOUR = 15 * 60
 
@@ -152,152 +149,6 @@ def test_a_delivery_that_a_reorg_undoes_is_waited_for(memory_shop: QuoteShop) ->
     world.finish()
     assert memory_shop.is_done(quoted)
     assert memory_shop.vault(POLYGON_USDC) >= quoted.quote.minimum
-
-
-class LyingRouter:
-    """Says of every order what the test set."""
-
-    def __init__(self, answers: list[RouteProgress | Exception]) -> None:
-        self.answers = answers
-        self.asked = 0
-
-    def open(self, order: object) -> str:
-        return OTHER_WALLET
-
-    def deliver(self, key: str, payment_hash: str) -> RouteProgress:
-        self.asked += 1
-        answer = self.answers[0] if len(self.answers) == 1 else self.answers.pop(0)
-        if isinstance(answer, Exception):
-            raise answer
-        return answer
-
-
-def lie(shop: QuoteShop, *answers: RouteProgress | Exception) -> LyingRouter:
-    """Let the worker ask a router that answers so from now on."""
-    routers = shop.service._background_jobs._routers
-    routers["sandbox"] = LyingRouter(list(answers))
-    liar: LyingRouter = routers["sandbox"]
-    return liar
-
-
-def test_nothing_that_a_router_says_moves_a_payment(memory_shop: QuoteShop) -> None:
-    """Not a hash that does not exist, a transfer of less, nor one to somebody else."""
-    world, chain = memory_shop.world, memory_shop.service.chains[POLYGON]
-    quoted = memory_shop.routed()
-    vault = chain.derive(AddressSpec(world.environment_id, "vault", world.merchant.id))
-    minimum = quoted.quote.minimum
-    address = POLYGON_USDC.address
-    less = chain.transfer(address, None, vault, minimum - 1, "less than the minimum")
-    elsewhere = chain.transfer(address, None, WALLET, minimum, "to somebody else")
-    lie(
-        memory_shop,
-        RouteProgress(state="delivered", transaction_hash="0x" + "ab" * 32),
-        RouteProgress(state="delivered", transaction_hash=less),
-        RouteProgress(state="delivered", transaction_hash=elsewhere),
-        RouteProgress(state="returned", transaction_hash="0x" + "cd" * 32),
-        RouteProgress(state="returned", transaction_hash=memory_shop.pay(quoted)),
-        RouteProgress(state="delivered"),
-        RouteRefused("there is no such order"),
-        RouteProgress(state="waiting"),
-    )
-    world.finish()
-    payment = memory_shop.payment(quoted)
-    assert (payment.status, memory_shop.is_done(quoted)) == ("executing", False)
-
-
-def test_one_delivery_settles_one_quote(memory_shop: QuoteShop) -> None:
-    world = memory_shop.world
-    first, second = memory_shop.routed(), memory_shop.routed()
-    memory_shop.pay(first)
-    world.finish()
-    route = memory_shop.payment(first).route
-    assert route is not None
-    lie(memory_shop, RouteProgress(state="delivered", transaction_hash=route.delivery_hash))
-    memory_shop.pay(second)
-    world.finish()
-    assert (memory_shop.is_done(first), memory_shop.is_done(second)) == (True, False)
-
-
-def test_one_transaction_may_deliver_several_quotes(
-    memory_shop: QuoteShop, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The smaller quote takes the smaller transfer, and leaves the other's to the other."""
-    world, chain = memory_shop.world, memory_shop.service.chains[POLYGON]
-    large, small = memory_shop.routed("30.00"), memory_shop.routed("20.00")
-    vault = chain.derive(AddressSpec(world.environment_id, "vault", world.merchant.id))
-    address, amounts = POLYGON_USDC.address, (large.quote.output, small.quote.output)
-    batch = chain.transfer(address, None, vault, amounts[0], "one of a batch")
-    look_up = chain.transaction
-
-    def show_batch(hash: str) -> Any:
-        view = look_up(hash)
-        if hash != batch or view is None or not view.logs:
-            return view
-        [log] = view.logs
-        logs = (log, attrs.evolve(log, position=1, log_index=1, amount_atomic=amounts[1]))
-        return attrs.evolve(view, logs=logs)
-
-    monkeypatch.setattr(chain, "transaction", show_batch)
-    lie(memory_shop, RouteProgress(state="delivered", transaction_hash=batch))
-    for quoted in (small, large):
-        memory_shop.pay(quoted)
-        world.finish()
-    routes = [memory_shop.payment(quoted).route for quoted in (large, small)]
-    assert [route and route.delivered for route in routes] == list(amounts)
-    assert memory_shop.is_done(large) and memory_shop.is_done(small)
-
-
-def test_a_router_that_takes_long_is_asked_more_seldom(memory_shop: QuoteShop) -> None:
-    quoted = memory_shop.routed()
-    router = lie(memory_shop, RouteProgress(state="waiting"))
-    memory_shop.pay(quoted)
-    memory_shop.world.advance(60)
-    soon = router.asked
-    memory_shop.world.advance(240)
-    assert soon > 10
-    assert 5 < router.asked - soon < 20
-
-
-def test_a_return_of_less_is_reported_and_moves_nothing(
-    memory_shop: QuoteShop, caplog: pytest.LogCaptureFixture
-) -> None:
-    world, quoted = memory_shop.world, memory_shop.routed()
-    memory_shop.pay(quoted)
-    world.advance(5)
-    payment = memory_shop.payment(quoted)
-    assert payment.route is not None
-    less = world.chain.transfer(
-        USDC.address, payment.route.address, quoted.quote.deposit_address, 1, "a part"
-    )
-    lie(memory_shop, RouteProgress(state="returned", transaction_hash=less))
-    world.finish()
-    assert memory_shop.payment(quoted).status == "executing"
-    assert "ALARM: the router's transaction" in caplog.text
-
-
-def test_a_delivery_that_was_counted_meanwhile_counts_no_more(
-    memory_shop: QuoteShop, caplog: pytest.LogCaptureFixture
-) -> None:
-    """Between the look and the commit another quote has taken it."""
-    world = memory_shop.world
-    quoted = memory_shop.routed()
-    memory_shop.pay(quoted)
-    world.advance(9)
-    payment = memory_shop.payment(quoted)
-    assert payment.route is not None
-    name = f"route/{payment.route.key}:{payment.route.payment_hash}"
-    chain = memory_shop.service.chains[POLYGON]
-    vault = payment.destination.address
-    expected, minimum = payment.route.expected, payment.route.minimum
-    amount = expected - (expected - minimum) // 2
-    hash = chain.transfer(POLYGON_USDC.address, None, vault, amount, name)
-    taken = RouteDelivery(
-        id=f"{POLYGON}:{hash}:0", transfer="elsewhere", payment_id="payment_x", created_at=0
-    )
-    write(world.storage, world.environment_id, lambda tx: tx.insert(taken))
-    world.finish()
-    assert memory_shop.payment(quoted).status == "executing"
-    assert f"ALARM: transfer {taken.id} was already counted" in caplog.text
 
 
 def test_a_release_that_a_deep_reorg_undid_is_back_in_escrow(memory_shop: QuoteShop) -> None:
