@@ -13,10 +13,12 @@ rare, and savepoints would copy every page that a work changes.
 from __future__ import annotations
 
 import sqlite3
+import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
+from itertools import islice
 from typing import Any, Generic, TypeVar
 
 from payments_core.storage.port import CommitUnknown, StorageError
@@ -37,13 +39,17 @@ class _PendingWork(Generic[T]):
         self.run = run
         self.durable = durable
         self.turn = current_pool().new_turn()
-        """Released once: with the answer, or to lead."""
-        self.leads = False
+        """Released with the answer, or to lead."""
         self.answered = False
         self.committing = False
         self.settled = False
         self.result: T | None = None
         self.error: BaseException | None = None
+        # Of a leader.
+        self.group: Sequence[_PendingWork[Any]] = ()
+        self.heir: _PendingWork[Any] | None = None
+        """The next leader."""
+        self.has_left = False
 
     def run_on(self, connection: sqlite3.Connection) -> None:
         """Run, and keep the outcome."""
@@ -55,15 +61,35 @@ class _PendingWork(Generic[T]):
         except Exception as error:
             self.error = error
 
-    def fail(self, error: StorageError, cause: BaseException) -> None:
+    def is_done_by(self, leader: _PendingWork[Any]) -> bool:
+        """Whether its outcome counts, in a group of this leader.
+
+        An exception of another package may be meant for the leader: a time limit is raised wherever
+        its thread is. Then the caller runs the work itself.
+        """
+        return self is leader or self.error is None or _is_own(self.error)
+
+    def fail(self, error: StorageError, cause: BaseException | None) -> None:
         """Keep a separate error: a raised one gets the traceback of its thread."""
         self.result, self.error = None, type(error)(str(error))
         self.error.__cause__ = cause
+
+    def wake(self) -> None:
+        """End its wait. It waits once, so a second time does nothing."""
+        try:
+            self.turn.release()
+        except RuntimeError:  # woken before, by a call that was stopped
+            return
 
     def result_or_raise(self) -> T:
         if self.error is not None:
             raise self.error
         return self.result  # type: ignore[return-value]  # the work has run
+
+
+def _is_own(error: BaseException) -> bool:
+    """Whether it is an exception of this package, such as a refusal."""
+    return type(error).__module__.partition(".")[0] == __name__.partition(".")[0]
 
 
 class GroupCommit:
@@ -82,7 +108,8 @@ class GroupCommit:
         self._limit = limit
         self._mutex = threading.Lock()
         self._queue: deque[_PendingWork[Any]] = deque()
-        self._led = False
+        """Works without an answer, also those of the present group."""
+        self._leader: _PendingWork[Any] | None = None
 
     def run(self, run: WorkFunction[T], *, durable: bool = True) -> T:
         """Run and commit, perhaps with others; return or raise as the work did.
@@ -93,69 +120,75 @@ class GroupCommit:
         """
         mine = _PendingWork(run, durable)
         try:
-            with self._mutex:
-                self._queue.append(mine)
-                mine.leads = not self._led
-                self._led = True
-            if mine.leads:
-                current_pool().gather()
-            else:
-                mine.turn.acquire()
-            if not mine.answered:
-                self._lead_group(mine)
-        finally:  # also after Ctrl-C: nobody else would lead for the waiting callers
-            self._step_down(mine)
+            try:
+                self._take_part(mine)
+            finally:  # also after Ctrl-C: nobody else would lead for the waiting callers
+                self._leave(mine)
+        finally:
+            # Ctrl-C or a time limit may also have stopped that.
+            if not mine.has_left:
+                self._leave(mine)
         return mine.result_or_raise()
 
+    def _take_part(self, mine: _PendingWork[T]) -> None:
+        """Have the work done by another, or lead."""
+        with self._mutex:
+            self._queue.append(mine)
+            leads = self._leader is None
+            if leads:
+                self._leader = mine
+        if leads:
+            current_pool().gather()
+        else:
+            mine.turn.acquire()
+        if not mine.answered:
+            self._lead_group(mine)
+
     def _lead_group(self, mine: _PendingWork[T]) -> None:
-        """Commit a group that contains `mine`, answer the others, and pass the lead on."""
+        """Commit a group that contains `mine`."""
         with self._mutex:
-            group = [self._queue.popleft() for _ in range(min(self._limit, len(self._queue)))]
-        others = [waiting for waiting in group if waiting is not mine]
-        try:
-            if len(group) == 1 or not self._commit_together(group):
-                for waiting in group:
-                    self._commit_alone(waiting)
-        except BaseException as error:  # Ctrl-C, or a work that leaves by SystemExit
-            others = self._requeue_uncommitted(others, error)
-            raise
-        finally:
-            self._step_down(mine)
-            for waiting in others:
-                waiting.answered = True
-                waiting.turn.release()
+            mine.group = group = tuple(islice(self._queue, self._limit))
+        if len(group) == 1 or not self._commit_together(mine):
+            for waiting in group:
+                self._commit_alone(waiting, mine)
 
-    def _requeue_uncommitted(
-        self, others: Sequence[_PendingWork[Any]], error: BaseException
-    ) -> list[_PendingWork[Any]]:
-        """Put back works that a stopped leader has not begun to commit; return the rest."""
-        back = [w for w in others if not (w.settled or w.committing)]
+    def _leave(self, mine: _PendingWork[T]) -> None:
+        """Answer the group, if it leads, and pass the lead to the first work without an answer.
+
+        What a stopped leader has not begun to commit stays in the queue. It may be stopped at any
+        place, and called again.
+        """
+        stopped = sys.exception()
         with self._mutex:
-            self._queue.extendleft(reversed(back))
-        for waiting in others:
-            if waiting.committing and not waiting.settled:
-                waiting.fail(CommitUnknown("the group commit was stopped"), error)
-        return [waiting for waiting in others if waiting not in back]
+            if self._leader is mine:
+                for waiting in mine.group:
+                    if waiting.committing and not waiting.settled:
+                        waiting.fail(CommitUnknown("the group commit was stopped"), stopped)
+                        waiting.settled = True
+                    if waiting.settled:
+                        self._forget(waiting)
+                        waiting.answered = True
+            self._forget(mine)
+            if self._leader is mine:
+                mine.heir = self._queue[0] if self._queue else None
+                self._leader = mine.heir
+        if mine.heir is not None:
+            mine.heir.wake()
+        for waiting in mine.group:
+            if waiting.answered and waiting is not mine:
+                waiting.wake()
+        mine.has_left = True
 
-    def _step_down(self, mine: _PendingWork[Any]) -> None:
-        """Stop waiting; if it leads, pass the lead to the first waiting work, if any."""
-        with self._mutex:
-            if mine in self._queue:
-                self._queue.remove(mine)
-            if not mine.leads:
-                return
-            mine.leads = False
-            if self._queue:
-                self._queue[0].leads = True
-                self._queue[0].turn.release()
-            else:
-                self._led = False
+    def _forget(self, waiting: _PendingWork[Any]) -> None:
+        if waiting in self._queue:
+            self._queue.remove(waiting)
 
-    def _commit_together(self, group: Sequence[_PendingWork[Any]]) -> bool:
+    def _commit_together(self, mine: _PendingWork[Any]) -> bool:
         """Run a group in one transaction; False if nothing was done and each must run alone.
 
         A full disk or an interrupt makes SQLite undo everything by itself.
         """
+        group = done = mine.group
         try:
             with self._writing(any(waiting.durable for waiting in group)) as connection:
                 for waiting in group:
@@ -164,17 +197,18 @@ class GroupCommit:
                     has_written = connection.total_changes > before
                     if not connection.in_transaction or (waiting.error and has_written):
                         return False
-                for waiting in group:
+                done = [waiting for waiting in group if waiting.is_done_by(mine)]
+                for waiting in done:
                     waiting.committing = True
                 self._commit(connection)
         except StorageError as error:
-            for waiting in group:
+            for waiting in done:
                 waiting.fail(error, error.__cause__ or error)
-        for waiting in group:
+        for waiting in done:
             waiting.settled = True
         return True
 
-    def _commit_alone(self, waiting: _PendingWork[Any]) -> None:
+    def _commit_alone(self, waiting: _PendingWork[Any], mine: _PendingWork[Any]) -> None:
         try:
             with self._writing(waiting.durable) as connection:
                 waiting.run_on(connection)
@@ -183,4 +217,4 @@ class GroupCommit:
                     self._commit(connection)
         except StorageError as error:
             waiting.fail(error, error.__cause__ or error)
-        waiting.settled = True
+        waiting.settled = waiting.is_done_by(mine)

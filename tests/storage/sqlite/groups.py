@@ -37,12 +37,12 @@ def in_one_group(
 
     def first(tx: Transaction) -> None:
         led.set()
-        until(lambda: len(queue) == len(calls))
+        until(lambda: len(queue) == 1 + len(calls))
         amid()
 
     def run(place: int) -> None:
         led.wait(10)
-        until(lambda: len(queue) == place)
+        until(lambda: len(queue) == 1 + place)
         try:
             outcomes[place] = calls[place]()
         except BaseException as error:
@@ -54,7 +54,7 @@ def in_one_group(
     storage.transact(PARTITION, first)
     for thread in threads:
         thread.join(20)
-    assert not storage._groups._led, "the lead was not given back"
+    assert storage._groups._leader is None, "the lead was not given back"
     return outcomes
 
 
