@@ -24,6 +24,7 @@ from payments_core.accounts.record import MAX_ONRAMPS, Account
 from payments_core.accounts.vaults.record import Vault
 from payments_core.addresses import AddressError, normalize_wallet_address
 from payments_core.assets import asset_of
+from payments_core.banks.account_numbers import mask_account_number
 from payments_core.banks.incoming import (
     INCOMING_RAILS,
     FundingBank,
@@ -279,7 +280,7 @@ class OnrampAccounts:
             beneficiary_name=account.beneficiary_name,
             beneficiary_address=account.beneficiary_address,
             sealed_number=base64.b64encode(sealed).decode(),
-            last4=account.account_number[-4:],
+            last4=mask_account_number(account.account_number),
             routing_number=account.routing_number,
             reference=account.reference,
             rails=account.rails,

@@ -529,7 +529,9 @@ class BankAccount(Answer, frozen=True, kw_only=True):
     account_holder_type: Known[Literal["individual", "business"]]
     """Whether the holder is a person or a business."""
     last4: str
-    """The last four digits of the number; the whole number is never returned."""
+    """The last four digits of the number, with `*` for each of them that a number of fewer
+than eight digits hides; the whole number is never returned.
+"""
     routing_number: str
     """The bank's routing number (ABA)."""
     account_type: Known[Literal["checking", "savings"]]
@@ -596,7 +598,9 @@ class OnrampBankAccount(Answer, frozen=True, kw_only=True):
     bank_name: str | None
     """The bank's name; null if it is not known."""
     last4: str | None
-    """The last four digits of the number; the whole number is never returned."""
+    """The last four digits of the number, with `*` for each of them that a number of fewer
+than eight digits hides; the whole number is never returned.
+"""
     reason: str | None
     """Why the bank refuses it; null unless it does."""
     created_at: datetime

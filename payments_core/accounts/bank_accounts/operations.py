@@ -26,6 +26,7 @@ from payments_core.accounts.capabilities.operations import find_activation_id, l
 from payments_core.accounts.capabilities.record import PRODUCT_OF_CAPABILITY
 from payments_core.accounts.queries import list_for_account
 from payments_core.accounts.vaults.record import Vault
+from payments_core.banks.account_numbers import mask_account_number
 from payments_core.banks.port import (
     AccountRegistration,
     Bank,
@@ -135,7 +136,7 @@ class BankAccounts:
                 holder_name=new.account_holder_name,
                 holder_type=new.account_holder_type,
                 sealed_number=seal_number(self._key_ring, id, new.account_number),
-                last4=new.account_number[-4:],
+                last4=mask_account_number(new.account_number),
                 routing_number=new.routing_number,
                 account_type=new.account_type,
                 bank_name=new.bank_name,

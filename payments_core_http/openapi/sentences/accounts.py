@@ -54,7 +54,8 @@ BY_NAME: Mapping[str, str] = {
     "eligible": "Whether a bank account or on-ramp can be added now.",
     "fields": "The fields of the form to show.",
     "hostedUrl": "The page to send the user to; null if there is nothing left to do there.",
-    "last4": "The last four digits of the number; the whole number is never returned.",
+    "last4": "The last four digits of the number, with `*` for each of them that a number of fewer "
+    "than eight digits hides; the whole number is never returned.",
     "line1": "The first line of the street address.",
     "line2": "The second line of the street address.",
     "maxLength": "The maximum number of characters; null means no limit.",

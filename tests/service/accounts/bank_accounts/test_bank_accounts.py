@@ -281,6 +281,21 @@ class TestBankAccounts:
         page = ready.service.bank_accounts.list(ready.server, ready.payer.id)
         assert [item.id for item in page.records] == [made.id]
 
+    @pytest.mark.parametrize(
+        ("number", "shown"),
+        [
+            ("1234", "****"),
+            ("12345", "***5"),
+            ("1234567", "*567"),
+            ("12345678", "5678"),
+            ("12345678901234567", "4567"),
+        ],
+    )
+    def test_no_number_is_shown_whole(self, ready: World, number: str, shown: str) -> None:
+        made = add(ready, account_number=number)
+        assert made.last4 == shown
+        assert len(number) - len(shown.strip("*")) >= 4
+
     def test_one_that_the_bank_rejects_says_why(self, ready: World) -> None:
         made = add(ready, account_number="99900099")
         ready.run()
