@@ -167,8 +167,12 @@ CATALOGUE: tuple[EventType, ...] = (
     EventType("dispute.flagged", "A dispute was flagged.", _DISPUTE),
     EventType("dispute.resolved", "A dispute was resolved.", _DISPUTE),
     EventType(TEST, "A test event that you requested for one endpoint.", ("webhookId",)),
-    EventType(FAILING, "Another endpoint fails; this is sent at most once an hour.", _ENDPOINT),
-    EventType(RECOVERED, "Another endpoint that failed works again.", _ENDPOINT),
+    EventType(
+        FAILING, "An endpoint fails; the other endpoints get this at most once an hour.", _ENDPOINT
+    ),
+    EventType(
+        RECOVERED, "An endpoint that failed works again; the other endpoints get this.", _ENDPOINT
+    ),
 )
 
 MAX_PAYLOAD_BYTES = 32_000

@@ -728,14 +728,14 @@ class WebhookTest(Envelope, frozen=True, kw_only=True):
 
 
 class WebhookFailing(Envelope, frozen=True, kw_only=True):
-    """Another endpoint fails; this is sent at most once an hour."""
+    """An endpoint fails; the other endpoints get this at most once an hour."""
 
     name: Literal["webhook.failing"]
     payload: WebhookFailingPayload
 
 
 class WebhookRecovered(Envelope, frozen=True, kw_only=True):
-    """Another endpoint that failed works again."""
+    """An endpoint that failed works again; the other endpoints get this."""
 
     name: Literal["webhook.recovered"]
     payload: WebhookRecoveredPayload

@@ -17,6 +17,7 @@ from payments_core_http.dashboard.rendering import (
     render_page,
     run_form,
 )
+from payments_core_http.dashboard.words import EVERY_SUBSCRIBER, RECIPIENT_WORDS
 
 if TYPE_CHECKING:
     from payments_core.service import PaymentsService
@@ -86,6 +87,7 @@ def show_event(service: PaymentsService, call: PageCall) -> Response:
         deliveries=deliveries,
         meaning=BY_NAME[event.name].meaning if event.name in BY_NAME else "",
         subjects=list_subjects(event),
+        recipients=RECIPIENT_WORDS.get(event.name, EVERY_SUBSCRIBER),
     )
 
 

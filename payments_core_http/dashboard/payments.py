@@ -34,6 +34,9 @@ INTENTS = ("receive", "send", "collect")
 _FILTERS = ("search", "status", "intent", "from", "to")
 _MAX_RECEIPTS = 100
 
+_ENDED = ("succeeded", "partially_refunded", "refunded", "expired", "cancelled", "failed")
+"""The statuses in which nothing is under way, except a refund."""
+
 
 def list_payments(service: PaymentsService, call: PageCall) -> Response:
     """The Payments under the filters, newest first."""
@@ -90,6 +93,8 @@ def show_payment(service: PaymentsService, call: PageCall) -> Response:
             if action != "return_misdirected"  # its button is beside its receipt
         ],
         may_cancel=_may_cancel(payment),
+        has_ended=payment.status in _ENDED
+        and not any(refund.status not in ("succeeded", "failed") for refund in details.refunds),
     )
 
 

@@ -7,6 +7,7 @@ from typing import Literal
 
 import attrs
 
+from payments_core.engine.events import FAILING, RECOVERED, TEST
 from payments_core.errors import PaymentsError
 from payments_core.payments.refunds.reconciliation_rules import ReconciliationAction
 from payments_core.webhooks.health import EndpointHealth
@@ -187,3 +188,13 @@ def _explain_end(delivery: Delivery, endpoint: Endpoint, max_attempts: int, last
         "The URL of the endpoint resolved to an address that webhooks must not use, "
         "such as one of a private network."
     )
+
+
+EVERY_SUBSCRIBER = "every active endpoint that is subscribed"
+_EVERY_OTHER = "every other active endpoint that is subscribed"
+RECIPIENT_WORDS: Mapping[str, str] = {
+    TEST: "the endpoint that it names, and those that are subscribed to tests by name",
+    FAILING: _EVERY_OTHER,
+    RECOVERED: _EVERY_OTHER,
+}
+"""The endpoints that an event is for, by its name, as a part of a sentence."""

@@ -369,6 +369,23 @@ class TestDecisions:
         with pytest.raises(NotFound):
             service.reconciliation.list_allowed(authority, "payment_" + "A" * 24)
 
+    def test_nothing_can_be_done_because_it_ended_or_continues(self, checkout: Checkout) -> None:
+        desk = open_desk(checkout)
+        paid, cancelled = make(checkout, "paid"), make(checkout, "cancelled")
+        checkout.door.call("POST", f"/v2/payments/{cancelled['id']}/cancel")
+        assert "Nothing. The Payment has ended." in desk.open(page(cancelled)).text
+        pay(checkout, paid)
+        checkout.door.call("POST", f"/v2/payments/{paid['id']}/refunds", {}, key="refund")
+        assert "Nothing. The Payment continues automatically." in desk.open(page(paid)).text
+        checkout.advance(60)
+        assert "Nothing. The Payment has ended." in desk.open(page(paid)).text
+
+    def test_the_network_of_a_sandbox_is_no_place_for_real_funds(self, checkout: Checkout) -> None:
+        desk, payment = open_desk(checkout), make(checkout)
+        assert "Send no real funds" in desk.open(page(payment)).text
+        checkout.declare_network("real")
+        assert "Send no real funds" not in desk.open(page(payment)).text
+
     def test_cancel(self, checkout: Checkout) -> None:
         payment, desk = make(checkout), open_desk(checkout)
         path = f"{page(payment)}/cancel"

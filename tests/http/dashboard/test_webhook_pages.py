@@ -238,8 +238,10 @@ class TestEvents:
         links = [str(one["href"]) for one in listed.all("a")]
         assert hook(endpoint) in links
         [event] = [one for one in links if one.startswith("/dashboard/events/evt_")]
-        links = [str(one["href"]) for one in desk.open(event).all("a")]
+        page = desk.open(event)
+        links = [str(one["href"]) for one in page.all("a")]
         assert {hook(endpoint), path} <= set(links)
+        assert "every other active endpoint" in page.text, "the failing one does not get it"
         for link in links:
             if link.startswith("/dashboard/"):
                 assert desk.get(link).status == 200, link
