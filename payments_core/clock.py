@@ -29,6 +29,15 @@ MAX_CLOCK_SKEW_MS = 2_500
 """How far the clocks of two machines may differ: half of the shortest lease of a job. A worker
 whose clock is further ahead takes leases that are still valid."""
 
+
+def is_ahead(instant: Instant, now: Instant) -> bool:
+    """Whether an instant that was stored as the present is later than any right clock shows now.
+
+    The clock that wrote it was wrong, so nothing may wait for its end, or rest on its age.
+    """
+    return instant > now + MAX_CLOCK_SKEW_MS
+
+
 unix_s: Callable[[], float] = time.time
 """Unix seconds by the machine's clock, for code that has no service around it."""
 

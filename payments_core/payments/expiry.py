@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 from payments_core.chains.backoff import poll_again
 from payments_core.chains.scanner import ScanCursor, read_cursor
-from payments_core.clock import HOUR, MINUTE, SECOND, Instant
+from payments_core.clock import HOUR, MINUTE, SECOND, Instant, is_ahead
 from payments_core.engine.decision import Decision, NewJob, WorkerAuthority
 from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
@@ -127,7 +127,7 @@ def _has_unchecked(snapshot: Snapshot, payment: Payment, final_height: int) -> b
 
 def _estimate_final(payment: Payment, scan: ScanCursor | None, now: Instant) -> Instant:
     """When a final block later than the expiry may have been scanned; less and less often."""
-    lag_ms = 0 if scan is None else max(0, scan.scanned_at - scan.final_time)
+    lag_ms = 0 if scan is None else max(0, min(scan.scanned_at, now) - scan.final_time)
     expected_at = payment.expires_at + lag_ms
     pause_ms = max(MIN_PAUSE_MS, expected_at + SECOND - now, (now - expected_at) // 8)
     return now + min(pause_ms, MAX_PAUSE_MS)
@@ -144,7 +144,7 @@ class _ChainAlarms:
     def raise_if_late(self, payment: Payment, scan: ScanCursor | None, now: Instant) -> None:
         """Raise the alarm if the chain was not scanned for long, or its blocks are not final."""
         begun = max(payment.expires_at, self._since)
-        scanned_at = 0 if scan is None else scan.scanned_at
+        scanned_at = 0 if scan is None or is_ahead(scan.scanned_at, now) else scan.scanned_at
         is_unread = now - max(begun, scanned_at) >= UNREAD_ALARM_MS
         if not is_unread and now - begun < NOT_FINAL_ALARM_MS:
             return

@@ -106,7 +106,7 @@ def find_health_change(
     by_outcome = {find_outcome(delivery): delivery for delivery in attempted}
     if (failed := by_outcome.get("fails")) is not None:
         reported_at = endpoint.failing_told_at
-        is_due = reported_at is None or reported_at <= now - REPORT_INTERVAL_MS
+        is_due = reported_at is None or not 0 <= now - reported_at < REPORT_INTERVAL_MS
         return (FAILING, failed) if is_due else None
     if (worked := by_outcome.get("works")) is not None and endpoint.failing_since is not None:
         return RECOVERED, worked

@@ -100,6 +100,15 @@ def test_it_is_reported_again_after_an_hour_and_not_before() -> None:
     assert reported[1] - reported[0] >= HOUR_S * 1_000
 
 
+def test_a_report_of_a_clock_that_was_ahead_does_not_hide_the_next_one() -> None:
+    watched = Watched()
+    watched.bench.clock.advance(3 * HOUR_S)
+    watched.happen(seconds=30)
+    watched.bench.clock.advance(-3 * HOUR_S)
+    watched.happen(seconds=30)
+    assert watched.hosts.news() == [("watcher.example", FAILING)] * 2
+
+
 def test_many_failures_at_once_are_one_piece_of_news() -> None:
     watched = Watched(Hosts({"broken.example": TransportResult(404)}))
     for _ in range(30):

@@ -37,7 +37,7 @@ from payments_core.chains.outbox.record import (
     replacement_id,
 )
 from payments_core.chains.port import Chain, ChainUnavailable, SignedTransaction, SignerRefused
-from payments_core.clock import MINUTE, SECOND, Instant
+from payments_core.clock import MINUTE, SECOND, Instant, is_ahead
 from payments_core.engine.decision import Decision, WorkerAuthority
 from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
@@ -196,8 +196,9 @@ class Rebroadcaster:
 
         Raises ChainUnavailable.
         """
-        patience_ms = chain.bump_after_ms
-        if patience_ms is None or self._clock.now() < newest.signed_at + patience_ms:
+        patience_ms, now = chain.bump_after_ms, self._clock.now()
+        is_known = not is_ahead(newest.signed_at, now)
+        if patience_ms is None or (is_known and now < newest.signed_at + patience_ms):
             return None
         if not self._is_time(outgoing.id, "raise", REOFFER_MS):
             return None
@@ -212,7 +213,8 @@ class Rebroadcaster:
             passed = latest - max(signed_above, first_in_line_at)
             if passed < _MIN_BLOCKS_PASSED:
                 return 0
-            return (now - signed_at) * passed // (latest - signed_above)
+            since = _right_time(chain, signed_at, signed_above, now)
+            return (now - since) * passed // (latest - signed_above)
 
         first_signed_at = outgoing.signed_at or outgoing.created_at
         stalled_ms = passed_over_ms(first_signed_at, outgoing.signed_above)
@@ -379,6 +381,14 @@ class Rebroadcaster:
             self._last_done.clear()
         self._last_done[str(subject), what] = now
         return True
+
+
+def _right_time(chain: Chain, signed_at: Instant, signed_above: int, now: Instant) -> Instant:
+    """When bytes were signed: by the chain's newest block then, if our clock was ahead."""
+    if not is_ahead(signed_at, now):
+        return signed_at
+    block = chain.block(signed_above)
+    return now if block is None or block.time is None else block.time
 
 
 def broadcast(chain: Chain, signed: SignedTransaction) -> None:

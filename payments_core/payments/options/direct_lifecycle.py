@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from payments_core.clock import MINUTE, Instant
+from payments_core.clock import MINUTE, Instant, is_ahead
 from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.step import Step
 from payments_core.errors import InvalidState, OptionExpired, OptionSuperseded, ResourceConflict
@@ -156,7 +156,10 @@ def list_sighted_submissions(option: DirectOption, payment: Payment) -> tuple[st
 
 def has_new_submission(option: DirectOption, *, now: Instant) -> bool:
     """Whether a submission is new enough to lock although no node knows the transaction yet."""
-    return any(now < item.submitted_at + SUBMISSION_LOCK_MS for item in option.submissions)
+    return any(
+        now < item.submitted_at + SUBMISSION_LOCK_MS and not is_ahead(item.submitted_at, now)
+        for item in option.submissions
+    )
 
 
 def list_locking_submissions(
@@ -179,7 +182,8 @@ def list_locking_submissions(
         (item.submitted_at, id)
         for option in options
         for item, id in zip(option.submissions, list_submissions(option), strict=True)
-        if id not in tracked or tracked[id].amount < minimum
+        if not is_ahead(item.submitted_at, now)
+        and (id not in tracked or tracked[id].amount < minimum)
     )
     begun: Instant | None = None
     for submitted_at, _ in unpaid:

@@ -110,5 +110,6 @@ def recheck_hint(
     """
     assert tracked.hinted_until is not None
     if observed.block is None and now < tracked.hinted_until:
-        return Decision(None, next_run_at=now + max(POLL_MS, now - tracked.created_at))
+        waited_ms = min(abs(now - tracked.created_at), HINT_TTL_MS)  # the clock may have been ahead
+        return Decision(None, next_run_at=now + max(POLL_MS, waited_ms))
     return Decision(None, replaces=(evolve(tracked, watched=False),))

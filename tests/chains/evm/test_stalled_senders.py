@@ -114,6 +114,20 @@ class TestRefusedVersions:
         assert world.paid(option.payment.id).status == "succeeded"
         assert world.held() == (atomic("75"), 0, atomic("75"))
 
+    def test_fees_rise_for_what_was_signed_by_a_clock_that_was_ahead(
+        self, world: AnvilScene
+    ) -> None:
+        """Its age is that of the chain's newest block then; by our clock it is not yet signed."""
+        options = [world.authorized("25.00")]
+        world.stop_mining()
+        world.system.advance(3 * 3_600)
+        world.run()
+        world.system.advance(-3 * 3_600)
+        [first] = signed_fees(world, options[0])
+        mine_blocks(world, 40, 2 * GWEI)
+        assert first < 2 * GWEI < max(signed_fees(world, options[0]))
+        assert world.operation_now(options[0]).status == "confirmed"
+
     def test_fees_rise_for_what_no_node_ever_took(self, world: AnvilScene) -> None:
         """It was stored, the process died, and at the restart the base fee had passed the offer."""
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from payments_core.chains.hashes import HashError, canonical_hash
 from payments_core.chains.port import Block, Heads, TransactionView
+from payments_core.clock import HOUR
 from payments_core.errors import (
     InvalidState,
     OptionExpired,
@@ -242,6 +243,15 @@ def test_a_hint_is_looked_for_ever_more_seldom_until_its_time_is_over() -> None:
     assert [
         record.watched for record in decision.replaces if isinstance(record, TrackedTransaction)
     ] == [False]
+
+
+def test_a_hint_of_a_clock_that_was_ahead_is_not_looked_for_each_second() -> None:
+    now, looks = NOW, 0
+    hint = a_hint(created_at=NOW + 3 * HOUR, hinted_until=NOW + 3 * HOUR + HINT_TTL_MS)
+    unknown = ObservedTransaction(None, HEADS)
+    while (decision := recheck_hint(hint, unknown, now=now)).next_run_at is not None:
+        now, looks = decision.next_run_at, looks + 1
+    assert looks < 50
 
 
 def test_a_hint_that_is_in_a_block_and_brings_nothing_is_forgotten_at_once() -> None:
