@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 
 from payments_core.assets import known_tokens
 from payments_core.chains.loader import BeginsOnSight, Checkable, ReportsGas
-from payments_core.chains.port import Chain, ChainError, ChainMismatch
+from payments_core.chains.port import Chain, ChainError, ChainMismatch, Heads
+from payments_core.clock import HOUR, MINUTE, Instant
 from payments_core_http.deployment.findings import Finding, Level
 
 FEW_TRANSFERS = 50
 """A sender with coins for fewer is reported: somebody must send more before they are used up."""
 
 
-def check_chain(number: int, chain: Chain, senders: Collection[str] = ()) -> Iterator[Finding]:
-    """Whether nodes answer, can read the state of final blocks, and senders can pay for gas.
+STALE_MS = 10 * MINUTE
+"""Every chain of the registry adds a block within seconds."""
+
+NOT_FINAL_MS = 2 * HOUR
+"""Blocks are final within 30 minutes on every chain of the registry."""
+
+
+def check_chain(
+    number: int, chain: Chain, senders: Collection[str] = (), *, now: Callable[[], Instant]
+) -> Iterator[Finding]:
+    """Whether nodes answer, follow the chain, can read the state of final blocks, and senders can
+    pay for gas.
 
     `senders` are the addresses that send on this chain.
     """
@@ -39,10 +50,25 @@ def check_chain(number: int, chain: Chain, senders: Collection[str] = ()) -> Ite
         return
     behind = heads.latest.number - heads.final.number
     yield Finding(name, "ok", f"latest block {heads.latest.number}, final block {behind} behind it")
+    if not isinstance(chain, BeginsOnSight):
+        yield from _check_ages(name, heads, now())
     if isinstance(chain, Checkable):
         yield from _check_final_state(number, chain)
     if isinstance(chain, ReportsGas):
         yield from _check_gas(name, chain, senders)
+
+
+def _check_ages(name: str, heads: Heads, now: Instant) -> Iterator[Finding]:
+    """A node that has stopped to follow its chain still answers, and says that it is in sync."""
+    for which, block, limit_ms in (
+        ("latest", heads.latest, STALE_MS),
+        ("final", heads.final, NOT_FINAL_MS),
+    ):
+        age_ms = 0 if block.time is None else now - block.time
+        if age_ms > limit_ms:
+            says = f"its {which} block {block.number} is {age_ms // MINUTE} minutes old"
+            remedy = "compare it with another node or an explorer: this node or the chain stands"
+            yield Finding(name, "fault", says, remedy)
 
 
 def _check_final_state(number: int, chain: Chain) -> Iterator[Finding]:

@@ -123,7 +123,7 @@ def _run_all(
     if stored or not configuration.simulated_chains:
         for number, chain in service.chains.items():
             senders = _find_senders(service.ports.storage, chain) if stored else ()
-            found = _check_chain(number, chain, senders)
+            found = _check_chain(number, chain, senders, now=partial(now, service))
             yield from _catch_faults(f"chain {number}", found)
     if stored:
         yield from _catch_faults("worker", _check_queues(service, configuration.mode, now))

@@ -11,8 +11,14 @@ from payments_core.chains.evm.addresses import Deployment
 from payments_core.chains.evm.chain import EvmChain
 from payments_core.chains.evm.fees import GAS_MARGIN, MEASURED_GAS, fee_policy_of, initial_fees
 from payments_core.chains.evm.quorum import NodeQuorum
-from payments_core_http.deployment.chain_checks import FEW_TRANSFERS, check_chain
-from tests.chains.evm.fake_node import FakeChain, FakeNode, Refuse
+from payments_core.clock import MINUTE
+from payments_core_http.deployment.chain_checks import (
+    FEW_TRANSFERS,
+    NOT_FINAL_MS,
+    STALE_MS,
+    check_chain,
+)
+from tests.chains.evm.fake_node import FakeChain, FakeNode, Refuse, block_unix_s
 from tests.chains.scenes import signer
 
 NUMBER = 8453
@@ -54,15 +60,35 @@ def fake() -> Iterator[ServingNode]:
     node.close()
 
 
-def found(fake: ServingNode) -> list[tuple[str, str, str]]:
+def found(fake: ServingNode, later_ms: int = 0) -> list[tuple[str, str, str]]:
+    """What is said so long after the chain's newest block."""
     nodes = NodeQuorum([fake.url], NUMBER)
     chain = EvmChain(nodes, Deployment(ADMIN), signer())
+    now = block_unix_s(fake.height) * 1_000 + later_ms
     with closing(nodes):
-        return [(one.level, one.says, one.remedy) for one in check_chain(NUMBER, chain, [SENDER])]
+        said = list(check_chain(NUMBER, chain, [SENDER], now=lambda: now))
+    return [(one.level, one.says, one.remedy) for one in said]
 
 
 def test_a_sound_node_and_a_sender_with_coins_have_no_fault(fake: ServingNode) -> None:
     assert [level for level, _, _ in found(fake)] == ["ok", "ok"]
+
+
+@pytest.mark.parametrize(
+    ("later_ms", "faults"),
+    [
+        (STALE_MS, []),
+        (STALE_MS + MINUTE, ["its latest block 20 is 11 minutes old"]),
+        (
+            NOT_FINAL_MS,
+            ["its latest block 20 is 120 minutes old", "its final block 12 is 120 minutes old"],
+        ),
+    ],
+)
+def test_a_node_that_follows_its_chain_no_more_is_a_fault(
+    fake: ServingNode, later_ms: int, faults: list[str]
+) -> None:
+    assert [says for level, says, _ in found(fake, later_ms) if level == "fault"] == faults
 
 
 def test_a_node_without_the_state_of_the_final_block_is_a_fault(fake: ServingNode) -> None:
