@@ -90,15 +90,26 @@ class Rows:
 
     def scan(self, kind: type[R], path: Index, key: Values, after: Values = ()) -> Iterator[Row[R]]:
         """The rows of a key, of any partition, in the path's order, after `after`."""
-        head, first = _key(kind, path, key), _key(kind, path, key, after)[:SORTED_BYTES]
-        cursor = self.txn.cursor()
-        items = cursor.iternext() if cursor.set_range(first) else iter(())
-        ours = takewhile(lambda item: item[0].startswith(head), items)
-        for _, alike in groupby(ours, lambda item: item[0][:SORTED_BYTES]):
+        for alike in self._runs(kind, path, key, after):
             rows = filter(None, (self._row(kind, item[path is not ROWS]) for item in alike))
             for row in sorted(rows, key=lambda row: row.at(path.order), reverse=path.descending):
                 if query_semantics.is_behind(row.at(path.order), tuple(after), path):
                     yield row
+
+    def sizes(self, kind: type[Record], after: tuple[str, ...]) -> Iterator[tuple[str, str, int]]:
+        """The places after one, in order, and the bytes of each body, which is not decoded."""
+        for alike in self._runs(kind, ROWS, (), after):
+            for partition, id, body, _ in sorted(msgspec.msgpack.decode(item[1]) for item in alike):
+                if (partition, id) > after:
+                    yield partition, id, len(body)
+
+    def _runs(self, kind: type[Record], path: Index, key: Values, after: Values) -> Iterator[Any]:
+        """The items of a path from a place on; those whose keys were cut are together."""
+        head, first = _key(kind, path, key), _key(kind, path, key, after)[:SORTED_BYTES]
+        cursor = self.txn.cursor()
+        items = cursor.iternext() if cursor.set_range(first) else iter(())
+        ours = takewhile(lambda item: item[0].startswith(head), items)
+        yield from (alike for _, alike in groupby(ours, lambda item: item[0][:SORTED_BYTES]))
 
     def hold(self, record: Record) -> None:
         self._entries(record)
@@ -229,6 +240,14 @@ class LmdbStorage:
         with self._rows() as rows:
             ready = rows.scan(Job, READY, (queue,), () if after is None else (after + 1,))
             return next((row.ready_at for row in ready), None)
+
+    def measure(self, partition: str, kind: type[Record], after: str | None, limit: int
+                ) -> port.Measure:  # fmt: skip
+        place = (partition,) if after is None else (partition, after)
+        with self._rows() as rows:
+            ours = takewhile(lambda size: size[0] == partition, rows.sizes(kind, place))
+            sizes = list(islice(ours, limit))
+            return port.Measure(sum(s[2] for s in sizes), sizes[-1][1] if sizes else None)
 
     def migrate(self) -> None:
         with self._rows(write=True) as rows:

@@ -106,6 +106,14 @@ class Page(Generic[Item]):
     next: Position | None
 
 
+@attrs.frozen
+class Measure:
+    """The bytes of a page of rows; `next` is the id to continue after, None at the end."""
+
+    bytes: int
+    next: str | None
+
+
 class Snapshot(Protocol):
     """The operations of a `read`."""
 
@@ -311,6 +319,16 @@ class Storage(Protocol):
 
         `max(due_at, lease_until)` of each job counts; lanes are ignored, so it may be too early.
         With `after`, the earliest of those instants that is later than it.
+        """
+
+    def measure(self, partition: str, kind: type[Record], after: str | None, limit: int) -> Measure:
+        """The bytes that the bodies of the next `limit` rows of a kind have in a partition.
+
+        A body counts as `documents.encode` made it, in UTF-8, also if it is damaged. The rows come
+        in the order of their ids, after `after`, the `next` of another page, whose row may be gone.
+        A page may be short and still have a `next`; None is the end. It sees committed rows, and
+        locks nothing. A partition is measured once an hour, page by page, beside its other work:
+        so read no body whose length the database knows. Raises StorageUnavailable.
         """
 
     def migrate(self) -> None:

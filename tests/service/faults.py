@@ -24,6 +24,7 @@ from payments_core.storage.port import (
     ClaimedJob,
     CommitUnknown,
     LocatedRecord,
+    Measure,
     OnDamaged,
     Snapshot,
     Storage,
@@ -112,6 +113,9 @@ class FaultyStorage:
 
     def find_leases(self, queue: str, after: Instant, limit: int = 100) -> Sequence[ClaimedJob]:
         return self._through("find_leases", lambda: self._inner.find_leases(queue, after, limit))
+
+    def measure(self, partition: str, kind: type[R], after: str | None, limit: int) -> Measure:
+        return self._through("read", lambda: self._inner.measure(partition, kind, after, limit))
 
     def next_due(self, queue: str, after: Instant | None = None) -> Instant | None:
         return self._through("next_due", lambda: self._inner.next_due(queue, after))

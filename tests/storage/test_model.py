@@ -204,6 +204,11 @@ class Comparison(RuleBasedStateMachine):
             )
         )
 
+    @rule(there=st.integers(0, 1), after=st.none() | ids, limit=st.integers(1, 4))
+    def measure(self, there: int, after: str | None, limit: int) -> None:
+        kind = Note if there else Job
+        self.both(lambda storage: _sum_pages(storage, self.partitions[there], kind, after, limit))
+
     @rule(after=st.none() | instants)
     def next_due(self, after: int | None) -> None:
         self.both(lambda storage: storage.next_due(self.queue, after))
@@ -214,6 +219,14 @@ def _outcome(call: Callable[[Storage], Any], storage: Storage) -> Any:
         return call(storage)
     except Exception as error:
         return type(error)
+
+
+def _sum_pages(
+    storage: Storage, partition: str, kind: type[Record], after: str | None, limit: int
+) -> int:
+    page = storage.measure(partition, kind, after, limit)
+    rest = 0 if page.next is None else _sum_pages(storage, partition, kind, page.next, limit)
+    return page.bytes + rest
 
 
 def _insert(partition: str, record: Record, storage: Storage) -> None:

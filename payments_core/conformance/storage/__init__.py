@@ -33,6 +33,7 @@ from payments_core.conformance.storage.leases import LeaseChecks
 from payments_core.conformance.storage.locks import LockChecks
 from payments_core.conformance.storage.lookups import LookupChecks
 from payments_core.conformance.storage.maintenance import MaintenanceChecks
+from payments_core.conformance.storage.measures import MeasureChecks
 from payments_core.conformance.storage.pages import PageChecks
 from payments_core.conformance.storage.snapshots import SnapshotChecks
 from payments_core.conformance.storage.transactions import TransactionChecks
@@ -47,6 +48,7 @@ class StorageConformance(
     UniquenessChecks,
     SnapshotChecks,
     PageChecks,
+    MeasureChecks,
     LookupChecks,
     DocumentChecks,
     BulkChecks,

@@ -14,6 +14,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from heapq import nsmallest
 from typing import TypeVar
 
 import attrs
@@ -51,6 +52,7 @@ from payments_core.storage.port import (
     ClaimedJob,
     CommitUnknown,
     LocatedRecord,
+    Measure,
     OnDamaged,
     Snapshot,
     StorageUnavailable,
@@ -224,6 +226,16 @@ class MemoryStorage:
             self._require_open()
             instants = [ready_at(row) for _, row in self._iter_jobs(queue)]
         return min((due for due in instants if after is None or due > after), default=None)
+
+    def measure(self, partition: str, kind: type[Record], after: str | None, limit: int) -> Measure:
+        with self._lock:
+            self._require_open()
+            rows = self._tables[partition, kind.collection.name]
+            if self._weakness and self._should_occur(self._weakness.short_page):
+                limit = min(limit, self._random.randint(1, 5))
+            later = nsmallest(limit + 1, (id for id in rows if after is None or id > after))
+            measured = sum(len(rows[id].body) for id in later[:limit])
+            return Measure(measured, later[limit - 1] if len(later) > limit else None)
 
     def migrate(self) -> None:
         self._require_open()

@@ -31,6 +31,7 @@ from payments_core.storage.port import (
     NO_LANE_OVERRIDES,
     ClaimedJob,
     LocatedRecord,
+    Measure,
     OnDamaged,
     Snapshot,
     StorageError,
@@ -63,7 +64,7 @@ from payments_core.storage.postgres.pending_transaction import (
     PendingTransaction,
 )
 from payments_core.storage.postgres.pool import ConnectionPool, to_driver_connection
-from payments_core.storage.postgres.snapshot import TOGETHER, PostgresSnapshot, locate
+from payments_core.storage.postgres.snapshot import TOGETHER, PostgresSnapshot, locate, measure
 from payments_core.storage.postgres.transaction import PostgresTransaction
 from payments_core.storage.postgres.url import ConnectionSettings, parse_url
 from payments_core.storage.records import R, Record, Value
@@ -183,6 +184,10 @@ class PostgresStorage:
     def next_due(self, queue: str, after: Instant | None = None) -> Instant | None:
         return self._run_read(partial(next_due, queue=queue, after=after), begin=WITHOUT_BEGIN)
 
+    def measure(self, partition: str, kind: type[Record], after: str | None, limit: int) -> Measure:
+        find = partial(measure, partition=partition, kind=kind, after=after, limit=limit)
+        return self._run_read(find, begin=WITHOUT_BEGIN)
+
     def migrate(self) -> None:
         with self._open_snapshot() as connection:
             if postgres_schema.is_current(connection, self._record_types):
@@ -197,9 +202,8 @@ class PostgresStorage:
         until = time.monotonic() + postgres_schema.MIGRATION_TIMEOUT_S
         while not self._migrate():
             if time.monotonic() > until:
-                raise StorageUnavailable(
-                    "PostgreSQL: the migration of another process did not end in time"
-                )
+                text = "PostgreSQL: the migration of another process did not end in time"
+                raise StorageUnavailable(text)
             time.sleep(postgres_schema.MIGRATION_POLL_S)
 
     def finish_migration(self) -> int:
@@ -219,9 +223,7 @@ class PostgresStorage:
     def server_time(self) -> Instant:
         """The server's present instant. Nothing that is stored depends on it."""
         sql = "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint"
-        ((now,),) = self._run_read(
-            lambda transaction: transaction.query(sql, ()), begin=WITHOUT_BEGIN
-        )
+        ((now,),) = self._run_read(lambda opened: opened.query(sql, ()), begin=WITHOUT_BEGIN)
         return int(now or 0)
 
     def config_errors(self) -> Sequence[str]:

@@ -25,6 +25,7 @@ from payments_core.storage.port import (
     CommitUnknown,
     Integrity,
     LocatedRecord,
+    Measure,
     OnDamaged,
     Snapshot,
     StorageError,
@@ -163,6 +164,10 @@ class SqliteStorage:
         with self._open_snapshot() as connection:
             return next_due(connection, queue, after)
 
+    def measure(self, partition: str, kind: type[Record], after: str | None, limit: int) -> Measure:
+        with self._open_snapshot(begins=False) as connection:
+            return sqlite_wholesale.measure(connection, partition, kind, after, limit)
+
     def migrate(self) -> None:
         with self._open_snapshot() as connection:
             if sqlite_schema.is_current(connection, self._record_types):
@@ -211,9 +216,8 @@ class SqliteStorage:
         """Whether the file was retired."""
         with self._open_snapshot() as connection:
             retired = sqlite_wholesale.is_retired(connection)
-        return (
-            ["its records were moved to another storage; it accepts no writes"] if retired else []
-        )
+        moved = "its records were moved to another storage; it accepts no writes"
+        return [moved] if retired else []
 
     def config_warnings(self) -> Sequence[str]:
         """Always empty: this adapter makes all settings itself."""

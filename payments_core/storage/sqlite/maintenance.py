@@ -17,7 +17,7 @@ from payments_core.storage.maintenance import (
     RecordRow,
     decode_page,
 )
-from payments_core.storage.port import LocatedRecord
+from payments_core.storage.port import LocatedRecord, Measure
 from payments_core.storage.records import R, Record
 from payments_core.storage.sqlite.queries import BODY_BYTES
 from payments_core.storage.sqlite.schema import SCHEMA_TABLE
@@ -59,6 +59,28 @@ def read_rows(
         RecordRow(partition, id, version, tuple(columns), body.decode(errors="surrogateescape"))
         for partition, id, version, *columns, body in found
     ]
+
+
+def measure(
+    connection: sqlite3.Connection,
+    partition: str,
+    kind: type[Record],
+    after: str | None,
+    limit: int,
+) -> Measure:
+    """See `Storage.measure`; in one statement.
+
+    It reads the bodies: `octet_length`, which does not, is newer than the SQLite that is required.
+    """
+    start = "" if after is None else "AND id > ?"
+    sql = (
+        "SELECT count(*), coalesce(sum(bytes), 0), max(id) FROM ("
+        f'SELECT id, length({BODY_BYTES}) AS bytes FROM "{kind.collection.name}" '
+        f"WHERE partition = ? {start} ORDER BY id LIMIT ?)"
+    )
+    values = (partition, *(() if after is None else (after,)), limit)
+    rows, measured, last = connection.execute(sql, values).fetchone()
+    return Measure(measured, last if rows == limit else None)
 
 
 @contextmanager

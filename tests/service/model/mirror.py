@@ -19,6 +19,7 @@ from payments_core.storage.port import (
     ClaimedJob,
     CommitUnknown,
     LocatedRecord,
+    Measure,
     OnDamaged,
     Page,
     Position,
@@ -224,6 +225,9 @@ class Gate:
 
     def find_leases(self, queue: str, after: Instant, limit: int = 100) -> Sequence[ClaimedJob]:
         return self.through(lambda: self._inner.find_leases(queue, after, limit))
+
+    def measure(self, partition: str, kind: type[R], after: str | None, limit: int) -> Measure:
+        return self.through(lambda: self._inner.measure(partition, kind, after, limit))
 
     def next_due(self, queue: str, after: Instant | None = None) -> Instant | None:
         return self.through(lambda: self._inner.next_due(queue, after))
