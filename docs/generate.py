@@ -37,7 +37,7 @@ from payments_core.clock import MINUTE, SECOND
 from payments_core.deposits.lifecycle import DEPOSIT
 from payments_core.engine.events import CATALOGUE, EventType
 from payments_core.engine.state_machine import StateMachine, Transition
-from payments_core.errors import ClientTokenExpired, PaymentsError
+from payments_core.errors import ClientTokenExpired, PaymentsError, StorageLimitReached
 from payments_core.legacy.role_modules.lifecycle import ROLE_MODULE
 from payments_core.limiters.policies import (
     PER_ADDRESS,
@@ -56,6 +56,7 @@ from payments_core.payments.options.lifecycle import OPTION, SELECTION
 from payments_core.payments.payouts.lifecycle import PAYOUT
 from payments_core.payments.receipts.lifecycle import RECEIPT
 from payments_core.payments.refunds.lifecycle import REFUND
+from payments_core.tenants.record import STORAGE_LIMIT_BYTES
 from payments_core.webhooks.lifecycle import DELIVERY, ENDPOINT
 from payments_core_http.dashboard import routes as dashboard
 from payments_core_http.errors import status_of
@@ -352,7 +353,8 @@ def limits() -> str:
         "\n\n".join(
             [
                 "# Limits",
-                "These are the rate policies with their default limits.\n"
+                "These are the rate policies with their default limits, and the"
+                " [storage limit](#storage).\n"
                 "A deployment or an environment may have its own limits"
                 " ([Limit requests](../how-to/limit-requests.md)).\n"
                 "Sizes, lengths and lifetimes have [other limits](other-limits.md).\n"
@@ -396,6 +398,25 @@ def limits() -> str:
                     ),
                 ),
                 limit_examples.busy_partner(),
+                "## Storage",
+                f"An environment may store {STORAGE_LIMIT_BYTES:,} bytes"
+                f" ({STORAGE_LIMIT_BYTES // 10**9} GB), unless it has its own limit"
+                " ([Limit what is stored](../how-to/limit-requests.md#limit-what-is-stored)).\n"
+                "The worker counts them once an hour: the bodies of all rows, without indexes.\n"
+                "An environment at its limit gets 429 `storage_limit_reached` from these routes,"
+                " and from the library's operations behind them.\n"
+                "Everything else goes on: payments, refunds, receipts, webhooks and reads.",
+                table(
+                    ("Refused at the storage limit", "What"),
+                    (
+                        (
+                            code(f"{route.method} {route.path}"),
+                            ROOM_NEEDED_FOR.get((route.method, route.path), "every request"),
+                        )
+                        for route in ROUTES
+                        if StorageLimitReached in route.errors
+                    ),
+                ),
             ]
         )
         + "\n"
@@ -405,6 +426,11 @@ def limits() -> str:
 def _limit(rule: str | None) -> str:
     return "none" if rule is None else f"{ROUTE_POLICIES[rule].limit} a minute ({code(rule)})"
 
+
+ROOM_NEEDED_FOR = {
+    ("PATCH", "/v2/accounts/{accountId}"): "a request with `metadata`",
+    ("POST", "/v2/accounts/{accountId}/mandates"): "a request with `metadata`",
+}
 
 SUBJECTS: dict[Subject, str] = {
     "address": "client's address",

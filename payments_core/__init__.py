@@ -93,6 +93,7 @@ if TYPE_CHECKING:
         ReconciliationActionNotAllowed,
         ResourceConflict,
         ServiceUnavailable,
+        StorageLimitReached,
         Unauthenticated,
         Unauthorized,
         Unavailable,
@@ -216,8 +217,8 @@ __all__ = [
     "OptionExpired", "ActionExpired", "ActionInvalid", "AmountOutOfRange", "UnsupportedChain",
     "UnsupportedAsset", "DestinationNotAllowed", "ReconciliationActionNotAllowed",
     "CapabilityNotActive", "WebhookUrlNotAllowed", "DependencyFailed",
-    "PaymentOptionLimitReached", "Unavailable", "FieldError", "StorageUnavailable",
-    "UnknownKeyRing", "UnreadableDocument", "WeakKeyRing",
+    "PaymentOptionLimitReached", "StorageLimitReached", "Unavailable", "FieldError",
+    "StorageUnavailable", "UnknownKeyRing", "UnreadableDocument", "WeakKeyRing",
 ]  # fmt: skip
 
 # The module of each name, which is loaded when the name is first used: a receiver that only
@@ -261,7 +262,8 @@ _MODULES = {
         "NotFound OptionExpired OptionLocked OptionSuperseded OriginNotAllowed PaymentExpired "
         "PaymentOptionLimitReached PaymentsError PolicyDenied PolicyInactive "
         "ReconciliationActionNotAllowed ResourceConflict "
-        "ServiceUnavailable Unauthenticated Unauthorized Unavailable Unprocessable "
+        "ServiceUnavailable StorageLimitReached Unauthenticated Unauthorized Unavailable "
+        "Unprocessable "
         "UnsupportedAsset UnsupportedChain UnsupportedVersion UsernameTaken ValidationFailed "
         "VersionMismatch WebhookLimitReached WebhookUrlInUse WebhookUrlNotAllowed"
     ),

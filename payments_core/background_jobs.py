@@ -32,6 +32,7 @@ from payments_core.engine.ports import Ports
 from payments_core.errors import Unavailable
 from payments_core.legacy.role_modules.steps import ModuleStepOwner
 from payments_core.maintenance.retention import EventPurge
+from payments_core.maintenance.stored_bytes import StoredBytesCounter
 from payments_core.onramps.credit import FOLLOW_TRANSFER, CreditOwner
 from payments_core.onramps.following import TransferFollower
 from payments_core.onramps.notices import RETURN_UNMATCHED, IncomingNotices, UnmatchedTransfers
@@ -51,6 +52,7 @@ from payments_core.payments.release import ReleaseOwner
 from payments_core.payments.returns import ReturnJobs
 from payments_core.payments.routing import FOLLOW_ROUTE
 from payments_core.quotes.jobs import RouteJobs
+from payments_core.record_types import RECORD_TYPES
 from payments_core.routers.port import Router
 from payments_core.tenants.modes import is_of_mode
 from payments_core.webhooks.dispatch.attempt import AttemptRunner
@@ -234,7 +236,12 @@ class BackgroundJobs:
             WATCH_DEPOSIT: DepositWatch(ports, chains).watch,
             NOTE_RETURN: ReturnJobs(ports).note,
             PURGE: HourlyPurge(
-                ports, (DeliveryTrim(ports).run, EventPurge(ports, self._events_retention_ms).run)
+                ports,
+                (
+                    DeliveryTrim(ports).run,
+                    EventPurge(ports, self._events_retention_ms).run,
+                    StoredBytesCounter(ports, RECORD_TYPES).run,
+                ),
             ).run,
             REVIEW_CAPABILITIES: self._capabilities.review,
             REVIEW_BANK_ACCOUNT: self._bank_accounts.review,

@@ -502,6 +502,21 @@ class PaymentOptionLimitReached(LimitReached):
 
 
 @attrs.frozen
+class StorageLimitReached(LimitReached):
+    """The environment stores as many bytes as it may."""
+
+    code = "storage_limit_reached"
+    sentence = (
+        "This environment stores {stored_bytes} bytes, and may store {limit_bytes}. New accounts,"
+        " wallets and metadata are refused until it stores less, or its operator raises the limit;"
+        " payments, webhooks and reads go on."
+    )
+    stored_bytes: int
+    limit_bytes: int
+    counted_at: Instant
+
+
+@attrs.frozen
 class Unavailable(ServiceUnavailable):
     """The storage cannot be reached, or is too busy."""
 

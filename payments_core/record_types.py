@@ -47,7 +47,7 @@ from payments_core.engine.events import Event
 from payments_core.engine.idempotency.record import StoredResponse
 from payments_core.legacy.role_modules.record import RoleModuleInstallation
 from payments_core.legacy.settlements.record import QuoteSettlement
-from payments_core.maintenance.record import CopyMark, RowRepair
+from payments_core.maintenance.record import CopyMark, RowRepair, StorageCount
 from payments_core.onramps.record import (
     BankTransaction,
     FundingEntry,
@@ -150,6 +150,7 @@ RECORD_TYPES: tuple[type[Record], ...] = (
     StoredResponse,
     Job,
     RowRepair,
+    StorageCount,
     # The simulated chains and clock
     SimulatedTime,
     SimulatedChainState,

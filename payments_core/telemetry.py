@@ -56,6 +56,9 @@ class Telemetry(Protocol):
     def record_scan_failure(self, chain_id: int) -> None:
         """A chain could not be scanned."""
 
+    def record_stored_bytes(self, stored: int, limit: int) -> None:
+        """The bytes of an environment were counted; it may store `limit` of them."""
+
 
 @attrs.frozen
 class NoopTelemetry:
@@ -80,6 +83,9 @@ class NoopTelemetry:
         pass
 
     def record_scan_failure(self, chain_id: int) -> None:
+        pass
+
+    def record_stored_bytes(self, stored: int, limit: int) -> None:
         pass
 
 
@@ -111,6 +117,9 @@ class CheckedTelemetry:
 
     def record_scan_failure(self, chain_id: int) -> None:
         notify_plainly("record_scan_failure", self._listener.record_scan_failure, chain_id)
+
+    def record_stored_bytes(self, stored: int, limit: int) -> None:
+        notify_plainly("record_stored_bytes", self._listener.record_stored_bytes, stored, limit)
 
 
 _NOOP: AbstractContextManager[object] = nullcontext()

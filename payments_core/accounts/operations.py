@@ -44,7 +44,7 @@ from payments_core.evolve import evolve
 from payments_core.storage import documents
 from payments_core.storage.damaged_records import load_listed
 from payments_core.storage.port import Page, Position, Snapshot, Transaction
-from payments_core.tenants.authorization import Authority
+from payments_core.tenants.authorization import Authority, require_room
 from payments_core.tenants.idempotency import once_per_key
 from payments_core.validation.faults import require_exactly_one
 from payments_core.validation.fields import (
@@ -132,9 +132,11 @@ class Accounts:
     ) -> AccountDetails:
         """A new account.
 
-        Raises ValidationFailed, ResourceConflict, UsernameTaken, UnsupportedChain.
+        Raises ValidationFailed, ResourceConflict, UsernameTaken, UnsupportedChain,
+        StorageLimitReached.
         """
         new = validate_input(new)
+        authority = require_room(authority)
         if new.username is not None:
             require_usable(new.username)
         wallets = _normalize_wallets(new.wallets)
@@ -259,7 +261,8 @@ class Accounts:
     ) -> AccountDetails:
         """Change the given fields; equal values change nothing.
 
-        A closed account stays closed. Raises ValidationFailed, NotFound, InvalidState.
+        A closed account stays closed. Raises ValidationFailed, NotFound, InvalidState, and
+        StorageLimitReached for new metadata.
         """
         given = validate_input(AccountChanges(email=email, metadata=metadata, status=status))
         changes = attrs.asdict(given, recurse=False, filter=lambda _, value: value is not UNSET)
@@ -269,6 +272,8 @@ class Accounts:
                 raise InvalidState("account", account.status, f"change to {changes['status']}")
             return evolve(account, **changes)
 
+        if changes.get("metadata"):
+            authority = require_room(authority)
         return self._apply_change(authority, account_id, change, idempotency_key)
 
     @once_per_key

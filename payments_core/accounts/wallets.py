@@ -51,7 +51,7 @@ from payments_core.errors import (
 )
 from payments_core.evolve import evolve
 from payments_core.storage.port import Page, Position, Snapshot, Transaction, Where
-from payments_core.tenants.authorization import Authority
+from payments_core.tenants.authorization import Authority, require_room
 from payments_core.tenants.idempotency import once_per_key
 from payments_core.validation.fields import (
     Address,
@@ -112,8 +112,9 @@ class Wallets:
 
         For a contract wallet, `chain_id` names the EVM chain on which its contract is to accept the
         signature; without it, every served chain is asked. Raises ValidationFailed,
-        UnsupportedChain, NotFound, AccountSuspended.
+        UnsupportedChain, NotFound, AccountSuspended, StorageLimitReached.
         """
+        authority = require_room(authority)
         try:
             address = normalize_wallet_address(chain_type, address)
         except AddressError as error:
@@ -167,8 +168,9 @@ class Wallets:
         ActionExpired, ValidationFailed at `signature` and `publicKey`, DependencyFailed if
         no contract accepts the signature and a chain that may does not answer, and
         ResourceConflict if the address is verified for another account or the account has too
-        many wallets.
+        many wallets, and StorageLimitReached.
         """
+        authority = require_room(authority)
         proof = self._check_answer(authority, account_id, challenge_id, signature, public_key)
         now = self._clock.now()
 
@@ -206,9 +208,10 @@ class Wallets:
         """Link the wallet that signed a text of the caller's own; it is verified from now on.
 
         A wallet's signature of a text works once in the environment, for any account. Raises
-        NotFound, AccountSuspended, ActionAlreadyUsed, ValidationFailed, DependencyFailed and
-        ResourceConflict as `add` does.
+        NotFound, AccountSuspended, ActionAlreadyUsed, ValidationFailed, DependencyFailed,
+        ResourceConflict and StorageLimitReached as `add` does.
         """
+        authority = require_room(authority)
         wallet = validate_input(wallet)
         try:
             address = normalize_wallet_address(wallet.chain_type, wallet.address)

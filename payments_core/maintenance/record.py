@@ -38,3 +38,22 @@ class RowRepair(Record):
     action: RowRepairAction
     document_sha256: str
     created_at: Instant
+
+
+COUNT_ID = "stored_bytes"
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class StorageCount(Record):
+    """How far the stored bytes of an environment are counted: one row in its partition.
+
+    `bytes` are those of the rows before its place: the collection `kind`, after the id `after`,
+    or at its beginning. A count that has ended has no `kind`.
+    """
+
+    collection: ClassVar[Collection] = Collection("storage_counts")
+
+    began_at: Instant
+    kind: str | None
+    after: str | None = None
+    bytes: int = 0

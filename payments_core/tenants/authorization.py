@@ -17,6 +17,7 @@ from payments_core.engine.decision import lock_shared
 from payments_core.errors import (
     EntitlementRequired,
     InsufficientPermissions,
+    StorageLimitReached,
     Unauthorized,
 )
 from payments_core.evolve import evolve
@@ -136,8 +137,8 @@ class Authority:
 
     `key` is the server key, `session` the client session, `operator` the log-in of the
     environment's operator; a trusted authority, for embedding programs, has none of them, and a
-    public one has the `origin` that the browser sent. `api_version` is the version that the call is
-    bound to.
+    public one has the `origin` that the browser sent. `needs_room` is for writes that a full
+    environment refuses. `api_version` is the version that the call is bound to.
     """
 
     requirement: Requirement
@@ -147,6 +148,7 @@ class Authority:
     operator: OperatorSession | None = None
     payment_id: str | None = None
     origin: str | None = None
+    needs_room: bool = False
     api_version: str
 
     @property
@@ -220,6 +222,8 @@ class Authority:
             if self.key is not None and (key is None or key.revoked_at is not None):
                 raise Unauthorized()
             evolve(self, environment=environment, key=key).require_allowed()
+        if self.needs_room:
+            _require_below_limit(environment)
         if self.session is not None:
             session = lock_shared(tx, ClientSession, self.session.id)
             if session is None or not session_is_valid(session, environment):
@@ -236,6 +240,22 @@ def app_principal(app_id: str) -> str:
 def account_principal(account_id: str) -> str:
     """The principal of retries with a client token."""
     return f"account:{account_id}"
+
+
+def require_room(authority: Authority) -> Authority:
+    """The authority, whose commit is refused if its environment stores as much as it may.
+
+    It is for what a partner stores besides its Payments. What moves money needs no room.
+    """
+    return evolve(authority, needs_room=True)
+
+
+def _require_below_limit(environment: Environment) -> None:
+    """Return if an environment may store more. Raises StorageLimitReached."""
+    stored, limit = environment.stored_bytes, environment.effective_storage_limit_bytes
+    if stored is not None and stored >= limit:
+        assert environment.counted_at is not None
+        raise StorageLimitReached(stored, limit, environment.counted_at)
 
 
 def require_product(authority: Authority, product: str) -> Authority:

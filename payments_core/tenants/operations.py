@@ -224,6 +224,22 @@ class Tenants:
 
         return self._committer.commit(WorkerAuthority(environment_id, "admin"), decide)
 
+    def set_storage_limit(self, environment_id: str, limit_bytes: int | None) -> Environment:
+        """Set how many bytes the environment may store; None restores the default.
+
+        It counts at once, against the bytes that were counted last. Raises NotFound,
+        ValidationFailed.
+        """
+        if limit_bytes is not None and limit_bytes < 0:
+            raise ValidationFailed.at("limitBytes", "must be a number of bytes")
+        now = self._clock.now()
+
+        def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[Environment]:
+            environment = _lock_environment(tx, environment_id)
+            return _replace(environment, now, storage_limit_bytes=limit_bytes)
+
+        return self._committer.commit(WorkerAuthority(environment_id, "admin"), decide)
+
     def set_api_version(self, environment_id: str, version: str) -> Environment:
         """Pin the environment to another API version that is served here.
 

@@ -31,6 +31,9 @@ PRODUCTS = (
     "legacy_sdk",
 )
 
+STORAGE_LIMIT_BYTES = 20_000_000_000
+"""How many bytes an environment without a limit of its own may store."""
+
 SCOPE_PRODUCT: Mapping[str, str] = {
     "v2:accounts": "accounts",
     "v2:payments": "payments",
@@ -69,10 +72,14 @@ class Key:
 class Environment(Record):
     """One mode of an app: its rights, its version pin, its keys. The id is its partition.
 
-    `rate_limits` has its own limits, by the rule of a rate policy.
+    `rate_limits` has its own limits, by the rule of a rate policy, and `storage_limit_bytes` its
+    own limit of what it may store. It stored `stored_bytes` when they were last counted, at
+    `counted_at`; both are None until then.
     """
 
-    collection: ClassVar[Collection] = Collection("environments", columns={"app_id": str})
+    collection: ClassVar[Collection] = Collection(
+        "environments", columns={"app_id": str}, schema=2, upgrades={1: dict}, oldest_reader=1
+    )
 
     app_id: str
     partner_id: str
@@ -82,12 +89,21 @@ class Environment(Record):
     products: tuple[str, ...]
     keys: tuple[Key, ...] = ()
     rate_limits: Mapping[str, int] = attrs.field(factory=dict)
+    storage_limit_bytes: int | None = None
+    stored_bytes: int | None = None
+    counted_at: Instant | None = None
     created_at: Instant
     updated_at: Instant
 
     def __attrs_post_init__(self) -> None:
         # Every request reads its environment: one that nobody can change is decoded once.
         object.__setattr__(self, "rate_limits", MappingProxyType(dict(self.rate_limits)))
+
+    @property
+    def effective_storage_limit_bytes(self) -> int:
+        """Its own limit, or the default."""
+        own = self.storage_limit_bytes
+        return STORAGE_LIMIT_BYTES if own is None else own
 
     def key(self, key_id: str) -> Key | None:
         """The key of that id, in any state."""

@@ -311,6 +311,16 @@ class RequestTimeout(InvalidRequest):
     doc_url: str | None
 
 
+class StorageLimitReached(LimitReached):
+    """The environment stores as many bytes as it may."""
+
+    code = "storage_limit_reached"
+    stored_bytes: int | None
+    limit_bytes: int | None
+    counted_at: str | None
+    doc_url: str | None
+
+
 class TransferEncodingNotSupported(InvalidRequest):
     """The request has a `Transfer-Encoding` other than `chunked`."""
 
@@ -448,6 +458,7 @@ BY_CODE: Mapping[str, type[ApiError]] = {
     "rate_limited": RateLimited,
     "reconciliation_action_not_allowed": ReconciliationActionNotAllowed,
     "request_timeout": RequestTimeout,
+    "storage_limit_reached": StorageLimitReached,
     "transfer_encoding_not_supported": TransferEncodingNotSupported,
     "unauthorized": Unauthorized,
     "unavailable": Unavailable,

@@ -20,6 +20,9 @@ COMMIT_OUTCOMES = (
 )  # fmt: skip
 SLOW_BUCKETS_S = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 
+STORED_BUCKETS = tuple(digit * 10.0**power for power in range(6, 12) for digit in (1, 2, 5))
+SHARE_BUCKETS = (0.1, 0.25, 0.5, 0.8, 0.9, 1.0)
+
 
 @attrs.frozen
 class Metric:
@@ -170,6 +173,24 @@ METRICS = (
         ("chain_id",),
         "Scans that failed because too few of the chain's nodes answered correctly.",
         "a persistent rate",
+    ),
+    # Storage
+    Metric(
+        "payments_stored_bytes",
+        "histogram",
+        (),
+        "What the environments store, in bytes of their rows' bodies: each counts once an hour."
+        " `payments admin limits stored` lists them.",
+        "a sum that grows faster than your disk",
+        STORED_BUCKETS,
+    ),
+    Metric(
+        "payments_stored_share",
+        "histogram",
+        (),
+        "The same as a share of each environment's storage limit; 1 is full.",
+        "any above 0.8",
+        SHARE_BUCKETS,
     ),
     # The process
     Metric(

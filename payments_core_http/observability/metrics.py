@@ -166,6 +166,10 @@ class Metrics:
     def record_scan_failure(self, chain_id: int) -> None:
         self._child("payments_chain_scan_errors_total", str(chain_id)).inc()
 
+    def record_stored_bytes(self, stored: int, limit: int) -> None:
+        self._child("payments_stored_bytes").observe(stored)
+        self._child("payments_stored_share").observe(stored / limit if limit else 1.0)
+
     def count_alarm(self, source: str) -> None:
         """A record began with `ALARM`."""
         self._child("payments_alarms_total", source).inc()

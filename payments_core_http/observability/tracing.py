@@ -271,6 +271,9 @@ class TracedMetrics:
     def record_scan_failure(self, chain_id: int) -> None:
         self._metrics.record_scan_failure(chain_id)
 
+    def record_stored_bytes(self, stored: int, limit: int) -> None:
+        self._metrics.record_stored_bytes(stored, limit)
+
     # One span.
 
     @contextmanager

@@ -9,6 +9,7 @@ import attrs
 
 from payments_core.clock import format_iso
 from payments_core.errors import FieldError
+from payments_core.tenants.record import STORAGE_LIMIT_BYTES
 from payments_core_http.openapi.conventions import Schema, prefix_of
 from payments_core_http.openapi.example_values import (
     ABSENT,
@@ -165,6 +166,9 @@ _DETAILS_OF: Mapping[tuple[str, str], Any] = {
     ("rate_limited", "rule"): "sensitive_minute",
     ("reconciliation_action_not_allowed", "action"): "accept",
     ("reconciliation_action_not_allowed", "reason"): "no funds are held",
+    ("storage_limit_reached", "counted_at"): NOW,
+    ("storage_limit_reached", "limit_bytes"): STORAGE_LIMIT_BYTES,
+    ("storage_limit_reached", "stored_bytes"): STORAGE_LIMIT_BYTES + 1_048_576,
     ("webhook_url_not_allowed", "reason"): "it leads to a private address",
 }
 _DETAIL_BY_TYPE: Mapping[Any, Any] = {int: 1, bool: True}

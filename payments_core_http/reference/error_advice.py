@@ -259,6 +259,13 @@ ADVICE: Mapping[str, Advice] = {
         ("Too many options were created for one Payment.",),
         ("Refresh an option, or create a new Payment.",),
     ),
+    "storage_limit_reached": Advice(
+        ("The environment stored `details.storedBytes` bytes when they were last counted, at"
+         " `details.countedAt`; that is its limit, `details.limitBytes`, or more.",),
+        ("Ask the operator of the service to raise the limit.",
+         "Payments, refunds, webhooks and reads go on. What expires is deleted, and the bytes are"
+         " counted again every hour.",),
+    ),
     "internal_error": Advice(
         ("The service itself has a fault.",),
         ("Send it again with the same `Idempotency-Key`; if it fails again, report"

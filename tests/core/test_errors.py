@@ -26,7 +26,7 @@ CODES = {
     "destination_not_allowed capability_not_active webhook_url_not_allowed "
     "reconciliation_action_not_allowed",
     424: "dependency_failed",
-    429: "rate_limited payment_option_limit_reached",
+    429: "rate_limited payment_option_limit_reached storage_limit_reached",
     500: "internal_error",
     503: "unavailable",
 }

@@ -27,7 +27,7 @@ from payments_core.credentials.keyring import KeyRing
 from payments_core.engine.idempotency.record import SEAL_PURPOSE, StoredResponse
 from payments_core.storage.sqlite.adapter import SqliteStorage
 from payments_core.storage_loader import open_storage
-from payments_core.tenants.record import PRODUCTS
+from payments_core.tenants.record import PRODUCTS, STORAGE_LIMIT_BYTES
 from payments_core_http.cli import payments
 from payments_core_http.cli.admin import COMMANDS
 from tests.deployment.deployed import Deployed, shop
@@ -103,6 +103,27 @@ def test_products_limits_and_versions_are_set(deployed: Deployed) -> None:
     assert deployed.admin("versions", "set", "shop", version["version"])["apiVersion"]
     shown = deployed.admin("products", "show", "shop")
     assert shown["products"] == ["accounts"] and shown["rateLimits"] == {"general_minute": 9}
+
+
+def test_a_storage_limit_is_set_and_what_is_stored_is_listed(deployed: Deployed) -> None:
+    app, _ = shop(deployed)
+    default = deployed.admin("products", "show", "shop")["storageLimitBytes"]
+    assert default == STORAGE_LIMIT_BYTES
+    own = deployed.admin("limits", "storage", "shop", "5000")
+    assert own["storageLimitBytes"] == 5_000
+    assert deployed.admin("limits", "stored") == [
+        {
+            "environmentId": app["sandboxEnvironmentId"],
+            "partnerId": "shop",
+            "storedBytes": None,
+            "countedAt": None,
+            "storageLimitBytes": 5_000,
+        }
+    ]
+    assert deployed.admin("limits", "storage", "shop")["storageLimitBytes"] == default
+    assert "-1 is not in the range" in deployed.run(
+        "admin", "limits", "storage", "shop", "--", "-1", fails=True
+    )
 
 
 def test_an_operator_gets_a_password_once(deployed: Deployed) -> None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from payments_core.storage.memory.adapter import MemoryStorage
 from payments_core.storage.port import Storage
 from tests.maintenance.shop import Shop
+from tests.service.world import World
 
 
 @pytest.fixture
@@ -14,3 +16,27 @@ def shop(storage: Storage) -> Shop:
     shop = Shop(storage).open()
     shop.fund("100.00")
     return shop
+
+
+@pytest.fixture
+def memory_shop() -> Shop:
+    """The same on memory alone."""
+    shop = Shop(MemoryStorage()).open()
+    shop.fund("100.00")
+    return shop
+
+
+@pytest.fixture
+def world(storage: Storage) -> World:
+    """A merchant and a payer with 100.00 USDC, on every storage; nothing listens to its events."""
+    world = World(storage).open()
+    world.fund("100.00")
+    return world
+
+
+@pytest.fixture
+def memory_world() -> World:
+    """The same on memory alone."""
+    world = World(MemoryStorage()).open()
+    world.fund("100.00")
+    return world

@@ -17,6 +17,8 @@ from payments_core.engine.jobs.parking import CLAIMS_BEFORE_PARKING
 from payments_core.engine.jobs.worker import Worker
 from payments_core.errors import InvalidState
 from payments_core.limiters.memory import MemoryLimiter
+from payments_core.maintenance.stored_bytes import StoredBytesCounter
+from payments_core.record_types import RECORD_TYPES
 from payments_core.storage.memory.adapter import MemoryStorage, Weakness
 from payments_core.storage.port import StorageUnavailable, Transaction
 from payments_core.webhooks.transports.port import TransportResult
@@ -209,6 +211,25 @@ def test_the_alert_of_a_stale_scan_sees_a_chain_that_was_never_scanned(
         return later - max(at for at in reported if at is not None) > int(limit)
 
     assert (is_stale("8453"), is_stale("1")) == (True, False)
+
+
+def test_each_count_of_stored_bytes_is_reported_without_its_environment(metrics: Metrics) -> None:
+    door = Door(telemetry=metrics)
+    partition = door.partition
+    counter = StoredBytesCounter(door.service.ports, RECORD_TYPES)
+    assert counter.run(partition) is False
+    stored = door.service.tenants.get_environment(partition).stored_bytes
+    assert stored is not None
+    assert value(metrics, "payments_stored_bytes_sum") == stored
+    assert value(metrics, "payments_stored_share_bucket", le="0.1") == 1
+    metrics.record_stored_bytes(85, 100)
+    metrics.record_stored_bytes(1, 0)
+    shares = [
+        value(metrics, "payments_stored_share_bucket", le=end) for end in ("0.8", "0.9", "1.0")
+    ]
+    assert shares == [1, 2, 3]
+    assert value(metrics, "payments_stored_bytes_count") == 3
+    assert partition not in text(metrics)
 
 
 def test_a_silent_chain_is_counted(metrics: Metrics, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,5 +1,5 @@
-"""The hourly purge of an environment: stored answers after their retention (contract §4), and what
-other rooms delete."""
+"""The hourly purge of an environment: stored answers after their retention (contract §4), and the
+hourly work of other rooms."""
 
 from __future__ import annotations
 
@@ -22,11 +22,12 @@ def purge_job(partition: str, now: Instant) -> NewJob:
 
 
 PurgeStep = Callable[[str], bool]
-"""Deletes a bounded number of a partition's records, in its own commits; True if there are more."""
+"""Deletes or counts a bounded number of a partition's records, in its own commits; True if there
+are more."""
 
 
 class HourlyPurge:
-    """Deletes the expired answers of one environment, and what `others` delete."""
+    """Deletes the expired answers of one environment, and does the steps of `others`."""
 
     def __init__(self, ports: Ports, others: Sequence[PurgeStep] = ()) -> None:
         self._storage = ports.storage

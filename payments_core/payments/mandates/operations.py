@@ -19,7 +19,7 @@ from payments_core.errors import AccountSuspended, NotFound, ValidationFailed
 from payments_core.payments.mandates import lifecycle
 from payments_core.payments.mandates.record import Mandate, Period
 from payments_core.storage.port import Page, Position, Transaction
-from payments_core.tenants.authorization import Authority
+from payments_core.tenants.authorization import Authority, require_room
 from payments_core.tenants.idempotency import once_per_key
 from payments_core.validation.fields import (
     Amount,
@@ -82,9 +82,12 @@ class Mandates:
     ) -> MandateDetails:
         """A new mandate over a vault of the account.
 
-        Raises ValidationFailed, NotFound, AccountSuspended, UnsupportedAsset, AmountOutOfRange.
+        Raises ValidationFailed, NotFound, AccountSuspended, UnsupportedAsset, AmountOutOfRange,
+        and StorageLimitReached if it has metadata.
         """
         new = validate_input(new)
+        if new.metadata:
+            authority = require_room(authority)
         now = self._clock.now()
 
         def decide(tx: Transaction, draw: IdSequence) -> Decision[MandateDetails]:

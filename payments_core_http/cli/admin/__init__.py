@@ -13,7 +13,7 @@ COMMANDS: Mapping[str, str] = {
     "apps": "Create apps, and list them with their environments.",
     "keys": "Create, list and revoke an environment's keys.",
     "products": "Set the products of an environment.",
-    "limits": "Set the rate limits of an environment.",
+    "limits": "Set the rate limits and the storage limit of an environment; list what is stored.",
     "versions": "Pin an environment to a dated API version.",
     "operators": "Create and remove the login to the dashboard of an environment, which has one.",
     "key-ring": "Create master keys, and reseal with the current one.",

@@ -120,6 +120,16 @@ def render_environment(environment: Environment) -> dict[str, Any]:
         "apiVersion": environment.api_version,
         "products": list(environment.products),
         "rateLimits": dict(environment.rate_limits),
+        **render_storage_use(environment),
+    }
+
+
+def render_storage_use(environment: Environment) -> dict[str, Any]:
+    """What an environment stores, and may store; null before the first count."""
+    return {
+        "storedBytes": environment.stored_bytes,
+        "countedAt": format_time(environment.counted_at),
+        "storageLimitBytes": environment.effective_storage_limit_bytes,
     }
 
 

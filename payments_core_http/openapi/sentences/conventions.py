@@ -78,10 +78,11 @@ OF_ERRORS: Mapping[str, str] = {
     "availableAtomic": "What the vault can still pay, in the asset's smallest unit.",
     "capability": "The capability that is not active.",
     "chainId": "The requested chain.",
+    "countedAt": "When the stored bytes were counted.",
     "dependency": "The external system that failed: `chain`, `bank`, `router` or `kyc`.",
     "fields": "Every field that is wrong.",
     "limit": "The maximum that is allowed.",
-    "limitBytes": "The maximum number of bytes that are read.",
+    "limitBytes": "The maximum number of bytes that are read, or stored.",
     "optionId": "The option that prevents the request; null if the caller may not see it.",
     "path": "The path of the field, for example `wallets[0].address`; empty for the whole body.",
     "product": "The product that the environment lacks.",
@@ -95,6 +96,7 @@ OF_ERRORS: Mapping[str, str] = {
     "retryable": "Whether the same request may succeed later.",
     "rule": "The rule that refused the request.",
     "status": "The state that the resource is in.",
+    "storedBytes": "How many bytes the environment stored then.",
     "supportedApiVersions": "The versions that this deployment supports.",
 }
 """Fields of an error and of its details."""

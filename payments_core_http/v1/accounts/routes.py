@@ -13,7 +13,10 @@ LEGACY_ACCOUNTS = (
     Route(
         "POST", "/sdk/v1/register", accounts.register, needs=ACCOUNTS_KEY,
         body=bodies.RegisterMoneyAccount,
-        errors=(errors.UsernameTaken, errors.UnsupportedChain, errors.UnsupportedAsset),
+        errors=(
+            errors.UsernameTaken, errors.UnsupportedChain, errors.UnsupportedAsset,
+            errors.StorageLimitReached,
+        ),
         answers=views.MoneyAccountAnswer, operation="registerLegacyUser",
         summary="Create a Money Account.",
     ),
@@ -35,7 +38,7 @@ LEGACY_ACCOUNTS = (
         body=bodies.AddAddress,
         errors=(
             NotFound, errors.AccountSuspended, errors.ActionAlreadyUsed, errors.ResourceConflict,
-            errors.DependencyFailed,
+            errors.DependencyFailed, errors.StorageLimitReached,
         ),
         answers=views.LinkedAddressesAnswer, operation="addLegacyAddress",
         summary="Link a wallet to an account by the wallet's signature of a message.",

@@ -15,7 +15,7 @@ ACCOUNTS = (
         body=bodies.CreateAccount, success=201,
         errors=(
             errors.ResourceConflict, errors.UsernameTaken, errors.UnsupportedChain,
-            errors.UnsupportedAsset,
+            errors.UnsupportedAsset, errors.StorageLimitReached,
         ),
         answers=views.AccountView,
         summary="Create an account, with a vault on every chain.",
@@ -33,7 +33,8 @@ ACCOUNTS = (
     ),
     Route(
         "PATCH", "/v2/accounts/{accountId}", accounts.change, needs=ACCOUNTS_KEY,
-        body=bodies.ChangeAccount, errors=(NotFound, errors.InvalidState),
+        body=bodies.ChangeAccount,
+        errors=(NotFound, errors.InvalidState, errors.StorageLimitReached),
         answers=views.AccountView,
         summary="Change an account's email, metadata or status.",
     ),

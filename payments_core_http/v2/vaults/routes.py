@@ -62,6 +62,7 @@ VAULTS = (
         body=bodies.CreateMandate, success=201,
         errors=(
             NotFound, errors.AccountSuspended, errors.UnsupportedAsset, errors.AmountOutOfRange,
+            errors.StorageLimitReached,
         ),
         answers=views.MandateView, operation="createMandate",
         summary="Approve collections from a vault, up to an amount per period.",

@@ -14,7 +14,9 @@ WALLETS = (
     Route(
         "POST", "/v2/accounts/{accountId}/wallets/challenge", wallets.create_challenge,
         needs=ACCOUNTS_KEY, body=bodies.CreateChallenge, success=201,
-        errors=(NotFound, errors.AccountSuspended, errors.UnsupportedChain),
+        errors=(
+            NotFound, errors.AccountSuspended, errors.UnsupportedChain, errors.StorageLimitReached,
+        ),
         answers=views.ChallengeView, operation="createWalletChallenge",
         summary="Request the text that a wallet signs to be linked.",
     ),
@@ -24,6 +26,7 @@ WALLETS = (
         errors=(
             NotFound, errors.AccountSuspended, errors.ActionAlreadyUsed,
             errors.ActionExpired, errors.ResourceConflict, errors.DependencyFailed,
+            errors.StorageLimitReached,
         ),
         answers=views.WalletView,
         summary="Link the wallet that signed a challenge.",

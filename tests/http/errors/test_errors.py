@@ -33,7 +33,7 @@ CONTRACT = {
     " destination_not_allowed capability_not_active webhook_url_not_allowed"
     " reconciliation_action_not_allowed",
     424: "dependency_failed",
-    429: "rate_limited payment_option_limit_reached",
+    429: "rate_limited payment_option_limit_reached storage_limit_reached",
     431: "headers_too_large",
     500: "internal_error",
     501: "transfer_encoding_not_supported",

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from payments_core.assets import asset_of
+from payments_core.evolve import evolve
 from tests.http.door import Door
 from tests.http.seen import Seen
 from tests.quote_payer import ask_to_settle
@@ -88,6 +89,8 @@ class Player:
         service = self.door.service
         if "products" in exchange:
             service.tenants.set_products(self.door.partition, exchange["products"])
+        if "stored" in exchange:  # the bytes that were counted last, which are the limit
+            self._fill(exchange["stored"])
         if "without" in exchange:  # what the deployment has no adapter for
             getattr(service._providers, exchange["without"]).clear()
         if "unserved" in exchange:
@@ -109,6 +112,13 @@ class Player:
                 "calldata": asked["txData"]["data"],
                 "signature": asked["signature"],
             }
+
+    def _fill(self, stored: int) -> None:
+        service, partition = self.door.service, self.door.partition
+        service.tenants.set_storage_limit(partition, stored)
+        environment = service.tenants.get_environment(partition)
+        counted = evolve(environment, stored_bytes=stored, counted_at=environment.updated_at)
+        service.ports.storage.transact(partition, lambda tx: tx.replace(counted))
 
     def _sign_settlement(self, quote: str, nonce: int = 1, seconds: int = 600) -> None:
         deadline = self.door.service.ports.clock.now() // 1_000 + seconds
