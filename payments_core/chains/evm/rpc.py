@@ -25,6 +25,9 @@ from payments_core.chains.port import ChainUnavailable
 MAX_BATCH_CALLS = 50
 """The maximum number of calls in one request."""
 
+BATCH_MEMORY_S = 600.0
+"""How long a node that refused a batch gets smaller ones; it may only have been busy."""
+
 _INVALID_REQUEST_CODES = frozenset({400, 405, 406, 411, 413, 414, 415, 422, 501})
 """Statuses by which a node refuses the request; other statuses mean that the node fails."""
 
@@ -85,7 +88,8 @@ class Node:
         """Raises ValueError, which does not repeat the address, unless it is http or https."""
         self._client = HttpClient(url, limits)
         self._words = NodeWords(url)
-        self._batch = batch
+        self._batch = self._largest_batch = batch
+        self._refused_at = 0.0
         self._ids = itertools.count(1)  # unique: no answer fits another call
 
     @property
@@ -117,10 +121,13 @@ class Node:
     def batch(self, calls: Sequence[RpcCall], *, until: float | None = None) -> list[Result]:
         """The results of all calls, in their order, with a Refusal for each refused call.
 
-        A node that refuses a batch gets smaller ones, from then on, down to single calls.
-        `until` is an instant of the monotonic clock. Raises ChainUnavailable.
+        A node that refuses a batch gets smaller ones for a while, down to single calls. `until` is
+        an instant of the monotonic clock. Raises ChainUnavailable.
         """
-        ends = time.monotonic() + TOTAL_TIMEOUT_S if until is None else until
+        now = time.monotonic()
+        if now >= self._refused_at + BATCH_MEMORY_S:
+            self._batch = self._largest_batch
+        ends = now + TOTAL_TIMEOUT_S if until is None else until
         results: list[Result] = []
         while len(results) < len(calls):
             size = self._batch
@@ -171,7 +178,7 @@ class Node:
                 return [Refusal(words)]
             half = (len(calls) + 1) // 2
             if isinstance(refusal, NodeRefused):
-                self._batch = min(self._batch, half)
+                self._batch, self._refused_at = min(self._batch, half), time.monotonic()
             return self._call_in_batches(calls[:half], ends) + self._call_in_batches(
                 calls[half:], ends
             )

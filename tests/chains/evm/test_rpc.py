@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from payments_core.chains.evm import rpc
 from payments_core.chains.evm.rpc import Node, NodeRefused, Refusal, RpcCall
 from payments_core.chains.http.client import HttpClient, RequestLimits
 from payments_core.chains.port import ChainUnavailable
@@ -72,6 +73,19 @@ def test_a_node_that_refuses_batches_is_asked_one_by_one_from_then_on(
     fake.requests.clear()
     assert numbers(node.batch(block_calls(8))) == list(range(8))
     assert [type(request) for request in fake.requests] == 8 * [dict]
+
+
+def test_a_node_that_refused_a_batch_once_gets_batches_again(
+    fake: FakeNode, node: Node, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Some nodes answer so when they are asked too often."""
+    fake.fault = "no batches"
+    assert numbers(node.batch(block_calls(8))) == list(range(8))
+    fake.fault = None
+    monkeypatch.setattr(rpc, "BATCH_MEMORY_S", 0.0)
+    fake.requests.clear()
+    assert numbers(node.batch(block_calls(8))) == list(range(8))
+    assert [type(request) for request in fake.requests] == [list]
 
 
 def test_a_refusal_in_a_batch_takes_one_place_only(fake: FakeNode, node: Node) -> None:
