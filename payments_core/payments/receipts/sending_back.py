@@ -100,7 +100,7 @@ def withdraw_unfunded(
     kept, stopped = [], Decision(None)
     for receipt in after:
         sent_back, earlier = receipt.sent_back, known.get(receipt.id)
-        undone = earlier is not None and earlier.is_misdirected and not receipt.is_misdirected
+        undone = earlier is not None and _is_undone(earlier, receipt)
         ends = transfers.withdraw_unfunded(tx, sent_back) if undone and sent_back else None
         if ends is not None:
             ended, withdrawn = ends
@@ -108,6 +108,14 @@ def withdraw_unfunded(
             stopped = stopped.merge(Decision(None, replaces=(withdrawn,)))
         kept.append(receipt)
     return tuple(kept), stopped
+
+
+def _is_undone(before: Receipt, after: Receipt) -> bool:
+    """Whether a look found less, more, or something else than the misdirected funds before it."""
+    if not before.is_misdirected:
+        return False
+    held = (before.token_address, before.amount, before.sender)
+    return not after.is_misdirected or held != (after.token_address, after.amount, after.sender)
 
 
 class ReceiptReturnOwner:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from itertools import count
 from typing import Any
 
+import attrs
 import pytest
 
 from payments_core.assets import CHAINS, WATCH_LIST, Asset, known_tokens
+from payments_core.chains.port import TransactionView
 from payments_core.errors import (
     InsufficientPermissions,
     NotFound,
@@ -16,6 +18,7 @@ from payments_core.errors import (
 )
 from payments_core.payments.details import PaymentDetails
 from payments_core.payments.receipts.record import Receipt
+from tests.service.chains.test_chain_views import look_through
 from tests.service.payments.refunds.test_refunds import restricted_key
 from tests.service.world import BASE, OTHER_WALLET, STRANGER, USDC, WALLET, World
 
@@ -267,6 +270,46 @@ def test_a_reorg_withdraws_a_return_that_is_not_signed(memory_world: World) -> N
     assert gone.status == "reorged"
     assert gone.sent_back is not None
     assert (gone.sent_back.status, gone.sent_back.failure) == ("failed", "funds_reorged")
+    assert world.sent() == 0
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"amount_atomic": 2_000}, {"sender": OTHER_WALLET}],
+    ids=lambda change: next(iter(change)),
+)
+def test_a_reorg_that_changes_what_arrived_withdraws_it_too(
+    memory_world: World, change: dict[str, Any]
+) -> None:
+    """It would go back with funds of another receipt, or to somebody who did not send it."""
+    world = memory_world
+    payment = world.payment("25.00")
+    send(world, payment, AT_BASE, 1_000)
+    world.advance(8)
+    hash = send(world, payment, AT_BASE, 5_000)
+    world.advance(8)
+    wrong = receipts_of(world, payment)[1]
+    world.reconcile(payment, "return_misdirected", receipt_id=wrong.id)
+    world.hold_sends(120)
+    world.reorg(30, reinclude=True)
+
+    def see(view: TransactionView | None) -> TransactionView | None:
+        if view is None or view.hash != hash:
+            return view
+        logs = tuple(attrs.evolve(log, **change) for log in view.logs)
+        return attrs.evolve(view, logs=logs)
+
+    look_through(world, see)
+    world.system.advance(30)  # it is final again before anybody looks
+    world.advance(10)
+    changed = receipts_of(world, payment)[1]
+    assert (changed.amount, changed.sender) != (wrong.amount, wrong.sender)
+    assert changed.sent_back is not None
+    assert (changed.sent_back.status, changed.sent_back.failure) == ("failed", "funds_reorged")
+    assert changed.holds_misdirected
+    told = [facts for facts in reported(world, payment) if facts["receiptId"] == changed.id]
+    assert {"amountAtomic": str(changed.amount), "from": changed.sender}.items() <= told[-1].items()
+    world.finish()
     assert world.sent() == 0
 
 
