@@ -26,6 +26,7 @@ from payments_core_http.pages.words import (
     RECEIPT_WORDS,
     SENT_BACK,
     STAGE_WORDS,
+    UNDONE_WORDS,
     UNKNOWN_TOKEN,
     Tone,
     Words,
@@ -208,6 +209,8 @@ def _choose_words(page: CheckoutPage) -> Words:
         return LATE_PROCESSING_WORDS
     if "misdirected" in page.payment.labels and page.stage in MISDIRECTED_WORDS:
         return MISDIRECTED_WORDS[page.stage]
+    if page.stage == "waiting" and any(one.status == "reorged" for one in page.receipts):
+        return UNDONE_WORDS
     if page.stage == "failed" and page.payment.books.held_amount > 0:
         return HELD_AT_CLOSE_WORDS
     return STAGE_WORDS[page.stage]

@@ -206,6 +206,17 @@ MISDIRECTED_WORDS: Mapping[Stage, Words] = {
 }
 """For the stages whose words say that nothing has arrived, if misdirected funds have."""
 
+UNDONE_WORDS = Words(
+    "warn",
+    N_("Waiting for your payment"),
+    N_(
+        "The network has undone a transfer that had arrived. It may still come back: look in your"
+        " wallet before you pay again."
+    ),
+)
+"""While an amount is due and nothing else has arrived: nodes often put such a transfer into another
+block, and its payer would pay twice."""
+
 NOTICE_WORDS: Mapping[Notice, Words] = {
     "submitted": Words(
         "wait",

@@ -17,7 +17,7 @@ from payments_core_http.pages.words import NETWORK_WORDS, NOTICE_WORDS, STAGE_WO
 from tests.http.checkout import BASE, Checkout
 from tests.http.door import Seen
 from tests.http.pages.html import Html
-from tests.http.pages.scenes import send_unconfirmed
+from tests.http.pages.scenes import reorg, send_unconfirmed
 from tests.http.payer_page import Page
 
 USDC = "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913"
@@ -87,6 +87,22 @@ class TestWhatItSays:
         for denial in ("Nothing has arrived", "Nothing arrived", "Nothing had", "not charged"):
             assert denial not in html.text
         assert html.text.count("Not counted") == 2
+
+    @pytest.mark.parametrize("is_confirmed", [False, True])
+    def test_a_transfer_that_the_network_undid_is_not_denied(
+        self, checkout: Checkout, is_confirmed: bool
+    ) -> None:
+        page = Page(checkout)
+        if is_confirmed:
+            checkout.transfer(escrow(page), "10")
+        else:
+            send_unconfirmed(page, "25")
+        reorg(page)
+        html = look(page)
+        assert html.stage == "waiting"
+        assert "Undone by the network" in html.text
+        assert "Nothing has arrived" not in html.text
+        assert "look in your wallet before you pay again" in html.text
 
     def test_part_paid_asks_for_the_rest_and_for_no_more(self, checkout: Checkout) -> None:
         page = Page(checkout.declare_network("real"))
