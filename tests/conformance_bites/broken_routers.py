@@ -116,6 +116,11 @@ class HasOneAddress(Plain):
         return "0x" + "11" * 20
 
 
+class NamesAToken(Plain):
+    def address(self, order: RouteOrder) -> str:
+        return order.source.address
+
+
 class TakesAnyOrderForARepeat(Plain):
     def open(self, order: RouteOrder) -> str:
         return super().open(self.books.orders.get(order.key, order))

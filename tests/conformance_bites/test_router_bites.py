@@ -19,6 +19,7 @@ ONCE = "a_payment_is_delivered_once_however_often_it_is_asked"
 BITES: tuple[tuple[type[broken.Plain], str], ...] = (
     (broken.MovesItsAddress, "the_same_order_has_the_same_address"),
     (broken.HasOneAddress, "each_order_has_an_address_of_its_own"),
+    (broken.NamesAToken, "somebody_can_hold_its_address"),
     (broken.TakesAnyOrderForARepeat, "a_key_with_another_order_is_refused"),
     (broken.KnowsEveryKey, "a_key_without_an_order_is_refused"),
     (broken.RaisesTimeouts, "a_router_that_is_down_is_unavailable"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from payments_core.addresses import is_wallet_address
+from payments_core.assets import chain_entry
 from payments_core.conformance.router.harness import Harness
 from payments_core.routers.port import RouteKeyReused, RouteRefused
 
@@ -20,6 +22,11 @@ class OpeningChecks(Harness):
         router = self.open_router()
         addresses = {router.open(self.new_order()) for _ in range(4)}
         assert len(addresses) == 4, "two orders must not share an address"
+
+    def test_somebody_can_hold_its_address(self) -> None:
+        address = self.open_router().open(self.new_order())
+        chain_type = chain_entry(self.source.chain_id).chain_type
+        assert is_wallet_address(chain_type, address), f"funds sent to {address} would be lost"
 
     def test_a_key_with_another_order_is_refused(self) -> None:
         router, order = self.open_router(), self.new_order()
