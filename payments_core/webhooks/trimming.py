@@ -12,7 +12,7 @@ import logging
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 
-from payments_core.clock import Instant
+from payments_core.clock import DAY, Instant
 from payments_core.engine.decision import Decision, WorkerAuthority
 from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
@@ -25,8 +25,8 @@ from payments_core.webhooks.record import Delivery, DeliveryStatus, Endpoint, En
 _log = logging.getLogger(__name__)
 
 KEPT: Mapping[EndpointStatus, int] = {"active": 400, "disabled": 5, "archived": 0}
-"""How many older deliveries of an endpoint are kept, of each end. An environment may have any
-number of endpoints that are not active, and so they keep few."""
+"""How many older deliveries of an endpoint are kept, of each end; the active ones are the first to
+be gone through. An environment may have any number of the others, and so they keep few."""
 
 ENDED: tuple[DeliveryStatus, ...] = ("abandoned", "delivered")
 
@@ -34,9 +34,16 @@ BATCH = 100
 """The deliveries of one commit: few, since other tenants wait for it where a storage has one
 writer."""
 
-MAX_READS = 20
-"""After this many the job returns, and continues after a second: others have the writer meanwhile,
-and the job does not outlast its lease."""
+MAX_EFFORT = 2_000
+"""After so many deliveries read the job returns, and continues after a second: others have the
+writer meanwhile, and the job does not outlast its lease."""
+
+READ_EFFORT = 10
+"""What a read costs that finds none, counted in deliveries."""
+
+CLOSED_MS = 7 * DAY
+"""An endpoint gets no delivery while it is not active. It is looked at for this long afterwards,
+for there may be any number of them."""
 
 
 class DeliveryTrim:
@@ -46,7 +53,7 @@ class DeliveryTrim:
         self._storage = ports.storage
         self._committer = ports.committer
         self._clock = ports.clock
-        self._begun: dict[str, Iterator[None]] = {}
+        self._begun: dict[str, Iterator[int]] = {}
 
     def run(self, partition: str) -> bool:
         """Delete a number of batches; True if there may be more. Raises StorageUnavailable.
@@ -55,36 +62,49 @@ class DeliveryTrim:
         process begins with the first endpoint.
         """
         # Taken out, so that no other thread continues it too, and none does after an error.
-        batches = self._begun.pop(partition, None) or self._go_through(partition)
-        for reads, _ in enumerate(batches, start=1):
-            if reads == MAX_READS:
-                self._begun[partition] = batches
+        efforts = self._begun.pop(partition, None) or self._go_through(partition)
+        spent = 0
+        for effort in efforts:
+            spent += effort
+            if spent >= MAX_EFFORT:
+                self._begun[partition] = efforts
                 return True
         return False
 
-    def _go_through(self, partition: str) -> Iterator[None]:
-        """One pass over all endpoints; it yields after each page of deliveries."""
+    def _go_through(self, partition: str) -> Iterator[int]:
+        """One pass over all endpoints, the active ones first; it yields the effort of each step."""
         before = self._clock.now() - KEPT_MS
-        for endpoint in self._iterate_endpoints(partition):
-            kept = dict.fromkeys(ENDED, KEPT[endpoint.status])
-            after: Position | None = (before, "")  # the empty id comes before all others
-            while after is not None:
-                page = self._read_older(partition, endpoint.id, after)
-                if old := _list_surplus(page, kept):
-                    self._delete(partition, endpoint, old, before)
-                after = page.next
-                yield
+        for status in KEPT:
+            for endpoints in self._iterate_endpoints(partition, status):
+                yield READ_EFFORT + len(endpoints)
+                for endpoint in endpoints:
+                    if status == "active" or endpoint.updated_at >= before - CLOSED_MS:
+                        yield from self._go_through_endpoint(partition, endpoint, before)
 
-    def _iterate_endpoints(self, partition: str) -> Iterator[Endpoint]:
+    def _go_through_endpoint(
+        self, partition: str, endpoint: Endpoint, before: Instant
+    ) -> Iterator[int]:
+        kept = dict.fromkeys(ENDED, KEPT[endpoint.status])
+        after: Position | None = (before, "")  # the empty id comes before all others
+        while after is not None:
+            page = self._read_older(partition, endpoint.id, after)
+            if old := _list_surplus(page, kept):
+                self._delete(partition, endpoint, old, before)
+            after = page.next
+            yield READ_EFFORT + len(page.records)
+
+    def _iterate_endpoints(
+        self, partition: str, status: EndpointStatus
+    ) -> Iterator[tuple[Endpoint, ...]]:
         after: Position | None = None
         while True:
             page = self._storage.read(
                 partition,
                 lambda snapshot, after=after: snapshot.find(  # type: ignore[misc]
-                    Endpoint, "by_created", after=after, limit=100, skip_damaged=True
+                    Endpoint, "by_status", (status,), after=after, limit=100, skip_damaged=True
                 ),
             )
-            yield from page.records
+            yield page.records
             after = page.next
             if after is None:
                 return

@@ -133,6 +133,28 @@ def test_an_endpoint_that_is_not_active_keeps_fewer(status: Any, left: int) -> N
     assert bool(marks(bench)) == (status != "archived")  # which is never recovered
 
 
+def test_endpoints_that_were_closed_long_ago_are_not_looked_at(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Their deliveries are gone by then; there may be any number of such endpoints."""
+    bench, active = bench_of(200, 8)
+    for number in range(3):
+        closed = bench.endpoint(f"https://{number}.example/hook")
+        bench.update(closed, status="archived")
+    bench.clock.advance(9 * DAY // SECOND)
+    looked_at: list[str] = []
+    deletion = DeliveryTrim(bench.ports)
+    read_older = deletion._read_older
+
+    def note(partition: str, endpoint_id: str, after: Any) -> Any:
+        looked_at.append(endpoint_id)
+        return read_older(partition, endpoint_id, after)
+
+    monkeypatch.setattr(deletion, "_read_older", note)
+    assert deletion.run(bench.authority.partition) is False
+    assert set(looked_at) == {active.id}
+
+
 def test_one_that_was_sent_again_lately_is_kept_and_hides_no_other() -> None:
     bench, endpoint = bench_of(200, 20)
     before = stored(bench, endpoint)
@@ -278,7 +300,7 @@ def test_a_delivery_that_is_sent_again_meanwhile_is_left_alone() -> None:
 
 
 def test_a_run_is_bounded_and_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(trimming, "MAX_READS", 1)
+    monkeypatch.setattr(trimming, "MAX_EFFORT", 1)
     bench, endpoint = bench_of(400, 20)
     pass_a_day(bench)
     assert trim(bench) > 3
