@@ -288,16 +288,16 @@ class _PurgeRun:
     def purge_events(
         self, environment: Environment, before: Instant, *, max_batches: int | None = None
     ) -> bool:
-        """Events with all their deliveries, unless one is still open or was changed since; True if
-        it ended after `max_batches`, and there may be more.
+        """Events with their deliveries, unless one is still open or was changed since; True if it
+        ended after `max_batches`, and there may be more.
 
-        Together, since an event without its deliveries looks as if it had been missed, and a
-        recovery would send it again.
+        Only deliveries to active endpoints can be open, and their number is bounded; those to
+        others are deleted by `webhooks/trimming.py`, earlier than their events.
         """
         partition = environment.id
         endpoints = [
             endpoint.id
-            for page in self._iter_pages(partition, Endpoint, "by_created")
+            for page in self._iter_pages(partition, Endpoint, "by_status", key=("active",))
             for endpoint in page
         ]
         lane = (f"{environment.mode}.{EVENTS}", f"events:{partition}")

@@ -42,8 +42,8 @@ READ_EFFORT = 10
 """What a read costs that finds none, counted in deliveries."""
 
 CLOSED_MS = 7 * DAY
-"""An endpoint gets no delivery while it is not active. It is looked at for this long afterwards,
-for there may be any number of them."""
+"""An endpoint that is not active gets no delivery, and keeps none after this time. A day later it
+is looked at no more, unless by the first pass of a process: there may be any number of them."""
 
 
 class DeliveryTrim:
@@ -54,6 +54,7 @@ class DeliveryTrim:
         self._committer = ports.committer
         self._clock = ports.clock
         self._begun: dict[str, Iterator[int]] = {}
+        self._complete: set[str] = set()
 
     def run(self, partition: str) -> bool:
         """Delete a number of batches; True if there may be more. Raises StorageUnavailable.
@@ -73,18 +74,22 @@ class DeliveryTrim:
 
     def _go_through(self, partition: str) -> Iterator[int]:
         """One pass over all endpoints, the active ones first; it yields the effort of each step."""
-        before = self._clock.now() - KEPT_MS
+        now = self._clock.now()
+        emptied = now - CLOSED_MS - DAY if partition in self._complete else 0
         for status in KEPT:
             for endpoints in self._iterate_endpoints(partition, status):
                 yield READ_EFFORT + len(endpoints)
                 for endpoint in endpoints:
-                    if status == "active" or endpoint.updated_at >= before - CLOSED_MS:
-                        yield from self._go_through_endpoint(partition, endpoint, before)
+                    if status == "active" or endpoint.updated_at >= emptied:
+                        yield from self._go_through_endpoint(partition, endpoint, now)
+        self._complete.add(partition)
 
     def _go_through_endpoint(
-        self, partition: str, endpoint: Endpoint, before: Instant
+        self, partition: str, endpoint: Endpoint, now: Instant
     ) -> Iterator[int]:
-        kept = dict.fromkeys(ENDED, KEPT[endpoint.status])
+        before, is_active = now - KEPT_MS, endpoint.status == "active"
+        keeps = is_active or endpoint.updated_at >= now - CLOSED_MS
+        kept = dict.fromkeys(ENDED, KEPT[endpoint.status] if keeps else 0)
         after: Position | None = (before, "")  # the empty id comes before all others
         while after is not None:
             page = self._read_older(partition, endpoint.id, after)

@@ -131,6 +131,9 @@ def test_an_endpoint_that_is_not_active_keeps_fewer(status: Any, left: int) -> N
     trim(bench)
     assert len(stored(bench, endpoint)) == left
     assert bool(marks(bench)) == (status != "archived")  # which is never recovered
+    bench.clock.advance(7 * DAY // SECOND)
+    trim(bench)
+    assert not stored(bench, endpoint)
 
 
 def test_endpoints_that_were_closed_long_ago_are_not_looked_at(
@@ -144,6 +147,7 @@ def test_endpoints_that_were_closed_long_ago_are_not_looked_at(
     bench.clock.advance(9 * DAY // SECOND)
     looked_at: list[str] = []
     deletion = DeliveryTrim(bench.ports)
+    assert deletion.run(bench.authority.partition) is False  # the first pass looks at all
     read_older = deletion._read_older
 
     def note(partition: str, endpoint_id: str, after: Any) -> Any:
