@@ -48,6 +48,15 @@ def pay(checkout: Checkout, payment: Any, amount: str = "25") -> None:
     checkout.transfer(payment["escrow"]["address"], amount)
 
 
+def test_a_translator_of_the_browser_changes_no_id_and_no_address(checkout: Checkout) -> None:
+    payment = make(checkout)
+    pay(checkout, payment)
+    html = open_desk(checkout).open(page(payment))
+    [receipt] = checkout.read(payment["id"])["receipts"]
+    for exact in (payment["id"], payment["escrow"]["address"], receipt["transactionHash"]):
+        assert exact in html.text and exact not in html.translatable
+
+
 class TestList:
     def test_a_page_asks_for_its_rows_and_for_nothing_more(
         self, checkout: Checkout, monkeypatch: pytest.MonkeyPatch

@@ -16,6 +16,9 @@ class Html(HTMLParser):
         self.elements: list[tuple[str, dict[str, str | None]]] = []
         self.open: list[str] = []
         self.text = ""
+        self.translatable = ""
+        """The text of the body that a browser's translator may change."""
+        self._is_kept: list[bool] = []
         self.feed(body.decode())
         self.close()
         assert self.open == [], "every element is closed"
@@ -24,13 +27,18 @@ class Html(HTMLParser):
         self.elements.append((tag, dict(attrs)))
         if tag not in VOID:
             self.open.append(tag)
+            is_kept = tag == "head" or dict(attrs).get("translate") == "no"
+            self._is_kept.append(is_kept or self._is_kept[-1:] == [True])
 
     def handle_endtag(self, tag: str) -> None:
         if tag not in VOID:
             assert self.open.pop() == tag
+            self._is_kept.pop()
 
     def handle_data(self, data: str) -> None:
         self.text += data
+        if not (self._is_kept and self._is_kept[-1]):
+            self.translatable += data
 
     def all(self, name: str) -> Iterator[dict[str, str | None]]:
         return (attributes for tag, attributes in self.elements if tag == name)

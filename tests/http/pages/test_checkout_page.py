@@ -65,6 +65,18 @@ class TestWhatItSays:
             f"ethereum:{USDC}@{BASE}/transfer?address={escrow(page)}&uint256=25500000"
         )
 
+    def test_a_translator_of_the_browser_changes_nothing_that_must_be_exact(
+        self, checkout: Checkout
+    ) -> None:
+        checkout.declare_network("real")
+        page = Page(checkout, amount="25.50", reference="order-7")
+        hash = checkout.transfer(escrow(page), "5.25").json["transactionHash"]
+        html = look(page)
+        for exact in (escrow(page), USDC, hash, "order-7"):
+            assert exact in html.text and exact not in html.translatable
+        assert html.translatable.count("20.25") == html.text.count("20.25") - 1, "to be copied"
+        assert "Send only" in html.translatable
+
     @pytest.mark.parametrize("ends", [None, "/cancel", "expiry"])
     def test_what_does_not_count_is_named_and_not_denied(
         self, checkout: Checkout, ends: str | None
