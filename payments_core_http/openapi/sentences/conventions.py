@@ -61,7 +61,8 @@ OF_QUERIES: Mapping[str, str] = {
     "amount": "Only balances above this number of whole tokens.",
     "before": "The id of a transaction: the list begins after it.",
     "createdAfter": "Only those created at this time or later.",
-    "createdBefore": "Only those created before this time.",
+    "createdBefore": "Only those created before this time. What was created in the minute before "
+    "the request may still be missing.",
     "name": "Only events with this name.",
     "paymentAddress": "The payment address, `<username>@<partner id>`.",
     "reference": "Only those with this reference.",
