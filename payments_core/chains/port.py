@@ -109,7 +109,11 @@ class TransferLog:
 
 @attrs.frozen
 class TransactionView:
-    """A transaction as the chain knows it now; outside a block, it has no `block`."""
+    """A transaction as the chain knows it now; outside a block, it has no `block`.
+
+    A node may show one that succeeded before it shows its logs: without any of those that it must
+    have, it proves nothing yet, and is not a failure.
+    """
 
     hash: str
     block: Block | None

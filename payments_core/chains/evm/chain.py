@@ -333,7 +333,7 @@ class EvmChain(EvmReader):
                 to=to,
                 value=0,
                 data=data,
-                gas=gas_limit(action, self._estimate_gas(operator, to, data)),
+                gas=gas_limit(action, self._estimate_gas(operator, to, data), self.chain_id),
                 max_fee=fees.max_fee,
                 max_priority_fee=fees.max_priority_fee,
             ),

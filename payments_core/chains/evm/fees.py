@@ -141,6 +141,10 @@ MEASURED_GAS: Mapping[Action, int] = {
 GAS_MARGIN = 2
 """A token may cost more than our own, and a purse be created only now; unused gas is not paid."""
 
+UNESTIMATED_MARGIN: Mapping[int, int] = {42161: 20, 421614: 20}
+"""The margin where the cost of the data is part of the gas, for a transaction that no node
+estimates. A refusal may mean that it would fail, or that the node is too busy to say."""
+
 MAX_GAS = 2**24
 """The limit of a transaction on Ethereum (EIP-7825); ours stay far below it."""
 
@@ -177,12 +181,15 @@ def bump_fees(before: Fees, base_fee: int, priority: int, policy: FeePolicy) -> 
     return FeeBump(raised, is_held=False)
 
 
-def gas_limit(action: Action, estimate: int) -> int:
-    """The gas limit of a transaction with this estimate of a node.
+def gas_limit(action: Action, estimate: int, chain_id: int) -> int:
+    """The gas limit of a transaction with this estimate of a node; 0 means that it has none.
 
     The estimate is always requested: on Arbitrum it contains the cost of the data on Ethereum, in
     units of gas, which no table knows. Raises ChainUnavailable for an impossible estimate.
     """
+    if not estimate:
+        margin = UNESTIMATED_MARGIN.get(chain_id, GAS_MARGIN)
+        return min(margin * MEASURED_GAS[action], MAX_GAS)
     wanted = max(GAS_MARGIN * MEASURED_GAS[action], -(-estimate * 13 // 10))
     if wanted > MAX_GAS:
         raise ChainUnavailable("the node's gas estimate is above the limit of a transaction")

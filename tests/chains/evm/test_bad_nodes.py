@@ -333,7 +333,7 @@ def test_a_node_that_becomes_one_of_another_chain_fails_nothing(
         "eth_sendRawTransaction": always(INVENTED),
     }
     liar.lies = forgets | others
-    world.advance(120)
+    world.advance(30)
     assert liar.lied
     assert world.operation_now(option).status in ("broadcast", "unknown")
     assert payer.paid().status == "processing"

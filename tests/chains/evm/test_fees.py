@@ -144,7 +144,7 @@ def test_a_policy_whose_bounds_do_not_rise_is_refused(bounds: tuple[int, ...]) -
 def test_a_gas_limit_is_never_below_what_was_measured_or_estimated(
     action: Action, estimate: int
 ) -> None:
-    limit = gas_limit(action, estimate)
+    limit = gas_limit(action, estimate, 8453)
     assert limit >= MEASURED_GAS[action]
     assert Fraction(limit) >= estimate * Fraction(13, 10)
     assert limit <= MAX_GAS
@@ -153,11 +153,17 @@ def test_a_gas_limit_is_never_below_what_was_measured_or_estimated(
 @pytest.mark.parametrize("estimate", [MAX_GAS * 10 // 13 + 1, 2**255])
 def test_an_estimate_that_no_transaction_can_have_is_not_believed(estimate: int) -> None:
     with pytest.raises(ChainUnavailable):
-        gas_limit("fund", estimate)
+        gas_limit("fund", estimate, 42161)
 
 
 def test_arbitrums_estimate_counts_over_the_table() -> None:
-    assert gas_limit("pay", 1_000_000) == 1_300_000
+    assert gas_limit("pay", 1_000_000, 42161) == 1_300_000
+
+
+def test_where_data_costs_gas_a_transaction_without_an_estimate_gets_far_more() -> None:
+    assert gas_limit("pay", 0, 42161) >= 10 * MEASURED_GAS["pay"]
+    assert gas_limit("pay", 0, 1) == gas_limit("pay", 1, 1)
+    assert all(gas_limit(action, 0, 42161) <= MAX_GAS for action in MEASURED_GAS)
 
 
 def test_the_table_of_gas_is_what_a_node_uses_at_most(node: Node) -> None:
