@@ -223,10 +223,13 @@ def _has_logs(view: TransactionView, found: Sequence[ScannedTransfer]) -> bool:
 
 
 def _is_paid_on(address: AnyDepositAddress, view: TransactionView) -> bool:
-    """Whether a transaction is our own, known here or lost, which pays from a vault."""
+    """Whether a transaction is our own, known here or lost, which pays from a vault.
+
+    Anybody can have a token log a transfer of nothing from any address.
+    """
     if isinstance(address, DepositAddress):
         return False
-    return any(log.sender == address.address for log in view.logs)
+    return any(log.sender == address.address and log.amount_atomic for log in view.logs)
 
 
 def _has_moved(known: Deposit, incoming: IncomingTransfer) -> bool:

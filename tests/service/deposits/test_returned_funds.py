@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import attrs
 import pytest
 
 from payments_core.assets import CHAINS
 from payments_core.chains.outbox.record import ReturnAddress
+from payments_core.chains.port import TransactionView
 from payments_core.deposits.record import Deposit
+from payments_core.money import Atomic
 from payments_core.payments.destinations import ToWallet
 from payments_core.payments.record import Payment
 from payments_core.payments.sends import NewSend
 from payments_core.storage.maintenance import scan_all
+from tests.service.chains.test_chain_views import look_through
 from tests.service.till import Till, armed
 from tests.service.world import OTHER_WALLET, USDC, World, atomic
 
@@ -62,6 +66,33 @@ def test_one_that_a_reorg_undoes_after_it_counted_counts_no_more(
     world.finish()
     assert world.paid(sent.id).returned == atomic("25")
     assert world.held() == (atomic("100"), 0, atomic("100"))
+
+
+def test_a_transfer_of_nothing_from_their_address_hides_none(
+    memory_world: World, sent: Payment
+) -> None:
+    """Anybody can call `transferFrom` of a token with no amount, in any name."""
+    world = memory_world
+    back = world.chain.transfer(USDC.address, None, return_address(world), atomic("25"), "back")
+
+    def beside_nothing(view: TransactionView | None) -> TransactionView | None:
+        if view is None or view.hash != back:
+            return view
+        [log] = view.logs
+        nothing = attrs.evolve(
+            log,
+            position=1,
+            log_index=log.log_index + 1,
+            sender=log.recipient,
+            recipient=OTHER_WALLET,
+            amount_atomic=Atomic(0),
+        )
+        return attrs.evolve(view, logs=(log, nothing))
+
+    look_through(world, beside_nothing)
+    world.finish()
+    assert [it.status for it in deposits(world)] == ["settled"]
+    assert world.paid(sent.id).returned == atomic("25")
 
 
 def test_a_failed_sweep_of_them_is_sent_again_whole(memory_world: World, sent: Payment) -> None:
