@@ -45,7 +45,9 @@ def forms(route: Route) -> list[tuple[str, list[Row]]]:
             if len(kinds) > 1:
                 tag, values = told_by(kind, kinds)
                 sentence = f"With `{tag}` {values}: {sentence[:1].lower()}{sentence[1:]}"
-            found.append((sentence, list(rows_of(kind))))
+            found.append(
+                (sentence, list(rows_of(kind, if_unset=_IF_UNSET[route.method == "PATCH"])))
+            )
     if route.query is not Nothing:
         own = [field.name for field in attrs.fields(PageQuery)]
         paged = issubclass(route.query, PageQuery)
@@ -71,7 +73,13 @@ def refusal(kind: Any) -> Iterator[str]:
         yield f"Also refused: {text[:1].lower()}{text[1:]}"
 
 
-def rows_of(kind: Any, above: str = "", only: str = "") -> Iterator[Row]:
+_IF_UNSET = {True: "stays as it is", False: "may be absent, not null"}
+"""What a field without a value means in a change, and in any other body."""
+
+
+def rows_of(
+    kind: Any, above: str = "", only: str = "", *, if_unset: str = _IF_UNSET[True]
+) -> Iterator[Row]:
     """The rows of an object's fields; those of an object inside are below it, with its path."""
     attrs.resolve_types(kind)
     groups = getattr(kind, "exactly_one_of", ())
@@ -84,11 +92,13 @@ def rows_of(kind: Any, above: str = "", only: str = "") -> Iterator[Row]:
         words += [text.rstrip(".").lower() for below in kinds for text in refusal(below)]
         rule = "; ".join(filter(None, [only, *words]))
         sentence = sentence_of(kind, field.name)
-        yield f"`{path}`", sentence, type_of(inner), needed(field.default, group), rule
+        yield f"`{path}`", sentence, type_of(inner), needed(field.default, group, if_unset), rule
         for below in kinds:
             prefix = f"{path}[]." if listed else f"{path}."
             with_tag = "with `{}` {}".format(*told_by(below, kinds)) if len(kinds) > 1 else ""
-            for row in rows_of(below, prefix, "; ".join(filter(None, [only, with_tag]))):
+            for row in rows_of(
+                below, prefix, "; ".join(filter(None, [only, with_tag])), if_unset=if_unset
+            ):
                 # The tag's own row would come once for each class; the type of the object names it.
                 if not (len(kinds) > 1 and row[0] == f"`{prefix}{told_by(below, kinds)[0]}`"):
                     yield row
@@ -184,14 +194,14 @@ def values_of(kind: Any) -> str:
     return ", ".join(f"`{value}`" for value in get_args(kind))
 
 
-def needed(default: Any, group: Iterable[str]) -> str:
+def needed(default: Any, group: Iterable[str], if_unset: str) -> str:
     """Whether a field is required, and its default if it is not."""
     if group:
         return "exactly one of " + ", ".join(f"`{name}`" for name in group)
     if default is attrs.NOTHING:
         return "required"
     if default is msgspec.UNSET:
-        return "stays as it is"
+        return if_unset
     return "–" if default is None else f"`{json.dumps(default, default=int)}`"
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Literal, TypeVar
 
 import attrs
+from msgspec import UNSET, UnsetType
 
 from payments_core.accounts.queries import list_for_account
 from payments_core.accounts.record import Account
@@ -236,7 +237,7 @@ class Deposits:
         authority: Authority,
         account_id: str,
         deposit_id: str,
-        destination: Address | None = None,
+        destination: Address | UnsetType = UNSET,
         *,
         idempotency_key: IdempotencyKey = None,
     ) -> Deposit:
@@ -244,8 +245,8 @@ class Deposits:
 
         An address that is not the sender needs a standard key. Raises NotFound, UnsupportedChain,
         InvalidState (it is not rejected), ResourceConflict (it is on its way back, or is back),
-        ValidationFailed (also if no sender is known), DestinationNotAllowed,
-        InsufficientPermissions.
+        ValidationFailed (also if no sender is known, and for None, which may be a lost value),
+        DestinationNotAllowed, InsufficientPermissions.
         """
         account, known = fetch(
             self._storage, authority.partition, Get(Account, account_id), Get(Deposit, deposit_id)
@@ -276,10 +277,10 @@ class Deposits:
         return self._committer.commit(authority, decide, idempotent=idempotency_key)
 
     def _parse_destination(
-        self, partition: str, chain: Chain, text: str | None, vault: str
+        self, partition: str, chain: Chain, text: str | UnsetType, vault: str
     ) -> str | None:
         """The address that a caller names, in its canonical form. Raises as `send_back`."""
-        if text is None:
+        if text is UNSET:
             return None
         try:
             address = normalize_wallet_address(chain.chain_type, text)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, NoReturn
 
 from payments_core.errors import FieldError, ValidationFailed
 
@@ -23,6 +23,20 @@ class InvalidValue(Exception):
     def nest_under(self, name: str) -> list[FieldError]:
         """The same faults seen from the object or array that holds the value under `name`."""
         return [FieldError(join_path(name, fault.path), fault.message) for fault in self.found]
+
+
+def refuse_null(read: Callable[[Any], Any]) -> NoReturn:
+    """Refuse null for a field that may be left out, by the rule of its values: `read`.
+
+    Raises InvalidValue.
+    """
+    try:
+        read(None)
+    except InvalidValue as faults:
+        raise InvalidValue(
+            *(FieldError(one.path, f"{one.message}, or left out") for one in faults.found)
+        ) from None
+    raise AssertionError("null has no rule")
 
 
 class UnfitPosition(ValueError):

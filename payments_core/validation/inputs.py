@@ -30,7 +30,7 @@ import msgspec
 from payments_core.errors import FieldError, ValidationFailed
 from payments_core.evolve import evolve
 from payments_core.validation.constraints import MAX_INTEGER, apply_checks, make_checks
-from payments_core.validation.faults import InvalidValue, UnfitPosition
+from payments_core.validation.faults import InvalidValue, UnfitPosition, refuse_null
 from payments_core.validation.metadata import (
     AnyText,
     Metadata,
@@ -283,6 +283,8 @@ def _union_reader(parts: tuple[Any, ...]) -> Reader:
             for constant in constants:
                 if value is constant:
                     return value
+            if value is None:
+                refuse_null(only)
             return only(value)
 
         return read_one

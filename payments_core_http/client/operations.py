@@ -948,13 +948,15 @@ def mandates_create(
     amount_per_period: str,
     period: Literal["day", "week", "month"],
     asset_symbol: str | UnsetType | None = UNSET,
-    expires_at: datetime | str | UnsetType | None = UNSET,
+    expires_at: datetime | str | UnsetType = UNSET,
     reference: str | UnsetType | None = UNSET,
     metadata: Mapping[str, Any] | UnsetType | None = UNSET,
     idempotency_key: str | None = None,
 ) -> Call[Mandate]:
     """Approve collections from a vault, up to an amount per period. Needs `v2:vaults`. A
-    standing approval to collect from a vault; periods are those of the UTC calendar.
+    standing approval to collect from a vault; periods are those of the UTC calendar. A
+    null `expiresAt` is refused: it may be a value that was lost, and without one the
+    mandate never expires.
 
     `vault_id`: The vault's id.
     `asset_symbol`: The asset's symbol, such as `USDC`.
@@ -1081,11 +1083,12 @@ def deposits_send_back(
     account_id: str,
     deposit_id: str,
     *,
-    destination: str | UnsetType | None = UNSET,
+    destination: str | UnsetType = UNSET,
     idempotency_key: str | None = None,
 ) -> Call[Deposit]:
     """Send a rejected deposit back, on its own chain. Needs `v2:deposit_addresses`. Where a
-    deposit goes back to; without a destination, to its sender.
+    deposit goes back to; without a destination, to its sender. A null `destination` is
+    refused: it may be a value that was lost.
 
     `destination`: The address that gets it, in place of the sender.
     """
@@ -1375,12 +1378,13 @@ def payments_reconcile(
         "accept", "refund", "refund_excess", "retry_execution", "write_off", "return_misdirected"
     ],
     note: str | UnsetType | None = UNSET,
-    destination: str | UnsetType | None = UNSET,
+    destination: str | UnsetType = UNSET,
     receipt_id: str | UnsetType | None = UNSET,
     idempotency_key: str | None = None,
 ) -> Call[Payment]:
     """Resolve a Payment that needs a decision. Needs `v2:payments`. What the partner decides
-    about a Payment with an exception.
+    about a Payment with an exception. A null `destination` is refused: it may be a value
+    that was lost.
 
     `action`: Your decision.
     `note`: Your note, which is kept with it.
@@ -1405,13 +1409,14 @@ def payments_reconcile(
 def payments_refund(
     payment_id: str,
     *,
-    amount: str | UnsetType | None = UNSET,
-    destination: str | UnsetType | None = UNSET,
+    amount: str | UnsetType = UNSET,
+    destination: str | UnsetType = UNSET,
     reason: str | UnsetType | None = UNSET,
     idempotency_key: str | None = None,
 ) -> Call[CreatedRefund]:
     """Refund received funds, in full or in part. Needs `v2:payments`. How much to refund and
-    to whom; without these, all that can be refunded, to its sender.
+    to whom; without these, all that can be refunded, to its sender. A null `amount` or
+    `destination` is refused: it may be a value that was lost.
 
     `amount`: How much to refund; if absent, all that can be refunded. A decimal string such as
       25.00, with no sign or exponent.

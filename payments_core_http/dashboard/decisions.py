@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from msgspec import UNSET
+
 from payments_core.engine.idempotency.record import Response
 from payments_core.errors import ValidationFailed
 from payments_core.payments.refunds.operations import NewRefund
@@ -36,14 +38,14 @@ def show_refund(service: PaymentsService, call: PageCall) -> Response:
         payment=planned.payment,
         planned=planned,
         given=new,
-        is_reviewed=new.amount is not None,
+        is_reviewed=new.amount is not UNSET,
     )
 
 
 def refund(service: PaymentsService, call: PageCall) -> Response:
     """The refund that was confirmed."""
     id, new = call.path["paymentId"], _read_refund(call.body)
-    if new.amount is None:  # what is confirmed is a fixed amount, not the current one
+    if new.amount is UNSET:  # what is confirmed is a fixed amount, not the current one
         raise ValidationFailed.at("amount", "is required")
     return run_form(
         call,
@@ -85,7 +87,7 @@ def reconcile(service: PaymentsService, call: PageCall) -> Response:
             call.authority,
             id,
             action,
-            destination=destination,
+            destination=UNSET if destination is None else destination,
             receipt_id=receipt_id,
             note=note,
             idempotency_key=idempotent,
@@ -112,7 +114,7 @@ def cancel(service: PaymentsService, call: PageCall) -> Response:
 
 def _read_refund(fields: Mapping[str, str]) -> NewRefund:
     return NewRefund(
-        amount=fields.get("amount", "").strip() or None,
+        amount=fields.get("amount", "").strip() or UNSET,
         reason=fields.get("reason", "").strip() or None,
     )
 

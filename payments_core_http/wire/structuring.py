@@ -27,7 +27,7 @@ from cattrs.gen import make_dict_structure_fn
 
 from payments_core.errors import FieldError, ValidationFailed
 from payments_core.validation.constraints import MAX_INTEGER, apply_checks, make_checks
-from payments_core.validation.faults import InvalidValue, check_exactly_one
+from payments_core.validation.faults import InvalidValue, check_exactly_one, refuse_null
 from payments_core.validation.metadata import (
     Metadata,
     find_text_fault,
@@ -217,7 +217,8 @@ def _make_object_hook(kind: Any, converter: Converter) -> StructureHook:
 def null_is_absent(field: attrs.Attribute[Any]) -> bool:
     """Whether null means the field's default: an optional field that gives null no meaning.
 
-    In a change (`UNSET`), null clears a field or is refused.
+    If the default is `UNSET`, null has a meaning of its own, such as to clear a field, or it is
+    refused: where an absent field means everything, a null is more likely a lost value.
     """
     if field.default is attrs.NOTHING or field.default is msgspec.UNSET:
         return False
@@ -294,8 +295,15 @@ def _make_union_hook(kind: Any, converter: Converter) -> StructureHook:
     else:
         only, inner = kind, _make_choice_hook(kinds, converter)
 
+    can_be_left_out = msgspec.UnsetType in parts
+
     def structure(value: Any, _: Any) -> Any:
-        return None if nullable and value is None else inner(value, only)
+        if value is None:
+            if nullable:
+                return None
+            if can_be_left_out:
+                refuse_null(lambda null: inner(null, only))
+        return inner(value, only)
 
     return structure
 

@@ -9,6 +9,7 @@ from itertools import count
 from typing import Any
 
 import attrs
+from msgspec import UNSET
 
 from payments_core.accounts.operations import NewAccount
 from payments_core.accounts.record import Account
@@ -234,7 +235,9 @@ class World:
     def refund(
         self, payment: PaymentDetails, amount: str | None = None, to: str | None = None, **more: Any
     ) -> Refund:
-        new = NewRefund(amount=amount, destination=to)
+        new = NewRefund(
+            amount=UNSET if amount is None else amount, destination=UNSET if to is None else to
+        )
         return self.service.refunds.create(self.server, payment.payment.id, new, **more)
 
     def reconcile(self, payment: PaymentDetails, action: Any, **more: Any) -> Payment:

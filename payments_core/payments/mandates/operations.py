@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import attrs
+from msgspec import UNSET, UnsetType
 
 from payments_core.accounts.queries import list_for_account
 from payments_core.accounts.record import Account
@@ -41,14 +42,14 @@ class NewMandate:
 
     `amount_per_period` is decimal text in whole tokens: the maximum that may be collected in each
     `period`. `vault_id` names a vault of the account, whose chain is the mandate's. Without
-    `expires_at` the mandate ends when it is revoked.
+    `expires_at` the mandate ends when it is revoked; None is refused, as it may be a lost value.
     """
 
     vault_id: Id
     amount_per_period: Amount
     period: Period
     asset_symbol: AssetSymbol = DEFAULT_SYMBOL
-    expires_at: Instant | None = None
+    expires_at: Instant | UnsetType = UNSET
     reference: Reference | None = None
     metadata: MetadataInput | None = None
 
@@ -91,7 +92,7 @@ class Mandates:
         now = self._clock.now()
 
         def decide(tx: Transaction, draw: IdSequence) -> Decision[MandateDetails]:
-            if new.expires_at is not None and not now < new.expires_at <= MAX_INSTANT:
+            if new.expires_at is not UNSET and not now < new.expires_at <= MAX_INSTANT:
                 raise ValidationFailed.at(
                     "expiresAt", "must be in the future, before the year 10000"
                 )
@@ -111,7 +112,7 @@ class Mandates:
                     new.amount_per_period, asset, "amountPerPeriod"
                 ),
                 period=new.period,
-                expires_at=new.expires_at,
+                expires_at=None if new.expires_at is UNSET else new.expires_at,
                 reference=new.reference,
                 metadata=new.metadata,
                 created_at=now,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 import attrs
+from msgspec import UNSET, UnsetType
 
 from payments_core.accounts.vaults.balance import StaleBalance
 from payments_core.accounts.vaults.operations import Vaults
@@ -50,12 +51,13 @@ MAX_PENDING_REFUNDS = 100
 class NewRefund:
     """The input of a refund; by default, the whole refundable amount goes to its sender.
 
+    None is refused for `amount` and `destination`: it may be a value that was lost.
     `amount` is decimal text in whole tokens. `destination` is an address on the Payment's chain;
     an address that paid nothing needs a standard key. `reason` is stored and returned.
     """
 
-    amount: Amount | None = None
-    destination: Address | None = None
+    amount: Amount | UnsetType = UNSET
+    destination: Address | UnsetType = UNSET
     reason: Sentence | None = None
 
 
@@ -119,9 +121,7 @@ class Refunds:
         """
         new = validate_input(new)
         payment = self._load_payment(authority, payment_id)
-        amount = (
-            parse_positive_amount(new.amount, payment.asset) if new.amount is not None else None
-        )
+        amount = None if new.amount is UNSET else parse_positive_amount(new.amount, payment.asset)
         destination = self._find_destination(authority, payment, new.destination)
 
         def attempt() -> tuple[Refund, ...]:
@@ -155,9 +155,7 @@ class Refunds:
         """
         new = validate_input(new)
         payment = self._load_payment(authority, payment_id)
-        amount = (
-            parse_positive_amount(new.amount, payment.asset) if new.amount is not None else None
-        )
+        amount = None if new.amount is UNSET else parse_positive_amount(new.amount, payment.asset)
         destination = self._find_destination(authority, payment, new.destination)
         payable = self._destinations.find_payable(authority.partition, payment)
 
@@ -197,10 +195,10 @@ class Refunds:
         return payment
 
     def _find_destination(
-        self, authority: Authority, payment: Payment, text: str | None
+        self, authority: Authority, payment: Payment, text: str | UnsetType
     ) -> str | None:
         """The destination, if one was named. Raises as `Destinations.parse_payee`."""
-        if text is None:
+        if text is UNSET:
             return None
         return self._destinations.parse_payee(authority.partition, payment, text)
 

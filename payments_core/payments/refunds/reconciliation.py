@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 
 import attrs
+from msgspec import UNSET, UnsetType
 
 from payments_core.accounts.vaults.operations import Vaults
 from payments_core.accounts.vaults.reservations import (
@@ -64,7 +65,7 @@ class _Given:
 
     action: ReconciliationAction
     note: Sentence | None
-    destination: Address | None
+    destination: Address | UnsetType
     receipt_id: Id | None
 
 
@@ -89,7 +90,7 @@ class Reconciliations:
         payment_id: str,
         action: ReconciliationAction,
         *,
-        destination: str | None = None,
+        destination: str | UnsetType = UNSET,
         receipt_id: str | None = None,
         note: str | None = None,
         idempotency_key: IdempotencyKey = None,
@@ -98,8 +99,8 @@ class Reconciliations:
 
         `receipt_id` is for `return_misdirected`: the receipt whose funds go back on their own
         chain. With a `destination` funds go back there, instead of to their senders; an address
-        that paid less needs a standard key. `note` has up to 512 characters; it is kept with the
-        Payment, and is the reason for refunds.
+        that paid less needs a standard key; None is refused, as it may be a lost value. `note` has
+        up to 512 characters; it is kept with the Payment, and is the reason for refunds.
 
         Raises NotFound, InvalidState (nothing to decide), ReconciliationActionNotAllowed,
         ValidationFailed, DestinationNotAllowed, InsufficientPermissions, and for a retried send
@@ -108,7 +109,7 @@ class Reconciliations:
         validate_input(
             _Given(action=action, note=note, destination=destination, receipt_id=receipt_id)
         )
-        if destination is not None and action not in SENDS_BACK:
+        if destination is not UNSET and action not in SENDS_BACK:
             raise ValidationFailed.at("destination", f"is only for {', '.join(SENDS_BACK)}")
         if (receipt_id is not None) != (action == "return_misdirected"):
             rule = "is only" if receipt_id is not None else "is required"
@@ -180,10 +181,10 @@ class Reconciliations:
         return receipt
 
     def _find_payee(
-        self, authority: Authority, payment: Payment, destination: str | None
+        self, authority: Authority, payment: Payment, destination: str | UnsetType
     ) -> str | None:
         """The destination, if one was named. Raises as `Destinations.parse_payee`."""
-        if destination is None:
+        if destination is UNSET:
             return None
         if payment.payout is not None:
             raise ValidationFailed.at("destination", "must be absent: it goes back to the vault")

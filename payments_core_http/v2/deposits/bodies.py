@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from msgspec import UNSET, UnsetType
+
 from payments_core.deposits.operations import DepositStatus
 from payments_core.validation.fields import Address, ChainId
 from payments_core_http.wire.classes import frozen_body
@@ -24,9 +26,12 @@ class CheckDeposits:
 
 @frozen_body
 class ReturnDeposit:
-    """Where a deposit goes back to; without a destination, to its sender."""
+    """Where a deposit goes back to; without a destination, to its sender.
 
-    destination: Address | None = None
+    A null `destination` is refused: it may be a value that was lost.
+    """
+
+    destination: Address | UnsetType = UNSET
 
 
 @frozen_body

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar, Literal
 
-from msgspec import Meta
+from msgspec import UNSET, Meta, UnsetType
 
 from payments_core.banks.texts import AchReference, WireMessage
 from payments_core.errors import FieldError
@@ -149,11 +149,14 @@ AnyPayment = CreatePayment | CreateSend | CreateCollect
 
 @frozen_body
 class Reconcile:
-    """What the partner decides about a Payment with an exception."""
+    """What the partner decides about a Payment with an exception.
+
+    A null `destination` is refused: it may be a value that was lost.
+    """
 
     action: ReconciliationAction
     note: Sentence | None = None
-    destination: Address | None = None
+    destination: Address | UnsetType = UNSET
     receiptId: Id | None = None
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from msgspec import Meta
+from msgspec import UNSET, Meta, UnsetType
 
 from payments_core.accounts.vaults.yields import YieldStrategy
 from payments_core.validation.fields import AccountId, Address, Amount, AssetSymbol, ChainId
@@ -75,12 +75,16 @@ class ReplaceYieldSettings:
 
 @frozen_body
 class CreateMandate:
-    """A standing approval to collect from a vault; periods are those of the UTC calendar."""
+    """A standing approval to collect from a vault; periods are those of the UTC calendar.
+
+    A null `expiresAt` is refused: it may be a value that was lost, and without one the mandate
+    never expires.
+    """
 
     vaultId: Annotated[str, Meta(min_length=1, max_length=64)]
     assetSymbol: AssetSymbol = "USDC"
     amountPerPeriod: Amount
     period: Literal["day", "week", "month"]
-    expiresAt: Moment | None = None
+    expiresAt: Moment | UnsetType = UNSET
     reference: Annotated[str, Meta(min_length=1, max_length=128)] | None = None
     metadata: Metadata | None = None

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from msgspec import UNSET
+
 from payments_core.accounts.vaults.record import AllowedDestination, PolicyTerms
 from payments_core.clock import parse_iso
 from payments_core.engine.idempotency.record import Response
@@ -109,7 +111,7 @@ def create_mandate(service: PaymentsService, call: ApiCall[bodies.CreateMandate,
         asset_symbol=body.assetSymbol,
         amount_per_period=body.amountPerPeriod,
         period=body.period,
-        expires_at=None if body.expiresAt is None else parse_iso(body.expiresAt),
+        expires_at=UNSET if body.expiresAt is UNSET else parse_iso(body.expiresAt),
         reference=body.reference,
         metadata=body.metadata,
     )

@@ -8,6 +8,7 @@ from typing import Any
 
 import attrs
 import pytest
+from msgspec import UNSET
 
 from payments_core.errors import NotFound
 from payments_core.payments.machine import PAYMENT
@@ -290,7 +291,7 @@ class TestRefund:
             made = service.refunds.create(authority, payment["id"], new)
             assert (made.amount, made.destination) == (leg.amount, leg.to)
             assert made.from_escrow == leg.from_escrow
-            if new.amount is None:
+            if new.amount is UNSET:
                 payment = make(checkout, "second")
                 pay(checkout, payment, "10")
                 checkout.advance(3_700)

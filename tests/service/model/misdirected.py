@@ -7,6 +7,8 @@ from collections import Counter
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from msgspec import UNSET
+
 from payments_core.assets import token_of as find_token
 from payments_core.chains.outbox.record import OutboundTransfer
 from payments_core.deposits.record import Deposit
@@ -40,7 +42,7 @@ def return_misdirected(stage: Stage, rng: random.Random) -> None:
     if not receipts:
         return
     receipt = rng.choice(chosen[-3:] if chosen and rng.random() < 0.8 else receipts[-5:])
-    destination = rng.choice((None, None, rng.choice(WALLETS), rng.choice(NOBODY)))
+    destination = rng.choice((UNSET, UNSET, rng.choice(WALLETS), rng.choice(NOBODY)))
     for _ in range(rng.choice((1, 1, 2))):
         done = stage.tried(
             rng,
@@ -64,7 +66,7 @@ def return_deposit(stage: Stage, rng: random.Random) -> None:
     if not rejected:
         return
     deposit = rng.choice(rejected[-5:])
-    destination = rng.choice((None, None, rng.choice(WALLETS), rng.choice(NOBODY)))
+    destination = rng.choice((UNSET, UNSET, rng.choice(WALLETS), rng.choice(NOBODY)))
     for _ in range(rng.choice((1, 1, 2))):
         stage.tried(
             rng,

@@ -6,6 +6,8 @@ import random
 from collections.abc import Callable
 from typing import get_args
 
+from msgspec import UNSET
+
 from payments_core.accounts.record import Account
 from payments_core.accounts.vaults.record import PolicyTerms
 from payments_core.assets import Asset
@@ -205,8 +207,8 @@ def _refund(stage: Stage, rng: random.Random, payment: Payment) -> None:
     most = rng.choice((payment.books.held_amount, payment.books.recipient, payment.received))
     amount = rng.choice((None, None, most, rng.randint(0, max(1, most))))
     new = NewRefund(
-        amount=None if amount is None else format_amount(max(0, amount), 6),
-        destination=rng.choice((None, None, *senders, rng.choice(WALLETS))),
+        amount=UNSET if amount is None else format_amount(max(0, amount), 6),
+        destination=rng.choice((UNSET, UNSET, *senders, rng.choice(WALLETS))),
     )
     stage.tried(
         rng,
@@ -230,7 +232,7 @@ def reconcile(stage: Stage, rng: random.Random) -> None:
     if payment is None:
         return
     goes_back = action in SENDS_BACK
-    destination = rng.choice((None, rng.choice((*WALLETS, *NOBODY)))) if goes_back else None
+    destination = rng.choice((UNSET, rng.choice((*WALLETS, *NOBODY)))) if goes_back else UNSET
     done = stage.tried(
         rng,
         f"reconcile {action}",
@@ -281,7 +283,7 @@ def mandate(stage: Stage, rng: random.Random) -> None:
         vault_id=vault.id,
         amount_per_period=rng.choice(("3", "10", "40")),
         period=rng.choice(("day", "week", "month")),
-        expires_at=rng.choice((None, stage.chain_clock.now() + 7_200_000)),
+        expires_at=rng.choice((UNSET, stage.chain_clock.now() + 7_200_000)),
     )
     stage.tried(
         rng,

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import attrs
+from msgspec import UNSET
 
 from payments_core.chains.outbox.record import OutboundTransfer, ReturnAddress
 from payments_core.errors import PaymentsError
@@ -199,7 +200,7 @@ def refund_all_senders(stage: Stage, rng: random.Random) -> None:
         return
     payment = rng.choice(paid[-3:])
     amount = rng.choice((None, max(1, payment.books.recipient // 3)))
-    new = NewRefund(amount=None if amount is None else format_amount(amount, 6))
+    new = NewRefund(amount=UNSET if amount is None else format_amount(amount, 6))
 
     def ask(service: object, key: object) -> object:
         try:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from msgspec import UNSET
+
 from payments_core.accounts.vaults.record import PolicyTerms, Vault
 from payments_core.money import format_amount
 from payments_core.payment_settings.record import PaymentTerms
@@ -173,8 +175,8 @@ def refund(life: Life) -> None:
     amount = life.rng.choice((None, None, most, life.rng.randint(0, max(1, most))))
     payers = [payer.address for payer in payment.paid_by]
     new = NewRefund(
-        amount=None if amount is None else format_amount(max(0, amount), 6),
-        destination=life.rng.choice((None, None, *payers, life.rng.choice(WALLETS))),
+        amount=UNSET if amount is None else format_amount(max(0, amount), 6),
+        destination=life.rng.choice((UNSET, UNSET, *payers, life.rng.choice(WALLETS))),
     )
     for _ in range(life.rng.choice((1, 1, 2))):
         life.attempt(

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 import pytest
+from msgspec import UNSET
 
 from payments_core.assets import CHAINS
 from payments_core.chains.port import AddressSpec
@@ -89,7 +90,7 @@ def test_a_refund_to_an_unknown_sender_needs_a_destination(world: World, sender:
     assert world.paid(id).status == "succeeded"
     refunds = world.service.refunds
     for make in (refunds.create, refunds.create_all, refunds.plan):
-        for amount in (None, "10.00"):
+        for amount in (UNSET, "10.00"):
             with pytest.raises(ValidationFailed, match="destination is required") as refused:
                 make(world.server, id, NewRefund(amount=amount))
             assert refused.value.fields[0].path == "destination"

@@ -1,0 +1,180 @@
+"""A null where an absent value means everything: refused by HTTP, the library and the client.
+
+A null is often a value that was lost on its way: `order.get("amount")`, a column without a value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from types import NoneType
+from typing import Any, get_args
+
+import attrs
+import pytest
+
+from payments_core import NewMandate, NewRefund, ValidationFailed
+from payments_core_http.client import ApiError, Client
+from payments_core_http.routes import ROUTES
+from payments_core_http.routing import Nothing
+from payments_core_http.wire.structuring import null_is_absent
+from tests.http.checkout import Checkout
+
+MEANS: Mapping[str, str] = {
+    # A setting that the answer shows as null, so that what was read can be sent back.
+    "minAmount": "no limit", "maxAmount": "no limit", "perPaymentLimit": "no limit",
+    "dailyLimit": "no limit", "allowedChains": "no limit", "allowedAssets": "no limit",
+    "allowedDestinations": "no limit", "chains": "no limit", "assets": "no limit",
+    "confirmations": "the chain's own", "feeBps": "no fee", "underpaymentToleranceBps": "none",
+    "allowedOrigins": "none", "monitoringSeconds": "a day", "branding": "none", "name": "none",
+    "logoUrl": "none", "primaryColor": "none", "version": "any", "createdAt": "ignored",
+    "updatedAt": "ignored", "strategy": "none",
+    # The same amount, by the documented default.
+    "chainId": "Base, or any", "assetSymbol": "USDC", "allowedMethods": "all",
+    "expiresInSeconds": "an hour", "settlement": "Base", "intent": "receive",
+    "providerCode": "vault", "preferredSettlementChain": "Base", "preferredSettlementToken": "USDC",
+    "sourceChainId": "Base", "sourceChainToken": "USDC", "destinationChainID": "the payee's",
+    "destinationToken": "the payee's", "chainType": "evm", "sourceAddress": "asked for later",
+    # Exactly one of several, or who is meant.
+    "externalUserId": "see accountId", "accountId": "see externalUserId", "userId": "another",
+    "paymentAddress": "another", "address": "another, or the account's own vault",
+    "destinationUserId": "another", "destinationPaymentAddress": "another",
+    "destinationWalletAddress": "another", "quoteId": "another", "depositAddress": "another",
+    # Texts, and what moves no money.
+    "reference": "none", "description": "none", "metadata": "none", "reason": "none",
+    "note": "none", "label": "none", "username": "none", "email": "none", "wallets": "none",
+    "addresses": "none", "successUrl": "none", "cancelUrl": "none", "returnUrl": "none",
+    "permissions": "account:read", "publicKey": "in the signature", "bankName": "none",
+    "line2": "none", "achReference": "none", "wireMessage": "none", "payerAddress": "any payer",
+    "receiptId": "required where it is used", "subscribedEvents": "every event",
+    "overlapSeconds": "0", "webhookId": "each endpoint", "EIP712Domain": "as signed",
+    "value": "nothing is sent", "operation": "a call, or any", "paymentId": "an example",
+    # The sandbox has no money.
+    "count": "1", "reverts": "no", "from": "the faucet", "reinclude": "no", "times": "1",
+    "outcome": "receive", "code": "none",
+}  # fmt: skip
+"""What null means in the optional fields of bodies that accept it."""
+
+OWN_ACCOUNT = "CreateOwnPayment.destination"
+"""Its destination is the token's own account, and nothing else."""
+
+
+def bodies() -> Iterator[type[Any]]:
+    """Each object of each body."""
+    waiting: list[Any] = [row.body for row in ROUTES if row.body is not Nothing and not row.is_form]
+    seen = set[Any]()
+    while waiting:
+        kind = waiting.pop()
+        if attrs.has(kind) and kind not in seen:
+            seen.add(kind)
+            attrs.resolve_types(kind)
+            waiting += [field.type for field in attrs.fields(kind)]
+            yield kind
+        waiting += get_args(kind)
+
+
+def test_every_field_that_accepts_null_is_in_the_table() -> None:
+    accepting = {
+        f"{kind.__name__}.{field.name}": field.name
+        for kind in bodies()
+        for field in attrs.fields(kind)
+        if NoneType in get_args(field.type) or null_is_absent(field)
+    }
+    unknown = [path for path, name in accepting.items() if name not in MEANS]
+    assert unknown == [OWN_ACCOUNT], "if more money moves where such a value is lost, refuse null"
+    assert set(MEANS) - set(accepting.values()) == set()
+
+
+PAYMENT, ACCOUNT, DEPOSIT = f"payment_{'1' * 24}", f"acct_{'1' * 24}", f"deposit_{'1' * 24}"
+MANDATE = {"vault_id": f"vault_{'1' * 24}", "amount_per_period": "10.00", "period": "day"}
+
+Send = Callable[[Any], object]
+
+
+@attrs.frozen
+class Lost:
+    """A body with a value that was lost, and the same call in the library and in the client."""
+
+    path: str
+    body: dict[str, Any]
+    library: Callable[[Any, Any], object]
+    client: Callable[[Client], object]
+
+
+LOST: Mapping[str, Lost] = {
+    "refund amount": Lost(
+        f"/v2/payments/{PAYMENT}/refunds",
+        {"amount": None},
+        lambda service, me: service.refunds.create(me, PAYMENT, NewRefund(amount=None)),  # type: ignore[arg-type]
+        lambda client: client.payments.refund(PAYMENT, amount=None),  # type: ignore[arg-type]
+    ),
+    "refund destination": Lost(
+        f"/v2/payments/{PAYMENT}/refunds",
+        {"amount": "1.00", "destination": None},
+        lambda service, me: service.refunds.create(
+            me,
+            PAYMENT,
+            NewRefund(amount="1.00", destination=None),  # type: ignore[arg-type]
+        ),
+        lambda client: client.payments.refund(PAYMENT, amount="1.00", destination=None),  # type: ignore[arg-type]
+    ),
+    "reconciliation": Lost(
+        f"/v2/payments/{PAYMENT}/reconcile",
+        {"action": "refund", "destination": None},
+        lambda service, me: service.reconciliation.reconcile(
+            me, PAYMENT, "refund", destination=None
+        ),
+        lambda client: client.payments.reconcile(PAYMENT, action="refund", destination=None),  # type: ignore[arg-type]
+    ),
+    "returned deposit": Lost(
+        f"/v2/accounts/{ACCOUNT}/deposits/{DEPOSIT}/return",
+        {"destination": None},
+        lambda service, me: service.deposits.send_back(me, ACCOUNT, DEPOSIT, None),
+        lambda client: client.deposits.send_back(ACCOUNT, DEPOSIT, destination=None),  # type: ignore[arg-type]
+    ),
+    "mandate": Lost(
+        f"/v2/accounts/{ACCOUNT}/mandates",
+        {
+            "vaultId": MANDATE["vault_id"],
+            "amountPerPeriod": "10.00",
+            "period": "day",
+            "expiresAt": None,
+        },
+        lambda service, me: service.mandates.create(
+            me,
+            ACCOUNT,
+            NewMandate(**MANDATE, expires_at=None),  # type: ignore[arg-type]
+        ),
+        lambda client: client.mandates.create(ACCOUNT, **MANDATE, expires_at=None),  # type: ignore[arg-type]
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LOST)
+def test_a_lost_value_is_refused_by_each_door(checkout: Checkout, name: str) -> None:
+    lost = LOST[name]
+    [field] = [field for field, value in lost.body.items() if value is None]
+    seen = checkout.door.call("POST", lost.path, lost.body, key="lost")
+    assert (seen.status, list(seen.faults)) == (400, [field])
+    assert seen.faults[field].endswith(", or left out")
+    authority = checkout.door.service.tenants.system_authority(checkout.door.partition)
+    with pytest.raises(ValidationFailed) as library:
+        lost.library(checkout.door.service, authority)
+    assert [one.path for one in library.value.fields] == [field]
+    assert library.value.fields[0].message.endswith(", or left out")
+    door = checkout.door
+    client = Client.in_process(door.app, door.app_row.id, door.secret)
+    with pytest.raises(ApiError) as refused:
+        lost.client(client)
+    assert refused.value.http_status == 400
+    assert [one.path for one in refused.value.fields] == [field]
+
+
+def test_an_amount_that_was_left_out_refunds_everything(checkout: Checkout) -> None:
+    payment = checkout.create().json
+    checkout.transfer(payment["escrow"]["address"], "10.00")
+    checkout.advance(3_700)
+    refunds = f"/v2/payments/{payment['id']}/refunds"
+    assert checkout.door.call("POST", refunds, {"amount": None}, key="all").status == 400
+    assert checkout.read(payment["id"])["refunds"] == []
+    seen = checkout.door.call("POST", refunds, {}, key="all")
+    assert (seen.status, seen.json["amount"]) == (201, "10.00")
