@@ -311,6 +311,21 @@ def test_a_run_is_bounded_and_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(stored(bench, endpoint)) == KEPT
 
 
+def test_a_long_pass_does_more_in_each_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trimming, "MAX_EFFORT", 1)
+    monkeypatch.setattr(trimming, "READ_EFFORT", 1)
+    monkeypatch.setattr(trimming, "BATCH", 1)
+    bench, _ = bench_of(400, 12)
+    pass_a_day(bench)
+    slow = trim(bench)
+    again, _ = bench_of(400, 12)
+    pass_a_day(again)
+    monkeypatch.setattr(trimming, "LONG_PASS_RUNS", 2)
+    monkeypatch.setattr(trimming, "MAX_FACTOR", 4)
+    fast = trim(again)
+    assert (slow, fast) == (16, 10)
+
+
 def test_marks_that_cannot_be_read_stop_nothing_else(caplog: pytest.LogCaptureFixture) -> None:
     bench, endpoint = bench_of(200, 20)
     other = bench.endpoint("https://other.example/hook")
