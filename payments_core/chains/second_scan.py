@@ -17,6 +17,10 @@ from payments_core.chains.port import ScannedTransfer
 BlockDigests = tuple[tuple[int, str], ...]
 """(height, digest) of blocks with transfers to us, in the order of heights."""
 
+MAX_BLOCKS = 1_000
+"""The number of digests that are kept: a stranger may send dust in every block. Transfers in older
+blocks are reported twice, which changes nothing."""
+
 _DIGEST_CHARS = 16
 
 
@@ -47,4 +51,5 @@ def merge_digests(
     A reorg has undone the blocks above `kept_tip`, which this scan has scanned anew.
     """
     kept = tuple(one for one in before if one[0] <= kept_tip)
-    return tuple(one for one in (*kept, *digest_blocks(found)) if one[0] > final_height)
+    digests = (*kept, *digest_blocks(found))
+    return tuple(one for one in digests if one[0] > final_height)[-MAX_BLOCKS:]

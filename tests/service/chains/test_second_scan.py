@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from payments_core.chains import scanner
+from payments_core.chains import scanner, second_scan
 from payments_core.chains.port import Block, Heads, ScannedTransfer
 from payments_core.chains.scanner import ScanCursor
 from payments_core.storage.port import DIRECTORY
@@ -132,6 +132,22 @@ def test_what_the_first_scan_found_is_not_reported_again(world: World, chain: La
     assert cursor(world).found == ()
     assert till.only == done
     assert done.block_hash == before.block_hash
+
+
+def test_transfers_whose_digests_are_not_kept_are_reported_twice_and_count_once(
+    world: World, chain: LateIndex, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(second_scan, "MAX_BLOCKS", 1)
+    till = Till(world)
+    till.send("1.00")
+    till.send("1.00")
+    scan(world)
+    assert len(cursor(world).found) == 1
+    till.finish()
+    world.advance(10)
+    till.finish()
+    assert [deposit.status for deposit in till.all()] == ["settled"] * 2
+    assert world.sent() == 2
 
 
 def test_a_chain_whose_blocks_become_final_all_at_once_is_scanned_in_pieces(
