@@ -55,10 +55,6 @@ class DeliveredEvents(Record):
     marks: str = ""
     updated_at: Instant
 
-    def has(self, delivery_id: str) -> bool:
-        """Whether the event of that delivery was delivered."""
-        return delivery_id[_MARK] in self.split()
-
     def split(self) -> set[str]:
         """The marks."""
         starts = range(0, len(self.marks), MARK_CHARACTERS)

@@ -110,7 +110,7 @@ class DeliveryTrim:
             page = self._storage.read(
                 partition,
                 lambda snapshot, after=after: snapshot.find(  # type: ignore[misc]
-                    Endpoint, "by_status", (status,), after=after, limit=100, skip_damaged=True
+                    Endpoint, "by_status", (status,), after=after, limit=BATCH, skip_damaged=True
                 ),
             )
             yield page.records

@@ -141,7 +141,7 @@ def test_endpoints_that_were_closed_long_ago_are_not_looked_at(
 ) -> None:
     """Their deliveries are gone by then; there may be any number of such endpoints."""
     bench, active = bench_of(200, 8)
-    for number in range(3):
+    for number in range(BATCH + 1):
         closed = bench.endpoint(f"https://{number}.example/hook")
         bench.update(closed, status="archived")
     bench.clock.advance(9 * DAY // SECOND)
