@@ -25,7 +25,10 @@ def page() -> str:
         "Each setting can also be an environment variable, which overrides the file.\n"
         "A variable that ends in `_FILE` names a file that contains the value, such as"
         " `PAYMENTS_STORAGE_URL_FILE`.\n"
-        "In a variable, commas separate the items of an array.\n"
+        "In a variable, commas separate the items of an array, and spaces and newlines around the"
+        " value do not count.\n"
+        "Variables that Kubernetes sets for a service, such as `PAYMENTS_HTTP_PORT=tcp://10.0.0.1:80`"
+        " for `payments-http`, are no settings.\n"
         "The commands refuse a TOML file that contains secrets and that all users can read, and any"
         " file that all users can write.\n"
         "[Deploy](../how-to/deploy.md) has an example.",

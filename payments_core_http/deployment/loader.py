@@ -28,6 +28,7 @@ _WILDCARDS = {"<name>": "((?!.*_FILE$).+)", "<number>": "([0-9]+)"}
 """The parts of a path that the operator chooses, and their form in a variable's name."""
 MIN_KEY_CHARACTERS = 12
 """A word of this length in the path of a node's URL may be a provider's key."""
+_SERVICE_LINK = re.compile(r"(?:tcp|udp|sctp)://")
 _OTHER_VARIABLES = ("PAYMENTS_TEST_", "PAYMENTS_COPY_TO", FILE_VARIABLE)
 
 _log = logging.getLogger(__name__)
@@ -91,7 +92,7 @@ def load_configuration(path: Path | None, environ: Mapping[str, str]) -> Configu
     Raises ConfigurationRefused.
     """
     if path is None and FILE_VARIABLE in environ:
-        path = Path(environ[FILE_VARIABLE])
+        path = Path(environ[FILE_VARIABLE].strip())
     source = (
         "environment variables only; use --config or PAYMENTS_CONFIG to give a file"
         if path is None
@@ -164,17 +165,33 @@ def _read_environment(
 def _find_variables(environ: Mapping[str, str]) -> Iterator[tuple[str, SettingValue]]:
     """The variables that are settings, with their values."""
     known = list(list_settings())
+    services = _find_services(environ)
     for variable, text in environ.items():
         if not variable.startswith(PREFIX) or variable.startswith(_OTHER_VARIABLES):
             continue
-        if found := _find_setting(known, variable):
-            yield variable, (*found, text)
+        if any(re.match(service, variable) for service in services):
+            _log.warning("environment variable %s is of a service, and no setting", variable)
+        elif found := _find_setting(known, variable):
+            yield variable, (*found, text.strip())  # a newline, if it comes from a file
         elif variable.endswith("_FILE") and (
             found := _find_setting(known, variable[: -len("_FILE")])
         ):
-            yield variable, (*found, _read_value_file(variable, text))
-        else:  # a cluster may set such names for a service called `payments`
+            yield variable, (*found, _read_value_file(variable, text.strip()))
+        else:
             _log.warning("unknown setting in environment variable %s", variable)
+
+
+def _find_services(environ: Mapping[str, str]) -> list[str]:
+    """Expressions for the variables by which a cluster names its services to every container.
+
+    Of a service `payments-http`, Kubernetes sets PAYMENTS_HTTP_PORT=tcp://10.0.0.1:80, and others
+    beside it.
+    """
+    return [
+        re.escape(variable.removesuffix("_PORT")) + r"_(?:PORT|SERVICE_HOST|SERVICE_PORT)(?:_|$)"
+        for variable, text in environ.items()
+        if variable.startswith(PREFIX) and variable.endswith("_PORT") and _SERVICE_LINK.match(text)
+    ]
 
 
 def _find_setting(known: list[Setting], variable: str) -> tuple[Setting, tuple[str, ...]] | None:

@@ -216,6 +216,42 @@ def test_a_variable_that_is_not_a_setting_is_warned_of(caplog: pytest.LogCapture
     ]
 
 
+@pytest.mark.parametrize("service", ["HTTP", "MANAGEMENT", "LIMITS"])
+def test_a_service_of_the_cluster_changes_no_setting(
+    service: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Kubernetes sets these variables in every container beside a service `payments-http`."""
+    links = {
+        "PORT": "tcp://10.96.0.7:80",
+        "PORT_80_TCP": "tcp://10.96.0.7:80",
+        "PORT_80_TCP_PORT": "80",
+        "SERVICE_HOST": "10.96.0.7",
+        "SERVICE_PORT": "80",
+        "SERVICE_PORT_WEB": "80",
+    }
+    with caplog.at_level(logging.WARNING):
+        beside = configured(SANDBOX, **{f"{service}_{name}": text for name, text in links.items()})
+    assert beside == configured(SANDBOX)
+    assert len(caplog.records) == len(links)
+
+
+def test_a_port_beside_a_service_of_the_same_name_applies() -> None:
+    beside = configured(SANDBOX, HTTP_PORT="9001", HTTP_SERVICE_HOST="10.96.0.7")
+    assert beside.http.port == 9001
+
+
+def test_the_newline_of_a_secret_is_not_a_part_of_it(file: Path) -> None:
+    """As `echo secret | base64` gives it to a cluster."""
+    environ = {
+        "PAYMENTS_CONFIG": f"{file}\n",
+        "PAYMENTS_STORAGE_URL": "postgresql://me:hidden@db/p\n",
+        "PAYMENTS_HTTP_PORT": "9001\r\n",
+    }
+    configuration = load_configuration(None, environ)
+    assert configuration.storage.url == "postgresql://me:hidden@db/p"
+    assert configuration.http.port == 9001
+
+
 def test_no_secret_is_in_a_repr() -> None:
     configuration = configured(
         SANDBOX,
