@@ -24,7 +24,7 @@ PUBLIC_RETENTION_MS = HOUR
 SEAL_PURPOSE = "idempotent answer"
 _SEALED = "sealed"
 _LENGTH_BYTES = 4
-_COMPRESS_FROM_BYTES = 16_384
+_COMPRESS_FROM_BYTES = 4_096
 
 
 @attrs.frozen
@@ -160,7 +160,8 @@ def _unpack(opened: bytes) -> tuple[str, bytes]:
 
 
 def _compress(body: bytes) -> bytes:
-    """Large answers are compressed: sealed and in base64, the largest would not fit a document."""
+    """Large answers are compressed: sealed and in base64, the largest would not fit a document, and
+    those with much metadata would be most of what an environment stores."""
     if len(body) < _COMPRESS_FROM_BYTES:
         return b"-" + body
     return b"z" + zlib.compress(body, level=1)
