@@ -9,12 +9,20 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from typing import Any, Literal, TypeVar
 
 import attrs
 
 from payments_core.clock import Instant
 from payments_core.storage.jobs import Job
+from payments_core.storage.maintenance import (
+    BATCH,
+    ExclusiveAccess,
+    PrimaryKey,
+    RecordRow,
+    require_maintenance_access,
+)
 from payments_core.storage.port import (
     ClaimedJob,
     CommitUnknown,
@@ -231,6 +239,20 @@ class Gate:
 
     def next_due(self, queue: str, after: Instant | None = None) -> Instant | None:
         return self.through(lambda: self._inner.next_due(queue, after))
+
+    def scan_page(
+        self, kind: type[R], *, after: PrimaryKey | None = None, limit: int = BATCH
+    ) -> Sequence[LocatedRecord[R]]:
+        raise AssertionError("nothing of the model scans")
+
+    def read_rows(
+        self, kind: type[Record], *, after: PrimaryKey | None = None, limit: int = BATCH
+    ) -> Sequence[RecordRow]:
+        whole = require_maintenance_access(self._inner)
+        return self.through(lambda: whole.read_rows(kind, after=after, limit=limit))
+
+    def lock_exclusively(self) -> AbstractContextManager[ExclusiveAccess]:
+        raise AssertionError("nothing of the model locks others out")
 
     def migrate(self) -> None:
         self._inner.migrate()
