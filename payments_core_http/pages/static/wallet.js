@@ -58,6 +58,8 @@
       item.append(button);
       return item;
     }));
+    // The other ways to pay would send it again, too.
+    for (const way of place.parentElement.querySelectorAll(":scope > .way")) way.hidden = isLocked();
     const text = said ? place.querySelector(`[data-word="${said}"]`).textContent : "";
     place.querySelector("[role=status]").textContent = text;
   };

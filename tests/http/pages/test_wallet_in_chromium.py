@@ -199,10 +199,13 @@ def test_a_transfer_that_the_service_cannot_lock_is_locked_by_the_page(visit: Vi
     visit.pay()
     visit.expect_said("Your wallet has sent the transfer. Do not send it again.")
     button = visit.tab.get_by_role("button", name="Example wallet")
+    others = visit.tab.locator("dl, .wallet, .qr")
     visit.tab.clock.run_for(110_000)
     expect(button).to_be_disabled()
+    assert [other.is_visible() for other in others.all()] == [False] * 4, "they would send it twice"
     visit.tab.clock.run_for(15_000)
     expect(button).to_be_enabled()
+    assert [other.is_visible() for other in others.all()] == [True] * 4
     visit.expect_said(UNSEEN)
 
 
