@@ -5,7 +5,7 @@ from __future__ import annotations
 import attrs
 import pytest
 
-from payments_core.chains.judge import ExpectedTransfer, Reason, Verdict, judge
+from payments_core.chains.judge import ExpectedTransfer, Reason, Verdict, judge, lacks_transfer
 from payments_core.chains.port import Block, Heads, TransactionView, TransferLog
 
 HEADS = Heads(Block(103, "0xl"), Block(100, "0xf"))
@@ -56,6 +56,24 @@ WRONG = {"token_address": "0xU", "recipient": "0xQ", "amount_atomic": 0}
 )
 def test_the_first_reason_is_reported(reason: Reason, view: TransactionView) -> None:
     assert reasons(view) == [reason]
+
+
+@pytest.mark.parametrize(
+    ("lacks", "view"),
+    [
+        (False, VIEW),
+        (False, changed(attrs.evolve(LOG, token_address="0xU"))),
+        (False, changed(attrs.evolve(LOG, amount_atomic=0))),
+        (True, attrs.evolve(VIEW, logs=())),
+        (True, changed(attrs.evolve(LOG, recipient="0xQ"))),
+        (False, attrs.evolve(VIEW, logs=(), succeeded=False)),
+        (False, attrs.evolve(VIEW, logs=(), block=None)),
+    ],
+)
+def test_a_success_without_a_transfer_to_the_recipient_lacks_it(
+    lacks: bool, view: TransactionView
+) -> None:
+    assert lacks_transfer(view, "0xR") is lacks
 
 
 def test_another_chain_is_reported_before_all_else() -> None:
