@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Literal, TypeVar
+from typing import Literal
 
 import attrs
 from msgspec import UNSET, UnsetType
@@ -18,9 +18,15 @@ from payments_core.clock import Instant
 from payments_core.deposits import lifecycle
 from payments_core.deposits.chain_view import observe_deposit
 from payments_core.deposits.lifecycle import IncomingTransfer
-from payments_core.deposits.record import REORGED, Deposit, DepositAddress
+from payments_core.deposits.queries import (
+    load_addresses,
+    load_failed_sweeps,
+    load_newest_deposits,
+    require_addresses,
+)
+from payments_core.deposits.record import Deposit, DepositAddress
 from payments_core.deposits.sending_back import decide_return, require_returnable
-from payments_core.deposits.sweep import SWEEP, new_sweep, vault_address
+from payments_core.deposits.sweep import SWEEP, find_left, new_sweep, vault_address
 from payments_core.engine.decision import Decision, lock_shared
 from payments_core.engine.idempotency.record import IdempotencyKey
 from payments_core.engine.identifiers import IdSequence
@@ -35,22 +41,12 @@ from payments_core.errors import (
     ValidationFailed,
 )
 from payments_core.storage.bulk import Get, fetch
-from payments_core.storage.port import Page, Position, Snapshot, Transaction, Where
+from payments_core.storage.port import Page, Position, Transaction
 from payments_core.tenants.authorization import Authority, require_standard_key
 from payments_core.tenants.idempotency import once_per_key
 from payments_core.validation.fields import Address, ChainId, PageLimit
 from payments_core.validation.inputs import validate_operations
 
-MAX_SHOWN_DEPOSITS = 50
-"""A check returns this many of the newest deposits."""
-
-MAX_RETRIED_SWEEPS = 20
-"""A check sends this many failed sweeps again; each of them asks the chain."""
-
-MAX_ADDRESSES = 1_000
-MAX_FAILED_SWEEPS = 200
-
-T = TypeVar("T")
 DepositStatus = Literal["detected", "confirmed", "settled", "rejected", "failed"]
 
 
@@ -120,7 +116,7 @@ class Deposits:
         now = self._clock.now()
         # Within the transaction a stale read might miss it, and refuse an issued address.
         known = self._storage.read(
-            authority.partition, lambda snapshot: _load_addresses(snapshot, account_id)
+            authority.partition, lambda snapshot: load_addresses(snapshot, account_id)
         )
 
         def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[IssuedAddress]:
@@ -131,7 +127,7 @@ class Deposits:
             if chain is None:
                 raise UnsupportedChain(chain_id)
             # An address made meanwhile may still be missed: its unique key then restarts this.
-            rows = (*known, *_load_addresses(tx, account_id))
+            rows = (*known, *load_addresses(tx, account_id))
             present = {row.chain_id: row for row in rows}
             if chain_id in present:
                 return Decision(IssuedAddress(present[chain_id], is_new=False))
@@ -203,7 +199,7 @@ class Deposits:
         """
         self._committer.replay(authority, idempotency_key)
         addresses = self._storage.read(
-            authority.partition, lambda snapshot: _require_addresses(snapshot, account_id)
+            authority.partition, lambda snapshot: require_addresses(snapshot, account_id)
         )
         if chain_id is not None and chain_id not in self._chains:
             raise UnsupportedChain(chain_id)
@@ -212,7 +208,7 @@ class Deposits:
         retries = self._find_retries(authority.partition, account_id, asked)
         now = self._clock.now()
         shown = self._storage.read(
-            authority.partition, lambda snapshot: _load_newest_deposits(snapshot, account_id)
+            authority.partition, lambda snapshot: load_newest_deposits(snapshot, account_id)
         )
 
         def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[DepositCheck]:
@@ -246,7 +242,7 @@ class Deposits:
         An address that is not the sender needs a standard key. Raises NotFound, UnsupportedChain,
         InvalidState (it is not rejected), ResourceConflict (it is on its way back, or is back),
         ValidationFailed (also if no sender is known, and for None, which may be a lost value),
-        DestinationNotAllowed, InsufficientPermissions.
+        DestinationNotAllowed, InsufficientPermissions, DependencyFailed.
         """
         account, known = fetch(
             self._storage, authority.partition, Get(Account, account_id), Get(Deposit, deposit_id)
@@ -261,6 +257,8 @@ class Deposits:
         vault = vault_address(chain, authority.partition, account_id)
         named = self._parse_destination(authority.partition, chain, destination, vault)
         payable = self._find_payable(authority.partition, chain, known.sender)
+        require_returnable(known)
+        left = self._find_left(authority.partition, chain, known)
 
         def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[Deposit]:
             deposit = tx.get(Deposit, deposit_id, for_update=True)
@@ -272,7 +270,9 @@ class Deposits:
             if to != deposit.sender:
                 require_standard_key(authority.key)
             now = self._clock.now()
-            return decide_return(authority.partition, deposit, id_sequence, to, vault, now=now)
+            return decide_return(
+                authority.partition, deposit, id_sequence, to, vault, left, now=now
+            )
 
         return self._committer.commit(authority, decide, idempotent=idempotency_key)
 
@@ -297,6 +297,22 @@ class Deposits:
         is_held = is_wallet_address(chain.chain_type, sender)
         return frozenset((sender,) if is_held else ()) - self._find_own(partition, [sender])
 
+    def _find_left(self, partition: str, chain: Chain, deposit: Deposit) -> int:
+        """How much of a rejected deposit is at its address: the rest is in the vault.
+
+        Raises DependencyFailed.
+        """
+        if deposit.contract.kind != "deposit":
+            return deposit.amount
+        try:
+            with self._calls.acquire("chain", partition):
+                seen = observe_deposit(chain, deposit)
+                if seen.incoming is None or not seen.is_final:
+                    raise ChainUnavailable("it does not show a deposit that was final")
+                return find_left(chain, deposit, seen.final_height)
+        except ChainUnavailable as error:
+            raise DependencyFailed("chain") from error
+
     def _scan_chains(
         self, authority: Authority, addresses: Sequence[DepositAddress], chain_ids: Sequence[int]
     ) -> None:
@@ -320,7 +336,7 @@ class Deposits:
     ) -> tuple[_SweepRetry, ...]:
         """The account's failed sweeps on these chains whose deposits are still there, and final."""
         failed = self._storage.read(
-            partition, lambda snapshot: _load_failed_sweeps(snapshot, account_id, chain_ids)
+            partition, lambda snapshot: load_failed_sweeps(snapshot, account_id, chain_ids)
         )
         retries: list[_SweepRetry] = []
         for deposit in failed:
@@ -341,15 +357,11 @@ class Deposits:
 def _find_sweepable(chain: Chain, deposit: Deposit, height: int) -> int:
     """How much a sweep can bring to the vault of a deposit whose sweep failed.
 
-    A deposit address pays only its vault, and anybody may have it do so: what is missing there, at
-    a block in which the deposit is final, is in the vault. Raises ChainUnavailable.
+    Raises ChainUnavailable.
     """
     if deposit.contract.kind != "deposit":
         return deposit.amount
-    held = chain.balances(deposit.asset.address, [deposit.address])
-    if held.height < height:
-        raise ChainUnavailable("the node is behind the node that answered before")
-    return min(held.amounts[deposit.address], deposit.amount) or deposit.amount
+    return find_left(chain, deposit, height) or deposit.amount
 
 
 def _retry_sweep(partition: str, retry: _SweepRetry, id: str, now: Instant) -> Decision[Deposit]:
@@ -359,52 +371,3 @@ def _retry_sweep(partition: str, retry: _SweepRetry, id: str, now: Instant) -> D
     job = send_job(SWEEP, partition, outgoing, now)
     again = lifecycle.retry_sweep(deposit, id, now=now)
     return again.as_decision(again.record).merge(Decision(None, inserts=(outgoing,), jobs=(job,)))
-
-
-def _require_account(snapshot: Snapshot, account_id: str) -> None:
-    if snapshot.get(Account, account_id) is None:
-        raise NotFound("account")
-
-
-def _require_addresses(snapshot: Snapshot, account_id: str) -> tuple[DepositAddress, ...]:
-    _require_account(snapshot, account_id)
-    return _load_addresses(snapshot, account_id)
-
-
-def _load_addresses(snapshot: Snapshot, account_id: str) -> tuple[DepositAddress, ...]:
-    return _collect_pages(
-        lambda after: snapshot.find(DepositAddress, "by_account", (account_id,), after=after),
-        MAX_ADDRESSES,
-    )
-
-
-def _load_newest_deposits(snapshot: Snapshot, account_id: str) -> tuple[Deposit, ...]:
-    return _collect_pages(
-        lambda after: snapshot.find(Deposit, "by_account", (account_id,), after=after),
-        MAX_SHOWN_DEPOSITS,
-    )
-
-
-def _load_failed_sweeps(
-    snapshot: Snapshot, account_id: str, chain_ids: Sequence[int]
-) -> tuple[Deposit, ...]:
-    where = (Where("failure", "!=", REORGED),)
-    key = (account_id, "failed")
-    found = _collect_pages(
-        lambda after: snapshot.find(Deposit, "by_status", key, where=where, after=after),
-        MAX_FAILED_SWEEPS,
-    )
-    return tuple(deposit for deposit in found if deposit.chain_id in chain_ids)[:MAX_RETRIED_SWEEPS]
-
-
-def _collect_pages(find: Callable[[Position | None], Page[T]], limit: int) -> tuple[T, ...]:
-    """The records of as many pages as needed, since a page may be short."""
-    found: list[T] = []
-    after: Position | None = None
-    while len(found) < limit:
-        page = find(after)
-        found += page.records
-        after = page.next
-        if after is None:
-            break
-    return tuple(found[:limit])

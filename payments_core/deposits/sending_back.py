@@ -62,28 +62,34 @@ def decide_return(
     id_sequence: IdSequence,
     destination: str,
     vault: str,
+    left: int,
     *,
     now: Instant,
 ) -> Decision[Deposit]:
-    """The first transfer of a locked deposit's way back. Raises as `require_returnable`."""
+    """The first transfer of a locked deposit's way back. Raises as `require_returnable`.
+
+    `left` is how much of it is at its address: anybody may bring it to the vault, and then the rest
+    is there.
+    """
     require_returnable(deposit)
     swept_by = deposit.sent_back.swept_by if deposit.sent_back is not None else None
-    needs_vault = deposit.contract.kind == "deposit" and swept_by is None
+    needs_vault = deposit.contract.kind == "deposit" and swept_by is None and left > 0
     begun = lifecycle.create(
         id_sequence.issue("out"),
         destination,
         swept_by=swept_by,
         continues_as=id_sequence.issue("out") if needs_vault else None,
     )
-    return _send(partition, deposit, begun, vault, now=now)
+    amount = left if needs_vault else deposit.amount
+    return _send(partition, deposit, begun, vault, amount, now=now)
 
 
 def _send(
-    partition: str, deposit: Deposit, sent_back: SentBack, vault: str, *, now: Instant
+    partition: str, deposit: Deposit, sent_back: SentBack, vault: str, amount: int, *, now: Instant
 ) -> Decision[Deposit]:
     """The transfer that comes next: to the vault, or from the vault to the destination."""
     source, recipient = deposit.contract, sent_back.destination
-    if sent_back.swept_by is not None:
+    if _is_paid_from_vault(deposit, sent_back):
         source = Contract("vault", deposit.account_id, vault)
     elif sent_back.continues_as is not None:
         recipient = vault
@@ -94,13 +100,18 @@ def _send(
         deposit.id,
         source=source,
         recipient=recipient,
-        amount=deposit.amount,
+        amount=amount,
         now=now,
         funded_by=sent_back.swept_by,
     )
     after = evolve(deposit, sent_back=sent_back, updated_at=now)
     job = send_job(SEND_BACK, partition, outgoing, now)
     return Decision(after, inserts=(outgoing,), replaces=(after,), jobs=(job,))
+
+
+def _is_paid_from_vault(deposit: Deposit, sent_back: SentBack) -> bool:
+    """Whether the newest transfer pays the destination out of the account's vault."""
+    return deposit.contract.kind == "deposit" and sent_back.continues_as is None
 
 
 @attrs.frozen
@@ -186,11 +197,11 @@ class DepositReturnOwner:
                 transaction_hash=None,
             )
             return Decision(None).merge(
-                _send(facts.partition, locked, swept, facts.address, now=now)
+                _send(facts.partition, locked, swept, facts.address, locked.amount, now=now)
             )
         done = lifecycle.apply_trigger(sent_back, "confirm", transaction_hash=outcome.hash)
         written = deposits.note_sent_back(locked, done, now=now).as_decision()
-        if sent_back.swept_by is None or facts.vault is None:
+        if facts.vault is None or not _is_paid_from_vault(locked, sent_back):
             return written
         return written.merge(mark_deployed(tx, facts.vault, now=now))
 

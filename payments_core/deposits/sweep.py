@@ -60,6 +60,18 @@ def new_sweep(
     )
 
 
+def find_left(chain: Chain, deposit: Deposit, height: int) -> int:
+    """How much of a deposit is left at its address, at a height in which it is final, or above.
+
+    A deposit address pays only its vault, and anybody may have it do so: what is missing there is
+    in the vault. Raises ChainUnavailable.
+    """
+    held = chain.balances(deposit.asset.address, [deposit.address])
+    if held.height < height:
+        raise ChainUnavailable("the node is behind the node that answered before")
+    return min(held.amounts[deposit.address], deposit.amount)
+
+
 class SweepOwner:
     """A deposit whose funds go to the vault. `chains.outbox.jobs` sends and follows the sweep."""
 
@@ -139,10 +151,7 @@ def _is_swept(chain: Chain, deposit: Deposit, height: int) -> bool:
     seen = observe_deposit(chain, deposit)
     if seen.incoming is None or not seen.is_final:
         return False
-    left = chain.balances(deposit.asset.address, [deposit.address])
-    if left.height < height:
-        raise ChainUnavailable("the node is behind the node that answered before")
-    return left.amounts[deposit.address] == 0
+    return find_left(chain, deposit, height) == 0
 
 
 def _lock_deposit(tx: Transaction, deposit_id: str) -> Deposit:

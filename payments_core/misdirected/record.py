@@ -15,7 +15,7 @@ class SentBack:
     A receipt or a deposit has at most one, and gets another only after it has failed: so its funds
     go back at most once. `outgoing_id` is the transfer. A deposit address can pay only its vault:
     the funds go back from there, by the transfer `continues_as` after the first, and `swept_by` is
-    the transfer that has brought them to the vault.
+    our transfer that has brought them to the vault: a stranger may have done it before.
     """
 
     outgoing_id: str

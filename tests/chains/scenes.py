@@ -159,7 +159,7 @@ class Scene(World):
         """So many blocks are undone, and another transfer of the wallet's is there instead."""
         raise NotImplementedError
 
-    def sweep_all(self, account_id: str) -> None:
+    def sweep_all(self, account_id: str, token: str = USDC.address) -> None:
         """Somebody who is nobody brings all from an account's deposit address to its vault."""
         raise NotImplementedError
 
@@ -201,16 +201,17 @@ class SimulatedScene(Scene):
         self.reorg(depth)
         self.spend(amount, to)
 
-    def sweep_all(self, account_id: str) -> None:
+    def sweep_all(self, account_id: str, token: str = USDC.address) -> None:
         deposit = self.chain.derive(AddressSpec(self.environment_id, "deposit", account_id))
         vault = self.chain.derive(AddressSpec(self.environment_id, "vault", account_id))
+        self.chain.mine(self.final_after)
         intent = TransferIntent(
             "sweep-all",
             "env_stranger",
-            USDC.address,
+            token,
             Contract("deposit", account_id, deposit),
             vault,
-            self.on_chain(deposit),
+            self.chain.balances(token, [deposit]).amounts[deposit],
         )
         self.chain.broadcast(self.chain.prepare(intent, 0))
 
@@ -361,9 +362,9 @@ class AnvilScene(Scene):
         instead = self._signed(amount, to)
         self.node.ask("anvil_reorg", depth, [[instead, 0]])
 
-    def sweep_all(self, account_id: str) -> None:
+    def sweep_all(self, account_id: str, token: str = USDC.address) -> None:
         factory = self.chain._deployment.factory
-        data = calls.sweep_all(self.environment_id, account_id, USDC.address)
+        data = calls.sweep_all(self.environment_id, account_id, token)
         self.node.do(self.wallet, factory, data)
 
     def cut(self) -> None:

@@ -42,7 +42,11 @@ def test_a_bridged_token_at_an_escrow_goes_back(world: Scene) -> None:
     assert world.paid(payment.payment.id).misdirected == 0
 
 
-def test_a_bridged_token_at_a_deposit_address_goes_back_through_the_vault(world: Scene) -> None:
+@pytest.mark.parametrize("is_swept", [False, True])
+def test_a_bridged_token_at_a_deposit_address_goes_back_through_the_vault(
+    world: Scene, is_swept: bool
+) -> None:
+    """Also if a stranger has brought it to the vault, as anybody may."""
     deposits, account = world.service.deposits, world.payer
     address = deposits.issue_address(world.server, account.id, BASE).address.address
     vault = world.chain.derive(AddressSpec(world.environment_id, "vault", account.id))
@@ -51,6 +55,10 @@ def test_a_bridged_token_at_a_deposit_address_goes_back_through_the_vault(world:
     deposit = only(world, Deposit)
     assert isinstance(deposit, Deposit)
     assert deposit.status == "rejected"
+    if is_swept:
+        world.sweep_all(account.id, BRIDGED.address)
+        world.finish()
+        assert held(world, vault) == atomic("5")
     deposits.send_back(world.server, account.id, deposit.id, OTHER_WALLET)
     world.finish()
     world.finish()

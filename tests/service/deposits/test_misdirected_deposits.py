@@ -10,9 +10,17 @@ import pytest
 
 from payments_core.accounts.record import Account
 from payments_core.assets import WATCH_LIST, Asset
-from payments_core.chains.port import AddressSpec, Chain, TransactionView, TransferLog
+from payments_core.chains.port import (
+    AddressSpec,
+    Chain,
+    Contract,
+    TransactionView,
+    TransferIntent,
+    TransferLog,
+)
 from payments_core.deposits.record import Deposit
 from payments_core.errors import (
+    DependencyFailed,
     DestinationNotAllowed,
     InsufficientPermissions,
     InvalidState,
@@ -20,7 +28,8 @@ from payments_core.errors import (
     ResourceConflict,
     ValidationFailed,
 )
-from tests.service.chains.test_chain_views import look_through
+from payments_core.money import Atomic
+from tests.service.chains.test_chain_views import forgotten, look_through, waiting
 from tests.service.payments.receipts.test_misdirected import NAMES
 from tests.service.payments.refunds.test_refunds import restricted_key
 from tests.service.world import BASE, OTHER_WALLET, USDC, WALLET, World
@@ -199,6 +208,63 @@ def test_a_transfer_that_fails_is_reported_and_tried_again_from_where_the_funds_
     chain = world.service.chains[BASE]
     assert chain.balances(AT_BASE.address, [WALLET]).amounts == {WALLET: 5_000_000}
     assert world.sent() == 3
+
+
+def sweep_as_stranger(world: World, amount: int) -> None:
+    """On a real chain anybody may call `sweepAll`, and the vault gets what is there then."""
+    deposit = only_deposit(world)
+    intent = TransferIntent(
+        f"sweep-all-{next(NAMES)}",
+        "env_stranger",
+        AT_BASE.address,
+        Contract("deposit", world.payer.id, deposit.address),
+        world.vault_address(),
+        Atomic(amount),
+    )
+    world.chain.broadcast(world.chain.prepare(intent, 0))
+
+
+@pytest.mark.parametrize("swept", [1, 4_999_999, 5_000_000])
+@pytest.mark.parametrize("is_late", [False, True])
+def test_what_a_stranger_has_swept_of_it_goes_back_from_the_vault(
+    memory_world: World, swept: int, is_late: bool
+) -> None:
+    world = memory_world
+    deposit_wrongly(world, AT_BASE)
+    world.finish()
+    deposit = only_deposit(world)
+    if is_late:  # after the request: the first attempt fails, and the next knows it
+        give_back(world, deposit)
+        world.hold_sends(60)
+    sweep_as_stranger(world, swept)
+    world.advance(90)
+    world.finish()
+    if is_late:
+        failed = only_deposit(world).sent_back
+        assert failed is not None and failed.failure == "transaction_failed"
+        assert world.event_names()["deposit.misdirected"] == 2
+    give_back(world, deposit)
+    world.finish()
+    world.finish()
+    after = only_deposit(world)
+    assert after.sent_back is not None and after.sent_back.status == "succeeded"
+    holders = [deposit.address, world.vault_address(), WALLET]
+    held = world.chain.balances(AT_BASE.address, holders).amounts
+    assert [held[holder] for holder in holders] == [0, 0, 5_000_000]
+    vaults = world.service.accounts.get(world.server, world.payer.id).vaults
+    assert [v.status for v in vaults if v.chain_id == BASE] == ["deployed"]
+
+
+def test_a_chain_that_does_not_answer_sends_nothing_back(memory_world: World) -> None:
+    world = memory_world
+    deposit_wrongly(world, AT_BASE)
+    world.finish()
+    deposit = only_deposit(world)
+    for see in (forgotten, waiting):
+        look_through(world, see)
+        with pytest.raises(DependencyFailed):
+            give_back(world, deposit)
+    assert only_deposit(world) == deposit
 
 
 def test_it_is_refused_for_what_is_credited_and_for_what_is_not_there(memory_world: World) -> None:
