@@ -6,6 +6,7 @@ import pytest
 
 from payments_core.storage.memory.adapter import MemoryStorage
 from payments_core.storage.port import Storage
+from tests.conftest import Opener
 from tests.maintenance.shop import Shop
 from tests.service.world import World
 
@@ -27,9 +28,9 @@ def memory_shop() -> Shop:
 
 
 @pytest.fixture
-def world(storage: Storage) -> World:
-    """A merchant and a payer with 100.00 USDC, on every storage; nothing listens to its events."""
-    world = World(storage).open()
+def light_world(opener: Opener) -> World:
+    """A merchant and a payer with 100.00 USDC, on every storage without a server."""
+    world = World(opener()).open()
     world.fund("100.00")
     return world
 

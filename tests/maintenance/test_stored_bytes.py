@@ -198,8 +198,9 @@ def test_nothing_is_counted_of_an_environment_that_is_none(memory_shop: Shop) ->
     }
 
 
-def test_the_worker_counts_every_hour_and_a_purge_ends_the_refusals(world: World) -> None:
+def test_the_worker_counts_every_hour_and_a_purge_ends_the_refusals(light_world: World) -> None:
     """Nobody runs a command: what is written fills the environment, and what ends empties it."""
+    world = light_world
     tenants, accounts = world.service.tenants, world.service.accounts
     assert world.environment.stored_bytes is None
     world.advance_until(lambda: world.environment.stored_bytes is not None, 3_600)
@@ -229,10 +230,10 @@ def test_the_worker_counts_every_hour_and_a_purge_ends_the_refusals(world: World
     accounts.create(stale, NewAccount(subject_type="individual"))
 
 
-def test_money_goes_on_at_the_storage_limit(world: World) -> None:
+def test_money_goes_on_at_the_storage_limit(light_world: World) -> None:
     """A Payment from its creation to its refund, whose receipts and releases are found."""
-    partition = world.environment_id
-    world.service.tenants.set_storage_limit(partition, 0)
+    world = light_world
+    world.service.tenants.set_storage_limit(world.environment_id, 0)
     count_all(world)
     with pytest.raises(StorageLimitReached):
         world.account("too late")
