@@ -146,6 +146,7 @@ MAY_TOUCH_THE_WORLD = {
     "payments_core/tenants/operators.py": {"threading"},  # how many passwords are hashed at once
     "payments_core_http/client/*clients.py": {"time"},  # monotonic: how long a poll lasts
     "payments_core_http/client/*connection.py": {"time", "random"},  # waits between attempts
+    "payments_core_http/client/transports.py": {"threading"},  # how many calls are in progress
     "payments_core_http/request_recorder.py": {"threading"},
     "payments_core_http/server/server.py": {"threading", "time"},
     "payments_core_http/server/processor_time.py": {"threading", "time"},

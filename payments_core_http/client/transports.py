@@ -1,4 +1,5 @@
-"""The transports of a client: who may use their connections, and which proxy they go through.
+"""The transports of a client: who may use their connections, how many calls use them at once, and
+which proxy they go through.
 
 A forked child has copies of its parent's sockets, and would read the answers to its parent's
 requests. Connections of one event loop do not work in another.
@@ -7,19 +8,24 @@ requests. Connections of one event loop do not work in another.
 from __future__ import annotations
 
 import asyncio
+import ipaddress
 import os
+import threading
 import weakref
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from typing import Any
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
+import anyio
+import attrs
 import httpx
 from anyio.lowlevel import current_token
 
 from payments_core_http.client.bounded_sockets import bound_sockets
 from payments_core_http.client.bridge import AsyncWSGITransport
 from payments_core_http.client.errors import TransportUsedElsewhere
+from payments_core_http.client.wire import SEND_ERRORS
 from payments_core_http.client_address import is_loopback_host
 
 _WITHOUT_SOCKETS = (
@@ -28,6 +34,15 @@ _WITHOUT_SOCKETS = (
     httpx.MockTransport,
     AsyncWSGITransport,
 )
+
+
+MAX_CALLS = 100
+"""The maximum number of calls of a client in progress, each on a connection; others wait.
+
+They wait here: a call that is cancelled, or that times out, while it waits for a connection of
+httpcore's pool may leave behind one that nobody can use again. So that pool has no limit.
+"""
+_LIMITS = httpx.Limits(max_connections=None, max_keepalive_connections=20)
 
 
 def proxy_for(url: str) -> str | None:
@@ -41,9 +56,22 @@ def proxy_for(url: str) -> str | None:
     proxy = proxies.get(parts.scheme) or proxies.get("all")
     if not proxy or is_loopback_host(host) or proxy_bypass(host):
         return None
+    if any(_is_within(host, entry.strip()) for entry in proxies.get("no", "").split(",")):
+        return None
     if parts.port is not None and proxy_bypass(f"{host}:{parts.port}"):
         return None
     return proxy if "://" in proxy else f"http://{proxy}"
+
+
+def _is_within(host: str, entry: str) -> bool:
+    """Whether a host is in a network or below a wildcard of NO_PROXY, which Python does not read:
+    `10.0.0.0/8`, `*.corp.example`."""
+    if entry.startswith("*."):
+        return host.endswith(entry[1:].lower())
+    try:
+        return ipaddress.ip_address(host) in ipaddress.ip_network(entry, strict=False)
+    except ValueError:
+        return False
 
 
 def prepare_transport(transport: httpx.BaseTransport | None, url: str) -> httpx.BaseTransport:
@@ -72,26 +100,70 @@ class OwnTransport(httpx.BaseTransport):
     def __init__(self, url: str) -> None:
         """Raises ValueError for a proxy in the environment that is not a URL."""
         self._proxy = proxy_for(url)
-        self._made = (os.getpid(), self._open())
+        self._made = self._open(threading.Semaphore(MAX_CALLS))
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
-        """See httpx."""
-        process, transport = self._made
-        if process != os.getpid():
-            transport = self._open()
-            self._made = (os.getpid(), transport)
-        return transport.handle_request(request)
+        """See httpx; the response is read."""
+        if self._made.process != os.getpid():
+            self._made = self._open(threading.Semaphore(MAX_CALLS))
+        elif self._made.is_retired:
+            self._made = self._open(self._made.free)
+        return self._made.handle_request(request)
 
     def close(self) -> None:
         """Close the connections of this process."""
-        process, transport = self._made
-        if process == os.getpid():
-            transport.close()
+        if self._made.process == os.getpid():
+            self._made.transport.close()
 
-    def _open(self) -> httpx.HTTPTransport:
-        transport = httpx.HTTPTransport(proxy=self._proxy)
+    def _open(self, free: threading.Semaphore) -> _Opened:
+        transport = httpx.HTTPTransport(proxy=self._proxy, limits=_LIMITS)
         bound_sockets(transport)
-        return transport
+        return _Opened(transport, free)
+
+
+@attrs.define(eq=False)
+class _Opened:
+    """A transport with its connections in this process."""
+
+    transport: httpx.HTTPTransport
+    free: threading.Semaphore
+    process: int = attrs.field(factory=os.getpid)
+    is_retired: bool = False
+    """Whether a call was stopped amid its request, such as by a time limit of a task: httpcore may
+    have lost a connection then. It is closed after its last call, and no other begins."""
+    _calls: int = 0
+    _lock: threading.Lock = attrs.field(factory=threading.Lock)
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        """The response, read and closed. Raises httpx.PoolTimeout if too many are in progress."""
+        if not self.free.acquire(timeout=_pool_timeout_s(request)):
+            raise httpx.PoolTimeout("too many calls are in progress", request=request)
+        try:
+            return self._send(request)
+        finally:
+            self.free.release()
+
+    def _send(self, request: httpx.Request) -> httpx.Response:
+        with self._lock:
+            self._calls += 1
+        try:
+            response = self.transport.handle_request(request)
+            try:
+                response.read()
+            finally:
+                response.close()
+            return response
+        except SEND_ERRORS:
+            raise
+        except BaseException:
+            self.is_retired = True
+            raise
+        finally:
+            with self._lock:
+                self._calls -= 1
+                is_last = self.is_retired and self._calls == 0
+            if is_last:
+                self.transport.close()
 
 
 class AsyncOwnTransport(httpx.AsyncBaseTransport):
@@ -101,11 +173,11 @@ class AsyncOwnTransport(httpx.AsyncBaseTransport):
         """Raises ValueError for a proxy in the environment that is not a URL."""
         self._proxy = proxy_for(url)
         self._first: httpx.AsyncHTTPTransport | None = self._open()  # now, since it may raise
-        self._open_in: dict[Any, AsyncGenerator[httpx.AsyncHTTPTransport]] = {}
-        self._by_place: dict[Any, httpx.AsyncHTTPTransport] = {}
+        self._open_in: dict[Any, AsyncGenerator[_AsyncOpened]] = {}
+        self._by_place: dict[Any, _AsyncOpened] = {}
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """See httpx."""
+        """See httpx; the response is read."""
         place = _loop_and_process()
         if place not in self._by_place:
             self._forget_closed_loops()
@@ -118,15 +190,16 @@ class AsyncOwnTransport(httpx.AsyncBaseTransport):
         if (kept := self._open_in.get(_loop_and_process())) is not None:
             await kept.aclose()
 
-    async def _keep_open(self, place: Any) -> AsyncGenerator[httpx.AsyncHTTPTransport]:
+    async def _keep_open(self, place: Any) -> AsyncGenerator[_AsyncOpened]:
         """Until the loop ends: loops close the generators that began in them, as their last act."""
         transport, self._first = self._first or self._open(), None
+        opened = _AsyncOpened(self._open, _AsyncConnections(transport))
         try:
-            yield transport
+            yield opened
         finally:
             del self._by_place[place], self._open_in[place]
             if place == _loop_and_process():  # not what a forked child has of its parent
-                await transport.aclose()
+                await opened.current.transport.aclose()
 
     def _forget_closed_loops(self) -> None:
         """Drop the connections of loops that were closed and have not ended their generators.
@@ -139,7 +212,68 @@ class AsyncOwnTransport(httpx.AsyncBaseTransport):
             self._open_in.pop(place, None)
 
     def _open(self) -> httpx.AsyncHTTPTransport:
-        return httpx.AsyncHTTPTransport(proxy=self._proxy)
+        return httpx.AsyncHTTPTransport(proxy=self._proxy, limits=_LIMITS)
+
+
+@attrs.define(eq=False)
+class _AsyncOpened:
+    """The present transport of an event loop."""
+
+    open: Callable[[], httpx.AsyncHTTPTransport]
+    current: _AsyncConnections
+    free: anyio.Semaphore = attrs.field(factory=lambda: anyio.Semaphore(MAX_CALLS))
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        """The response, read and closed. Raises httpx.PoolTimeout if too many are in progress."""
+        try:
+            with anyio.fail_after(_pool_timeout_s(request)):
+                await self.free.acquire()
+        except TimeoutError:
+            raise httpx.PoolTimeout("too many calls are in progress", request=request) from None
+        try:
+            if self.current.is_retired:
+                self.current = _AsyncConnections(self.open())
+            return await self.current.send(request)
+        finally:
+            self.free.release()
+
+
+@attrs.define(eq=False)
+class _AsyncConnections:
+    """A transport with its connections in this event loop."""
+
+    transport: httpx.AsyncHTTPTransport
+    is_retired: bool = False
+    """Whether a call was cancelled amid its request: httpcore may have lost a connection then. It
+    is closed after its last call, and no other begins."""
+    _calls: int = 0
+
+    async def send(self, request: httpx.Request) -> httpx.Response:
+        """The response, read and closed."""
+        self._calls += 1
+        try:
+            response = await self.transport.handle_async_request(request)
+            try:
+                await response.aread()
+            finally:
+                await response.aclose()
+            return response
+        except SEND_ERRORS:
+            raise
+        except BaseException:
+            self.is_retired = True
+            raise
+        finally:
+            self._calls -= 1
+            if self.is_retired and self._calls == 0:
+                with anyio.CancelScope(shield=True):
+                    await self.transport.aclose()
+
+
+def _pool_timeout_s(request: httpx.Request) -> float | None:
+    """How long a request may wait before it is sent; None means forever."""
+    timeout_s: float | None = request.extensions.get("timeout", {}).get("pool")
+    return timeout_s
 
 
 class PassedTransport(httpx.BaseTransport):

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
+import httpcore
 import httpx
 import pytest
 
@@ -26,6 +27,7 @@ from payments_core_http.client import (
     NoAnswer,
     PublicClient,
     Retries,
+    transports,
 )
 from payments_core_http.client.errors import RequestMalformed, TransportUsedElsewhere
 from payments_core_http.client.transports import proxy_for
@@ -135,6 +137,133 @@ def test_each_event_loop_and_each_child_has_connections_of_its_own(
         assert names.isdisjoint({"an answer", "NoAnswer"}) and len(seen) == 3
         gc.collect()  # nothing is left open: a warning would fail the test
         assert in_child(lambda: asyncio.run(ask_in_loop(client)) in names)
+        assert len(seen) == 4
+
+
+@pytest.mark.parametrize("make", ASYNC)
+def test_cancelled_calls_make_room_for_others(
+    make: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(transports, "MAX_CALLS", 2)
+    answers = threading.Event()
+
+    def refuse_later(connection: socket.socket) -> None:
+        while connection.recv(65536):
+            answers.wait(10)
+            with suppress(OSError):
+                connection.sendall(REFUSAL)
+
+    async def cancel_some(client: Any, seen: list[int]) -> str:
+        for _ in range(3):
+            tasks = [asyncio.create_task(ask_in_loop(client)) for _ in range(6)]
+            before = len(seen)
+            while len(seen) < before + 2:
+                await asyncio.sleep(0.001)
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+        assert len(seen) == 6, "two of six at a time"
+        answers.set()
+        both = await asyncio.gather(ask_in_loop(client), ask_in_loop(client))
+        assert len(set(both)) == 1
+        return both[0]
+
+    with listening(refuse_later) as (url, seen):
+        client = make(url, retries=ONCE, timeout_s=10)
+        assert asyncio.run(cancel_some(client, seen)) not in {"an answer", "NoAnswer"}
+        gc.collect()  # nothing is left open: a warning would fail the test
+
+
+def test_a_call_beyond_the_limit_waits_and_is_not_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(transports, "MAX_CALLS", 1)
+    answers = threading.Event()
+
+    def refuse_later(connection: socket.socket) -> None:
+        while connection.recv(65536):
+            answers.wait(10)
+            connection.sendall(REFUSAL)
+
+    def request(url: str, timeout_s: float) -> httpx.Request:
+        timeout = httpx.Timeout(timeout_s).as_dict()
+        return httpx.Request("GET", url, extensions={"timeout": timeout})
+
+    async def wait_behind(url: str) -> None:
+        transport = transports.AsyncOwnTransport(url)
+        first = asyncio.create_task(transport.handle_async_request(request(url, 10)))
+        await asyncio.sleep(0)
+        with pytest.raises(httpx.PoolTimeout):
+            await transport.handle_async_request(request(url, 0.05))
+        answers.set()
+        assert (await first).status_code == 404
+
+    with listening(refuse_later) as (url, seen):
+        transport = transports.OwnTransport(url)
+        first = threading.Thread(target=lambda: transport.handle_request(request(url, 10)))
+        first.start()
+        while not seen:
+            time.sleep(0.001)
+        with pytest.raises(httpx.PoolTimeout):
+            transport.handle_request(request(url, 0.05))
+        answers.set()
+        first.join(10)
+        assert transport.handle_request(request(url, 10)).status_code == 404
+        transport.close()
+        answers.clear()
+        asyncio.run(wait_behind(url))
+        assert len(seen) == 2
+
+
+class TimeLimit(Exception):
+    """As job queues raise it in a thread."""
+
+
+@pytest.mark.parametrize("make", CLIENTS)
+def test_a_call_that_is_stopped_leaves_no_connection_behind(
+    make: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """httpcore has made a connection, and the call is stopped before it uses it."""
+    ended = threading.Semaphore(0)
+    stops = iter([True] * 3)
+
+    def refuse_to_the_end(connection: socket.socket) -> None:
+        with suppress(ConnectionError):
+            refuse(connection)
+        ended.release()
+
+    def send(connection: Any, request: Any) -> Any:
+        for _ in stops:
+            raise TimeLimit
+        return sends(connection, request)
+
+    async def send_later(connection: Any, request: Any) -> Any:
+        for _ in stops:
+            raise asyncio.CancelledError
+        return await sends_later(connection, request)
+
+    async def call_four_times(client: Any) -> str:
+        for _ in range(3):
+            with pytest.raises(asyncio.CancelledError):
+                await ask_in_loop(client)
+        assert all(ended.acquire(timeout=10) for _ in range(3))
+        return await ask_in_loop(client)
+
+    sends = httpcore.HTTP11Connection.handle_request
+    sends_later = httpcore.AsyncHTTP11Connection.handle_async_request
+    monkeypatch.setattr(httpcore.HTTP11Connection, "handle_request", send)
+    monkeypatch.setattr(httpcore.AsyncHTTP11Connection, "handle_async_request", send_later)
+    monkeypatch.setattr(transports, "MAX_CALLS", 2)
+    with listening(refuse_to_the_end) as (url, seen):
+        client = make(url, retries=ONCE)
+        if make in ASYNC:
+            assert asyncio.run(call_four_times(client)) not in {"an answer", "NoAnswer"}
+        else:
+            for _ in range(3):
+                assert fails_with(TimeLimit, lambda: ask(client))
+            assert all(ended.acquire(timeout=10) for _ in range(3))
+            with pytest.raises(ClientError) as caught:
+                ask(client)
+            assert not isinstance(caught.value, NoAnswer)
+            client.close()
         assert len(seen) == 4
 
 
@@ -307,6 +436,11 @@ def test_the_proxy_of_the_environment_is_used(
         ("https://pay.example:8443", "pay.example:8443", None),
         ("https://pay.example", "*", None),
         ("https://pay.example", "other.example", "http://proxy:3128"),
+        ("http://10.1.2.3", "other.example, 10.0.0.0/8", None),
+        ("http://[fd00::7]:8080", "fd00::/8", None),
+        ("http://11.1.2.3", "10.0.0.0/8", "http://plain:3128"),
+        ("http://pay.shops.svc", "*.shops.svc", None),
+        ("http://payshops.svc", "*.shops.svc", "http://plain:3128"),
         ("http://localhost:8080", "", None),
         ("http://127.0.0.1:8080", "", None),
     ],
