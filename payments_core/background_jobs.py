@@ -271,7 +271,7 @@ class BackgroundJobs:
     def _longest_delays(self, mode: str) -> dict[str, LongestDelays]:
         """How late a job of each kind may be due; none for a kind that waits for an instant of
         business, which has no bound here."""
-        scan_ms = max(chain.max_scan_interval_ms for chain in self._chains.values())
+        scan_ms = max((chain.max_scan_interval_ms for chain in self._chains.values()), default=0)
         notices_ms = self.notice_reader(mode).max_pause_ms
         rows = {
             SCAN: LongestDelays(later_ms=max(scan_ms, MAX_BACK_OFF_MS)),
