@@ -244,6 +244,7 @@ class Deposits:
         ValidationFailed (also if no sender is known, and for None, which may be a lost value),
         DestinationNotAllowed, InsufficientPermissions, DependencyFailed.
         """
+        self._committer.replay(authority, idempotency_key)
         account, known = fetch(
             self._storage, authority.partition, Get(Account, account_id), Get(Deposit, deposit_id)
         )

@@ -205,9 +205,14 @@ class Estate:
         return id
 
     def _deposit(self, account_id: str, issued: Any, sender: str) -> str:
-        """A deposit of a token that is not credited: a mainnet has no faucet."""
+        """A deposit of a token that is not credited: a mainnet has no faucet.
+
+        It came back from a recipient, so that the chain, which does not know it, is not asked.
+        """
         ports = self.wire.service.ports
-        [id, key] = [ports.committer.id_sequence().issue(kind) for kind in ("deposit", "tx")]
+        [id, key, sent] = [
+            ports.committer.id_sequence().issue(kind) for kind in ("deposit", "tx", "out")
+        ]
         self._insert(
             Deposit(
                 id=id,
@@ -226,6 +231,7 @@ class Estate:
                 status="rejected",
                 status_version=2,
                 rejection_reason="wrong_token",
+                returned_from=sent,
                 watched=False,
                 external_user_id="",
                 api_version=FIRST_VERSION,
