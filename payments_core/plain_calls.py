@@ -11,8 +11,9 @@ from __future__ import annotations
 import functools
 import inspect
 import logging
-from collections.abc import Callable
-from typing import Any, ParamSpec, Protocol
+import types
+from collections.abc import Callable, Hashable, Mapping
+from typing import Any, ParamSpec, Protocol, cast
 
 P = ParamSpec("P")
 
@@ -48,11 +49,34 @@ def require_plain_methods(passed: object, what: str, *ports: type[Any]) -> None:
 
 def find_awaited_methods(passed: object, *ports: type[Any]) -> list[str]:
     """The methods and properties of these ports whose call would run nothing, by name."""
-    names = sorted({name for port in ports for name in port_members(port)})
-    return [name for name in names if not _is_plain(_function_of(passed, name))]
+    own: Mapping[str, object] = getattr(passed, "__dict__", {})
+    names, is_plain = _class_members(cast(Hashable, type(passed)), ports)
+    asked = [name for name in names if name in own] if is_plain else names
+    return [name for name in asked if not _is_plain(_function_of(passed, name))]
 
 
-def port_members(port: type[Any]) -> list[str]:
+@functools.lru_cache(maxsize=256)
+def _class_members(kind: Any, ports: tuple[type[Any], ...]) -> tuple[tuple[str, ...], bool]:
+    """The names of the ports, and whether the class has only plain methods and properties of them.
+
+    Cached, as a program's tests make a service each, of the same few classes.
+    """
+    names = tuple(sorted({name for port in ports for name in port_members(cast(Hashable, port))}))
+    found = [inspect.getattr_static(kind, name, None) for name in names]
+    if hasattr(kind, "__getattr__") or not all(
+        one is None or isinstance(one, _SIMPLE) for one in found
+    ):
+        return names, False
+    called = [one.fget if isinstance(one, property) else one for one in found]
+    return names, all(map(_is_plain, called))
+
+
+_SIMPLE = (types.FunctionType, property, int, str)
+"""Attributes of a class whose use depends on nothing but the object's own dictionary."""
+
+
+@functools.cache
+def port_members(port: Any) -> list[str]:
     """The methods and properties of a protocol and of its bases."""
     names = {
         name
