@@ -61,7 +61,7 @@ def _class_members(kind: Any, ports: tuple[type[Any], ...]) -> tuple[tuple[str, 
 
     Cached, as a program's tests make a service each, of the same few classes.
     """
-    names = tuple(sorted({name for port in ports for name in port_members(cast(Hashable, port))}))
+    names = tuple(sorted({name for port in ports for name in port_members(port)}))
     found = [inspect.getattr_static(kind, name, None) for name in names]
     if hasattr(kind, "__getattr__") or not all(
         one is None or isinstance(one, _SIMPLE) for one in found
@@ -75,8 +75,7 @@ _SIMPLE = (types.FunctionType, property, int, str)
 """Attributes of a class whose use depends on nothing but the object's own dictionary."""
 
 
-@functools.cache
-def port_members(port: Any) -> list[str]:
+def port_members(port: type[Any]) -> list[str]:
     """The methods and properties of a protocol and of its bases."""
     names = {
         name
