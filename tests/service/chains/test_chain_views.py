@@ -10,7 +10,7 @@ import pytest
 
 from payments_core.chains.port import ChainUnavailable, TransactionView
 from tests.service.faults import FaultyChain
-from tests.service.world import BASE, World, atomic
+from tests.service.world import BASE, STRANGER, World, atomic
 
 ALWAYS = 10**9
 See = Callable[[TransactionView | None], TransactionView | None]
@@ -62,9 +62,12 @@ def forgotten(view: TransactionView | None) -> TransactionView | None:
     return None
 
 
-def without_logs(view: TransactionView | None) -> TransactionView | None:
-    """Succeeded, and moved nothing."""
-    return view and attrs.evolve(view, logs=())
+def of_another_token(view: TransactionView | None) -> TransactionView | None:
+    """Succeeded, and moved a token that nobody meant."""
+    other = STRANGER
+    return view and attrs.evolve(
+        view, logs=tuple(attrs.evolve(log, token_address=other) for log in view.logs)
+    )
 
 
 def reverted(view: TransactionView | None) -> TransactionView | None:
@@ -102,7 +105,7 @@ def test_a_release_in_no_block_is_waited_for_too(world: World, see: See) -> None
     assert world.sent() == 2
 
 
-@pytest.mark.parametrize("see", [without_logs, reverted])
+@pytest.mark.parametrize("see", [of_another_token, reverted])
 def test_a_failure_counts_when_it_is_final_and_not_before(world: World, see: See) -> None:
     option = world.authorized()
     look_through(world, see)
@@ -113,12 +116,12 @@ def test_a_failure_counts_when_it_is_final_and_not_before(world: World, see: See
     world.finish()
     operation = world.operation_now(option)
     assert operation.status == "failed"
-    assert operation.failure == ("wrong_recipient" if see is without_logs else "transaction_failed")
+    assert operation.failure == ("wrong_token" if see is of_another_token else "transaction_failed")
     assert world.paid(option.payment.id).status == "awaiting_payment"
     assert world.held()[1] == 0
 
 
-@pytest.mark.parametrize("see", [without_logs, reverted])
+@pytest.mark.parametrize("see", [of_another_token, reverted])
 def test_a_release_that_fails_finally_needs_a_decision(world: World, see: See) -> None:
     option = world.authorized()
     while world.paid(option.payment.id).status != "executing":
