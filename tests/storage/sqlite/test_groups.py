@@ -21,6 +21,7 @@ from payments_core.conformance.storage.records import RECORD_TYPES, Counter, Mar
 from payments_core.storage.jobs import Job
 from payments_core.storage.port import (
     CommitUnknown,
+    StorageError,
     StorageUnavailable,
     Transaction,
     UniqueConflict,
@@ -190,6 +191,17 @@ def test_where_the_group_cannot_begin_all_fail(tmp_path: Path) -> None:
     assert [type(outcome) for outcome in outcomes] == [StorageUnavailable] * 2
     other.close()
     storage.close()
+
+
+def test_an_error_of_sqlite_in_a_work_is_the_storages(storage: SqliteStorage) -> None:
+    outcomes = in_one_group(
+        storage,
+        insert(storage, "a"),
+        lambda: storage._write(lambda connection: connection.execute("SELECT nothing")),
+    )
+    assert outcomes[0] == "a"
+    assert isinstance(outcomes[1], StorageError)
+    assert isinstance(outcomes[1].__cause__, sqlite3.Error)
 
 
 def test_works_of_an_undone_group_run_singly(
