@@ -2,7 +2,8 @@
 
 The first request makes it, in the process and thread where the server runs it; the credentials and
 the ids of the Payments are then in the file that FACTS names. With SANDBOX_LIMITS it has rate
-limits, and SANDBOX_PROXIES lists the trusted proxies.
+limits, and SANDBOX_PROXIES lists the trusted proxies; it may have several such lists, each after a
+`|`, for which there are several applications: the header X-App has the number of one.
 """
 
 from __future__ import annotations
@@ -28,14 +29,14 @@ _open = ExitStack()
 
 
 def application(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
-    """The sandbox's application."""
+    """The sandbox's application, or the one that was asked for."""
     with _making:
         if not _made:
-            _made.append(_make())
-    return _made[0](environ, start_response)
+            _made.extend(_make())
+    return _made[int(environ.get("HTTP_X_APP", "0"))](environ, start_response)
 
 
-def _make() -> WSGIApplication:
+def _make() -> list[WSGIApplication]:
     from payments_core.limiters.memory import MemoryLimiter
     from payments_core_http import create_app
     from payments_core_http.client_address import parse_networks
@@ -48,16 +49,18 @@ def _make() -> WSGIApplication:
         "credentials": f"{sandbox.app_id}:{sandbox.app_secret}",
         "payments": [sandbox.make_payment("succeeded").id for _ in range(PAYMENTS)],
     }
-    trusted = parse_networks(os.environ.get("SANDBOX_PROXIES", "").split())
-    app = create_app(
-        sandbox.service,
-        mode="sandbox",
-        throttle=Throttle(MemoryLimiter(), trusted_proxies=trusted),
-    )
+    apps: list[WSGIApplication] = [
+        create_app(
+            sandbox.service,
+            mode="sandbox",
+            throttle=Throttle(MemoryLimiter(), trusted_proxies=parse_networks(proxies.split())),
+        )
+        for proxies in os.environ.get("SANDBOX_PROXIES", "").split("|")
+    ]
     ready = Path(os.environ["FACTS"])
     ready.with_suffix(".new").write_text(json.dumps(facts))
     ready.with_suffix(".new").rename(ready)
-    return app
+    return apps
 
 
 def _bridge() -> Any:
