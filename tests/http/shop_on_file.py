@@ -17,21 +17,25 @@ class ShopOnFile(Checkout):
         self._file = folder / "data.db"
         storage = SqliteStorage(self._file, RECORD_TYPES)
         storage.migrate()
+        self._reader = sqlite3.connect(self._file)
+        self._seen: tuple[int, list[str]] | None = None
         super().__init__(storage)
 
     def rows(self) -> list[str]:
         """Everything that is stored, of every tenant and of the simulated chains."""
-        connection = sqlite3.connect(self._file)
-        tables = "SELECT name FROM sqlite_schema WHERE type = 'table'"
-        try:
-            return [
+        # It changes whenever another connection commits, and most requests of a test are refused.
+        (version,) = self._reader.execute("PRAGMA data_version").fetchone()
+        if self._seen is None or self._seen[0] != version:
+            tables = "SELECT name FROM sqlite_schema WHERE type = 'table'"
+            found = [
                 f"{name}: {row}"
-                for (name,) in connection.execute(tables).fetchall()
-                for row in connection.execute(f'SELECT * FROM "{name}"')
+                for (name,) in self._reader.execute(tables).fetchall()
+                for row in self._reader.execute(f'SELECT * FROM "{name}"')
             ]
-        finally:
-            connection.close()
+            self._seen = (version, found)
+        return list(self._seen[1])
 
     def close(self) -> None:
         """Give the file back."""
+        self._reader.close()
         self.door.service.close()
