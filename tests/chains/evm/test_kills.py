@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 import random
+import signal
 import threading
 from collections import Counter
 from collections.abc import Mapping
@@ -162,8 +163,14 @@ def live_to_the_end(role: str, shop: Shop, chance: random.Random) -> None:
     victim = born(role, shop, chance, 0)
     try:
         victim.wait_until_ready()
-        last = "works" if role == "threads" else "lived"
-        assert victim.wait_for(lambda reported: last in reported[-1], LIFE_S), victim.read_errors()
+        if role == "threads":
+            assert victim.wait_for(lambda reported: "works" in reported[-1], LIFE_S), (
+                victim.read_errors()
+            )
+            os.kill(victim.pid, signal.SIGTERM)  # and then it brings all to its end
+        assert victim.wait_for(lambda reported: "lived" in reported[-1], LIFE_S), (
+            victim.read_errors()
+        )
     finally:
         code = victim.end()
     assert code == 0, victim.read_errors()
