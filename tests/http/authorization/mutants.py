@@ -135,7 +135,7 @@ MUTANTS = (
     ),
     Mutant(
         "the sandbox is open to restricted keys",
-        (_edit(authorization.authorize, "requirement.standard_only and", "False and"),),
+        (_edit(authorization.authorize, "if requirement.standard_only:", "if False:"),),
         _cells("by_credential", "POST /v2/sandbox/accounts/{accountId}/fund"),
     ),
     Mutant(
