@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterator
 from payments_core.assets import known_tokens
 from payments_core.chains.loader import BeginsOnSight, Checkable, ReportsGas
 from payments_core.chains.port import Chain, ChainError, ChainMismatch, Heads
-from payments_core.clock import HOUR, MINUTE, Instant
+from payments_core.clock import HOUR, MINUTE, Instant, SystemClock
 from payments_core_http.deployment.findings import Finding, Level
 
 FEW_TRANSFERS = 50
@@ -20,9 +20,15 @@ STALE_MS = 10 * MINUTE
 NOT_FINAL_MS = 2 * HOUR
 """Blocks are final within 30 minutes on every chain of the registry."""
 
+_SYSTEM_TIME = SystemClock().now
+
 
 def check_chain(
-    number: int, chain: Chain, senders: Collection[str] = (), *, now: Callable[[], Instant]
+    number: int,
+    chain: Chain,
+    senders: Collection[str] = (),
+    *,
+    now: Callable[[], Instant] = _SYSTEM_TIME,
 ) -> Iterator[Finding]:
     """Whether nodes answer, follow the chain, can read the state of final blocks, and senders can
     pay for gas.
