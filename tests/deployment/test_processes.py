@@ -168,8 +168,14 @@ class Silent(SimulatedChain):
 def opened(chain_id, urls, *, signer, settings):
     return Silent(chain_id)
 
+class Unused:
+    def address(self, path): ...
+
+    def sign(self, path, digest): ...
+
+
 def signer(url):
-    return url
+    return Unused()
 """
 
 
@@ -218,8 +224,14 @@ class Hanging(SimulatedChain):
 def opened(chain_id, urls, *, signer, settings):
     return Hanging(chain_id)
 
+class Unused:
+    def address(self, path): ...
+
+    def sign(self, path, digest): ...
+
+
 def signer(url):
-    return url
+    return Unused()
 """
 
 
