@@ -54,6 +54,7 @@ T = TypeVar("T")
 _AS_IT_SHOULD_BE = (
     "a clock that was ahead had written their ends",  # those of the two processes differ
     "cannot look for late leases",
+    "cannot look for postponed jobs",
     "did not answer",
     "its Payments cannot expire",
     "are sent again",
