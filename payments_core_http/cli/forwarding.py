@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 import attrs
 
 from payments_core.webhooks import WebhookRefused, verify
+from payments_core_http.cli.interrupts import Interrupts
 from payments_core_http.cli.reader import is_reader_gone
 
 MAX_BODY_BYTES = 1024 * 1024
@@ -114,10 +115,13 @@ class ForwardingServer(ThreadingHTTPServer):
 
     daemon_threads = True
 
-    def __init__(self, target: ForwardTarget | None, report: ReportDelivery) -> None:
+    def __init__(
+        self, target: ForwardTarget | None, report: ReportDelivery, interrupts: Interrupts
+    ) -> None:
         super().__init__(("127.0.0.1", 0), ForwardingHandler)
         self.target = target
         self._report = report
+        self._interrupts = interrupts
         self.secret = ""
         self.path: str = f"/{secrets.token_hex(12)}"
         self.url: str = f"http://127.0.0.1:{self.server_port}{self.path}"
@@ -132,7 +136,8 @@ class ForwardingServer(ThreadingHTTPServer):
             self._report(delivery)
 
     def service_actions(self) -> None:
-        """End serving without a reader of the reports, also if there is nothing to report."""
+        """End serving after a signal or without a reader, also if there is nothing to report."""
+        self._interrupts.check()
         if is_reader_gone(0):
             raise BrokenPipeError
 

@@ -6,12 +6,11 @@ import fcntl
 import json
 import os
 import re
-import signal
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import click
 
@@ -24,11 +23,11 @@ from payments_core_http.cli.forwarding import (
     InvalidTarget,
     ReportDelivery,
 )
+from payments_core_http.cli.interrupts import Interrupts
 from payments_core_http.cli.reader import forget_gone_reader
 from payments_core_http.cli.sandbox_client import SandboxClient, with_sandbox_options
 
 NAME_PATTERN = re.compile(r"[A-Za-z0-9_-]{1,40}")
-STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def _parse_target(
@@ -82,15 +81,14 @@ def command(
     if events is not None and not subscribed:
         raise click.BadParameter("must name at least one event", param_hint="--events")
     sandbox = SandboxClient.at(url, data)
-    for number in STOP_SIGNALS:
-        if signal.getsignal(number) is not signal.SIG_IGN:  # SIGHUP, under `nohup`
-            signal.signal(number, _interrupt)
+    interrupts = Interrupts()
+    interrupts.handle()
     try:
         with (
             _hold_lock(data, name),
-            ForwardingServer(forward_to, _make_reporter(as_json)) as listener,
+            ForwardingServer(forward_to, _make_reporter(as_json), interrupts) as listener,
         ):
-            _listen(sandbox, listener, f"payments listen: {name}", subscribed, as_json)
+            _listen(sandbox, listener, f"payments listen: {name}", subscribed, as_json, interrupts)
     except KeyboardInterrupt:
         return
     forget_gone_reader()
@@ -102,6 +100,7 @@ def _listen(
     description: str,
     events: list[str],
     as_json: bool,
+    interrupts: Interrupts,
 ) -> None:
     """Register, serve until a signal comes, and archive."""
     _archive_left_over(sandbox, description)
@@ -113,8 +112,7 @@ def _listen(
         _announce(sandbox, listener, made, as_json)
         listener.serve()
     except (KeyboardInterrupt, BrokenPipeError):
-        for number in STOP_SIGNALS:
-            signal.signal(number, signal.SIG_IGN)  # it ends already
+        interrupts.ignore()
         try:
             _archive_left_over(sandbox, description)
         except click.ClickException as error:
@@ -198,7 +196,3 @@ def _hold_lock(data: Path, name: str) -> Iterator[None]:
         yield
     finally:
         os.close(lock)
-
-
-def _interrupt(*_: object) -> NoReturn:
-    raise KeyboardInterrupt

@@ -24,11 +24,14 @@ from payments_core_http.cli.demo import START, run_steps
 from payments_core_http.cli.demo.output import StepResult, TextOutput, format_json
 from payments_core_http.cli.demo.scenario import DemoContext, DemoState, DemoStep, StepFailed
 from payments_core_http.cli.demo.steps import EVENTS, STEPS
+from payments_core_http.cli.interrupts import Interrupts
 
 DEMO = [sys.executable, "-m", "payments_core_http.cli", "demo"]
 NAMES = [START.name, *(step.name for step in STEPS)]
 WHOLE_SECRET = re.compile(r"(sk_sandbox_|whsec_|cst_|cat_)[A-Za-z0-9+/_-]{12,}|_secret_")
 DEMO_S = 15
+NONE = Interrupts()
+"""Those of a demo that no signal reaches."""
 
 
 @attrs.define
@@ -101,7 +104,7 @@ def test_a_step_that_fails_is_named_and_is_the_last() -> None:
 
     broken = DemoStep("broken", "What never happens", unseen)
     listener = Listener()
-    assert run_steps((STEPS[0], broken, STEPS[1]), listener) is False
+    assert run_steps((STEPS[0], broken, STEPS[1]), listener, interrupts=NONE) is False
     assert [seen.step.name for seen in listener.seen] == [START.name, STEPS[0].name, "broken"]
     assert listener.seen[-1].failure == "nothing was seen"
     assert listener.ending == ("The step `broken` failed.", False)
@@ -112,7 +115,8 @@ def test_an_answer_of_another_shape_fails_its_step() -> None:
         return attrs.evolve(known, bob_id={}["accountId"])
 
     listener = Listener()
-    assert run_steps((DemoStep("misread", "An answer", misread),), listener) is False
+    steps = (DemoStep("misread", "An answer", misread),)
+    assert run_steps(steps, listener, interrupts=NONE) is False
     assert "KeyError" in str(listener.seen[-1].failure)
 
 
@@ -129,7 +133,8 @@ def test_every_step_that_calls_the_service_fails_when_it_is_refused() -> None:
             refusals[step.name] = str(refused.value)
         return known
 
-    assert run_steps((DemoStep("strange", "Refusals", strange),), Listener())
+    steps = (DemoStep("strange", "Refusals", strange),)
+    assert run_steps(steps, Listener(), interrupts=NONE)
     assert [name for name, text in refusals.items() if "401" not in text] == []
     assert len(refusals) == len(STEPS)
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 import contextlib
 import secrets
 import shutil
-import signal
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import click
 
@@ -23,6 +22,7 @@ from payments_core_http.cli.demo.example import create_example
 from payments_core_http.cli.demo.output import DemoOutput, JsonOutput, StepResult, make_text_output
 from payments_core_http.cli.demo.scenario import DemoContext, DemoState, DemoStep, StepFailed
 from payments_core_http.cli.demo.steps import STEPS
+from payments_core_http.cli.interrupts import Interrupts
 
 NEXT_STEPS_TEXT = """\
 All {count} steps succeeded, in {seconds:.1f} s. What to try next:
@@ -68,15 +68,15 @@ def command(anvil: bool, as_json: bool) -> None:
     checkout page and a dashboard to open, and waits for Enter. Nothing is left behind. The exit
     code is 0 only if every step succeeds.
     """
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(number) is not signal.SIG_IGN:  # SIGHUP, under `nohup`
-            signal.signal(number, _interrupt)
+    interrupts = Interrupts()
+    interrupts.handle()
     output: DemoOutput = JsonOutput() if as_json else make_text_output()
     if anvil:
         _ensure_anvil()
     is_watched = not as_json and sys.stdin.isatty() and sys.stdout.isatty()
     show_more = show_pages if is_watched else None
-    if not run_steps(STEPS, output, *(("--anvil",) if anvil else ()), show_more=show_more):
+    options = ("--anvil",) if anvil else ()
+    if not run_steps(STEPS, output, *options, interrupts=interrupts, show_more=show_more):
         sys.exit(1)
 
 
@@ -106,6 +106,7 @@ def run_steps(
     steps: Sequence[DemoStep],
     output: DemoOutput,
     *options: str,
+    interrupts: Interrupts,
     show_more: ShowMore | None = None,
 ) -> bool:
     """Run and print the steps; on the first that fails, stop and return False.
@@ -130,6 +131,7 @@ def run_steps(
         context = DemoContext(ApiClient(sandbox.base_url, exchanges.append), receiver)
         state = make_initial_state(sandbox)
         for number, step in enumerate(steps, start=2):
+            interrupts.check()
             exchanges.clear()
             step_began = time.monotonic()
             state, failure = _try_step(step, context, state)
@@ -141,6 +143,7 @@ def run_steps(
             if failure is not None:
                 output.print_end(_describe_failure(step, sandbox), False)
                 return False
+        interrupts.check()
         output.print_end(_describe_next_steps(of, _seconds_since(began)), True)
         if show_more is not None:
             show_more(context.client, state, sandbox.facts)
@@ -215,8 +218,3 @@ def _describe_next_steps(count: int, seconds: float) -> str:
 
 def _seconds_since(began: float) -> float:
     return time.monotonic() - began
-
-
-def _interrupt(*_: object) -> NoReturn:
-    """Make SIGTERM and a closed terminal end it like Ctrl-C: the children first."""
-    raise KeyboardInterrupt
