@@ -20,6 +20,7 @@ import pytest
 from payments_core.webhooks import verify
 from payments_core_http.cli.api_client import ApiClient, basic_authorization
 from payments_core_http.cli.child_processes import ChildProcess, SandboxChild
+from tests.changed_text import change_end
 
 
 @pytest.fixture(scope="module")
@@ -330,7 +331,7 @@ def test_without_a_sandbox_each_says_what_to_do(sandbox: SandboxChild, tmp_path:
 def test_the_key_of_another_sandbox_is_reported_as_such(
     sandbox: SandboxChild, tmp_path: Path
 ) -> None:
-    keys = dict(sandbox.facts, appSecret=sandbox.facts["appSecret"][:-1] + "x")
+    keys = dict(sandbox.facts, appSecret=change_end(sandbox.facts["appSecret"]))
     (tmp_path / "sandbox.json").write_text(json.dumps(keys))
     done = payments("events", "--data", str(tmp_path), "--url", sandbox.base_url)
     assert done.returncode == 1

@@ -25,6 +25,7 @@ from payments_core_http import request_recorder
 from payments_core_http.app import create_app
 from payments_core_http.observability.requests import NOOP_OBSERVER
 from payments_core_http.request_recorder import RequestRecorder, list_hidden_names
+from tests.changed_text import change_end
 from tests.http.checkout import Checkout
 from tests.http.dashboard.desk import Desk, open_desk
 from tests.http.door import Door
@@ -476,7 +477,7 @@ class TestCopies:
         recorded.call("GET", "/v2/accounts")
         [request] = recorded.read()
         changed = attrs.evolve(
-            request, id=request.id[:-1] + "X", credential=credential, has_payment_secret=True,
+            request, id=change_end(request.id), credential=credential, has_payment_secret=True,
             method="POST", body_bytes=3_000,
         )  # fmt: skip
         door = recorded.door
