@@ -104,6 +104,7 @@ def main() -> None:
     asked = {"amount": 25, "sourceAddress": payer, "sourceChainId": BASE, "destinationUserId": user}
     quote = service.ask("POST", "/sdk/v1/quote", asked)["data"]
     paid, gets = quote["payload"]["tokenIn"], quote["payload"]["tokenOut"]
+    print("This is a sandbox: send no real funds to its addresses. They would be lost.")
     print("pay", paid["inputTokenAmountRawFormatted"], "to", quote["quoteData"]["depositAddress"])
     print(
         "get", gets["outputTokenAmountRawFormatted"], "in", quote["payload"]["estimatedTime"], "s"
