@@ -77,7 +77,7 @@ def test_a_quote_is_paid_on_the_sandboxs_node(tmp_path: Path) -> None:
         node = str(sandbox.facts["nodeUrl"])
         signer = LocalSigner.open(tmp_path / "unused.key")
         with mining(AnvilChain(node, BASE, signer)):
-            pay, get, end = run_example(
+            _, pay, get, end = run_example(
                 tmp_path, "--url", sandbox.base_url, "--to", str(BASE), "--node", node
             )
     finally:
