@@ -116,7 +116,7 @@ def test_a_quote_crosses_from_one_node_to_another(tmp_path: Path) -> None:
         worker.start(2)
         stack.callback(worker.stop)
         with mining(*chains.values()):
-            _, get, end = run_example(
+            _, _, get, end = run_example(
                 tmp_path,
                 *("--url", f"http://127.0.0.1:{server.port}", "--keys", str(keys)),
                 *("--node", nodes[BASE].url),
