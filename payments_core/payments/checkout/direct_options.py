@@ -43,6 +43,7 @@ from payments_core.payments.details import (
 from payments_core.payments.lifecycle import require_payable
 from payments_core.payments.machine import OPEN
 from payments_core.payments.options import direct_lifecycle as direct
+from payments_core.payments.options.methods import METHODS
 from payments_core.payments.options.operations import (
     require_direct_option_capacity,
     require_same_asset,
@@ -61,12 +62,6 @@ from payments_core.tenants.authorization import Authority
 from payments_core.tenants.idempotency import once_per_key
 from payments_core.validation.fields import Address, AssetSymbol, ChainId, TransactionHash
 from payments_core.validation.inputs import validate_operations
-
-PUBLIC_METHODS: tuple[PaymentMethod, ...] = ("direct", "routing", "hosted_onramp")
-"""The payment methods that need only a Payment's secret."""
-
-AVAILABLE_METHODS: tuple[PaymentMethod, ...] = ("direct",)
-"""The methods of these that this release supports."""
 
 
 @attrs.frozen
@@ -97,9 +92,9 @@ class DirectOptions:
         if payment is None:
             raise NotFound("payment")
         return tuple(
-            CheckoutMethod(payment, method, method in AVAILABLE_METHODS)
-            for method in PUBLIC_METHODS
-            if method in payment.allowed_methods
+            CheckoutMethod(payment, method.name, method.is_active)
+            for method in METHODS.values()
+            if method.created_by == "secret_holder" and method.name in payment.allowed_methods
         )
 
     @once_per_key
@@ -124,7 +119,7 @@ class DirectOptions:
         PaymentOptionLimitReached.
         """
         authority.require_payment(payment_id)
-        if method == "vault":
+        if METHODS[method].created_by == "account":
             raise InsufficientPermissions(("a client token",))
         receipts = self._storage.read(
             authority.partition, lambda snapshot: load_receipts(snapshot, payment_id)
@@ -137,7 +132,7 @@ class DirectOptions:
             asset = require_same_asset(payment, chain_id, asset_symbol)
             payer = _parse_payer_address(payer_address, asset.chain_id)
             require_payable(payment, now=now)
-            if method not in payment.allowed_methods or method not in AVAILABLE_METHODS:
+            if method not in payment.allowed_methods or not METHODS[method].is_active:
                 raise CapabilityNotActive(method)
             _require_no_pending_funds(tx, payment, "create option", now=now)
             same = _find_same_offer(tx, payment, payer)

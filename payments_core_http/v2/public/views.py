@@ -16,6 +16,7 @@ from payments_core.payment_settings.record import PaymentMethod
 from payments_core.payments.checkout.checkout import CheckoutState, ExchangedLink
 from payments_core.payments.checkout.direct_options import CheckoutMethod
 from payments_core.payments.details import PaymentDetails
+from payments_core.payments.options.methods import METHODS
 from payments_core.payments.options.record import DirectOption
 from payments_core.payments.record import CreatedBy, Intent, Payment
 from payments_core_http.v2.options import direct_views as direct_option_views
@@ -144,14 +145,6 @@ class ExchangedLinkView:
     expiresAt: str
 
 
-_NAMES = {
-    "vault": "Pay with Service Vault",
-    "direct": "Pay from any wallet",
-    "routing": "Pay with any token",
-    "hosted_onramp": "Pay by card or bank",
-}
-
-
 def payment(details: PaymentDetails) -> PublicPaymentView:
     """A Payment, to the holder of its secret."""
     return PublicPaymentView(**_payment_fields(details))
@@ -219,7 +212,7 @@ def _method(offered: CheckoutMethod) -> MethodView:
     )
     return MethodView(
         providerCode=offered.method,
-        displayName=_NAMES[offered.method],
+        displayName=METHODS[offered.method].display_name,
         available=offered.available,
         unavailableReason=None if offered.available else "capability_not_active",
         assets=(taken,) if offered.available else (),

@@ -1,0 +1,45 @@
+"""The table of payment methods, against the contract."""
+
+from __future__ import annotations
+
+from typing import get_args
+
+import pytest
+
+from payments_core.payment_settings.record import PAYMENT_METHODS, PaymentMethod
+from payments_core.payments.options.lifecycle import OPTION
+from payments_core.payments.options.methods import METHODS
+
+
+def test_every_method_has_one_row() -> None:
+    assert tuple(METHODS) == PAYMENT_METHODS == get_args(PaymentMethod)
+    assert [name for name, method in METHODS.items() if method.name != name] == []
+
+
+@pytest.mark.parametrize(
+    ("name", "created_by", "execution", "is_active"),
+    [
+        ("vault", "account", "vault_authorization", True),
+        ("direct", "secret_holder", "transfer", True),
+        ("routing", "secret_holder", "transfer", False),
+        ("hosted_onramp", "secret_holder", "redirect", False),
+    ],
+)
+def test_a_method_says_who_uses_it_and_how(
+    name: PaymentMethod, created_by: str, execution: str, is_active: bool
+) -> None:
+    method = METHODS[name]
+    assert (method.created_by, method.execution, method.is_active) == (
+        created_by,
+        execution,
+        is_active,
+    )
+
+
+@pytest.mark.parametrize("name", PAYMENT_METHODS)
+def test_what_ends_an_option_whose_funds_are_on_their_way_is_a_step_of_it(
+    name: PaymentMethod,
+) -> None:
+    ends = METHODS[name].ends_processing
+    assert all(OPTION.allows("processing", trigger) for trigger in ends.values())
+    assert set(ends) <= {"expire", "cancel"}
