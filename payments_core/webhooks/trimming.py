@@ -19,7 +19,7 @@ from payments_core.engine.ports import Ports
 from payments_core.storage.bulk import lock_many
 from payments_core.storage.documents import UnreadableDocument
 from payments_core.storage.port import Page, Position, Transaction
-from payments_core.webhooks.delivered import KEPT_MS, DeliveredEvents, note_deletions, record_id
+from payments_core.webhooks.delivered import KEPT_MS, lock_records, note_deletions
 from payments_core.webhooks.record import Delivery, DeliveryStatus, Endpoint, EndpointStatus
 
 _log = logging.getLogger(__name__)
@@ -164,7 +164,7 @@ class DeliveryTrim:
         gone = tuple(one for one in found if one.status in ENDED and one.updated_at < before)
         if endpoint.status == "archived":  # for ever, and so nothing is recovered
             return Decision(None, deletes=gone)
-        known = lock_many(tx, DeliveredEvents, {record_id(endpoint.id, one.id) for one in gone})
+        known = lock_records(tx, endpoint.id, [one.id for one in gone])
         changed = note_deletions(known, gone, now=self._clock.now())
         return Decision(
             None,

@@ -16,11 +16,12 @@ from payments_core.evolve import evolve
 from payments_core.maintenance import retention
 from payments_core.maintenance.retention import EventPurge, Retention, RetentionPurge
 from payments_core.record_types import RECORD_TYPES
+from payments_core.storage import documents
 from payments_core.storage.memory.adapter import MemoryStorage
 from payments_core.storage.port import Storage
 from payments_core.storage.sqlite.adapter import SqliteStorage
-from payments_core.webhooks import trimming
-from payments_core.webhooks.delivered import DeliveredEvents, record_id
+from payments_core.webhooks import delivered, trimming
+from payments_core.webhooks.delivered import MARK_CHARACTERS, DeliveredEvents, record_ids
 from payments_core.webhooks.dispatch.job_handlers import FAN_OUT_QUEUE
 from payments_core.webhooks.dispatch.newest_answers import KEPT_ANSWERS
 from payments_core.webhooks.record import Delivery, Endpoint
@@ -229,6 +230,35 @@ def test_an_event_says_who_got_it_when_its_deliveries_are_deleted() -> None:
     assert shown == {first: [(endpoint.id, None)], last: [(endpoint.id, "delivered")]}
 
 
+def test_a_full_record_of_marks_continues_in_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(delivered, "MAX_MARKS", 5)
+    bench, endpoint = bench_of(200, 20)
+    since = bench.clock.now() - HOUR
+    first, last = stored(bench, endpoint)[0], stored(bench, endpoint)[-KEPT - 1]
+    pass_a_day(bench)
+    trim(bench)
+    kept = {one.id: len(one.split()) for one in marks(bench)}
+    assert max(kept.values()) == 5
+    assert len(kept) > 1
+    assert sum(kept.values()) == 20 - KEPT
+    assert sent_by_recovery(bench, endpoint, since) == []
+    bench.answer(TransportResult(400))
+    for one in (first, last):
+        bench.resend(one.event_id, endpoint)
+    bench.settle()
+    pass_a_day(bench)
+    monkeypatch.setattr(trimming, "KEPT", {"active": 0})
+    trim(bench)
+    assert set(sent_by_recovery(bench, endpoint, since)) == {first.event_id, last.event_id}
+
+
+def test_a_full_record_of_marks_fits_into_a_document() -> None:
+    """As many events as an endpoint gets in four minutes are more than one document holds."""
+    text = "m" * MARK_CHARACTERS * delivered.MAX_MARKS
+    full = DeliveredEvents(id="e" * 64, marks=text, has_more=True, updated_at=1)
+    assert len(documents.encode(documents.stamp(full, 1))) < documents.MAX_BODY_BYTES // 2
+
+
 def test_a_purge_by_command_deletes_marks_with_the_events() -> None:
     bench, _ = bench_of(200, 8)
     pass_a_day(bench)
@@ -333,7 +363,7 @@ def test_marks_that_cannot_be_read_stop_nothing_else(caplog: pytest.LogCaptureFi
         bench.happen()
     bench.run_for(1)
     pass_a_day(bench)
-    id = record_id(endpoint.id, stored(bench, endpoint)[0].id)
+    id, _ = record_ids(endpoint.id, stored(bench, endpoint)[0].id)
     record = DeliveredEvents(id=id, updated_at=1)
     partition = bench.authority.partition
     bench.committer.commit(

@@ -17,7 +17,7 @@ from payments_core.record_types import RECORD_TYPES
 from payments_core.storage.memory.adapter import MemoryStorage, Weakness
 from payments_core.storage.port import Storage
 from payments_core.storage.sqlite.adapter import SqliteStorage
-from payments_core.webhooks import trimming
+from payments_core.webhooks import delivered, trimming
 from payments_core.webhooks.record import Delivery, Endpoint
 from payments_core.webhooks.transports.port import TransportResult
 from payments_core.webhooks.trimming import DeliveryTrim
@@ -49,6 +49,7 @@ LIVES = st.lists(STEPS, min_size=5, max_size=25)
 def few() -> Any:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(trimming, "BATCH", 2)
+        patch.setattr(delivered, "MAX_MARKS", 2)
         yield
 
 
