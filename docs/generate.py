@@ -28,7 +28,6 @@ from docs import (
     wire_answers,
     wire_bodies,
 )
-from docs.event_examples import EXAMPLES
 from docs.markdown import code, table
 from payments_core.accounts.bank_accounts.lifecycle import BANK_ACCOUNT
 from payments_core.accounts.capabilities.lifecycle import CAPABILITY
@@ -141,7 +140,7 @@ def events() -> str:
     """The event catalogue, by payload."""
     families: dict[tuple[str, tuple[str, ...]], list[EventType]] = {}
     for event in CATALOGUE:
-        families.setdefault((event.name.split(".")[0], event.fields), []).append(event)
+        families.setdefault((event.name.split(".")[0], tuple(event.fields)), []).append(event)
     parts = [
         "# Events",
         "Every event that an endpoint can subscribe to, with the fields of its payload.\n"
@@ -171,12 +170,8 @@ def events() -> str:
                     for event in members
                 ),
             ),
-            *(
-                f"The payload of `{event.name}`, for example:\n\n"
-                f"```json\n{json.dumps(EXAMPLES[event.name], indent=2)}\n```"
-                for event in members
-                if event.name in EXAMPLES
-            ),
+            f"The payload of `{members[0].name}`, for example:\n\n"
+            f"```json\n{json.dumps(members[0].sample, indent=2)}\n```",
         ]
     return "\n\n".join(parts)
 

@@ -11,19 +11,14 @@ from payments_core.payments.record import Payment
 def build_event(name: str, payment: Payment, **more: Any) -> NewEvent:
     """The event with the fields that the catalogue has for it; `more` replaces the Payment's."""
     known = {
-        "paymentId": payment.id,
-        "accountId": payment.account_id,
+        **identify(payment),
         "status": payment.status,
-        "statusVersion": payment.status_version,
         "labels": list(payment.labels),
-        "assetSymbol": payment.asset_symbol,
-        "chainId": payment.chain_id,
         "amountAtomic": str(payment.amount),
         "receivedAmountAtomic": str(payment.received),
         "excessAmountAtomic": str(payment.excess),
         "settledAmountAtomic": str(payment.settled),
         "refundedAmountAtomic": str(payment.refunded),
-        "createdBy": payment.created_by,
         "returnedAmountAtomic": str(payment.returned),
         **more,
     }
@@ -31,3 +26,15 @@ def build_event(name: str, payment: Payment, **more: Any) -> NewEvent:
     return NewEvent(
         name, payload, payment.api_version, payment.account_id, payment.external_user_id
     )
+
+
+def identify(payment: Payment) -> dict[str, Any]:
+    """The fields of an event that say which Payment it is about."""
+    return {
+        "paymentId": payment.id,
+        "accountId": payment.account_id,
+        "assetSymbol": payment.asset_symbol,
+        "chainId": payment.chain_id,
+        "createdBy": payment.created_by,
+        "statusVersion": payment.status_version,
+    }

@@ -226,7 +226,7 @@ class VaultFundingPayload(Answer, frozen=True, kw_only=True):
     payment_id: str
     """The Payment's id."""
     option_id: str
-    """The option's id; null without one."""
+    """The option's id."""
     funding_operation_id: str
     """The id of the transfer from the payer's vault."""
     status: Known[
@@ -266,7 +266,7 @@ class DepositPayload(Answer, frozen=True, kw_only=True):
     amount_atomic: str
     """The amount in the asset's smallest unit, as a digit string."""
     transaction_hash: str
-    """The hash of the transaction on the chain; null until there is one."""
+    """The hash of the transaction on the chain."""
 
 
 class DepositMisdirectedPayload(Answer, frozen=True, kw_only=True):
@@ -293,7 +293,7 @@ class DepositMisdirectedPayload(Answer, frozen=True, kw_only=True):
     from_: str
     """The address that sent the funds."""
     transaction_hash: str
-    """The hash of the transaction on the chain; null until there is one."""
+    """The hash of the transaction on the chain."""
 
 
 class DepositReturnedPayload(Answer, frozen=True, kw_only=True):
@@ -320,7 +320,7 @@ class DepositReturnedPayload(Answer, frozen=True, kw_only=True):
     from_: str
     """The address that sent the funds."""
     transaction_hash: str
-    """The hash of the transaction on the chain; null until there is one."""
+    """The hash of the transaction on the chain."""
     destination: str
     """The address that got it."""
     return_transaction_hash: str
@@ -355,7 +355,7 @@ class BankAccountPayload(Answer, frozen=True, kw_only=True):
     account_id: str | None
     """The account's id."""
     bank_account_id: str
-    """The id of the bank account; null if there is none."""
+    """The id of the bank account."""
     status: str
     """Its state."""
 

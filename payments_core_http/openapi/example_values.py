@@ -10,7 +10,6 @@ import hashlib
 from collections.abc import Mapping
 from typing import Any
 
-from payments_core.assets import WATCH_LIST
 from payments_core.clock import format_iso, parse_iso
 from payments_core.engine.identifiers import LENGTH
 
@@ -218,19 +217,6 @@ VALUES_OF: Mapping[tuple[str, str], Any] = {
             "method": None, "path": None, "url": None,
         }
     ],
-    ("PaymentMisdirectedPayload", "reason"): "wrong_token",
-    ("PaymentMisdirectedPayload", "labels"): ["misdirected"],
-    ("PaymentMisdirectedPayload", "assetSymbol"): WATCH_LIST[1].symbol,
-    ("PaymentMisdirectedPayload", "tokenAddress"): WATCH_LIST[1].address,
-    ("DepositMisdirectedPayload", "status"): "rejected",
-    ("DepositMisdirectedPayload", "reason"): "wrong_token",
-    ("DepositMisdirectedPayload", "assetSymbol"): WATCH_LIST[1].symbol,
-    ("DepositMisdirectedPayload", "tokenAddress"): WATCH_LIST[1].address,
-    ("DepositReturnedPayload", "status"): "rejected",
-    ("DepositReturnedPayload", "reason"): "wrong_token",
-    ("DepositReturnedPayload", "assetSymbol"): WATCH_LIST[1].symbol,
-    ("DepositReturnedPayload", "tokenAddress"): WATCH_LIST[1].address,
-    ("DepositReturnedPayload", "destination"): ADDRESS,
     ("CapabilityActivation", "reason"): "The documents do not match.",
     ("Requirements", "missing"): ["kyc", "bank_review"],
     ("Requirements", "pending"): [],

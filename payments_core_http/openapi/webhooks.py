@@ -16,6 +16,7 @@ from payments_core.payments.machine import PAYMENT
 from payments_core.payments.record import CreatedBy
 from payments_core.payments.refunds.lifecycle import REFUND
 from payments_core_http.openapi.conventions import Schema, rules_of
+from payments_core_http.openapi.example_values import example_id
 from payments_core_http.openapi.examples import make_example
 from payments_core_http.openapi.schemas import Schemas
 from payments_core_http.openapi.sentences import describe_fields
@@ -34,24 +35,14 @@ _STATUSES_BY_FAMILY: Mapping[str, tuple[str, ...]] = {
 }
 """What `status` may be, by family; other families are not sent yet."""
 
-_SCHEMA_BY_FIELD: Mapping[str, Schema] = {
-    "accountId": {"type": ["string", "null"], **rules_of("accountId")},
-    "amount": {"type": "string"},
-    "assetSymbol": {"type": "string"},
-    "bankAccountId": {"type": "string"},
-    "capability": {"type": "string", "enum": list(CAPABILITIES)},
-    "chainId": {"type": "integer"},
-    "createdBy": {"type": ["string", "null"], "enum": [*get_args(CreatedBy), None]},
-    "externalUserId": {"type": "string"},
-    "failureReason": {"type": ["string", "null"]},
-    "note": {"type": ["string", "null"]},
-    "onrampBankAccountId": {"type": "string"},
-    "statusVersion": {"type": "integer"},
-    "transactionHash": {"type": "string"},
-    "transactionId": {"type": "string"},
+_VALUES_BY_FIELD: Mapping[str, tuple[str, ...]] = {
+    "capability": CAPABILITIES,
+    "createdBy": get_args(CreatedBy),
 }
-"""Fields whose name alone does not say what they hold. A Payment to a wallet has no account, and
-one of an earlier release has no creator."""
+"""The fields of any family that have a list of values."""
+
+_TYPES: Mapping[type, str] = {str: "string", int: "integer", list: "array"}
+"""By the type of a field's sample."""
 
 
 def build_webhooks(schemas: Schemas, version: str) -> Schema:
@@ -109,25 +100,34 @@ def _payload_name(event: EventType) -> str:
 
 
 def _make_field(event: EventType, name: str, schemas: Schemas) -> Schema:
-    if name == "status":
-        states = _STATUSES_BY_FAMILY.get(event.name.partition(".")[0])
-        known = {} if states is None or "capability" in event.fields else {"enum": list(states)}
-        return {"type": "string", **known}
-    if name == "labels":
-        return {"type": "array", "items": schemas.reference_to(PaymentLabel, "answer")}
-    return dict(_SCHEMA_BY_FIELD.get(name, {"type": "string", **rules_of(name)}))
+    field = event.fields[name]
+    kind = _TYPES[type(field.sample)]
+    schema: Schema = {"type": [kind, "null"] if field.nullable else kind, **rules_of(name)}
+    if kind == "array":
+        schema["items"] = schemas.reference_to(PaymentLabel, "answer")
+    if values := _list_values(event, name):
+        schema["enum"] = [*values, None] if field.nullable else list(values)
+    return {**schema, "description": field.meaning}
+
+
+def _list_values(event: EventType, name: str) -> tuple[str, ...]:
+    if name == "status" and "capability" not in event.fields:
+        return _STATUSES_BY_FAMILY.get(event.name.partition(".")[0], ())
+    return _VALUES_BY_FIELD.get(name, ())
+
+
+def payload_names() -> frozenset[str]:
+    """The names of the payloads among the schemas; the catalogue describes their fields."""
+    return frozenset(map(_payload_name, CATALOGUE))
 
 
 def add_examples(events: Schema, schemas: Mapping[str, Schema]) -> None:
-    """Give every event an example, in the status that its name states."""
-    for name, entry in events.items():
-        content = entry["post"]["requestBody"]["content"]["application/json"]
+    """Give every event an example, with the payload that the catalogue has as its sample."""
+    for event in CATALOGUE:
+        post = events[event.name]["post"]
+        content = post["requestBody"]["content"]["application/json"]
         found = make_example(content["schema"], schemas, owner="Event")
-        if "status" in found["payload"]:
-            family, _, word = name.partition(".")
-            if word in _STATUSES_BY_FAMILY.get(family, ()):
-                found["payload"]["status"] = word
-        content["example"] = found
+        content["example"] = {**found, "payload": event.make_payload(example_id)}
 
 
 def _split_words(name: str) -> list[str]:

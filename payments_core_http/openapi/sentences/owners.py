@@ -15,15 +15,6 @@ _PAYMENT: Mapping[str, str] = {
     "accountId": "The recipient's account; null if a wallet or a bank account is paid.",
     "externalUserId": "Your own id of the recipient's user; null if no account is paid.",
 }
-_PAYLOAD: Mapping[str, str] = {
-    name: _PAYMENT[name] for name in ("accountId", "amountAtomic", "status")
-}
-_ARRIVED: Mapping[str, str] = {
-    "reason": "Why it does not count.",
-    "chainId": "The chain on which it arrived.",
-    "assetSymbol": "The token that arrived.",
-    "amountAtomic": "The amount that arrived, in the token's smallest unit.",
-}
 _DISPUTE: Mapping[str, str] = {
     "description": "The text of the person who flagged it; null without one.",
     "reason": "What is disputed.",
@@ -32,10 +23,6 @@ _REFUND: Mapping[str, str] = {
     "amount": "How much goes back, as a decimal string.",
     "destination": "The address that gets it.",
     "source": "Whether it comes from the escrow or from the recipient's vault.",
-}
-_HEALTH: Mapping[str, str] = {
-    "failureReason": "Why it fails, in a sentence; null if it works again.",
-    "webhookId": "The endpoint that the event is about; the event is not sent to it.",
 }
 _SETTINGS: Mapping[str, str] = {
     "allowedDestinations": "The addresses that public Payments may pay.",
@@ -54,10 +41,6 @@ BY_OWNER: Mapping[str, Mapping[str, str]] = {
     "RecipientPayment": _PAYMENT,
     "PayerPayment": _TERMS,
     "PublicPayment": _TERMS,
-    "PaymentPayload": _PAYLOAD,
-    "PaymentReconciledPayload": _PAYLOAD,
-    "AccountCapabilityUpdatedPayload": {"status": "The capability's new state."},
-    "AccountPayload": {"status": "The account's state."},
     "Action": {
         "description": "What must be done, and by whom.",
         "method": "The method of the request to send; null if you cannot act.",
@@ -87,10 +70,6 @@ BY_OWNER: Mapping[str, Mapping[str, str]] = {
         "reason": "Why the bank refuses it; null unless it does.",
     },
     "BankDestination": {"bankAccountId": "The bank account to pay to."},
-    "BankFundingPayload": {
-        "amount": "The amount in dollars, as a decimal string.",
-        "transactionId": "The id of the bank transaction.",
-    },
     "BankTransaction": {
         "amount": "The amount in dollars, as a decimal string.",
         "amountAtomic": "What is credited for it, in the asset's smallest unit.",
@@ -159,7 +138,6 @@ BY_OWNER: Mapping[str, Mapping[str, str]] = {
         "selectionStatus": "Whether it is selected or superseded; null until it is selected.",
     },
     "Dispute": {**_DISPUTE, "note": "The note of the person who resolved it; null without one."},
-    "DisputePayload": {"sessionId": "The session's id."},
     "Endpoint": {"description": "Your own text about it; null without one."},
     "EndpointHealth": {
         "checkedAt": "When that delivery last changed; null without one.",
@@ -185,12 +163,6 @@ BY_OWNER: Mapping[str, Mapping[str, str]] = {
     "FieldRequirement": {
         "name": "The field's name; a dot means a nested object.",
         "type": "The field's type.",
-    },
-    "DepositMisdirectedPayload": _ARRIVED,
-    "DepositReturnedPayload": {
-        **_ARRIVED,
-        "destination": "The address that got it.",
-        "returnTransactionHash": "The transaction that sent it back.",
     },
     "FlagDispute": {"description": "Your text about it.", "reason": "What is disputed."},
     "FlaggedDispute": _DISPUTE,
@@ -246,7 +218,6 @@ BY_OWNER: Mapping[str, Mapping[str, str]] = {
         "reference": "The bank's own id of the payment; null until it has one.",
         "submittedAt": "When the bank was asked to pay; null until then.",
     },
-    "PaymentMisdirectedPayload": _ARRIVED,
     "PayoutFailure": {"reason": "The bank's reason, or why the transfer to the bank failed."},
     "PreferencesAnswer": {"data": "The preferences.", "message": "What was done."},
     "Quote": {"payload": "What the quote offers."},
@@ -333,7 +304,4 @@ BY_OWNER: Mapping[str, Mapping[str, str]] = {
     "Vault": {"address": "The vault's address.", "status": "Whether its contract is deployed."},
     "VaultDetails": {"address": "The vault's address.", "status": "Whether it is deployed."},
     "VaultExecution": {"expiresAt": "When the action expires."},
-    "WebhookFailingPayload": {"deliveryId": "The delivery that failed.", **_HEALTH},
-    "WebhookRecoveredPayload": {"deliveryId": "The delivery that was accepted.", **_HEALTH},
-    "WebhookPayload": {"webhookId": "The endpoint that receives the test event."},
 }

@@ -90,7 +90,6 @@ BY_NAME: Mapping[str, str] = {
     "commercialFeeMode": "Where fees are charged: with the Payment, not with the transfer.",
     "confirmedAt": "When the transfer was final on the chain; null until then.",
     "fundingOperation": "The transfer from the payer's vault; null for an option without one.",
-    "fundingOperationId": "The id of the transfer from the payer's vault.",
     # Receipts and the journal
     "balances": "The balances.",
     "blockHash": "The hash of the block that the transfer is in.",
@@ -109,7 +108,6 @@ BY_NAME: Mapping[str, str] = {
     "dispute": "The dispute; null without one.",
     "purpose": "What it was made for: a requested refund, or a decision of a reconciliation.",
     "reason": "The reason; null without one.",
-    "receiptId": "The receipt's id.",
     "sentBack": "The newest transfer that sends its misdirected funds back; absent without one.",
     "refundId": "The refund's id.",
     # Vaults, policies and mandates

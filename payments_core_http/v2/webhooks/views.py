@@ -199,7 +199,15 @@ def delivery_policy(settings: WebhookSettings) -> DeliveryPolicyView:
 
 def event_types() -> tuple[EventTypeView, ...]:
     """Every event that can be subscribed to."""
-    return tuple(EventTypeView(**attrs.asdict(event)) for event in CATALOGUE)
+    return tuple(
+        EventTypeView(
+            name=event.name,
+            meaning=event.meaning,
+            fields=tuple(event.fields),
+            emitted=event.emitted,
+        )
+        for event in CATALOGUE
+    )
 
 
 def endpoint(record: Endpoint, environment: Environment) -> EndpointView:

@@ -204,6 +204,6 @@ def test_an_events_payload_has_exactly_its_catalogued_fields() -> None:
         with pytest.raises(ValueError, match=event.name):
             NewEvent(event.name, dict.fromkeys((*event.fields, "more")), "v")
         with pytest.raises(ValueError, match=event.name):
-            NewEvent(event.name, dict.fromkeys(event.fields[1:]), "v")
+            NewEvent(event.name, dict.fromkeys(list(event.fields)[1:]), "v")
     with pytest.raises(KeyError):
         NewEvent("payment.unheard_of", {}, "v")

@@ -10,6 +10,7 @@ import pytest
 from docs import wire_bodies
 from payments_core_http.openapi import sentences
 from payments_core_http.openapi.document import build_document
+from payments_core_http.openapi.webhooks import payload_names
 from payments_core_http.routes import ROUTES
 
 WHOLE = build_document()
@@ -46,6 +47,7 @@ def test_each_field_of_an_envelope_has_a_sentence() -> None:
 
 def test_each_sentence_has_a_field() -> None:
     owned = {(owner, name) for owner, schema in SCHEMAS.items() for name, _ in fields(schema)}
+    owned -= {(owner, name) for owner, name in owned if owner in payload_names()}
     owned |= {("Event", name) for envelope in envelopes() for name, _ in fields(envelope)}
     by_owner = {(owner, name) for owner, rows in sentences.BY_OWNER.items() for name in rows}
     assert by_owner - owned == set()

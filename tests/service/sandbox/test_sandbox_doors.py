@@ -228,7 +228,7 @@ class TestEvents:
         assert len(events) == before + 1
         [event] = [event for event in events if event.id == done.event_id]
         assert (event.name, event.payload) == (name, done.payload)
-        assert tuple(event.payload) == BY_NAME[name].fields
+        assert list(event.payload) == list(BY_NAME[name].fields)
         for field, value in event.payload.items():
             if field == "externalUserId":
                 assert value in ("merchant", "payer")
