@@ -31,9 +31,16 @@ from payments_core.entropy import system_entropy
 from payments_core.record_types import RECORD_TYPES
 from payments_core.service import PaymentsService
 from payments_core.storage_loader import open_storage
+from payments_core.waiting import NO_WAITS, Waits
 from payments_core_http.app import create_app
-from payments_core_http.server.server import MAX_HEADER_BYTES, MAX_RECEIVED_BYTES, Server
+from payments_core_http.server.server import (
+    MAX_HEADER_BYTES,
+    MAX_RECEIVED_BYTES,
+    RESERVED_PATHS,
+    Server,
+)
 from payments_core_http.server.server import SWITCH_INTERVAL_S as INTERVAL_S
+from payments_core_http.server.thread_pool import ThreadPool
 
 if TYPE_CHECKING:
     from wsgiref.types import WSGIApplication
@@ -83,16 +90,15 @@ CANDIDATES: dict[str, Command] = {
 }
 
 
-def application() -> WSGIApplication:
+def application(waits: Waits = NO_WAITS) -> WSGIApplication:
     """What the servers serve."""
     sys.setswitchinterval(INTERVAL_S)
     facts = json.loads(Path(os.environ[FACTS]).read_text(encoding="utf-8"))
     if "tell" in facts:
         return _door(Path(facts["tell"]))
-    service = PaymentsService(
-        open_storage(facts["storage"], RECORD_TYPES), KeyRing.parse(facts["keyRing"])
-    )
-    return create_app(service, mode="sandbox", threads=THREADS)
+    storage = open_storage(facts["storage"], RECORD_TYPES, waits=waits)
+    service = PaymentsService(storage, KeyRing.parse(facts["keyRing"]), waits=waits)
+    return create_app(service, mode="sandbox", threads=THREADS, waits=waits)
 
 
 def _door(tell: Path) -> WSGIApplication:
@@ -106,7 +112,8 @@ def _door(tell: Path) -> WSGIApplication:
 
 def _serve_ours(port: int) -> None:
     identifiers = Identifiers(SystemClock(), system_entropy)
-    server = Server(application(), identifiers, port=port, threads=THREADS)
+    pool = ThreadPool(THREADS, RESERVED_PATHS)
+    server = Server(application(pool), identifiers, port=port, pool=pool)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: server.stop())
     server.run()

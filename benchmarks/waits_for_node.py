@@ -16,8 +16,11 @@ from typing import TYPE_CHECKING
 from payments_core.chains.http.client import HttpClient
 from payments_core.clock import SystemClock
 from payments_core.engine.identifiers import Identifiers
+from payments_core.engine.remote_calls import RemoteCalls
 from payments_core.entropy import system_entropy
+from payments_core_http.app import DEFAULT_THREADS
 from payments_core_http.server.server import Server
+from payments_core_http.server.thread_pool import ThreadPool
 
 if TYPE_CHECKING:
     from wsgiref.types import StartResponse, WSGIEnvironment
@@ -28,10 +31,13 @@ DEADLINE_S = 5.0
 
 def main() -> None:
     node = HttpClient(sys.argv[1])
+    pool = ThreadPool(DEFAULT_THREADS)
+    calls = RemoteCalls(DEFAULT_THREADS, pool)
 
     def answer(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         if environ["PATH_INFO"] == "/waits":
-            node.send("GET", time.monotonic() + DEADLINE_S)
+            with calls.acquire("chain", "environment"):
+                node.send("GET", time.monotonic() + DEADLINE_S)
         else:
             began = time.thread_time()
             while time.thread_time() - began < COMPUTES_S:
@@ -39,7 +45,7 @@ def main() -> None:
         start_response("200 OK", [("Content-Length", "0")])
         return []
 
-    server = Server(answer, Identifiers(SystemClock(), system_entropy))
+    server = Server(answer, Identifiers(SystemClock(), system_entropy), pool=pool)
     print(server.port, flush=True)
     server.run()
 

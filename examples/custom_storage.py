@@ -26,6 +26,7 @@ from payments_core.storage.damaged_records import AlarmLimit, decode_located, de
 from payments_core.storage.jobs import Job, require_holder
 from payments_core.storage.records import Index, R, Record, Value
 from payments_core.storage.schema_fingerprint import compute_fingerprint
+from payments_core.waiting import NO_WAITS, Waits
 
 Values = Sequence[Value]
 SORTED_BYTES, LONGEST_KEY = 479, 511  # LMDB's maximum key length: a digest ends longer keys
@@ -164,7 +165,9 @@ class Rows:
 class LmdbStorage:
     """The storage at `lmdb:///relative/path` or `lmdb:////absolute/path`."""
 
-    def __init__(self, url: str, record_types: Sequence[type[Record]]) -> None:
+    def __init__(
+        self, url: str, record_types: Sequence[type[Record]], *, waits: Waits = NO_WAITS
+    ) -> None:
         self._kinds, path = record_types, os.path.realpath(url.partition(":///")[2])
         self._rings = claim_semantics.ClaimRings()
         try:

@@ -77,6 +77,7 @@ from payments_core.tenants.operator_sessions import OperatorSessions
 from payments_core.tenants.operators import Operators
 from payments_core.tenants.record import App
 from payments_core.tenants.request_log import RequestLog
+from payments_core.waiting import NO_WAITS, Waits
 from payments_core.webhooks.destinations import Resolver
 from payments_core.webhooks.dispatch.attempt import AttemptRunner
 from payments_core.webhooks.handler_endpoints import HandlerEndpoints
@@ -96,6 +97,7 @@ class PaymentsService:
     the same storage; `sandbox` controls them. Without `clock` it takes the sandbox's clock there,
     or the system's clock. Without `kyc` verifications are simulated in the sandbox, and there are
     none in production; the same holds for `bank`, `pricing` and `router`. Events go to `telemetry`.
+    A server passes its `waits`, where calls of other services are announced.
     Raises TypeError for an object with an asynchronous method of its port: nothing here awaits.
     The worker of a mode is made by `worker`; `payments_core_http.create_app` serves it.
 
@@ -128,6 +130,7 @@ class PaymentsService:
         pricing: Pricing | None = None,
         router: Router | None = None,
         telemetry: Telemetry = NOOP_TELEMETRY,
+        waits: Waits = NO_WAITS,
     ) -> None:
         require_plain_objects(
             {
@@ -170,7 +173,7 @@ class PaymentsService:
         )
         self._funding_banks = choose_funding_banks(bank, self.ports, self._sandbox_chains)
         self._destinations = Destinations(self.ports, self.chains)
-        self._remote_calls = RemoteCalls(self.settings.max_remote_calls)
+        self._remote_calls = RemoteCalls(self.settings.max_remote_calls, waits)
         self._resolver = resolver or SystemResolver()
         self._transport = transport or SocketTransport()
         self._event_handlers = EventHandlers()

@@ -1,20 +1,18 @@
-"""What a thread tells the pool that runs it when it waits, so that another may run meanwhile.
+"""The port by which code announces to a server that its thread waits: another may compute then.
 
 A server lets its threads compute one at a time. It notices only after some milliseconds that one of
-them waits, unless that one says so.
+them waits, unless the wait is announced.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
-from typing import Protocol, TypeVar
-
-T = TypeVar("T")
+from contextlib import AbstractContextManager, nullcontext
+from typing import Protocol
 
 
-class Turn(Protocol):
-    """Something that one thread waits for, once, and another one ends."""
+class Gate(Protocol):
+    """What one thread waits for, once, and another one ends."""
 
     def acquire(self) -> object:
         """Wait until the other thread has called `release`; another task may begin meanwhile."""
@@ -23,8 +21,15 @@ class Turn(Protocol):
         """End the wait of the thread that waits, or is going to."""
 
 
-class Pool(Protocol):
-    """Runs tasks, a few at a time, each in a thread."""
+class Waits(Protocol):
+    """Where waits are announced, from any thread.
+
+    A thread must hold no lock when it waits and when it continues, since it may have to wait for
+    threads that compute.
+    """
+
+    def announce(self) -> AbstractContextManager[None]:
+        """The thread waits during the block; another task may begin meanwhile."""
 
     def gather(self) -> None:
         """Let tasks begin until none that may write can; return then, or after some milliseconds.
@@ -32,48 +37,28 @@ class Pool(Protocol):
         It is for a write that costs less together with those of other tasks.
         """
 
-    def new_turn(self) -> Turn:
-        """What this thread is going to wait for. It must hold no lock meanwhile, since it may have
-        to wait for threads that compute, too."""
-
-    def wait(self, wait: Callable[[], T]) -> T:
-        """Call what waits; another task may begin meanwhile. It must hold no lock either."""
+    def new_gate(self) -> Gate:
+        """What this thread is going to wait for."""
 
 
-def held_lock() -> threading.Lock:
+def closed_lock() -> threading.Lock:
     """A new lock, which another thread releases."""
     lock = threading.Lock()
     lock.acquire()
     return lock
 
 
-class _NoPool:
-    """Of a thread that belongs to no pool."""
+class _NoWaits:
+    """Announces nothing: no server runs the threads."""
+
+    def announce(self) -> AbstractContextManager[None]:
+        return nullcontext()
 
     def gather(self) -> None:
         """No task waits for this thread."""
 
-    def new_turn(self) -> Turn:
-        """Only a lock."""
-        return held_lock()
-
-    def wait(self, wait: Callable[[], T]) -> T:
-        """Only call it."""
-        return wait()
+    def new_gate(self) -> Gate:
+        return closed_lock()
 
 
-class _Current(threading.local):
-    pool: Pool = _NoPool()
-
-
-_current = _Current()
-
-
-def current_pool() -> Pool:
-    """The pool that runs this thread."""
-    return _current.pool
-
-
-def set_current_pool(pool: Pool) -> None:
-    """Record which pool runs this thread, until the thread ends."""
-    _current.pool = pool
+NO_WAITS: Waits = _NoWaits()

@@ -20,6 +20,7 @@ from payments_core.payments.checkout.public import require_origin_allowed
 from payments_core.plain_calls import require_plain_methods
 from payments_core.tenants.authorization import require_product
 from payments_core.tenants.idempotency import answer_once
+from payments_core.waiting import NO_WAITS, Waits
 from payments_core_http import cors
 from payments_core_http.authentication import (
     CHALLENGES,
@@ -81,13 +82,14 @@ def create_app(
     throttle: Throttle | None = None,
     routes: tuple[Route, ...] | None = None,
     observer: RequestObserver = NOOP_OBSERVER,
+    waits: Waits = NO_WAITS,
 ) -> falcon.App[falcon.Request, falcon.Response]:
     """The WSGI application of one mode, `sandbox` or `production`.
 
     `threads` is how many of them the server runs: it bounds how many wait for one another.
     `throttle` has the rate policies; without it none is enforced. `observer` observes requests.
-    Raises ValueError if the service cannot serve the mode, and TypeError for an observer with an
-    asynchronous method.
+    `waits` is the server's. Raises ValueError if the service cannot serve the mode, and TypeError
+    for an observer with an asynchronous method.
     """
     require_plain_methods(observer, "observer", RequestObserver)
     service.require_mode(mode)
@@ -101,11 +103,10 @@ def create_app(
         )
     )
     allowed = {path: _list_allowed_methods(methods) for path, methods in paths.items()}
-    throttle = throttle or Throttle(None)
-    pipeline = Pipeline(service, mode, SingleFlight(threads), throttle, allowed, observer)
-    responders = {
-        path: _make_responders(pipeline, allowed[path], methods) for path, methods in paths.items()
-    }
+    flights = SingleFlight(threads, waits)
+    pipeline = Pipeline(service, mode, flights, throttle or Throttle(None), allowed, observer)
+    make = partial(_make_responders, pipeline)
+    responders = {path: make(allowed[path], methods) for path, methods in paths.items()}
     app = falcon.App(router=PathRouter(responders))
     app.add_sink(pipeline.refuse_path, "/")
     app.add_error_handler(falcon.HTTPError, pipeline.handle_http_error)

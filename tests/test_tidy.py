@@ -149,7 +149,6 @@ MAY_TOUCH_THE_WORLD = {
     "payments_core_http/client/transports.py": {"threading"},  # how many calls are in progress
     "payments_core_http/request_recorder.py": {"threading"},
     "payments_core_http/server/server.py": {"threading", "time"},
-    "payments_core_http/server/processor_time.py": {"threading", "time"},
     "payments_core_http/server/thread_pool.py": {"threading", "time"},
     "payments_core_http/server/connection.py": {"time"},
     "payments_core_http/server/connection_server.py": {"time"},

@@ -14,7 +14,6 @@ from typing import Generic, TypeVar
 
 from payments_core.chains.port import ChainUnavailable
 from payments_core.fork_safety import register_fork_reset
-from payments_core.waiting import current_pool
 
 T = TypeVar("T")
 
@@ -67,6 +66,6 @@ class SharedRead(Generic[T]):
 
 def _wait(reading: Future[T]) -> T:
     try:
-        return current_pool().wait(reading.result)
+        return reading.result()
     except ChainUnavailable as error:  # another thread's, whose traceback is its own
         raise ChainUnavailable(str(error)) from error

@@ -10,13 +10,12 @@ import threading
 import time
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
-from functools import partial
 from typing import Literal
 
 import attrs
 
 from payments_core.errors import DependencyFailed
-from payments_core.waiting import current_pool, held_lock
+from payments_core.waiting import NO_WAITS, Waits, closed_lock
 
 Dependency = Literal["chain", "kyc", "pricing", "router", "names"]
 
@@ -42,10 +41,11 @@ class RemoteCalls:
     half to the others, and those of two still leave a place to a third.
     """
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, limit: int, waits: Waits = NO_WAITS) -> None:
         """Raises ValueError for a limit below 1."""
         if limit < 1:
             raise ValueError("at least one request must be able to call others")
+        self._waits = waits
         self._limit = limit
         self._limit_of_one = max(1, limit - 1)
         self._lock = threading.Lock()
@@ -72,12 +72,13 @@ class RemoteCalls:
             if waits:
                 self._waiting.append(call)
         try:
-            if waits:
-                current_pool().wait(partial(call.turn.acquire, timeout=wait_s))
-                with self._lock:
-                    if call not in self._running:
-                        raise _busy(dependency)
-            yield
+            with self._waits.announce():
+                if waits:
+                    call.turn.acquire(timeout=wait_s)
+                    with self._lock:
+                        if call not in self._running:
+                            raise _busy(dependency)
+                yield
         finally:
             with self._lock:
                 self._end(call)
@@ -127,7 +128,7 @@ class _Call:
     environment_id: str
     began: float = attrs.field(default=0.0, init=False)
     """When it got its place, by the monotonic clock."""
-    turn: threading.Lock = attrs.field(factory=held_lock, init=False)
+    turn: threading.Lock = attrs.field(factory=closed_lock, init=False)
     """Released when it gets its place after it has waited."""
 
 

@@ -201,6 +201,7 @@ def fits_column(value: str | int) -> bool:
 
 
 R = TypeVar("R", bound=Record)
+RecordTypes = Sequence[type[Record]]
 
 
 def group_by_collection(records: Sequence[Record]) -> Iterator[tuple[Collection, list[Record]]]:

@@ -40,6 +40,7 @@ from payments_core.settings import Settings
 from payments_core.storage.port import ReportsConfigProblems, Storage, StorageError
 from payments_core.storage_loader import open_storage
 from payments_core.tenants.master_keys import UnknownKeyRing, find_missing_keys
+from payments_core.waiting import NO_WAITS, Waits
 from payments_core.webhooks.destinations import RefusedPrefix
 from payments_core.webhooks.settings import WebhookSettings
 from payments_core.webhooks.transports.port import Transport
@@ -64,9 +65,10 @@ def build_key_ring(configuration: Configuration) -> KeyRing:
     return _open_setting("keys.ring_file", lambda: KeyRing.parse(_read_secret_file(path)))
 
 
-def build_storage(configuration: Configuration) -> Storage:
+def build_storage(configuration: Configuration, waits: Waits = NO_WAITS) -> Storage:
     """The storage, without a query yet. Raises ConfigurationRefused."""
-    return _open_setting("storage.url", lambda: open_storage(configuration.storage.url))
+    url = configuration.storage.url
+    return _open_setting("storage.url", lambda: open_storage(url, waits=waits))
 
 
 def build_limiter(configuration: Configuration) -> Limiter:

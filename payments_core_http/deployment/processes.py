@@ -26,6 +26,7 @@ from payments_core import __version__
 from payments_core.evolve import evolve
 from payments_core.service import PaymentsService
 from payments_core.tenants.queries import has_apps
+from payments_core.waiting import NO_WAITS, Waits
 from payments_core_http.app import create_app
 from payments_core_http.client_address import parse_networks
 from payments_core_http.deployment import build as assembling
@@ -38,9 +39,10 @@ from payments_core_http.observability.management import ManagementServer
 from payments_core_http.observability.metrics import Metrics
 from payments_core_http.observability.tracing import TracedMetrics, add_tracing
 from payments_core_http.request_recorder import RequestRecorder
-from payments_core_http.server.server import SWITCH_INTERVAL_S, Server, listen
+from payments_core_http.server.server import RESERVED_PATHS, SWITCH_INTERVAL_S, Server, listen
 from payments_core_http.server.shared_queue import QueueMember, SharedQueue
 from payments_core_http.server.signal_safety import receive
+from payments_core_http.server.thread_pool import ThreadPool
 
 OnReady = Callable[["RunningProcess"], None]
 """Called once, when a process is ready."""
@@ -103,8 +105,9 @@ def _serve_alone(
     member: Member | None = None,
     queue: QueueMember | None = None,
 ) -> None:
-    with _start_deployment(configuration) as (service, metrics, observer):
-        http = configuration.http
+    http = configuration.http
+    pool = ThreadPool(http.threads, RESERVED_PATHS)
+    with _start_deployment(configuration, pool) as (service, metrics, observer):
         recorder = RequestRecorder.over(service, configuration.mode, observer)
         app = create_app(
             service,
@@ -112,6 +115,7 @@ def _serve_alone(
             threads=http.threads,
             throttle=assembling.build_throttle(configuration),
             observer=recorder,
+            waits=pool,
         )
         with assembling.report_listen_failure("http.port", http.host, http.port):
             server = Server(
@@ -119,9 +123,9 @@ def _serve_alone(
                 service.ports.identifiers,
                 host=http.host,
                 port=http.port,
-                threads=http.threads,
                 reuse_port=http.reuse_port,
                 queue=queue,
+                pool=pool,
             )
         is_stopping = _stop_on_signals(server.stop, member)
         with _run_management(configuration, service, metrics, is_stopping) as management_url:
@@ -169,7 +173,7 @@ def work(configuration: Configuration, ready: OnReady) -> None:
 
 @contextmanager
 def _start_deployment(
-    configuration: Configuration,
+    configuration: Configuration, waits: Waits = NO_WAITS
 ) -> Iterator[tuple[PaymentsService, Metrics, Metrics | TracedMetrics]]:
     """The service on a storage that is up to date, its metrics, and the observer of requests."""
     require_startable(configuration)
@@ -182,12 +186,14 @@ def _start_deployment(
     observer = add_tracing(
         metrics, __version__, mode, parse_networks(configuration.http.trusted_proxies)
     )
-    storage = assembling.build_storage(configuration)
+    storage = assembling.build_storage(configuration, waits)
     with contextlib.closing(storage), contextlib.closing(observer):
         assembling.require_synchronized_clock(storage)
         assembling.require_safe_storage(configuration, storage)
         storage.migrate()
-        service = assembling.build_service(configuration, storage, key_ring, telemetry=observer)
+        service = assembling.build_service(
+            configuration, storage, key_ring, telemetry=observer, waits=waits
+        )
         assembling.require_known_key_ring(service)
         assembling.require_matching_chains(service)
         if not has_apps(storage):

@@ -68,6 +68,7 @@ class Server:
         limits: ServerLimits | None = None,
         reuse_port: bool = False,
         queue: QueueMember | None = None,
+        pool: ThreadPool | None = None,
     ) -> None:
         """Listens at once; port 0 picks a free port. Raises OSError if it cannot listen.
 
@@ -75,7 +76,8 @@ class Server:
         `limits` are those of `ServerLimits` unless given; if the process may open fewer
         descriptors, it accepts fewer connections. With `reuse_port` other processes of this machine
         may listen on the same port, and the kernel distributes connections among them.
-        `queue` is of a socket of `listen` on `host`, from which several processes accept.
+        `queue` is of a socket of `listen` on `host`, from which several processes accept. `pool` is
+        the one to which the storage and the service announce their waits; it has its own threads.
         """
         if queue is None:
             queue = QueueMember(SharedQueue(listen(host, port, reuse_port=reuse_port), 1), 1)
@@ -97,7 +99,7 @@ class Server:
         # An answer is sent whole, after its request ended: with waitress's 1 the head was sent by
         # itself, and the client's next request came while this one was still being finished.
         settings.send_bytes = _SOCKET_BUFFER_BYTES
-        self._pool = ThreadPool(threads, RESERVED_PATHS)
+        self._pool = pool or ThreadPool(threads, RESERVED_PATHS)
         self._waitress: Any = ConnectionServer(
             app,
             {},

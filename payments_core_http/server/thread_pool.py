@@ -1,17 +1,15 @@
-"""The threads that answer, how many of them at once, and which of them attends to the sockets.
+"""The threads that answer: one computes at a time, and one of them attends to the sockets.
 
 A request that computes holds the interpreter lock, and releases it at each statement of SQLite. If
 eight requests compute, they take it from one another some twenty times in each request, which costs
 as much as the request. Eight that wait, for a disk, a database or a chain, cost nothing. So one
-thread answers requests, and another is added whenever requests wait while the processor is idle; if
-several compute together, one is removed, again and again, down to one. A thread that says that it
-waits (`payments_core/waiting.py`), as for a commit that several share, lets another begin at once.
+thread computes. A thread that announces a wait, as for a commit that several share, lets another
+begin at once. If nothing began for `STALLED_S`, the thread that computes counts as waiting until
+its answer is made: its wait was not announced, or it computes for long.
 
 No thread is the server's loop permanently. The thread that attends to the sockets answers a request
 that it has read itself, since a hand-over to another thread and back costs as much as a quick
-request. If several may answer, it wakes another thread to attend in its place. If only one may, the
-sockets wait for it; if its answer takes longer than `LOOK_S`, or `MAX_LOOK_S` after quick answers,
-another thread attends.
+request. The sockets wait for it meanwhile; if it waits, or has stalled, another thread attends.
 """
 
 from __future__ import annotations
@@ -22,47 +20,32 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
-from math import ceil
-from typing import Protocol, TypeVar
+from threading import get_ident
+from typing import Protocol
 
-from payments_core.waiting import held_lock, set_current_pool
-from payments_core_http.server.processor_time import ProcessorTime
 from payments_core_http.server.signal_safety import receive
 from payments_core_http.server.turns import Turns
 
-LOOK_S = 0.005
-"""How often the threads are checked, while there are requests."""
-MAX_LOOK_S = 0.02
-"""How often while they compute quick answers: a check takes the interpreter lock from them."""
-IDLE_LOOKS = 200
-"""After so many checks without a request the checks end: to begin again costs a request."""
+STALLED_S = 0.02
+"""How long nothing must begin before one more thread may compute."""
+IDLE_LOOKS = 50
+"""After so many looks without a request the looks end: to begin them again costs a request."""
 ATTEND_S = 0.004
 """How long a thread answers one request after the other before it attends to the sockets again."""
 WAIT_S = 0.5
 """How long it waits for the sockets at most; after that, timeouts are checked."""
-BUSY_SHARE = 0.6
-"""A process that used this share of a processor since the last check was computing. One interpreter
-lock limits it to one processor; hand-overs of the lock take the rest."""
-STEP_DOWN = 0.25
-"""A check that sees computing removes this part of a thread, and one that sees waiting adds a whole
-thread: a request that waits behind waiting requests loses more than a few hand-overs cost."""
-MIN_STEP_DOWN = 0.005
-STEP_GROWTH = 1.02
-"""If a removed thread is needed, because no request was begun (as when others wait for a chain),
-the step is halved; each check that sees computing makes it longer again."""
-STALLED_S = 0.02
-"""If no request was begun for so long, one more may begin, even if the processor is busy."""
 GATHER_S = 0.005
 """How long a request lets others begin that may share its commit."""
 
-T = TypeVar("T")
 Attend = Callable[[float], None]
 """Receives and sends on the sockets that are ready, after waiting at most so many seconds."""
 BoolQueue = queue.SimpleQueue[bool]
 """It is written in C: a condition would cost a tenth of a small request."""
 
-_log = logging.getLogger("payments_core_http")
+_NOTHING = nullcontext()
+_log = logging.getLogger(__name__)
 
 
 class Task(Protocol):
@@ -88,20 +71,17 @@ class Task(Protocol):
 
 
 class ThreadPool:
-    """Answers tasks, each caller's in order of arrival, at most `threads` at a time.
+    """Answers tasks, each caller's in order of arrival; at most `threads` have begun at a time.
 
     Requests for `reserved_paths` are answered before all others and in addition to them, by the
     thread that has read them: a liveness check must be answered while all others are busy. They
     must not block.
+
+    `announce`, `gather` and `new_gate` are for what a task calls. In a thread that does not compute
+    for a task they do nothing, so that code need not know who runs it.
     """
 
-    def __init__(
-        self,
-        threads: int,
-        reserved_paths: frozenset[str] = frozenset(),
-        processor_s: Callable[[], float] | None = None,
-    ) -> None:
-        """`processor_s` returns the processor time that this process has used so far."""
+    def __init__(self, threads: int, reserved_paths: frozenset[str] = frozenset()) -> None:
         self._most = threads
         self._reserved_paths = reserved_paths
         self._lock = threading.Lock()
@@ -110,20 +90,18 @@ class ThreadPool:
         self._writing_tasks = 0
         """How many of them may write."""
         self._reserved: deque[Task] = deque()
-        self._allowed = 1.0
-        """How many threads may answer; a fraction allows one more."""
-        self._step_down = STEP_DOWN
-        self._answering = 0
-        self._waiting = 0
-        """Threads whose task has said that it waits; they are not counted as answering."""
-        self._gathering: list[threading.Lock] = []
+        self._begun: set[int] = set()
+        """The threads whose task has begun."""
+        self._computing: int | None = None
+        """The one of these that computes; the others wait, or have stalled."""
+        self._gathering: list[_Gate] = []
         """One of each thread that gathers others; it moves to `_returning`."""
-        self._returning: deque[threading.Lock] = deque()
-        """One of each thread whose wait has ended; its thread continues when it is released."""
+        self._returning: deque[_Gate] = deque()
+        """One of each thread whose wait has ended; its thread continues when it is opened."""
         self._resting = threads + 1  # one attends while all others answer
         """Threads that wait to be woken."""
-        self._began_at = time.monotonic()
-        """When a thread last took a task."""
+        self._begins = 0
+        """How often a task began or continued."""
         self._attend: Attend | None = None
         self._is_attended = self._is_stopping = self._is_ending = False
         self._attended_at = 0.0
@@ -132,7 +110,7 @@ class ThreadPool:
         self._wakes: BoolQueue = queue.SimpleQueue()
         """A thread that gets True from it continues, and one that gets False ends."""
         self._looks: BoolQueue = queue.SimpleQueue()
-        """The same for the thread that checks the others."""
+        """The same for the thread that looks whether the others have stalled."""
         self._stops: queue.SimpleQueue[BaseException | None] = queue.SimpleQueue()
         """The reason to stop attending to the sockets: an error, or None."""
         self._left: queue.SimpleQueue[None] = queue.SimpleQueue()
@@ -142,15 +120,19 @@ class ThreadPool:
             for number in range(self._resting)
         ]
         self._threads.append(threading.Thread(target=self._watch, name="http-watch", daemon=True))
-        for thread in self._threads:
-            thread.start()
-        self._processor_s = processor_s or ProcessorTime(self._threads)
+
+    def start(self) -> None:
+        """Start the threads; `attend` does it, if this was not called before."""
+        if not self._threads[0].ident:
+            for thread in self._threads:
+                thread.start()
 
     def attend(self, attend: Attend) -> None:
         """Have the threads attend to the sockets until `stop`; raises what `attend` raises.
 
         Nobody attends to them any more when it returns. Tasks are answered as before.
         """
+        self.start()
         with self._lock:
             if self._is_stopping:
                 return
@@ -186,61 +168,49 @@ class ThreadPool:
                 self._wake_for_tasks()
 
     def gather(self) -> None:
-        """See `payments_core/waiting.py`; only from a task."""
+        """Let tasks begin until none that may write can; return then, or after `GATHER_S`."""
         with self._lock:
-            if not self._can_gather():
+            if self._computing != get_ident() or not self._can_gather():
                 return
-            gate = held_lock()
+            gate = _Gate(self)
             self._gathering.append(gate)
-        self.begin_wait()
-        if not gate.acquire(timeout=GATHER_S):
+        self._begin_wait()
+        if not gate.lock.acquire(timeout=GATHER_S):
             with self._lock:
                 if gate in self._gathering:
                     self._gathering.remove(gate)
                     self._returning.append(gate)
                     self._let_others_continue()
-            gate.acquire()
+            gate.lock.acquire()
 
-    def new_turn(self) -> _Turn:
-        """See `payments_core/waiting.py`; only from a task."""
-        return _Turn(self)
+    def new_gate(self) -> _Gate | threading.Lock:
+        """What this thread is going to wait for, once."""
+        return _Gate(self) if self._computing == get_ident() else _closed_lock()
 
-    def wait(self, wait: Callable[[], T]) -> T:
-        """See `payments_core/waiting.py`; only from a task."""
-        turn = _Turn(self)
-        self.begin_wait()
-        try:
-            return wait()
-        finally:
-            turn.release()
-            turn.wait()
+    def announce(self) -> AbstractContextManager[None]:
+        """The thread waits during the block; another task may begin meanwhile."""
+        return _Gate(self) if self._computing == get_ident() else _NOTHING
 
-    def begin_wait(self) -> None:
+    def _begin_wait(self) -> None:
         """Let another thread compute instead of this one, which is going to wait."""
         with self._lock:
-            self._answering -= 1
-            self._waiting += 1
+            if self._computing == get_ident():
+                self._computing = None
             if not self._let_others_continue() and (self._tasks or not self._is_attended):
                 self._wake()
-
-    def end_wait(self, gate: threading.Lock) -> None:
-        """Release the gate of a thread that waits, as soon as it may compute."""
-        with self._lock:
-            self._returning.append(gate)
-            self._let_others_continue()
 
     def shutdown(self, timeout_s: float) -> None:
         """Let the threads end, and cancel the tasks that none of them has begun by then."""
         deadline = time.monotonic() + timeout_s
         with self._lock:
             self._is_ending = True
-            self._allowed = float(self._most)
             self._wake_for_tasks()
         for _ in range(self._most + 1):
             self._wakes.put(False)
         self._looks.put(False)
         for thread in self._threads:
-            thread.join(max(0.0, deadline - time.monotonic()))
+            if thread.ident:
+                thread.join(max(0.0, deadline - time.monotonic()))
         with self._lock:
             left = [*self._reserved, *self._tasks.take_all()]
             self._reserved.clear()
@@ -248,7 +218,6 @@ class ThreadPool:
             task.cancel()
 
     def _run(self) -> None:
-        set_current_pool(self)
         while self._wakes.get():
             while (run := self._choose()) is not None:
                 run()
@@ -261,12 +230,11 @@ class ThreadPool:
             if self._let_others_continue():
                 self._resting += 1
                 return None
-            now = time.monotonic()
             is_free = not (self._is_attended or self._is_stopping or self._attend is None)
-            is_due = now - self._attended_at >= ATTEND_S
-            may_answer = bool(self._tasks) and self._may_answer()
+            is_due = time.monotonic() - self._attended_at >= ATTEND_S
+            may_answer = bool(self._tasks) and self._may_begin()
             if may_answer and not (is_free and is_due):
-                return partial(self._answer, self._take(now))
+                return partial(self._answer, self._take())
             # A task that it has read and may not answer is for the thread that answers, which then
             # attends.
             if is_free and (is_due or not self._tasks):
@@ -275,48 +243,50 @@ class ThreadPool:
             self._resting += 1
             return None
 
-    def _may_answer(self) -> bool:
-        """Whether one more thread may compute; the lock is held."""
-        return self._free_threads() > 0
+    def _may_begin(self) -> bool:
+        """Whether one more task may begin; the lock is held."""
+        return self._may_compute() and len(self._begun) < self._most
 
-    def _free_threads(self) -> int:
-        return min(ceil(self._allowed), self._most - self._waiting) - self._answering
+    def _may_compute(self) -> bool:
+        return self._computing is None or self._is_ending
 
     def _can_gather(self) -> bool:
         """Whether a task that may write could begin if all that have begun waited; the lock is
         held."""
-        return self._writing_tasks > 0 and self._answering + self._waiting < self._most
+        return self._writing_tasks > 0 and len(self._begun) < self._most
 
-    def _take(self, now: float) -> Task:
-        self._answering += 1
-        self._began_at = now
+    def _take(self) -> Task:
+        self._begun.add(get_ident())
+        self._compute(get_ident())
         task = self._tasks.take()
         self._writing_tasks -= task.may_write
-        is_unattended = self._attend is not None and not self._is_attended
-        if self._may_answer() and (self._tasks or is_unattended):
-            self._wake()
         if not self._is_watched:
             self._is_watched = True
             self._looks.put(True)
         return task
 
+    def _compute(self, thread: int) -> None:
+        self._computing = thread
+        self._begins += 1
+
     def _answer(self, task: Task) -> None:
         _answer(task)
         with self._lock:
-            self._answering -= 1
+            self._begun.discard(get_ident())
+            if self._computing == get_ident():
+                self._computing = None
 
     def _let_others_continue(self) -> bool:
-        """Whether any that have waited continue now, before other tasks begin; the lock is held."""
+        """Whether one that has waited continues now, before other tasks begin; the lock is held."""
         if self._gathering and not self._can_gather():
             self._returning.extend(self._gathering)
             self._gathering.clear()
-        before = len(self._returning)
-        while self._returning and self._answering < ceil(self._allowed):
-            self._answering += 1
-            self._waiting -= 1
-            self._began_at = time.monotonic()
-            self._returning.popleft().release()
-        return len(self._returning) < before
+        if not (self._returning and self._may_compute()):
+            return False
+        gate = self._returning.popleft()
+        self._compute(gate.thread)
+        gate.lock.release()
+        return True
 
     def _attend_once(self, wait_s: float) -> None:
         error = None
@@ -342,22 +312,20 @@ class ThreadPool:
     def _wake_for_tasks(self) -> None:
         """Wake as many threads as may answer; the lock is held."""
         self._let_others_continue()
-        for _ in range(len(self._reserved) + min(len(self._tasks), self._free_threads())):
+        may_begin = len(self._tasks) if self._is_ending else bool(self._tasks and self._may_begin())
+        for _ in range(len(self._reserved) + may_begin):
             self._wake()
 
     def _watch(self) -> None:
         while self._looks.get():
-            idle, pause_s = 0, LOOK_S
+            idle = 0
             while not self._is_ending and (idle < IDLE_LOOKS or not self._stop_watching()):
-                began, spent = time.monotonic(), self._processor_s()
-                time.sleep(pause_s)
-                now = time.monotonic()
-                is_working = self._processor_s() - spent > BUSY_SHARE * (now - began)
+                begins = self._begins
+                time.sleep(STALLED_S)
                 with self._lock:
-                    self._adjust(is_working, began, now)
+                    if self._begins == begins:
+                        self._help()
                     idle = 0 if self._is_busy() else idle + 1
-                    is_quick = is_working and now - self._began_at < LOOK_S
-                pause_s = min(2 * pause_s, MAX_LOOK_S) if is_quick else LOOK_S
 
     def _stop_watching(self) -> bool:
         with self._lock:
@@ -365,43 +333,45 @@ class ThreadPool:
             return not self._is_watched
 
     def _is_busy(self) -> bool:
-        return bool(self._tasks or self._answering or self._waiting)
+        return bool(self._tasks or self._begun)
 
-    def _adjust(self, is_working: bool, began: float, now: float) -> None:
-        """Allow more or fewer threads to answer, after a check from `began` to `now`, and wake a
-        thread if one is needed; the lock is held."""
-        is_stalled = now - self._began_at > STALLED_S
-        if (self._tasks or self._returning) and (is_stalled or not is_working):
-            self._allowed = min(ceil(self._allowed) + 1.0, float(self._most))
-            if self._began_at < began:
-                self._step_down = max(self._step_down / 2, MIN_STEP_DOWN)
-        elif is_working:
-            together = min(self._allowed, self._answering)
-            self._allowed = max(together - self._step_down, 1.0)
-            self._step_down = min(self._step_down * STEP_GROWTH, STEP_DOWN)
-        self._let_others_continue()
-        is_left = not self._is_attended and now - self._attended_at > LOOK_S
-        if (self._tasks and self._may_answer()) or (self._attend is not None and is_left):
+    def _help(self) -> None:
+        """Let one more thread compute and attend, since nothing began; the lock is held."""
+        self._computing = None
+        is_left = self._attend is not None and not self._is_attended
+        if not self._let_others_continue() and (self._tasks or is_left):
             self._wake()
 
 
-class _Turn:
-    """See `payments_core/waiting.py`. Its thread is woken when it may compute, and not before."""
+class _Gate:
+    """Its thread is woken when it may compute, and not before."""
 
     def __init__(self, pool: ThreadPool) -> None:
         self._pool = pool
-        self._gate = held_lock()
+        self.thread = get_ident()
+        self.lock = _closed_lock()
 
     def acquire(self) -> None:
-        self._pool.begin_wait()
-        self.wait()
+        self._pool._begin_wait()
+        self.lock.acquire()
 
-    def wait(self) -> None:
-        """The same, if the pool knows already that the thread waits."""
-        self._gate.acquire()
+    def __enter__(self) -> None:
+        self._pool._begin_wait()
+
+    def __exit__(self, *_: object) -> None:
+        self.release()
+        self.lock.acquire()
 
     def release(self) -> None:
-        self._pool.end_wait(self._gate)
+        with self._pool._lock:
+            self._pool._returning.append(self)
+            self._pool._let_others_continue()
+
+
+def _closed_lock() -> threading.Lock:
+    lock = threading.Lock()
+    lock.acquire()
+    return lock
 
 
 def _answer(task: Task) -> None:

@@ -12,7 +12,6 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
 from typing import Generic, TypeVar
 
 import attrs
@@ -23,7 +22,6 @@ from payments_core.chains.evm.rpc import Node, NodeRefused, Result, RpcCall
 from payments_core.chains.http.client import RequestLimits
 from payments_core.chains.port import ChainMismatch, ChainUnavailable
 from payments_core.fork_safety import register_fork_reset
-from payments_core.waiting import current_pool
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -221,7 +219,7 @@ class NodeQuorum:
         for count in range(1, len(asked) + 1):
             try:
                 left_s = max(0.0, waits_until - time.monotonic())
-                outcome = current_pool().wait(partial(outcomes.get, timeout=left_s))
+                outcome = outcomes.get(timeout=left_s)
             except queue.Empty:
                 break
             if isinstance(outcome.error, ChainUnavailable):

@@ -29,7 +29,6 @@ from payments_core.http.response import (
 )
 from payments_core.http.sockets import connect, prepare, send_all
 from payments_core.json_depth import exceeds_depth
-from payments_core.waiting import current_pool
 
 CONNECT_TIMEOUT_S = 3.0
 TOTAL_TIMEOUT_S = 10.0
@@ -105,9 +104,9 @@ class HttpClient:
             raise ChainUnavailable(f"{self.name}: the deadline has passed")
         deadline = Deadline(min(until, now + self._limits.total_timeout_s))
         send_once = partial(self._send_once, method, deadline, path, body)
-        answer = current_pool().wait(send_once)
+        answer = send_once()
         if answer is None and deadline.remaining_s() > 0:
-            answer = current_pool().wait(send_once)
+            answer = send_once()
         if answer is None:
             raise ChainUnavailable(f"{self.name}: the response is incomplete")
         if exceeds_depth(answer[1], MAX_JSON_DEPTH):

@@ -10,10 +10,9 @@ import threading
 from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
 
 from payments_core.errors import IdempotencyInProgress
-from payments_core.waiting import current_pool, held_lock
+from payments_core.waiting import NO_WAITS, Waits, closed_lock
 
 MAX_WAIT_S = 2.0
 
@@ -24,7 +23,7 @@ class SingleFlight:
     The table holds only keys whose request is in progress, so it never outgrows the threads.
     """
 
-    def __init__(self, threads: int, wait_s: float = MAX_WAIT_S) -> None:
+    def __init__(self, threads: int, waits: Waits = NO_WAITS, wait_s: float = MAX_WAIT_S) -> None:
         """`threads` is how many serve requests: a quarter of them may wait, so that a storm of
         retries of one slow request never takes all of them."""
         self._lock = threading.Lock()
@@ -33,6 +32,7 @@ class SingleFlight:
         """For each key the turns of those that wait, in the order of their arrival."""
         self._free_seats = threads // 4
         self._wait_s = wait_s
+        self._waits = waits
 
     @contextmanager
     def acquire(self, key: str) -> Iterator[bool]:
@@ -46,7 +46,8 @@ class SingleFlight:
         turn = self._enter(key)
         try:
             if turn is not None:
-                current_pool().wait(partial(turn.acquire, timeout=self._wait_s))
+                with self._waits.announce():
+                    turn.acquire(timeout=self._wait_s)
                 self._require_turn(key, turn)
             yield turn is not None
         finally:
@@ -62,7 +63,7 @@ class SingleFlight:
             if self._free_seats == 0:
                 raise IdempotencyInProgress()
             self._free_seats -= 1
-            turn = held_lock()
+            turn = closed_lock()
             waiting.append(turn)
             return turn
 

@@ -64,7 +64,8 @@ from payments_core.storage.query_semantics import (
     find_primary_keys,
     valid_lookup_keys,
 )
-from payments_core.storage.records import R, Record, Value
+from payments_core.storage.records import R, Record, RecordTypes, Value
+from payments_core.waiting import NO_WAITS, Waits
 
 T = TypeVar("T")
 
@@ -400,10 +401,11 @@ class MemoryStorage:
             return rows
 
 
-def open_url(url: str, record_types: Sequence[type[Record]]) -> MemoryStorage:
+def open_url(url: str, record_types: RecordTypes, waits: Waits = NO_WAITS) -> MemoryStorage:
     """`memory:`, or `memory:weak` and `memory:weak?seed=7` for the weak mode.
 
-    It learns the kinds of records as they come, so it does not need the list.
+    It learns the kinds of records as they come, so it does not need the list, and waits for
+    nothing.
     """
     rest = url.removeprefix("memory:").lstrip("/")
     if not rest:

@@ -67,7 +67,8 @@ from payments_core.storage.postgres.pool import ConnectionPool, to_driver_connec
 from payments_core.storage.postgres.snapshot import TOGETHER, PostgresSnapshot, locate, measure
 from payments_core.storage.postgres.transaction import PostgresTransaction
 from payments_core.storage.postgres.url import ConnectionSettings, parse_url
-from payments_core.storage.records import R, Record, Value
+from payments_core.storage.records import R, Record, RecordTypes, Value
+from payments_core.waiting import NO_WAITS, Waits
 
 T = TypeVar("T")
 Connection = psycopg.Connection[tuple[Any, ...]]
@@ -81,15 +82,13 @@ class PostgresStorage:
     """The storage port over a PostgreSQL database. Tables are found by the search path."""
 
     def __init__(
-        self, url: str, record_types: Sequence[type[Record]], *, connections: int = 10
+        self, url: str, record_types: RecordTypes, waits: Waits = NO_WAITS, connections: int = 10
     ) -> None:
         self._record_types = tuple(record_types) if Job in record_types else (*record_types, Job)
         self._random = random.Random()
-        defaults = ConnectionSettings(
-            pool=connections, pool_timeout_s=POOL_TIMEOUT_S, lock_timeout_ms=LOCK_TIMEOUT_MS
-        )
+        defaults = ConnectionSettings(connections, POOL_TIMEOUT_S, lock_timeout_ms=LOCK_TIMEOUT_MS)
         self._address = parse_url(url, defaults)
-        self._pool = ConnectionPool(self._address)
+        self._pool = ConnectionPool(self._address, waits)
         self._distributed: bool | None = None
         self._claims = DuePartitions(
             partial(self._run_read, begin=WITHOUT_BEGIN, awaits_nodes=False),
@@ -415,6 +414,6 @@ def _roll_back(connection: Connection) -> None:
         raise
 
 
-def open_url(url: str, record_types: Sequence[type[Record]]) -> PostgresStorage:
+def open_url(url: str, record_types: RecordTypes, waits: Waits = NO_WAITS) -> PostgresStorage:
     """`postgresql://user@host/database`, as libpq reads it, and our own `ConnectionSettings`."""
-    return PostgresStorage(url, record_types)
+    return PostgresStorage(url, record_types, waits)

@@ -12,14 +12,13 @@ import hashlib
 import select
 import time
 from collections.abc import Sequence
-from functools import partial
 from typing import Any
 
 import psycopg
 from psycopg.pq import ConnStatus, ExecStatus, PipelineStatus, TransactionStatus
 
 from payments_core.storage.postgres.errors import ServerTimeout, from_result
-from payments_core.waiting import current_pool
+from payments_core.waiting import NO_WAITS, Waits
 
 Connection = psycopg.Connection[tuple[Any, ...]]
 Scalar = str | int | bytes | None
@@ -53,6 +52,7 @@ class PipelinedConnection:
         *,
         prepares: bool = True,
         response_timeout_ms: int | None = None,
+        waits: Waits = NO_WAITS,
     ) -> None:
         """The server may be silent for `response_timeout_ms` milliseconds, or forever if None."""
         self.connection = connection
@@ -61,6 +61,7 @@ class PipelinedConnection:
         self.is_unanswered: bool = False
         """Whether it was closed because the server did not answer."""
         self._response_timeout_ms = response_timeout_ms
+        self._waits = waits
         self.made_at: float = time.monotonic()
         self.used_at: float = self.made_at
         self._pgconn = connection.pgconn
@@ -235,7 +236,8 @@ class PipelinedConnection:
     def _wait(self) -> int:
         """The readiness of the socket. The server's own timeouts do not end a hanging server,
         and the system's do not end one whose system still acknowledges packets."""
-        ready = current_pool().wait(partial(self._poll.poll, self._response_timeout_ms))
+        with self._waits.announce():
+            ready = self._poll.poll(self._response_timeout_ms)
         if not ready:
             self.is_unanswered = True
             raise ServerTimeout(f"no response within {self._response_timeout_ms} ms")

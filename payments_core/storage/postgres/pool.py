@@ -15,7 +15,6 @@ import time
 import weakref
 from collections import deque
 from contextlib import suppress
-from functools import partial
 
 import attrs
 import psycopg
@@ -25,7 +24,7 @@ from payments_core.storage.port import StorageError, StorageUnavailable
 from payments_core.storage.postgres.errors import connect_error, storage_error
 from payments_core.storage.postgres.pipeline import PipelinedConnection, StatementFailed
 from payments_core.storage.postgres.url import ConnectionTarget
-from payments_core.waiting import current_pool, held_lock
+from payments_core.waiting import Waits, closed_lock
 
 MAX_LIFETIME_S = 3_600
 """A server's process grows by what it caches; a random tenth keeps them from ending at once."""
@@ -41,18 +40,19 @@ class _Waiting:
     """A caller that waits for a permit."""
 
     permit: PoolPermit | None = None
-    turn: threading.Lock = attrs.field(factory=held_lock)
+    turn: threading.Lock = attrs.field(factory=closed_lock)
     """Released when it has got one, or never will."""
 
 
 class ConnectionPool:
     """A limited number of connections to one address, for many threads."""
 
-    def __init__(self, address: ConnectionTarget) -> None:
+    def __init__(self, address: ConnectionTarget, waits: Waits) -> None:
         """Raises StorageError for a libpq that is too old."""
         if fault := find_version_fault("libpq", split_number(psycopg.pq.version())):
             raise StorageError(fault)
         self._address = address
+        self._waits = waits
         self._most = address.settings.pool
         self._idle: deque[PipelinedConnection] = deque()
         self._taken: weakref.WeakSet[PoolPermit] = weakref.WeakSet()
@@ -102,11 +102,10 @@ class ConnectionPool:
         """
         settings = self._address.settings
         try:
-            connection = current_pool().wait(
-                lambda: psycopg.connect(
+            with self._waits.announce():
+                connection = psycopg.connect(
                     autocommit=True, prepare_threshold=None, **self._address.parameters
                 )
-            )
         except psycopg.Error as error:
             why = connect_error(error)
             raise storage_error(why) from why
@@ -116,7 +115,10 @@ class ConnectionPool:
             connection.close()
             raise StorageError(fault)
         return PipelinedConnection(
-            connection, prepares=settings.prepare, response_timeout_ms=settings.response_timeout_ms
+            connection,
+            prepares=settings.prepare,
+            response_timeout_ms=settings.response_timeout_ms,
+            waits=self._waits,
         )
 
     def drop_idle(self) -> None:
@@ -148,7 +150,8 @@ class ConnectionPool:
     def _wait_for_permit(self, waiting: _Waiting) -> PoolPermit:
         timeout_s = self._address.settings.pool_timeout_s
         try:
-            current_pool().wait(partial(waiting.turn.acquire, timeout=timeout_s))
+            with self._waits.announce():
+                waiting.turn.acquire(timeout=timeout_s)
             with self._lock:
                 self._require_usable()
                 if waiting.permit is None:

@@ -33,7 +33,7 @@ from payments_core.storage.port import (
     Transaction,
     Where,
 )
-from payments_core.storage.records import R, Record, Value
+from payments_core.storage.records import R, Record, RecordTypes, Value
 from payments_core.storage.sqlite import maintenance as sqlite_wholesale
 from payments_core.storage.sqlite import schema as sqlite_schema
 from payments_core.storage.sqlite.claims import ClaimRequest, end_leases, find_leases, renew
@@ -49,6 +49,7 @@ from payments_core.storage.sqlite.transaction import (
     storage_error,
 )
 from payments_core.storage.sqlite.writer_lock import WriterLock
+from payments_core.waiting import NO_WAITS, Waits
 
 T = TypeVar("T")
 
@@ -72,6 +73,7 @@ class SqliteStorage:
         busy_timeout_s: float = BUSY_TIMEOUT_S,
         group_limit: int = GROUP_LIMIT,
         min_free_bytes: int = MIN_FREE_BYTES,
+        waits: Waits = NO_WAITS,
     ) -> None:
         """Raises StorageError if this Python has an SQLite that is too old."""
         if fault := find_version_fault("SQLite", sqlite3.sqlite_version_info):
@@ -80,11 +82,10 @@ class SqliteStorage:
         self._record_types = tuple(record_types) if Job in record_types else (*record_types, Job)
         self._busy_timeout_s = busy_timeout_s
         self._min_free_bytes = min_free_bytes
-        self._file_lock = WriterLock(
-            self._path.with_name(self._path.name + "-gate"), busy_timeout_s
-        )
+        gate = self._path.with_name(self._path.name + "-gate")
+        self._file_lock = WriterLock(gate, busy_timeout_s)
         self._groups = GroupCommit(
-            self._open_write_transaction, lambda open: self._commit(open), limit=group_limit
+            self._open_write_transaction, lambda open: self._commit(open), waits, group_limit
         )
         self._write_lock = threading.Lock()
         self._writer: sqlite3.Connection | None = None
@@ -93,8 +94,7 @@ class SqliteStorage:
         self._waits_for_disk: bool | None = True
         self._idle_readers: list[sqlite3.Connection] = []
         self._claims = Claims(self._open_snapshot, self._write)
-        self._process = os.getpid()
-        self._closed = False
+        self._process, self._closed = os.getpid(), False
 
     # Methods of the port.
 
@@ -412,9 +412,9 @@ def _roll_back(connection: sqlite3.Connection) -> None:
         connection.execute("ROLLBACK")
 
 
-def open_url(url: str, record_types: Sequence[type[Record]]) -> SqliteStorage:
+def open_url(url: str, record_types: RecordTypes, waits: Waits = NO_WAITS) -> SqliteStorage:
     """`sqlite:///relative.db`, or `sqlite:////absolute.db`."""
     path = url.removeprefix("sqlite:///")
     if path in (url, "", ":memory:") or any(sign in path for sign in "?#"):
         raise StorageError("expected sqlite:///relative.db or sqlite:////absolute.db")
-    return SqliteStorage(path, record_types)
+    return SqliteStorage(path, record_types, waits=waits)

@@ -23,7 +23,7 @@ from typing import Any, Generic, TypeVar
 
 from payments_core.storage.port import CommitUnknown, StorageError
 from payments_core.storage.sqlite.transaction import storage_error
-from payments_core.waiting import current_pool
+from payments_core.waiting import NO_WAITS, Gate, Waits
 
 T = TypeVar("T")
 WorkFunction = Callable[[sqlite3.Connection], T]
@@ -35,10 +35,10 @@ GROUP_LIMIT = 64
 class _PendingWork(Generic[T]):
     """A work, and its outcome."""
 
-    def __init__(self, run: WorkFunction[T], durable: bool) -> None:
+    def __init__(self, run: WorkFunction[T], durable: bool, gate: Gate) -> None:
         self.run = run
         self.durable = durable
-        self.turn = current_pool().new_turn()
+        self.gate = gate
         """Released with the answer, or to lead."""
         self.answered = False
         self.committing = False
@@ -77,7 +77,7 @@ class _PendingWork(Generic[T]):
     def wake(self) -> None:
         """End its wait. It waits once, so a second time does nothing."""
         try:
-            self.turn.release()
+            self.gate.release()
         except RuntimeError:  # woken before, by a call that was stopped
             return
 
@@ -99,13 +99,14 @@ class GroupCommit:
         self,
         writing: Callable[[bool], AbstractContextManager[sqlite3.Connection]],
         commit: Callable[[sqlite3.Connection], None],
-        *,
+        waits: Waits = NO_WAITS,
         limit: int = GROUP_LIMIT,
     ) -> None:
         """`writing` begins a transaction; its argument: whether the commit waits for the disk."""
         self._writing = writing
         self._commit = commit
         self._limit = limit
+        self._waits = waits
         self._mutex = threading.Lock()
         self._queue: deque[_PendingWork[Any]] = deque()
         """Works without an answer, also those of the present group."""
@@ -118,7 +119,7 @@ class GroupCommit:
         may be undone by a power cut, but not by the end of a process.
         Raises StorageUnavailable or CommitUnknown if the commit of the group failed.
         """
-        mine = _PendingWork(run, durable)
+        mine = _PendingWork(run, durable, self._waits.new_gate())
         try:
             try:
                 self._take_part(mine)
@@ -138,9 +139,9 @@ class GroupCommit:
             if leads:
                 self._leader = mine
         if leads:
-            current_pool().gather()
+            self._waits.gather()
         else:
-            mine.turn.acquire()
+            mine.gate.acquire()
         if not mine.answered:
             self._lead_group(mine)
 

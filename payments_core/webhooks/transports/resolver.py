@@ -13,14 +13,12 @@ import threading
 import time
 from collections import Counter, OrderedDict
 from collections.abc import Sequence
-from functools import partial
 
 import attrs
 
 from payments_core.engine.remote_calls import RemoteCalls
 from payments_core.errors import DependencyFailed
 from payments_core.fork_safety import register_fork_reset
-from payments_core.waiting import current_pool
 from payments_core.webhooks.destinations import ResolutionFailed, Resolver, ResolverOverloaded
 
 MAX_CONCURRENT_LOOKUPS = 64
@@ -83,7 +81,7 @@ class SystemResolver:
     ) -> Sequence[str]:
         """See `Resolver`."""
         look_up = self._join_lookup((host, port), environment_id)
-        if not current_pool().wait(partial(look_up.done.wait, timeout_s)):
+        if not look_up.done.wait(timeout_s):
             reason = "name resolution timed out"
             if time.monotonic() - look_up.began >= HANGING_AFTER_S:
                 self._keep_failure((host, port), reason)

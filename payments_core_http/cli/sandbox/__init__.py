@@ -30,8 +30,9 @@ from payments_core.service import PaymentsService
 from payments_core.settings import Settings
 from payments_core.storage.port import StorageError
 from payments_core.storage.sqlite.adapter import SqliteStorage
+from payments_core.waiting import Waits
 from payments_core.webhooks.settings import WebhookSettings
-from payments_core_http.app import create_app
+from payments_core_http.app import DEFAULT_THREADS, create_app
 from payments_core_http.cli.address_file import publish_address
 from payments_core_http.cli.anvil.errors import explain_missing_anvil
 from payments_core_http.cli.anvil.process import AnvilUnavailable
@@ -46,7 +47,8 @@ from payments_core_http.cli.sandbox.example_payment import open_example
 from payments_core_http.cli.sandbox.host_check import LoopbackHosts
 from payments_core_http.observability.requests import NOOP_OBSERVER
 from payments_core_http.request_recorder import RequestRecorder
-from payments_core_http.server.server import Server
+from payments_core_http.server.server import RESERVED_PATHS, Server
+from payments_core_http.server.thread_pool import ThreadPool
 from payments_core_http.throttling import Throttle
 
 if TYPE_CHECKING:
@@ -130,20 +132,23 @@ def _serve(
     """Listen, build the service, and serve until a signal comes."""
     address = _resolve_address(host)
     door = DeferredApplication()
+    pool = ThreadPool(DEFAULT_THREADS, RESERVED_PATHS)
     try:
-        server = Server(door, Identifiers(SystemClock(), system_entropy), host=address, port=port)
+        server = Server(
+            door, Identifiers(SystemClock(), system_entropy), host=address, port=port, pool=pool
+        )
     except OSError as error:
         raise click.ClickException(f"Cannot listen on {host}:{port}: {error}.") from error
     url = _client_url(address, server.port)
     loopback = ipaddress.ip_address(address).is_loopback
-    service = _open_service(folder, url, loopback, node)
+    service = _open_service(folder, url, loopback, node, pool)
     try:
         keys = folder.open_keys(service)
         if node is not None:
             node.prepare(keys.environment_id, service.ports.clock.now())
         throttle = Throttle(MemoryLimiter()) if rate_limits else None
         recorder = RequestRecorder.over(service, MODE, NOOP_OBSERVER)
-        app = create_app(service, mode=MODE, throttle=throttle, observer=recorder)
+        app = create_app(service, mode=MODE, throttle=throttle, observer=recorder, waits=pool)
         door.application = LoopbackHosts(app, service.ports.identifiers) if loopback else app
         worker = service.worker(MODE)
         worker.take_over("sandbox")  # the lock of the folder proves that the last sandbox has ended
@@ -192,17 +197,19 @@ class DeferredApplication:
 
 
 def _open_service(
-    folder: DataFolder, url: str, loopback: bool, node: AnvilNode | None
+    folder: DataFolder, url: str, loopback: bool, node: AnvilNode | None, waits: Waits
 ) -> PaymentsService:
     key_ring = folder.open_key_ring()
-    storage = SqliteStorage(folder.database, RECORD_TYPES)
+    storage = SqliteStorage(folder.database, RECORD_TYPES, waits=waits)
     storage.migrate()
     settings = Settings(public_url=url, webhooks=WebhookSettings(local_allowed=loopback))
     chains = None
     if node is not None:
         node.require_same_chain(storage)
         chains = {node.chain.chain_id: node.chain}
-    service = PaymentsService(storage, key_ring, settings=settings, sandbox_chains=chains)
+    service = PaymentsService(
+        storage, key_ring, settings=settings, sandbox_chains=chains, waits=waits
+    )
     service.refresh()  # the sandbox's clock continues from where it was
     return service
 

@@ -18,7 +18,7 @@ from payments_core.engine.remote_calls import (
     TooManyCalls,
 )
 from payments_core.errors import DependencyFailed
-from tests.waiting_pool import WaitingPool
+from tests.recorded_waits import RecordedWaits
 
 
 def enter(calls: RemoteCalls, stack: ExitStack, dependency: Dependency, environment: str) -> None:
@@ -132,17 +132,19 @@ def test_requests_get_their_turn_in_the_order_of_their_arrival() -> None:
     assert served == list(range(4))
 
 
-def test_a_request_that_waits_for_its_turn_says_so() -> None:
-    calls, pool = RemoteCalls(1), WaitingPool()
+def test_a_request_announces_its_wait_for_a_place_and_its_call() -> None:
+    waits = RecordedWaits()
+    calls = RemoteCalls(1, waits)
 
-    def follow() -> bool:
+    def follow() -> int:
         with calls.acquire("pricing", "env_b", wait_s=30):
-            return pool.waits.is_set()
+            return waits.waiting
 
     with calls.acquire("pricing", "env_a"):
-        following = pool.start(follow)
-        assert pool.waits.wait(30)
-    assert following.result(30) is False
+        following = waits.start(follow)
+        waits.expect()
+    assert following.result(30) == 1
+    assert waits.waiting == 0
 
 
 def stop() -> None:
@@ -155,14 +157,15 @@ def stop() -> None:
 def test_a_request_that_stops_waiting_leaves_nothing_behind(
     instead: Callable[[], object], raised: type[BaseException]
 ) -> None:
-    calls = RemoteCalls(1)
+    waits = RecordedWaits()
+    calls = RemoteCalls(1, waits)
 
     def follow() -> None:
         with calls.acquire("pricing", "env_b"):
             raise AssertionError("there was no place")
 
     with calls.acquire("pricing", "env_a"):
-        assert type(WaitingPool(instead).start(follow).exception(30)) is raised
+        assert type(waits.start(follow, instead).exception(30)) is raised
         assert calls.waiting == 0
     with calls.acquire("pricing", "env_b", wait_s=0):
         pass
@@ -172,7 +175,8 @@ def test_a_request_that_stops_waiting_leaves_nothing_behind(
 def test_a_place_that_comes_at_the_last_moment_is_taken_or_given_back(
     instead: Callable[[], object],
 ) -> None:
-    calls, holder = RemoteCalls(1), ExitStack()
+    waits, holder = RecordedWaits(), ExitStack()
+    calls = RemoteCalls(1, waits)
     enter(calls, holder, "pricing", "env_a")
 
     def follow() -> str:
@@ -183,7 +187,7 @@ def test_a_place_that_comes_at_the_last_moment_is_taken_or_given_back(
         holder.close()
         return instead()
 
-    following = WaitingPool(end_and_stop).start(follow)
+    following = waits.start(follow, end_and_stop)
     if instead is stop:
         assert type(following.exception(30)) is KeyboardInterrupt
     else:

@@ -15,7 +15,7 @@ from payments_core.engine.idempotency.record import StoredResponse
 from payments_core.engine.idempotency.single_flight import SingleFlight
 from payments_core.errors import IdempotencyInProgress
 from tests.http.door import Door, Seen, Thing, real_time
-from tests.waiting_pool import WaitingPool
+from tests.recorded_waits import RecordedWaits
 
 
 def stored(door: Door) -> list[Thing]:
@@ -266,37 +266,39 @@ class TestFlights:
         assert flights._free_seats == 1
 
     def test_a_request_that_waits_for_an_identical_one_says_so(self) -> None:
-        flights, pool = SingleFlight(4), WaitingPool()
+        waits = RecordedWaits()
+        flights = SingleFlight(4, waits=waits)
 
-        def follow() -> tuple[bool, bool]:
+        def follow() -> tuple[bool, int]:
             with flights.acquire("k") as has_waited:
-                return has_waited, pool.waits.is_set()
+                return has_waited, waits.waiting
 
         with flights.acquire("k"):
-            following = pool.start(follow)
-            assert pool.waits.wait(10)
-        assert following.result(10) == (True, False)
+            following = waits.start(follow)
+            waits.expect()
+        assert following.result(10) == (True, 0)
         assert flights._under_way == {}
 
     @pytest.mark.parametrize("comes", [False, True])
     def test_an_interrupted_wait_lets_the_next_in(self, comes: bool) -> None:
-        flights, holding = SingleFlight(8), ExitStack()
+        waits, holding = RecordedWaits(), ExitStack()
+        flights = SingleFlight(8, waits=waits)
         assert holding.enter_context(flights.acquire("k")) is False
-        next_one = WaitingPool()
 
         def follow() -> bool:
             with flights.acquire("k") as has_waited:
                 return has_waited
 
         def be_interrupted() -> None:
-            following.append(next_one.start(follow))
-            assert next_one.waits.wait(10)
+            waits.expect()  # this one
+            following.append(waits.start(follow))
+            waits.expect()
             if comes:
                 holding.close()  # the turn comes at the last moment
             raise KeyboardInterrupt
 
         following: list[Future[bool]] = []
-        assert type(WaitingPool(be_interrupted).start(follow).exception(10)) is KeyboardInterrupt
+        assert type(waits.start(follow, be_interrupted).exception(10)) is KeyboardInterrupt
         holding.close()
         assert following[0].result(10) is True
         assert flights._under_way == {}

@@ -19,6 +19,7 @@ from payments_core.engine.identifiers import Identifiers
 from payments_core.entropy import system_entropy
 from payments_core.storage.sqlite.adapter import SqliteStorage
 from payments_core_http.server.server import Server
+from payments_core_http.server.thread_pool import ThreadPool
 
 if TYPE_CHECKING:
     from wsgiref.types import StartResponse, WSGIEnvironment
@@ -29,14 +30,20 @@ SOON_S = 10.0
 
 
 @pytest.fixture
-def storage(tmp_path: Path) -> Iterator[SqliteStorage]:
-    with closing(SqliteStorage(tmp_path / "data.db", RECORD_TYPES)) as storage:
+def pool() -> ThreadPool:
+    return ThreadPool(THREADS)
+
+
+@pytest.fixture
+def storage(tmp_path: Path, pool: ThreadPool) -> Iterator[SqliteStorage]:
+    path = tmp_path / "data.db"
+    with closing(SqliteStorage(path, RECORD_TYPES, waits=pool)) as storage:
         storage.migrate()
         yield storage
 
 
 def test_requests_that_write_share_commits(
-    storage: SqliteStorage, monkeypatch: pytest.MonkeyPatch
+    storage: SqliteStorage, pool: ThreadPool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     commits: list[None] = []
     commit = storage._commit
@@ -61,7 +68,7 @@ def test_requests_that_write_share_commits(
                 connection.request("POST", f"/{client}-{number}")
                 assert connection.getresponse().read() == b"ok"
 
-    with Server(answer, Identifiers(SystemClock(), system_entropy), threads=THREADS) as server:
+    with Server(answer, Identifiers(SystemClock(), system_entropy), pool=pool) as server:
         outcomes = run_concurrently(*[lambda c=c: send(server.port, c) for c in range(CLIENTS)])
     assert outcomes == [None] * CLIENTS
     ids = [f"{client}-{number}" for client in range(CLIENTS) for number in range(REQUESTS)]

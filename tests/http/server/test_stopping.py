@@ -142,6 +142,7 @@ class Work:
 def test_a_thread_that_comes_late_finds_its_end_and_nothing_to_do() -> None:
     before = set(threading.enumerate())
     pool = ThreadPool(2)
+    pool.start()
     late, waiting = [Work(), Work()], Work()
     for work in (*late, waiting):
         pool.add_task(work)
@@ -164,6 +165,7 @@ def test_threads_that_take_from_the_queue_meanwhile_do_not_keep_the_pool_from_en
 
     for delay_s in (n / 50_000 for n in range(60)):
         pool = ThreadPool(8)
+        pool.start()
         for _ in range(40):
             pool.add_task(Quick())
         ending = threading.Thread(target=pool.shutdown, args=(delay_s,), daemon=True)

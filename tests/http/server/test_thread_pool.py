@@ -1,5 +1,5 @@
-"""How many requests the threads take at once, fewer where they work and more where they wait; and
-that one of them attends to the sockets, whatever the others do."""
+"""One request computes at a time, and those that wait let others begin; and one thread attends to
+the sockets, whatever the others do."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from payments_core.waiting import Turn, current_pool
 from payments_core_http.server import thread_pool
 from payments_core_http.server.thread_pool import ThreadPool
 
@@ -64,16 +64,6 @@ class Running:
                 pass
 
 
-class Processor:
-    """What the process took of it: all the time, or nothing of it."""
-
-    def __init__(self) -> None:
-        self.is_working = True
-
-    def __call__(self) -> float:
-        return time.monotonic() if self.is_working else 0.0
-
-
 class Sockets:
     """Requests that come one by one, each after a turn of the loop."""
 
@@ -117,8 +107,9 @@ def attended(pool: ThreadPool) -> Iterator[Sockets]:
 
 
 @contextmanager
-def pool_of(threads: int, processor: Processor, reserved: str = "/alive") -> Iterator[ThreadPool]:
-    pool = ThreadPool(threads, frozenset({reserved}), processor_s=processor)
+def pool_of(threads: int, reserved: str = "/alive") -> Iterator[ThreadPool]:
+    pool = ThreadPool(threads, frozenset({reserved}))
+    pool.start()
     try:
         yield pool
     finally:
@@ -131,35 +122,34 @@ def answer_all(pool: ThreadPool, works: list[Work]) -> None:
     assert all(work.done.wait(WAIT_S) for work in works)
 
 
-def work_until_alone(pool: ThreadPool) -> None:
-    """Give it requests until one thread at a time takes them."""
-    deadline = time.monotonic() + WAIT_S
-    while time.monotonic() < deadline:
-        running = Running()
-        answer_all(pool, [Work(running.answer) for _ in range(200)])
-        if running.most == 1:
-            return
-    raise AssertionError("threads never stopped running at once")
+def test_requests_that_compute_are_answered_one_after_the_other(
+    busy_pool: ThreadPool,
+) -> None:
+    running = Running()
+    answer_all(busy_pool, [Work(running.answer) for _ in range(500)])
+    assert running.most == 1
 
 
-def test_requests_that_work_are_answered_one_after_the_other() -> None:
-    with pool_of(THREADS, Processor()) as pool:
-        work_until_alone(pool)
-
-
-def test_requests_that_wait_have_all_threads_again() -> None:
-    processor = Processor()
-    with pool_of(THREADS, processor) as pool:
-        work_until_alone(pool)
-        processor.is_working = False
+def test_requests_whose_waits_are_not_announced_have_all_threads() -> None:
+    with pool_of(THREADS) as pool:
         together = threading.Barrier(THREADS)
         answer_all(pool, [Work(lambda: together.wait(WAIT_S)) for _ in range(THREADS)])
 
 
-def test_requests_that_wait_hold_up_no_other_while_the_processor_works() -> None:
-    """It may work for something else: another tenant's jobs, or a page that is long."""
-    with pool_of(THREADS, Processor()) as pool:
-        work_until_alone(pool)
+def test_a_request_that_has_stalled_lets_others_compute_one_after_the_other() -> None:
+    """It needs no other look: a hanging call costs its own thread, and no time of the others."""
+    with pool_of(THREADS) as pool:
+        go, running = threading.Event(), Running()
+        pool.add_task(hanging := Work(lambda: go.wait(WAIT_S)))
+        answer_all(pool, [Work(running.answer) for _ in range(500)])
+        assert running.most <= 2  # two, if a slow machine stops one for longer than `STALLED_S`
+        assert not hanging.done.is_set()
+        go.set()
+        assert hanging.done.wait(WAIT_S)
+
+
+def test_requests_that_wait_hold_up_no_other() -> None:
+    with pool_of(THREADS) as pool:
         go = threading.Event()
         waiting = [Work(lambda: go.wait(WAIT_S)) for _ in range(THREADS - 1)]
         for work in waiting:
@@ -171,7 +161,7 @@ def test_requests_that_wait_hold_up_no_other_while_the_processor_works() -> None
 
 def test_who_sends_much_at_once_waits_for_his_own() -> None:
     order: list[str] = []
-    with pool_of(1, Processor()) as pool:
+    with pool_of(1) as pool:
         begun, go = threading.Event(), threading.Event()
         pool.add_task(Work(lambda: begun.set() or go.wait(WAIT_S), "greedy"))
         assert begun.wait(WAIT_S)
@@ -191,7 +181,7 @@ def test_no_task_is_lost_however_many_come_from_however_many_threads() -> None:
         for work in works:
             pool.add_task(work)
 
-    with pool_of(THREADS, Processor()) as pool:
+    with pool_of(THREADS) as pool:
         parts = [[Work(partial(counted.append, n)) for n in range(500)] for _ in range(4)]
         senders = [threading.Thread(target=send, args=(pool, works)) for works in parts]
         for sender in senders:
@@ -203,7 +193,7 @@ def test_no_task_is_lost_however_many_come_from_however_many_threads() -> None:
 
 
 def test_a_quick_request_is_answered_by_the_thread_that_read_it() -> None:
-    with pool_of(THREADS, Processor()) as pool, attended(pool) as sockets:
+    with pool_of(THREADS) as pool, attended(pool) as sockets:
         readers: list[bool] = []
 
         def answer() -> None:
@@ -216,11 +206,8 @@ def test_a_quick_request_is_answered_by_the_thread_that_read_it() -> None:
     assert any(readers)  # all, unless the machine was so slow that another one took over
 
 
-@pytest.mark.parametrize("is_working", [True, False])
-def test_the_sockets_are_attended_while_an_answer_waits(is_working: bool) -> None:
-    processor = Processor()
-    processor.is_working = is_working
-    with pool_of(THREADS, processor) as pool, attended(pool) as sockets:
+def test_the_sockets_are_attended_while_an_answer_waits() -> None:
+    with pool_of(THREADS) as pool, attended(pool) as sockets:
         go = threading.Event()
         waits, frees = Work(lambda: go.wait(WAIT_S)), Work(go.set)
         sockets.send(waits, frees)
@@ -229,7 +216,7 @@ def test_the_sockets_are_attended_while_an_answer_waits(is_working: bool) -> Non
 
 
 def test_a_liveness_check_is_answered_while_all_threads_wait() -> None:
-    with pool_of(THREADS, Processor()) as pool, attended(pool) as sockets:
+    with pool_of(THREADS) as pool, attended(pool) as sockets:
         go = threading.Event()
         waiting = [Work(lambda: go.wait(WAIT_S)) for _ in range(THREADS + 1)]
         sockets.send(*waiting)
@@ -242,7 +229,7 @@ def test_a_liveness_check_is_answered_while_all_threads_wait() -> None:
 
 
 def test_nobody_attends_any_more_after_a_stop_and_what_came_is_answered() -> None:
-    with pool_of(THREADS, Processor()) as pool:
+    with pool_of(THREADS) as pool:
         with attended(pool) as sockets:
             go = threading.Event()
             waiting = [Work(lambda: go.wait(WAIT_S)) for _ in range(3)]
@@ -263,21 +250,19 @@ def test_an_error_of_the_sockets_ends_the_attending() -> None:
     def attend(wait_s: float) -> None:
         raise OSError("no epoll")
 
-    with pool_of(THREADS, Processor()) as pool, pytest.raises(OSError, match="no epoll"):
+    with pool_of(THREADS) as pool, pytest.raises(OSError, match="no epoll"):
         pool.attend(attend)
 
 
 def test_no_request_is_lost_between_sockets_and_threads() -> None:
-    processor = Processor()
     counted: list[int] = []
 
     def answer(number: int) -> None:
         if number % 50 == 0:
-            time.sleep(0.01)  # another thread attends meanwhile
-            processor.is_working = not processor.is_working
+            time.sleep(2 * thread_pool.STALLED_S)  # another thread attends meanwhile
         counted.append(number)
 
-    with pool_of(THREADS, processor) as pool, attended(pool) as sockets:
+    with pool_of(THREADS) as pool, attended(pool) as sockets:
         works = [Work(partial(answer, number)) for number in range(1_000)]
         sockets.send(*works)
         assert all(work.done.wait(WAIT_S) for work in works)
@@ -286,20 +271,21 @@ def test_no_request_is_lost_between_sockets_and_threads() -> None:
 
 @pytest.fixture
 def busy_pool(monkeypatch: pytest.MonkeyPatch) -> Iterator[ThreadPool]:
-    """One thread at a time computes, and the checks change nothing."""
-    monkeypatch.setattr(ThreadPool, "_adjust", lambda *_: None)
-    with pool_of(THREADS, Processor()) as pool:
+    """One thread at a time computes, however long it takes."""
+    monkeypatch.setattr(ThreadPool, "_help", lambda *_: None)
+    with pool_of(THREADS) as pool:
         yield pool
 
 
-def wait(event: threading.Event) -> None:
-    """Say that it waits, as for a database."""
-    assert current_pool().wait(lambda: event.wait(WAIT_S))
+def wait(pool: ThreadPool, event: threading.Event) -> None:
+    """Announce a wait, as for a database."""
+    with pool.announce():
+        assert event.wait(WAIT_S)
 
 
 def test_a_task_that_says_that_it_waits_lets_another_begin(busy_pool: ThreadPool) -> None:
     come = threading.Event()
-    waits, comes = Work(lambda: wait(come)), Work(come.set)
+    waits, comes = Work(lambda: wait(busy_pool, come)), Work(come.set)
     with attended(busy_pool) as sockets:
         sockets.send(waits, comes)
         assert comes.done.wait(WAIT_S)
@@ -312,7 +298,7 @@ def test_no_more_tasks_begin_than_there_are_threads(busy_pool: ThreadPool) -> No
 
     def begin(number: int) -> None:
         begun.put(number)
-        wait(come)
+        wait(busy_pool, come)
 
     works = [Work(partial(begin, number)) for number in range(THREADS + 1)]
     for work in works:
@@ -328,7 +314,7 @@ def test_tasks_that_have_waited_continue_one_after_the_other(busy_pool: ThreadPo
     come, running = threading.Event(), Running()
 
     def answer() -> None:
-        wait(come)
+        wait(busy_pool, come)
         with running:
             time.sleep(0.002)
 
@@ -338,21 +324,21 @@ def test_tasks_that_have_waited_continue_one_after_the_other(busy_pool: ThreadPo
 
 
 def test_a_turn_is_ended_by_any_thread_before_or_after_the_wait(busy_pool: ThreadPool) -> None:
-    turns: queue.SimpleQueue[Turn] = queue.SimpleQueue()
+    gates: queue.SimpleQueue[Any] = queue.SimpleQueue()
     ended = threading.Event()
 
     def answer(*, first: threading.Event | None) -> None:
-        turns.put(turn := current_pool().new_turn())
+        gates.put(gate := busy_pool.new_gate())
         if first is not None:
             assert first.wait(WAIT_S)
-        turn.acquire()
+        gate.acquire()
 
     works = [Work(partial(answer, first=None)) for _ in range(THREADS - 1)]
     works.append(Work(partial(answer, first=ended)))
     for work in works:
         busy_pool.add_task(work)
     for _ in works:
-        turns.get(timeout=WAIT_S).release()
+        gates.get(timeout=WAIT_S).release()
     ended.set()
     assert all(work.done.wait(WAIT_S) for work in works)
     answer_all(busy_pool, [Work(lambda: None) for _ in range(3 * THREADS)])
@@ -361,18 +347,18 @@ def test_a_turn_is_ended_by_any_thread_before_or_after_the_wait(busy_pool: Threa
 def test_threads_that_end_their_turns_together_continue_one_after_the_other(
     busy_pool: ThreadPool,
 ) -> None:
-    turns: queue.SimpleQueue[Turn] = queue.SimpleQueue()
+    gates: queue.SimpleQueue[Any] = queue.SimpleQueue()
     running = Running()
 
     def follow() -> None:
-        turns.put(turn := current_pool().new_turn())
-        turn.acquire()
+        gates.put(gate := busy_pool.new_gate())
+        gate.acquire()
         with running:
             time.sleep(0.002)
 
     def lead() -> None:
         for _ in range(THREADS - 1):
-            turns.get(timeout=WAIT_S).release()
+            gates.get(timeout=WAIT_S).release()
 
     answer_all(busy_pool, [*[Work(follow) for _ in range(THREADS - 1)], Work(lead)])
     assert running.most == 1
@@ -387,13 +373,13 @@ def test_a_task_gathers_those_that_can_begin(
     done = threading.Event()
 
     def lead() -> None:
-        current_pool().gather()
+        busy_pool.gather()
         order.append("leads")
         done.set()
 
     def follow(number: int) -> None:
         order.append(f"follows {number}")
-        wait(done)
+        wait(busy_pool, done)
 
     first = threading.Event()
     works = [Work(lambda: first.wait(WAIT_S)), Work(lead)]
@@ -410,9 +396,9 @@ def test_a_task_that_gathers_alone_continues_at_once(
     busy_pool: ThreadPool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(thread_pool, "GATHER_S", 2 * WAIT_S)
-    answer_all(busy_pool, [Work(lambda: current_pool().gather())])
+    answer_all(busy_pool, [Work(busy_pool.gather)])
     quick = [Work(lambda: None) for _ in range(THREADS)]
-    answer_all(busy_pool, [Work(lambda: current_pool().gather()), *quick])
+    answer_all(busy_pool, [Work(busy_pool.gather), *quick])
 
 
 def test_a_task_gathers_none_that_only_read(
@@ -423,7 +409,7 @@ def test_a_task_gathers_none_that_only_read(
     first = threading.Event()
 
     def gather() -> None:
-        current_pool().gather()
+        busy_pool.gather()
         order.append("writes")
 
     works = [Work(lambda: first.wait(WAIT_S)), Work(gather), Work(partial(order.append, "reads"))]
@@ -437,9 +423,9 @@ def test_a_task_gathers_none_that_only_read(
 
 def test_a_task_that_takes_long_holds_up_no_task_that_gathers() -> None:
     go = threading.Event()
-    with pool_of(THREADS, Processor()) as pool:
+    with pool_of(THREADS) as pool:
         long = Work(lambda: go.wait(WAIT_S))
-        gathers = Work(lambda: current_pool().gather())
+        gathers = Work(pool.gather)
         pool.add_task(gathers)
         pool.add_task(long)
         assert gathers.done.wait(WAIT_S / 2)
@@ -449,41 +435,70 @@ def test_a_task_that_takes_long_holds_up_no_task_that_gathers() -> None:
 
 def test_a_wait_that_raises_ends_as_others_do(busy_pool: ThreadPool) -> None:
     def fail() -> None:
-        with pytest.raises(ConnectionError):
-            current_pool().wait(partial(_raise, ConnectionError()))
+        with pytest.raises(ConnectionError), busy_pool.announce():
+            raise ConnectionError
 
     answer_all(busy_pool, [Work(fail) for _ in range(20)])
 
 
-def _raise(error: Exception) -> None:
-    raise error
+def test_a_wait_within_a_wait_is_a_part_of_it(busy_pool: ThreadPool) -> None:
+    """As of a storage, in a call of a simulated chain."""
+    begun, come = threading.Event(), threading.Event()
+
+    def answer() -> None:
+        with busy_pool.announce():
+            with busy_pool.announce():
+                begun.set()
+            busy_pool.gather()
+            gate = busy_pool.new_gate()
+            gate.release()
+            gate.acquire()
+            assert come.wait(WAIT_S)
+
+    waits = Work(answer)
+    busy_pool.add_task(waits)
+    assert begun.wait(WAIT_S)
+    answer_all(busy_pool, [Work(come.set)])
+    assert waits.done.wait(WAIT_S)
+
+
+def test_what_another_thread_announces_lets_nothing_begin(busy_pool: ThreadPool) -> None:
+    """As the thread of a worker, which shares the storage."""
+    begun, go, other = threading.Event(), threading.Event(), Work(lambda: None)
+    busy_pool.add_task(Work(lambda: begun.set() or go.wait(WAIT_S)))
+    assert begun.wait(WAIT_S)
+    busy_pool.add_task(other)
+    busy_pool.gather()
+    gate = busy_pool.new_gate()
+    gate.release()
+    gate.acquire()
+    with busy_pool.announce():
+        assert not other.done.wait(0.01)
+    go.set()
+    assert other.done.wait(WAIT_S)
 
 
 @settings(max_examples=30, deadline=None)
 @given(
-    st.lists(st.sampled_from(["answer", "gather", "wait", "both", "turn"]), max_size=40),
-    st.booleans(),
+    st.lists(st.sampled_from(["answer", "gather", "wait", "both", "gate"]), max_size=40),
     st.integers(1, 5),
 )
-def test_every_task_is_answered_whatever_they_wait_for(
-    kinds: list[str], is_working: bool, threads: int
-) -> None:
-    processor = Processor()
-    processor.is_working = is_working
+def test_every_task_is_answered_whatever_they_wait_for(kinds: list[str], threads: int) -> None:
     counted: list[int] = []
 
     def answer(number: int, kind: str) -> None:
         if kind in ("gather", "both"):
-            current_pool().gather()
+            pool.gather()
         if kind in ("wait", "both"):
-            current_pool().wait(lambda: time.sleep(0.000_1))
-        if kind == "turn":
-            turn = current_pool().new_turn()
-            threading.Thread(target=turn.release).start()
-            turn.acquire()
+            with pool.announce():
+                time.sleep(0.000_1)
+        if kind == "gate":
+            gate = pool.new_gate()
+            threading.Thread(target=gate.release).start()
+            gate.acquire()
         counted.append(number)
 
-    with pool_of(threads, processor) as pool, attended(pool) as sockets:
+    with pool_of(threads) as pool, attended(pool) as sockets:
         works = [Work(partial(answer, *it)) for it in enumerate(kinds)]
         for work, kind in zip(works, kinds, strict=True):
             work.may_write = kind != "answer"

@@ -12,12 +12,17 @@ import pytest
 from payments_core.storage.port import StorageUnavailable
 from payments_core.storage.postgres.pool import ConnectionPool
 from payments_core.storage.postgres.url import ConnectionSettings, parse_url
-from tests.waiting_pool import DEADLINE_S, WaitingPool
+from tests.recorded_waits import DEADLINE_S, RecordedWaits
 
 
 @pytest.fixture
-def pool(url: str) -> Iterator[ConnectionPool]:
-    pool = ConnectionPool(parse_url(f"{url}&pool=1", ConnectionSettings()))
+def waits() -> RecordedWaits:
+    return RecordedWaits()
+
+
+@pytest.fixture
+def pool(url: str, waits: RecordedWaits) -> Iterator[ConnectionPool]:
+    pool = ConnectionPool(parse_url(f"{url}&pool=1", ConnectionSettings()), waits)
     yield pool
     pool.close()
 
@@ -49,34 +54,35 @@ def test_they_get_it_in_the_order_of_their_arrival(pool: ConnectionPool) -> None
     assert served == list(range(4))
 
 
-def test_they_say_that_they_wait(pool: ConnectionPool) -> None:
-    held, waiting = pool.acquire(), WaitingPool()
-    waited = waiting.start(lambda: use(pool))
-    assert waiting.waits.wait(DEADLINE_S)
+def test_they_say_that_they_wait(pool: ConnectionPool, waits: RecordedWaits) -> None:
+    held = pool.acquire()
+    waited = waits.start(lambda: use(pool))
+    waits.expect()
     pid = held.connection.info.backend_pid
     pool.release(held)
     assert waited.result(DEADLINE_S) == pid
-    assert not waiting.waits.is_set()
+    assert not waits.waiting
 
 
 def test_they_say_so_too_while_a_connection_is_made(
-    pool: ConnectionPool, monkeypatch: pytest.MonkeyPatch
+    pool: ConnectionPool, waits: RecordedWaits, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    waiting, waited, connect = WaitingPool(), list[bool](), psycopg.connect
+    waited, connect = list[int](), psycopg.connect
 
     def record(*arguments: Any, **more: Any) -> Any:
-        waited.append(waiting.waits.is_set())
+        waited.append(waits.waiting)
         return connect(*arguments, **more)
 
     monkeypatch.setattr(psycopg, "connect", record)
-    assert waiting.start(lambda: use(pool)).result(DEADLINE_S)
-    assert waited == [True]
+    assert waits.start(lambda: use(pool)).result(DEADLINE_S)
+    assert waited == [1]
 
 
-def test_the_end_of_the_pool_ends_their_wait(pool: ConnectionPool) -> None:
-    held, waiting = pool.acquire(), [WaitingPool() for _ in range(3)]
-    waited = [one.start(lambda: use(pool)) for one in waiting]
-    assert all(one.waits.wait(DEADLINE_S) for one in waiting)
+def test_the_end_of_the_pool_ends_their_wait(pool: ConnectionPool, waits: RecordedWaits) -> None:
+    held = pool.acquire()
+    waited = [waits.start(lambda: use(pool)) for _ in range(3)]
+    for _ in waited:
+        waits.expect()
     pool.close()
     pool.release(held)
     for one in waited:
@@ -89,7 +95,9 @@ def stop() -> None:
 
 
 @pytest.mark.parametrize("comes", [False, True])
-def test_an_interrupted_wait_takes_no_connection_away(pool: ConnectionPool, comes: bool) -> None:
+def test_an_interrupted_wait_takes_no_connection_away(
+    pool: ConnectionPool, waits: RecordedWaits, comes: bool
+) -> None:
     held = pool.acquire()
 
     def be_interrupted() -> None:
@@ -97,7 +105,7 @@ def test_an_interrupted_wait_takes_no_connection_away(pool: ConnectionPool, come
             pool.release(held)  # it comes at the last moment
         stop()
 
-    interrupted = WaitingPool(be_interrupted).start(lambda: use(pool))
+    interrupted = waits.start(lambda: use(pool), be_interrupted)
     assert type(interrupted.exception(DEADLINE_S)) is KeyboardInterrupt
     if not comes:
         pool.release(held)
@@ -106,11 +114,11 @@ def test_an_interrupted_wait_takes_no_connection_away(pool: ConnectionPool, come
 
 
 def test_a_connection_lost_with_its_thread_is_replaced_for_those_that_wait(
-    pool: ConnectionPool,
+    pool: ConnectionPool, waits: RecordedWaits
 ) -> None:
-    lost, waiting = pool.acquire(), WaitingPool()
-    waited = waiting.start(lambda: use(pool))
-    assert waiting.waits.wait(DEADLINE_S)
+    lost = pool.acquire()
+    waited = waits.start(lambda: use(pool))
+    waits.expect()
     lost.connection.close()
     del lost  # never given back
     assert use(pool)

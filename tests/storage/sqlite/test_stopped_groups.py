@@ -19,6 +19,7 @@ from payments_core.conformance.storage.records import Note
 from payments_core.storage.port import CommitUnknown, Transaction
 from payments_core.storage.sqlite import group_commit as sqlite_groups
 from payments_core.storage.sqlite.adapter import SqliteStorage
+from payments_core.waiting import Gate, closed_lock
 from tests.storage.sqlite.groups import in_one_group, insert, there, until
 
 
@@ -127,20 +128,18 @@ def test_a_thread_stopped_as_it_is_called_to_lead_leaves_another_to(
     """Ctrl-C may come between the call to lead and the next step."""
     sound = sqlite_groups._PendingWork
 
-    class Turn:
-        def __init__(self, turn: threading.Lock) -> None:
-            self.release = turn.release
-            self.taken = turn.acquire
+    class StoppedGate:
+        def __init__(self, gate: Gate) -> None:
+            self.release = gate.release
+            self.taken = gate.acquire
 
         def acquire(self) -> None:
             self.taken()
             raise Stopped
 
-    def waiting(run: Any, durable: bool) -> Any:
+    def waiting(run: Any, durable: bool, gate: Gate) -> Any:
         monkeypatch.setattr(sqlite_groups, "_PendingWork", sound)
-        mine: Any = sound(run, durable)
-        mine.turn = Turn(mine.turn)
-        return mine
+        return sound(run, durable, StoppedGate(gate))
 
     def stopped() -> None:
         monkeypatch.setattr(sqlite_groups, "_PendingWork", waiting)
@@ -297,7 +296,7 @@ def test_a_leader_that_is_stopped_before_it_wakes_the_next_still_does(
 
 def test_a_work_may_be_woken_twice() -> None:
     """By a call that was stopped as it woke the others, and began again."""
-    waiting = sqlite_groups._PendingWork(lambda connection: None, True)
+    waiting = sqlite_groups._PendingWork(lambda connection: None, True, closed_lock())
     waiting.wake()
     waiting.wake()
-    waiting.turn.acquire()
+    waiting.gate.acquire()

@@ -20,7 +20,6 @@ from payments_core.webhooks.destinations import (
 )
 from payments_core.webhooks.transports import resolver as module
 from payments_core.webhooks.transports.resolver import BoundedResolver, SystemResolver
-from tests.waiting_pool import WaitingPool
 
 ENV = "env_1"
 
@@ -65,21 +64,6 @@ def test_a_name_service_that_hangs_meets_the_limit_and_uses_up_its_room(
             break
         threading.Event().wait(0.01)
     assert resolver.resolve("c.example", 443, 5, environment_id=ENV) == []
-
-
-def test_a_request_that_waits_for_a_name_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    pool = WaitingPool()
-    waited = []
-
-    def answer(*_: object, **__: object) -> list[object]:
-        waited.append(pool.waits.wait(10))
-        return []
-
-    monkeypatch.setattr(socket, "getaddrinfo", answer)
-    resolver = SystemResolver()
-    resolved = pool.start(lambda: resolver.resolve("a.example", 443, 5, environment_id=ENV))
-    assert resolved.result(10) == []
-    assert waited == [True]
 
 
 def test_many_who_ask_for_a_name_at_once_have_one_answer(monkeypatch: pytest.MonkeyPatch) -> None:
