@@ -23,7 +23,7 @@ from benchmarks.pipeline import BareWriter
 from payments_core.clock import SystemClock
 from payments_core.engine.identifiers import Identifiers
 from payments_core.entropy import system_entropy
-from payments_core_http.server.server import Server
+from payments_core_http.serving import build_server
 
 
 def main(facts: dict[str, Any]) -> None:
@@ -42,7 +42,7 @@ def main(facts: dict[str, Any]) -> None:
 
     with tempfile.TemporaryDirectory() as folder:
         writer = BareWriter(Path(folder) / "bare.db", Path(facts["schema_of"]), template)
-        server = Server(write, Identifiers(SystemClock(), system_entropy))
+        server = build_server(write, Identifiers(SystemClock(), system_entropy))
         signal.signal(signal.SIGTERM, lambda *_: server.stop())
         print(json.dumps({"port": server.port}), flush=True)
         server.run()

@@ -32,7 +32,7 @@ from payments_core.service import PaymentsService
 from payments_core.storage.port import Storage
 from payments_core.storage_loader import open_storage
 from payments_core_http.app import create_app
-from payments_core_http.server.server import Server
+from payments_core_http.serving import build_server
 
 ROUNDS = 3
 SERVER_THREADS = (1, 4, 8)
@@ -285,7 +285,7 @@ def _clients(
 
 def over_sockets(bench: Bench, threads: int, runs: int) -> float:
     """Requests a second through waitress with so many threads, from as many clients."""
-    server = Server(bench.wsgi, bench.service.ports.identifiers, threads=threads)
+    server = build_server(bench.wsgi, bench.service.ports.identifiers, threads=threads)
     body = json.dumps(payment(bench.recipient)).encode()
     name = f"socket-{threads}-{time.perf_counter_ns()}"
     with server:

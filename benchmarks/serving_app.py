@@ -33,14 +33,9 @@ from payments_core.service import PaymentsService
 from payments_core.storage_loader import open_storage
 from payments_core.waiting import NO_WAITS, Waits
 from payments_core_http.app import create_app
-from payments_core_http.server.server import (
-    MAX_HEADER_BYTES,
-    MAX_RECEIVED_BYTES,
-    RESERVED_PATHS,
-    Server,
-)
+from payments_core_http.server.hosting import MAX_HEADER_BYTES
 from payments_core_http.server.server import SWITCH_INTERVAL_S as INTERVAL_S
-from payments_core_http.server.thread_pool import ThreadPool
+from payments_core_http.serving import MAX_RECEIVED_BYTES, build_server, new_pool
 
 if TYPE_CHECKING:
     from wsgiref.types import WSGIApplication
@@ -112,8 +107,8 @@ def _door(tell: Path) -> WSGIApplication:
 
 def _serve_ours(port: int) -> None:
     identifiers = Identifiers(SystemClock(), system_entropy)
-    pool = ThreadPool(THREADS, RESERVED_PATHS)
-    server = Server(application(pool), identifiers, port=port, pool=pool)
+    pool = new_pool(THREADS)
+    server = build_server(application(pool), identifiers, port=port, pool=pool)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: server.stop())
     server.run()

@@ -19,8 +19,8 @@ from payments_core.engine.identifiers import Identifiers
 from payments_core.engine.remote_calls import RemoteCalls
 from payments_core.entropy import system_entropy
 from payments_core_http.app import DEFAULT_THREADS
-from payments_core_http.server.server import Server
 from payments_core_http.server.thread_pool import ThreadPool
+from payments_core_http.serving import build_server
 
 if TYPE_CHECKING:
     from wsgiref.types import StartResponse, WSGIEnvironment
@@ -45,7 +45,7 @@ def main() -> None:
         start_response("200 OK", [("Content-Length", "0")])
         return []
 
-    server = Server(answer, Identifiers(SystemClock(), system_entropy), pool=pool)
+    server = build_server(answer, Identifiers(SystemClock(), system_entropy), pool=pool)
     print(server.port, flush=True)
     server.run()
 

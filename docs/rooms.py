@@ -61,6 +61,7 @@ ROOMS: dict[str, dict[str, str]] = {
         "conformance": "Suites that verify an adapter against its port.",
     },
     "payments_core_http": {
+        "server": "The socket side, of any application: connections, framing, limits, threads.",
         "redaction": "Removes secrets from everything that is logged.",
         "client_address": "The client's address, behind proxies.",
         "errors": "Statuses and envelopes of errors.",
@@ -87,7 +88,7 @@ ROOMS: dict[str, dict[str, str]] = {
         "dashboard": "The dashboard for an environment's operator.",
         "app": "The pipeline in order.",
         "__init__": "The public names.",
-        "server": "The socket side: connections, framing, limits, threads.",
+        "serving": "The application on the server: refusals, turns by credential, limits.",
         "client": "A typed client for partners, synchronous and asynchronous.",
         "testing": "The pytest plugin for users of the service.",
         "deployment": "Settings, start-up rules, processes, doctor.",

@@ -33,6 +33,11 @@ PACKAGES = ("payments_core", "payments_core_http")
 PACKAGE_ORDER = ("payments_core", "payments_core_http")
 
 
+# They import nothing of ours, and do not say what is served.
+SERVER = "payments_core_http/server/*.py"
+KNOWS_NO_APPLICATION = (SERVER, "payments_core/waiting.py")
+
+
 class Never(NamedTuple):
     """Files that match `files`, unless they match `unless`, never import `modules`."""
 
@@ -251,6 +256,25 @@ def test_imports_keep_the_rules_beside_the_order() -> None:
         if inside(module, banned) and not inside(module_name(path), banned)
     ]
     assert not wrong, listed(wrong)
+
+
+def test_the_server_and_the_waits_know_no_application() -> None:
+    wrong = []
+    for path in python_files():
+        if not any(matches(path, glob) for glob in KNOWS_NO_APPLICATION):
+            continue
+        ours = (it for it in imported_modules(path) if not matches(it, SERVER))
+        wrong += [f"{path} imports {it}" for it in ours]
+        lines = enumerate(text(path).replace("payments_core_http.server", "").splitlines(), 1)
+        wrong += [f"{path}:{number} says it" for number, line in lines if "payment" in line.lower()]
+    assert not wrong, listed(wrong)
+
+
+def test_no_circle_of_imports_is_in_the_server() -> None:
+    left = {path: imported_modules(path) for path in python_files() if matches(path, SERVER)}
+    while free := {path for path, needs in left.items() if not needs & left.keys()}:
+        left = {path: needs for path, needs in left.items() if path not in free}
+    assert not left, listed(sorted(left))
 
 
 def test_importing_the_library_stays_light() -> None:

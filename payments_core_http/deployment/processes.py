@@ -39,10 +39,10 @@ from payments_core_http.observability.management import ManagementServer
 from payments_core_http.observability.metrics import Metrics
 from payments_core_http.observability.tracing import TracedMetrics, add_tracing
 from payments_core_http.request_recorder import RequestRecorder
-from payments_core_http.server.server import RESERVED_PATHS, SWITCH_INTERVAL_S, Server, listen
+from payments_core_http.server.server import SWITCH_INTERVAL_S, listen
 from payments_core_http.server.shared_queue import QueueMember, SharedQueue
 from payments_core_http.server.signal_safety import receive
-from payments_core_http.server.thread_pool import ThreadPool
+from payments_core_http.serving import build_server, new_pool
 
 OnReady = Callable[["RunningProcess"], None]
 """Called once, when a process is ready."""
@@ -106,7 +106,7 @@ def _serve_alone(
     queue: QueueMember | None = None,
 ) -> None:
     http = configuration.http
-    pool = ThreadPool(http.threads, RESERVED_PATHS)
+    pool = new_pool(http.threads)
     with _start_deployment(configuration, pool) as (service, metrics, observer):
         recorder = RequestRecorder.over(service, configuration.mode, observer)
         app = create_app(
@@ -118,7 +118,7 @@ def _serve_alone(
             waits=pool,
         )
         with assembling.report_listen_failure("http.port", http.host, http.port):
-            server = Server(
+            server = build_server(
                 app,
                 service.ports.identifiers,
                 host=http.host,

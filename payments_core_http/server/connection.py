@@ -14,20 +14,33 @@ import socket
 import struct
 import time
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from waitress import wasyncore
 from waitress.channel import HTTPChannel
 
 from payments_core_http.server.framing import IncomingRequest
+from payments_core_http.server.hosting import HostedApp
 from payments_core_http.server.limits import ServerLimits
 from payments_core_http.server.responses import RefusalTask, RequestTimeout, ResponseTask
-from payments_core_http.server.selector import EVENT_READ, EVENT_WRITE
-
-if TYPE_CHECKING:
-    from payments_core_http.server.connection_server import ConnectionServer
+from payments_core_http.server.selector import EVENT_READ, EVENT_WRITE, SocketSelector
 
 _RESET_ON_CLOSE = struct.pack("ii", 1, 0)
+
+
+class Host(Protocol):
+    """What a connection needs of its server."""
+
+    hosted: HostedApp
+    is_stopping: bool
+    poll: SocketSelector
+    unsent: set[Connection]
+
+    def add_task(self, task: Connection) -> None:
+        """Queue the connection's request to be answered."""
+
+    def log_rate_limited(self, what: str) -> None:
+        """Log a warning, unless one was logged recently."""
 
 
 class Connection(HTTPChannel):  # type: ignore[misc]
@@ -58,7 +71,7 @@ class Connection(HTTPChannel):  # type: ignore[misc]
 
     def wanted_events(self) -> int:
         """The events to wait for."""
-        server: ConnectionServer = self.server
+        server: Host = self.server
         wanted = EVENT_READ if self.readable() else 0
         if self.writable():
             wanted |= EVENT_WRITE
@@ -185,8 +198,8 @@ class Connection(HTTPChannel):  # type: ignore[misc]
     @property
     def caller(self) -> str:
         """The caller of the request to answer."""
-        server: ConnectionServer = self.server
-        return server.callers.name(self.requests[0].headers, self.addr[0])
+        server: Host = self.server
+        return server.hosted.callers.name(self.requests[0].headers, self.addr[0])
 
     @property
     def may_write(self) -> bool:

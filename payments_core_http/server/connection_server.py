@@ -16,16 +16,8 @@ from typing import Any
 from waitress import wasyncore
 from waitress.server import TcpWSGIServer
 
-from payments_core.engine.identifiers import Identifiers
-from payments_core.errors import PaymentsError
-from payments_core_http.errors import (
-    HeadersTooLarge,
-    MalformedRequest,
-    PayloadTooLarge,
-    RequestTimedOut,
-    UnsupportedTransferCoding,
-)
 from payments_core_http.server.connection import ANSWERING_CONNECTION, Connection
+from payments_core_http.server.hosting import HostedApp
 from payments_core_http.server.limits import (
     ServerLimits,
     pick_longest_waiting,
@@ -33,17 +25,13 @@ from payments_core_http.server.limits import (
 )
 from payments_core_http.server.selector import EVENT_READ, SocketSelector, Waker
 from payments_core_http.server.shared_queue import MAX_ACCEPTS, QueueMember
-from payments_core_http.server.turns import Callers
-from payments_core_http.wire.request_body import MAX_BODY_BYTES
-
-MAX_HEADER_BYTES = 16 * 1024
 
 _TIMEOUT_CHECK_INTERVAL_S = 0.5
 """How often connections are checked for timeouts."""
 _ACCEPT_PAUSE_S = 0.5
 _WARNING_INTERVAL_S = 60.0
 
-_log = logging.getLogger("payments_core_http")
+_log = logging.getLogger(__name__)
 
 
 class ConnectionServer(TcpWSGIServer):  # type: ignore[misc]
@@ -54,22 +42,13 @@ class ConnectionServer(TcpWSGIServer):  # type: ignore[misc]
     def __init__(
         self,
         *args: Any,
-        identifiers: Identifiers,
-        api_version: str,
+        hosted: HostedApp,
         limits: ServerLimits,
         queue: QueueMember,
         **more: Any,
     ) -> None:
-        self.identifiers = identifiers
-        self.api_version = api_version
-        self.refusals: dict[int, PaymentsError] = {
-            400: MalformedRequest(),
-            408: RequestTimedOut(),
-            413: PayloadTooLarge(MAX_BODY_BYTES),
-            431: HeadersTooLarge(MAX_HEADER_BYTES),
-            501: UnsupportedTransferCoding(),
-        }
-        self.limits, self.callers = limits, Callers()
+        self.hosted = hosted
+        self.limits = limits
         self._queue = queue
         self._looks_at = self._accepts_at = self._warns_at = 0.0
         self.is_stopping = False

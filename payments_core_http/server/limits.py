@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import Any, Protocol, TypeVar
 
 import attrs
-
-if TYPE_CHECKING:
-    from payments_core_http.server.connection import Connection
 
 
 @attrs.frozen(kw_only=True)
@@ -37,14 +34,32 @@ class ServerLimits:
         return self.answer_s if unsent else self.idle_s
 
 
-def pick_longest_waiting(connections: Sequence[Connection]) -> list[Connection]:
+class Client(Protocol):
+    """What is known of a connection's client."""
+
+    addr: Any
+    """Its address begins with the host."""
+    waits_since: float
+    requests: Sequence[object]
+    total_outbufs_len: int
+    """How many bytes of answers it has not read."""
+
+    @property
+    def is_clients_turn(self) -> bool:
+        """Whether the server waits for it."""
+
+
+C = TypeVar("C", bound=Client)
+
+
+def pick_longest_waiting(connections: Sequence[C]) -> list[C]:
     """Connections that wait for clients: first the longest wait of the address with the most."""
     crowd = Counter(one.addr[0] for one in connections)
     waiting = [one for one in connections if one.is_clients_turn]
     return sorted(waiting, key=lambda one: (-crowd[one.addr[0]], one.waits_since))
 
 
-def pick_slowest_readers(connections: Iterable[Connection]) -> list[Connection]:
+def pick_slowest_readers(connections: Iterable[C]) -> list[C]:
     """Connections whose clients have not read a finished answer: the longest wait first."""
     slow = [one for one in connections if one.total_outbufs_len and not one.requests]
     return sorted(slow, key=lambda one: one.waits_since)

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from http import HTTPStatus
+from typing import Any
 
 from waitress.task import ErrorTask, WSGITask
 from waitress.utilities import BadRequest, build_http_date
 
-from payments_core_http.authentication import ENVIRONMENT_KEY
-from payments_core_http.errors import InternalError, encode_error, status_of
-
-if TYPE_CHECKING:
-    from payments_core_http.server.connection_server import ConnectionServer
-
+from payments_core_http.server.hosting import HostedApp
 
 _OF_THE_SERVER = frozenset({"content-length", "date"})
 """Headers that an application may set, and that are written here."""
@@ -62,9 +58,7 @@ class ResponseTask(WSGITask):  # type: ignore[misc]
     def finish(self) -> None:
         """Called when the whole answer is made: its environment is known from now on."""
         super().finish()
-        environment = self.environ.get(ENVIRONMENT_KEY)
-        if environment is not None:
-            self.channel.server.callers.learn(self.request.headers, environment)
+        self.channel.server.hosted.callers.learn(self.request.headers, self.environ)
 
     def _is_last(self) -> bool:
         """Whether the connection ends with this answer: its client or the server wants that, or
@@ -76,22 +70,14 @@ class ResponseTask(WSGITask):  # type: ignore[misc]
 
 
 class RefusalTask(ErrorTask):  # type: ignore[misc]
-    """Answers, in our own form, what the application has not seen."""
+    """Answers what the application has not seen, in its form."""
 
     def execute(self) -> None:
         """Write the answer, the connection's last."""
-        server: ConnectionServer = self.channel.server
-        error = server.refusals.get(self.request.error.code, InternalError())
-        request_id = server.identifiers.new("req")
-        body = encode_error(error, request_id)
-        self.status = f"{status_of(type(error))} {self.request.error.reason}"
-        self.response_headers += [
-            ("Content-Type", "application/json"),
-            ("X-Request-Id", request_id),
-            ("Service-Version", server.api_version),
-            ("Cache-Control", "no-store"),
-            ("X-Content-Type-Options", "nosniff"),
-        ]
+        hosted: HostedApp = self.channel.server.hosted
+        refusal = hosted.refuse(self.request.error.code)
+        self.status = f"{refusal.status} {HTTPStatus(refusal.status).phrase}"
+        self.response_headers += refusal.headers
         self.set_close_on_finish()
-        self.content_length = len(body)
-        self.write(body)
+        self.content_length = len(refusal.body)
+        self.write(refusal.body)

@@ -1,7 +1,7 @@
-"""The application under waitress, in this process: for every command that serves, and the tests.
+"""An application under waitress, in this process.
 
-It reports its port, bounds what a client may send, answers in our own form what waitress refuses
-by itself, and shuts down gracefully: no new connections, and what was begun is finished.
+It reports its port, bounds what a client may send, and shuts down gracefully: no new connections,
+and what was begun is finished.
 """
 
 from __future__ import annotations
@@ -15,36 +15,20 @@ import threading
 import time
 from types import TracebackType
 from typing import Any
-from wsgiref.types import WSGIApplication
 
+import attrs
 from waitress import wasyncore
 from waitress.adjustments import Adjustments
 
-from payments_core.engine.identifiers import Identifiers
-from payments_core.evolve import evolve
-from payments_core.versions import FIRST_VERSION
-from payments_core_http.app import DEFAULT_THREADS
-from payments_core_http.server.connection_server import MAX_HEADER_BYTES, ConnectionServer
+from payments_core_http.server.connection_server import ConnectionServer
+from payments_core_http.server.hosting import MAX_HEADER_BYTES, HostedApp
 from payments_core_http.server.limits import ServerLimits
 from payments_core_http.server.shared_queue import QueueMember, SharedQueue
 from payments_core_http.server.thread_pool import ThreadPool
-from payments_core_http.wire.request_body import MAX_BODY_BYTES
-
-__all__ = [
-    "Server", "ServerLimits", "listen", "MAX_HEADER_BYTES", "MAX_RECEIVED_BYTES",
-    "SWITCH_INTERVAL_S",
-]  # fmt: skip
 
 SWITCH_INTERVAL_S = 0.0005
 """How long a thread may hold the interpreter lock: the default is ten times this, and a database
 call that releases it would wait as long to get it back."""
-
-MAX_RECEIVED_BYTES = 2 * MAX_BODY_BYTES
-"""Up to here the application reads and refuses a body that is too large; beyond it, including
-chunk sizes, the server stops reading. Every connection may hold as much."""
-
-RESERVED_PATHS = frozenset({"/healthz"})
-"""A supervisor that restarts a process that does not answer must not restart a busy one."""
 
 _RECEIVE_BYTES = 8 * 1024
 """Of one connection at a time: a slow reader must not hold up the others for long."""
@@ -58,26 +42,21 @@ class Server:
 
     def __init__(
         self,
-        app: WSGIApplication,
-        identifiers: Identifiers,
+        hosted: HostedApp,
+        pool: ThreadPool,
         *,
         host: str = "127.0.0.1",
         port: int = 0,
-        threads: int = DEFAULT_THREADS,
-        api_version: str = FIRST_VERSION,
         limits: ServerLimits | None = None,
         reuse_port: bool = False,
         queue: QueueMember | None = None,
-        pool: ThreadPool | None = None,
     ) -> None:
         """Listens at once; port 0 picks a free port. Raises OSError if it cannot listen.
 
-        `api_version` is the version in refusals that the application does not see: the current one.
         `limits` are those of `ServerLimits` unless given; if the process may open fewer
         descriptors, it accepts fewer connections. With `reuse_port` other processes of this machine
         may listen on the same port, and the kernel distributes connections among them.
-        `queue` is of a socket of `listen` on `host`, from which several processes accept. `pool` is
-        the one to which the storage and the service announce their waits; it has its own threads.
+        `queue` is of a socket of `listen` on `host`, from which several processes accept.
         """
         if queue is None:
             queue = QueueMember(SharedQueue(listen(host, port, reuse_port=reuse_port), 1), 1)
@@ -90,8 +69,8 @@ class Server:
             expose_tracebacks=False,
             log_socket_errors=False,  # clients that disconnect would fill the log
             max_request_header_size=MAX_HEADER_BYTES,
-            max_request_body_size=MAX_RECEIVED_BYTES,
-            inbuf_overflow=MAX_RECEIVED_BYTES,
+            max_request_body_size=hosted.max_body_bytes,
+            inbuf_overflow=hosted.max_body_bytes,
             recv_bytes=_RECEIVE_BYTES,
             # The application reads X-Forwarded-For itself, from the proxies that it trusts.
             clear_untrusted_proxy_headers=False,
@@ -99,9 +78,9 @@ class Server:
         # An answer is sent whole, after its request ended: with waitress's 1 the head was sent by
         # itself, and the client's next request came while this one was still being finished.
         settings.send_bytes = _SOCKET_BUFFER_BYTES
-        self._pool = pool or ThreadPool(threads, RESERVED_PATHS)
+        self._pool = pool
         self._waitress: Any = ConnectionServer(
-            app,
+            hosted.app,
             {},
             True,
             listening,
@@ -109,8 +88,7 @@ class Server:
             adj=settings,
             bind_socket=False,
             sockinfo=(listening.family, listening.type, listening.proto, listening.getsockname()),
-            identifiers=identifiers,
-            api_version=api_version,
+            hosted=hosted,
             limits=_fit_to_descriptors(limits or ServerLimits()),
             queue=queue,
         )
@@ -199,4 +177,4 @@ def _fit_to_descriptors(limits: ServerLimits) -> ServerLimits:
     if allowed == resource.RLIM_INFINITY:
         return limits
     fitting = max(1, allowed - _RESERVED_DESCRIPTORS)
-    return evolve(limits, connections=min(limits.connections, fitting))
+    return attrs.evolve(limits, connections=min(limits.connections, fitting))

@@ -29,7 +29,7 @@ from payments_core_http.app import create_app
 from payments_core_http.cli.anvil.chain import MAX_BLOCKS_PER_ADVANCE, AnvilChain
 from payments_core_http.cli.anvil.process import AnvilProcess
 from payments_core_http.cli.child_processes import SandboxChild
-from payments_core_http.server.server import Server
+from payments_core_http.serving import build_server
 from tests.cli.nodes import require_anvil
 
 PROGRAM = Path(__file__).resolve().parents[2] / "examples" / "legacy_quote.py"
@@ -107,7 +107,9 @@ def test_a_quote_crosses_from_one_node_to_another(tmp_path: Path) -> None:
             chain.open_environment(environment_id)
             chain.mine(MAX_BLOCKS_PER_ADVANCE)
         identifiers = Identifiers(SystemClock(), system_entropy)
-        server = Server(create_app(service, mode="sandbox"), identifiers, host="127.0.0.1", port=0)
+        server = build_server(
+            create_app(service, mode="sandbox"), identifiers, host="127.0.0.1", port=0
+        )
         serving = threading.Thread(target=server.run)
         serving.start()
         stack.callback(serving.join)

@@ -27,7 +27,7 @@ from schemathesis.engine import Status, events, from_schema
 from schemathesis.hooks import unregister
 from schemathesis.transport.wsgi import WSGI_TRANSPORT
 
-from payments_core_http.server.server import Server
+from payments_core_http.serving import build_server
 from tests.fuzz.dressing import Credentials, Dresser
 from tests.fuzz.links import add_links
 from tests.fuzz.refusals import refuses_only_for_a_reason
@@ -191,7 +191,7 @@ def run_over_a_socket(plan: Plan) -> Report:
     shop, report = Shop(), Report()
     before = sys.getswitchinterval()
     with (
-        Server(shop, shop.service.ports.identifiers, threads=2) as server,
+        build_server(shop, shop.service.ports.identifiers, threads=2) as server,
         loaded(shop, plan, report, server.url) as schema,
     ):
         single_requests(schema, report)

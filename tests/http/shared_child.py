@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from payments_core.clock import SystemClock
 from payments_core.engine.identifiers import Identifiers
 from payments_core.entropy import system_entropy
-from payments_core_http.server.server import Server
+from payments_core_http.serving import build_server
 
 if TYPE_CHECKING:
     from wsgiref.types import StartResponse, WSGIEnvironment
@@ -31,7 +31,7 @@ def whose(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[b
 
 def main(port: int) -> None:
     identifiers = Identifiers(SystemClock(), system_entropy)
-    server = Server(whose, identifiers, port=port, threads=2, reuse_port=True)
+    server = build_server(whose, identifiers, port=port, threads=2, reuse_port=True)
     signal.signal(signal.SIGTERM, lambda *_: server.stop())
     print(server.port, flush=True)
     server.run()

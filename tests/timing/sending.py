@@ -14,6 +14,7 @@ from wsgiref.types import WSGIApplication
 import attrs
 
 from payments_core_http.server.server import Server
+from payments_core_http.serving import build_server
 from tests.timing.refusals import Deployment, Request
 
 
@@ -59,7 +60,7 @@ def over_socket(app: WSGIApplication, deployment: Deployment) -> tuple[Server, S
             spin_until(time.perf_counter_ns() + waits[-1])
         return app(environ, start_response)
 
-    server = Server(slowed, deployment.service.ports.identifiers, threads=1)
+    server = build_server(slowed, deployment.service.ports.identifiers, threads=1)
     connection = HTTPConnection(server.host, server.port)
 
     def send(request: Request, wait_ns: int) -> Timed:

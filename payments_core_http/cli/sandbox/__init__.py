@@ -32,7 +32,7 @@ from payments_core.storage.port import StorageError
 from payments_core.storage.sqlite.adapter import SqliteStorage
 from payments_core.waiting import Waits
 from payments_core.webhooks.settings import WebhookSettings
-from payments_core_http.app import DEFAULT_THREADS, create_app
+from payments_core_http.app import create_app
 from payments_core_http.cli.address_file import publish_address
 from payments_core_http.cli.anvil.errors import explain_missing_anvil
 from payments_core_http.cli.anvil.process import AnvilUnavailable
@@ -47,8 +47,8 @@ from payments_core_http.cli.sandbox.example_payment import open_example
 from payments_core_http.cli.sandbox.host_check import LoopbackHosts
 from payments_core_http.observability.requests import NOOP_OBSERVER
 from payments_core_http.request_recorder import RequestRecorder
-from payments_core_http.server.server import RESERVED_PATHS, Server
-from payments_core_http.server.thread_pool import ThreadPool
+from payments_core_http.server.server import Server
+from payments_core_http.serving import build_server, new_pool
 from payments_core_http.throttling import Throttle
 
 if TYPE_CHECKING:
@@ -132,9 +132,9 @@ def _serve(
     """Listen, build the service, and serve until a signal comes."""
     address = _resolve_address(host)
     door = DeferredApplication()
-    pool = ThreadPool(DEFAULT_THREADS, RESERVED_PATHS)
+    pool = new_pool()
     try:
-        server = Server(
+        server = build_server(
             door, Identifiers(SystemClock(), system_entropy), host=address, port=port, pool=pool
         )
     except OSError as error:

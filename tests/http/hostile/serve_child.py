@@ -11,14 +11,15 @@ import json
 import logging
 import sys
 
-from payments_core_http.server.server import Server, ServerLimits
+from payments_core_http.server.limits import ServerLimits
+from payments_core_http.serving import build_server
 from tests.http.door import Door, real_time
 
 
 def main(limits: str) -> None:
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
     door = Door(real_time())
-    with Server(
+    with build_server(
         door.app,
         door.service.ports.identifiers,
         threads=4,

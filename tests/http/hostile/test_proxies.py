@@ -13,6 +13,7 @@ from payments_core.limiters.policies import RateLimits
 from payments_core_http.app import create_app
 from payments_core_http.client_address import parse_networks
 from payments_core_http.server.server import Server
+from payments_core_http.serving import build_server
 from payments_core_http.throttling import UNKNOWN_ADDRESSES, Throttle
 from tests.http.door import Door, real_time
 from tests.http.wire.other_servers import run_server
@@ -28,7 +29,7 @@ def test_the_limit_is_the_clients_where_the_proxy_is_trusted(
     )
     app = create_app(door.service, mode="sandbox", throttle=throttle)  # type: ignore[arg-type]
     before = sys.getswitchinterval()
-    with Server(app, door.service.ports.identifiers, threads=2) as server:
+    with build_server(app, door.service.ports.identifiers, threads=2) as server:
         seen = [status(server, f"203.0.113.{n}") for n in (1, 2, 3)]
     sys.setswitchinterval(before)
     assert seen == [401, others, others]

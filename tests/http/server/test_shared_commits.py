@@ -18,8 +18,8 @@ from payments_core.conformance.storage.records import RECORD_TYPES, Note
 from payments_core.engine.identifiers import Identifiers
 from payments_core.entropy import system_entropy
 from payments_core.storage.sqlite.adapter import SqliteStorage
-from payments_core_http.server.server import Server
 from payments_core_http.server.thread_pool import ThreadPool
+from payments_core_http.serving import build_server
 
 if TYPE_CHECKING:
     from wsgiref.types import StartResponse, WSGIEnvironment
@@ -68,7 +68,7 @@ def test_requests_that_write_share_commits(
                 connection.request("POST", f"/{client}-{number}")
                 assert connection.getresponse().read() == b"ok"
 
-    with Server(answer, Identifiers(SystemClock(), system_entropy), pool=pool) as server:
+    with build_server(answer, Identifiers(SystemClock(), system_entropy), pool=pool) as server:
         outcomes = run_concurrently(*[lambda c=c: send(server.port, c) for c in range(CLIENTS)])
     assert outcomes == [None] * CLIENTS
     ids = [f"{client}-{number}" for client in range(CLIENTS) for number in range(REQUESTS)]

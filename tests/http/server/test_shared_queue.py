@@ -26,6 +26,7 @@ from payments_core_http.server.shared_queue import (
     QueueMember,
     SharedQueue,
 )
+from payments_core_http.serving import build_server
 
 if TYPE_CHECKING:
     from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
@@ -52,7 +53,7 @@ def servers(queue: SharedQueue, *numbers: int) -> Iterator[list[Server]]:
         for member in members:
             member.listening = queue.listening.dup()  # as a fork does
         yield [
-            stack.enter_context(Server(name(number), identifiers, queue=member))
+            stack.enter_context(build_server(name(number), identifiers, queue=member))
             for number, member in zip(numbers, members, strict=True)
         ]
 

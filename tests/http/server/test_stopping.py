@@ -21,8 +21,10 @@ import pytest
 from payments_core.clock import SystemClock
 from payments_core.engine.identifiers import Identifiers
 from payments_core.entropy import system_entropy
-from payments_core_http.server.server import Server, ServerLimits
+from payments_core_http.server.limits import ServerLimits
+from payments_core_http.server.server import Server
 from payments_core_http.server.thread_pool import ThreadPool
+from payments_core_http.serving import build_server
 
 if TYPE_CHECKING:
     from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
@@ -50,7 +52,7 @@ def says_much(environ: WSGIEnvironment, start_response: StartResponse) -> Iterab
 
 def server_of(app: WSGIApplication, **limits: float) -> Server:
     identifiers = Identifiers(SystemClock(), system_entropy)
-    return Server(app, identifiers, threads=2, limits=ServerLimits(**limits))  # type: ignore[arg-type]
+    return build_server(app, identifiers, threads=2, limits=ServerLimits(**limits))  # type: ignore[arg-type]
 
 
 def connected(server: Server) -> socket.socket:
@@ -262,4 +264,4 @@ def test_two_processes_share_a_port_and_one_of_them_ends_under_load() -> None:
 
 def test_a_port_is_not_shared_unless_all_that_listen_agree() -> None:
     with child(0) as (_, port), pytest.raises(OSError):
-        Server(says_yes, Identifiers(SystemClock(), system_entropy), port=port)
+        build_server(says_yes, Identifiers(SystemClock(), system_entropy), port=port)

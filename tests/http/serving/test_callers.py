@@ -8,9 +8,9 @@ from base64 import b64encode
 
 import pytest
 
-from payments_core_http.server import turns
-from payments_core_http.server.server import Server
-from payments_core_http.server.turns import Callers
+from payments_core_http import serving
+from payments_core_http.authentication import ENVIRONMENT_KEY
+from payments_core_http.serving import Callers, build_server
 from tests.http.door import Door
 from tests.http.public_shop import BODY, ORIGIN, Shop
 
@@ -58,7 +58,7 @@ def test_tokens_of_an_environment_share_its_turn_once_they_are_known() -> None:
     callers = Callers()
     tokens = [{"AUTHORIZATION": f"Bearer {name}"} for name in ("one", "two", "theirs")]
     for headers, environment in zip(tokens, ["env_1", "env_1", "env_2"], strict=True):
-        callers.learn(headers, environment)
+        callers.learn(headers, {ENVIRONMENT_KEY: environment})
     one, two, theirs = (callers.name(headers, PEER) for headers in tokens)
     assert one == two
     assert len({one, theirs, callers.name({}, PEER)}) == 3
@@ -66,10 +66,10 @@ def test_tokens_of_an_environment_share_its_turn_once_they_are_known() -> None:
 
 
 def test_a_bounded_number_of_tokens_is_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(turns, "_MAX_TOKENS", 2)
+    monkeypatch.setattr(serving, "_MAX_TOKENS", 2)
     callers = Callers()
     for name in ("a", "b", "c"):
-        callers.learn({"AUTHORIZATION": f"Bearer {name}"}, "env_1")
+        callers.learn({"AUTHORIZATION": f"Bearer {name}"}, {ENVIRONMENT_KEY: "env_1"})
     assert callers.name({"AUTHORIZATION": "Bearer c"}, PEER) == "environment env_1"
     assert callers.name({"AUTHORIZATION": "Bearer a"}, PEER) == callers.name({}, PEER)
 
@@ -77,19 +77,19 @@ def test_a_bounded_number_of_tokens_is_remembered(monkeypatch: pytest.MonkeyPatc
 def test_the_server_learns_whose_a_token_is() -> None:
     door = Door()
     token = door.access_token(permissions=["payments:read"])
-    with Server(door.app, door.service.ports.identifiers) as server:
+    with build_server(door.app, door.service.ports.identifiers) as server:
         headers = {"Authorization": f"Bearer {token}"}
         asked = urllib.request.Request(f"{server.url}/v2/client/me/payments", headers=headers)
         with urllib.request.urlopen(asked) as answer:
             assert answer.status == 200
-        named = server._waitress.callers.name({"AUTHORIZATION": f"Bearer {token}"}, PEER)
+        named = server._waitress.hosted.callers.name({"AUTHORIZATION": f"Bearer {token}"}, PEER)
     assert named.startswith("environment env_")
 
 
 def test_a_token_that_has_opened_nothing_gets_no_turn_of_the_shop_that_it_names() -> None:
     shop = Shop()
     invented = {"Authorization": "Bearer invented"}
-    with Server(shop.app, shop.service.ports.identifiers) as server:
+    with build_server(shop.app, shop.service.ports.identifiers) as server:
         given = {**invented, "Origin": ORIGIN, "Idempotency-Key": "k"}
         given["Content-Type"] = "application/json"
         asked = urllib.request.Request(
@@ -97,5 +97,5 @@ def test_a_token_that_has_opened_nothing_gets_no_turn_of_the_shop_that_it_names(
         )
         with urllib.request.urlopen(asked) as answer:
             assert answer.status == 201
-        callers = server._waitress.callers
+        callers = server._waitress.hosted.callers
         assert callers.name({"AUTHORIZATION": "Bearer invented"}, PEER) == callers.name({}, PEER)
