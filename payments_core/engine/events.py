@@ -73,6 +73,19 @@ _STATUS = Field("Its state.", "*")
 _STATUS_VERSION = Field("Rises by one at each change of `status`; a higher version is newer.", 1)
 _AMOUNT_ATOMIC = Field("The amount in the asset's smallest unit, as a digit string.", "25000000")
 _TRANSACTION_HASH = Field("The hash of the transaction on the chain.", "0x...")
+_OF_THE_PARTNER: Mapping[str, Field] = {
+    "reference": Field(
+        "Your own id or text for it; null without one, and if a visitor of a public page wrote it.",
+        "order-1042",
+        nullable=True,
+    ),
+    "externalUserId": Field(
+        "Your own id of the recipient's user; null if no account is paid.",
+        "user-1042",
+        nullable=True,
+    ),
+    "metadata": Field("Your own data; null without any.", {"orderId": "1042"}, nullable=True),
+}
 _LABELS = Field("The exceptions that occurred; labels are added and never removed.", [])
 
 _PAYMENT: Fields = {
@@ -107,6 +120,7 @@ _PAYMENT: Fields = {
     "returnedAmountAtomic": Field(
         "What the recipient of a payment from a vault has sent back, in the smallest unit.", "0"
     ),
+    **_OF_THE_PARTNER,
 }
 _RECONCILED: Fields = {
     **_PAYMENT,
@@ -164,6 +178,8 @@ _MISDIRECTED_PAYMENT: Fields = {
     "labels": _LABELS,
     "receiptId": Field("The receipt's id.", "receipt_..."),
     **_ARRIVED,
+    "createdBy": _PAYMENT["createdBy"],
+    **_OF_THE_PARTNER,
 }
 _MISDIRECTED_DEPOSIT: Fields = {
     "accountId": _ACCOUNT_ID,

@@ -29,7 +29,12 @@ def build_event(name: str, payment: Payment, **more: Any) -> NewEvent:
 
 
 def identify(payment: Payment) -> dict[str, Any]:
-    """The fields of an event that say which Payment it is about."""
+    """The fields of an event that say which Payment it is about.
+
+    A stranger who creates a Payment could write the reference of somebody's order. Nobody knows who
+    wrote that of a Payment without a creator, nor its metadata.
+    """
+    is_known = payment.created_by in ("server", "client")
     return {
         "paymentId": payment.id,
         "accountId": payment.account_id,
@@ -37,4 +42,7 @@ def identify(payment: Payment) -> dict[str, Any]:
         "chainId": payment.chain_id,
         "createdBy": payment.created_by,
         "statusVersion": payment.status_version,
+        "reference": payment.reference if is_known else None,
+        "externalUserId": payment.external_user_id,
+        "metadata": payment.metadata if is_known else None,
     }

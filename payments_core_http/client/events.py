@@ -83,6 +83,14 @@ that are older than this field.
 """
     returned_amount_atomic: str
     """What the recipient of a payment from a vault has sent back, in the smallest unit."""
+    reference: str | None
+    """Your own id or text for it; null without one, and if a visitor of a public page wrote
+it.
+"""
+    external_user_id: str | None
+    """Your own id of the recipient's user; null if no account is paid."""
+    metadata: dict[str, Any] | None
+    """Your own data; null without any."""
 
 
 class PaymentMisdirectedPayload(Answer, frozen=True, kw_only=True):
@@ -139,6 +147,18 @@ class PaymentMisdirectedPayload(Answer, frozen=True, kw_only=True):
     """The amount that arrived, in the token's smallest unit."""
     from_: str
     """The address that sent the funds."""
+    created_by: Known[Literal["server", "client", "public"]] | None
+    """Who created it: your backend, a client token, or public checkout. Null for Payments
+that are older than this field.
+"""
+    reference: str | None
+    """Your own id or text for it; null without one, and if a visitor of a public page wrote
+it.
+"""
+    external_user_id: str | None
+    """Your own id of the recipient's user; null if no account is paid."""
+    metadata: dict[str, Any] | None
+    """Your own data; null without any."""
 
 
 class PaymentReconciledPayload(Answer, frozen=True, kw_only=True):
@@ -201,6 +221,14 @@ that are older than this field.
 """
     returned_amount_atomic: str
     """What the recipient of a payment from a vault has sent back, in the smallest unit."""
+    reference: str | None
+    """Your own id or text for it; null without one, and if a visitor of a public page wrote
+it.
+"""
+    external_user_id: str | None
+    """Your own id of the recipient's user; null if no account is paid."""
+    metadata: dict[str, Any] | None
+    """Your own data; null without any."""
     note: str | None
     """The note of the last decision; null without one."""
 

@@ -41,7 +41,7 @@ _VALUES_BY_FIELD: Mapping[str, tuple[str, ...]] = {
 }
 """The fields of any family that have a list of values."""
 
-_TYPES: Mapping[type, str] = {str: "string", int: "integer", list: "array"}
+_TYPES: Mapping[type, str] = {str: "string", int: "integer", list: "array", dict: "object"}
 """By the type of a field's sample."""
 
 
@@ -105,6 +105,8 @@ def _make_field(event: EventType, name: str, schemas: Schemas) -> Schema:
     schema: Schema = {"type": [kind, "null"] if field.nullable else kind, **rules_of(name)}
     if kind == "array":
         schema["items"] = schemas.reference_to(PaymentLabel, "answer")
+    if kind == "object":
+        schema["additionalProperties"] = {}
     if values := _list_values(event, name):
         schema["enum"] = [*values, None] if field.nullable else list(values)
     return {**schema, "description": field.meaning}

@@ -29,22 +29,33 @@ def own_payment(world: World, authority: Authority, **more: Any) -> Payment:
 def test_a_payment_and_its_events_say_who_created_it(world: World) -> None:
     public.set_terms(world)
     trusted = world.service.tenants.system_authority(world.environment_id)
+    order = {"order": 1042}
     made = {
         "server": [
-            own_payment(world, world.server, metadata={"order": 1042}),
+            own_payment(world, world.server, metadata=order),
             own_payment(world, trusted),
             send(world, "1.00").payment,
             collect(world, mandate(world)).payment,
         ],
         "client": [own_payment(world, world.client)],
-        "public": [public.create(world).payment],
+        "public": [public.create(world, public.asked(reference="order-1042")).payment],
     }
     world.finish()
     for creator, payments in made.items():
         for payment in payments:
             assert payment.created_by == world.paid(payment.id).created_by == creator
             reported = [event.payload for event in world.events(payment.id)]
-            assert {one["createdBy"] for one in reported if "labels" in one} == {creator}
+            own = [one for one in reported if "labels" in one]
+            assert {one["createdBy"] for one in own} == {creator}
+            shown = None if creator == "public" else payment.reference
+            assert {one["reference"] for one in own} == {shown}
+            assert {one["externalUserId"] for one in own} == {payment.external_user_id}
+            assert all(one["metadata"] == payment.metadata for one in own)
+    of_order = [event.payload for event in world.events(made["server"][0].id)]
+    assert {(one["reference"], str(one["metadata"])) for one in of_order if "labels" in one} == {
+        ("order-1042", str(order))
+    }
+    assert made["public"][0].reference == "order-1042"
 
 
 def test_a_browser_sets_no_metadata(memory_world: World) -> None:

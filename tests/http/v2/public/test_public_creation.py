@@ -69,6 +69,7 @@ def test_its_events_name_no_account(shop: Shop) -> None:
     )
     [event] = [one for one in events if one.payload.get("paymentId") == made["paymentId"]]
     assert (event.name, event.payload["accountId"]) == ("payment.created", None)
+    assert event.payload["externalUserId"] is None
     assert (event.account_id, event.external_user_id) == (None, None)
 
 
