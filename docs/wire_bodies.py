@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
-from functools import cache
 from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, NoReturn, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 import attrs
 import msgspec
@@ -20,9 +19,7 @@ from payments_core.validation.metadata import (
     MAX_KEYS,
     Metadata,
 )
-from payments_core_http.openapi.schemas import Schemas
-from payments_core_http.openapi.sentences import describe_field, describe_query
-from payments_core_http.routes import ROUTES
+from payments_core_http.openapi.sentences import describe_field
 from payments_core_http.routing import Nothing, Route
 from payments_core_http.wire.query import PageQuery
 
@@ -91,7 +88,7 @@ def rows_of(
         kinds = objects_in(unwrapped(get_args(inner)[0])[0] if listed else inner)
         words += [text.rstrip(".").lower() for below in kinds for text in refusal(below)]
         rule = "; ".join(filter(None, [only, *words]))
-        sentence = sentence_of(kind, field.name)
+        sentence = describe_field(kind, field.name) or ""
         yield f"`{path}`", sentence, type_of(inner), needed(field.default, group, if_unset), rule
         for below in kinds:
             prefix = f"{path}[]." if listed else f"{path}."
@@ -102,23 +99,6 @@ def rows_of(
                 # The tag's own row would come once for each class; the type of the object names it.
                 if not (len(kinds) > 1 and row[0] == f"`{prefix}{told_by(below, kinds)[0]}`"):
                     yield row
-
-
-def sentence_of(kind: Any, name: str) -> str:
-    """A field's sentence from the OpenAPI document."""
-    owner = _body_names().get(kind)
-    return (describe_query(name) if owner is None else describe_field(owner, name)) or ""
-
-
-@cache
-def _body_names() -> Mapping[Any, str]:
-    schemas = Schemas()
-    for route in ROUTES:
-        if route.answers is not NoReturn:
-            schemas.reference_to(route.answers, "answer")
-        if route.body is not Nothing:
-            schemas.reference_to(route.body, "body")
-    return schemas.body_names()
 
 
 def unwrapped(kind: Any) -> tuple[Any, list[str]]:

@@ -22,6 +22,7 @@ class Health:
     """The answer of both health checks."""
 
     status: str
+    """Whether the process answers."""
 
 
 def check_liveness(service: PaymentsService, call: ApiCall[None, None]) -> Response:

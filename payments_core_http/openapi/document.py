@@ -14,13 +14,8 @@ from payments_core_http.openapi.examples import make_example
 from payments_core_http.openapi.operations import PAYMENT_SECRET_HEADER, Operations
 from payments_core_http.openapi.resources import group_by_resource
 from payments_core_http.openapi.schemas import COMPONENTS, Schemas
-from payments_core_http.openapi.sentences import describe_fields
 from payments_core_http.openapi.webhooks import add_examples as add_webhook_examples
-from payments_core_http.openapi.webhooks import (
-    build_webhooks,
-    make_header_parameters,
-    payload_names,
-)
+from payments_core_http.openapi.webhooks import build_webhooks, make_header_parameters
 from payments_core_http.routes import ROUTES
 from payments_core_http.routing import Route
 
@@ -78,8 +73,6 @@ def build_document(version: str = FIRST_VERSION, routes: Sequence[Route] | None 
             },
         }
     )
-    for name in whole["components"]["schemas"].keys() - payload_names():
-        describe_fields(name, whole["components"]["schemas"][name])
     _add_examples(whole)
     whole["components"]["examples"] = dict(sorted(whole["components"]["examples"].items()))
     return whole

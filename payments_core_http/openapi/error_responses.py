@@ -21,6 +21,7 @@ from payments_core_http.openapi.conventions import Schema, rules_of
 from payments_core_http.openapi.example_values import example_id
 from payments_core_http.openapi.examples import example_detail
 from payments_core_http.openapi.schemas import Schemas
+from payments_core_http.openapi.sentences import OF_ERRORS, describe_fields
 from payments_core_http.routing import Route
 
 ErrorClass = type[PaymentsError]
@@ -157,7 +158,10 @@ class ErrorResponses:
         status = status_of(kinds[0])
         prefix, make_schema = _SCHEMA_PREFIX[form], _SCHEMA_MAKERS[form]
         schemas = [
-            self._schemas.add(prefix + _schema_name(kind), make_schema(kind)) for kind in kinds
+            self._schemas.add(
+                prefix + _schema_name(kind), describe_fields(make_schema(kind), OF_ERRORS)
+            )
+            for kind in kinds
         ]
         return {
             "description": " or ".join(f"`{kind.code}`" for kind in kinds) + ".",

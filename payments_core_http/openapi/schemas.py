@@ -20,6 +20,7 @@ from payments_core.validation.constraints import MAX_INTEGER
 from payments_core.validation.metadata import Metadata
 from payments_core_http.openapi.conventions import Schema, rules_of
 from payments_core_http.openapi.resources import resource_name
+from payments_core_http.openapi.sentences import describe_fields, find_sentences
 from payments_core_http.routing import ListOf
 from payments_core_http.wire.structuring import find_discriminator, null_is_absent
 
@@ -82,12 +83,6 @@ class Schemas:
     def parameter_schema(self, field: attrs.Attribute[Any]) -> Schema:
         """The schema of a single parameter, with its default."""
         return {**self._make_schema(field.type, "body"), **_default_keyword(field)}
-
-    def body_names(self) -> dict[Any, str]:
-        """The name of every body's class that was requested."""
-        names = self._assign_names()
-        bodies = [named for named in self._found if named.side == "body"]
-        return {one.kind: names[one.placeholder].removeprefix(COMPONENTS) for one in bodies}
 
     def resolve_names(self, document: Schema) -> Schema:
         """The document with the gathered schemas in it and real names in place of marks."""
@@ -160,7 +155,7 @@ class Schemas:
                 "nextCursor": {"type": ["string", "null"]},
             },
         }
-        return schema
+        return describe_fields(schema, {})
 
     # Objects
 
@@ -195,7 +190,7 @@ class Schemas:
         if side == "body" or getattr(kind, "closed", False):
             found["additionalProperties"] = False
         found.update(_exactly_one_of_keyword(kind, properties))
-        return found
+        return describe_fields(found, find_sentences(kind))
 
     def _assign_names(self) -> dict[str, str]:
         """The name of every class. If two want the same name, each of them on that side adds its

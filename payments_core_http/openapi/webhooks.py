@@ -19,8 +19,9 @@ from payments_core_http.openapi.conventions import Schema, rules_of
 from payments_core_http.openapi.example_values import example_id
 from payments_core_http.openapi.examples import make_example
 from payments_core_http.openapi.schemas import Schemas
-from payments_core_http.openapi.sentences import describe_fields
+from payments_core_http.openapi.sentences import describe_fields, find_sentences
 from payments_core_http.v2.statuses import PaymentLabel
+from payments_core_http.v2.webhooks.views import EventView
 
 ENVELOPE = ("id", "name", "apiVersion", "createdAt", "payload")
 
@@ -82,8 +83,7 @@ def _make_envelope(event: EventType, schemas: Schemas, version: str) -> Schema:
         "payload": schemas.add(_payload_name(event), _make_payload(event, schemas)),
     }
     schema: Schema = {"type": "object", "required": list(ENVELOPE), "properties": properties}
-    describe_fields("Event", schema)
-    return schema
+    return describe_fields(schema, find_sentences(EventView))
 
 
 def _make_payload(event: EventType, schemas: Schemas) -> Schema:
@@ -116,11 +116,6 @@ def _list_values(event: EventType, name: str) -> tuple[str, ...]:
     if name == "status" and "capability" not in event.fields:
         return _STATUSES_BY_FAMILY.get(event.name.partition(".")[0], ())
     return _VALUES_BY_FIELD.get(name, ())
-
-
-def payload_names() -> frozenset[str]:
-    """The names of the payloads among the schemas; the catalogue describes their fields."""
-    return frozenset(map(_payload_name, CATALOGUE))
 
 
 def add_examples(events: Schema, schemas: Mapping[str, Schema]) -> None:

@@ -29,6 +29,7 @@ class DeploymentCapabilities:
     """What this deployment can do."""
 
     webhooks: WebhookCapabilities
+    """What this deployment's webhooks can do."""
 
 
 @frozen_view
@@ -38,14 +39,23 @@ class PartnerConfig:
     appId: str
     environmentId: str
     mode: Mode
+    """The environment's mode."""
     partnerId: str
+    """The partner's name in payment addresses."""
     credentialType: Literal["standard", "restricted"]
+    """Whether the key is standard or restricted."""
     credentialMode: Literal["app_secret"] = "app_secret"
+    """What the credential is for: `app_secret`, for backends."""
     apiVersion: str
+    """The dated contract that the environment is pinned to."""
     supportedApiVersions: tuple[str, ...]
+    """The dated contracts that this deployment supports."""
     scopes: tuple[str, ...]
+    """What the key may call."""
     products: tuple[str, ...]
+    """The products that the environment has."""
     capabilities: DeploymentCapabilities
+    """What this deployment can do."""
 
 
 def read_config(service: PaymentsService, call: ApiCall[None, None]) -> Response:

@@ -55,7 +55,9 @@ class TypedField:
     """A field of a type of EIP-712."""
 
     name: TypedName
+    """The field's name."""
     type: TypedName
+    """The field's type in Solidity."""
 
 
 TypedFields = Annotated[tuple[TypedField, ...], Meta(max_length=MAX_TYPED_FIELDS)]

@@ -68,6 +68,7 @@ class AddAddress:
     chainType: Literal["evm", "solana", "aptos"]
     signature: Signature = attrs.field(repr=False)
     message: Message
+    """The text that the wallet signed."""
     publicKey: PublicKey | None = None
 
 
@@ -115,6 +116,7 @@ class NamedUser:
 
     userId: AccountId | None = None
     username: Username | None = None
+    """The name in the payment address."""
 
 
 @frozen_body
@@ -127,7 +129,9 @@ class AnyNameOfUser:
 
     userId: AccountId | None = None
     username: Username | None = None
+    """The name in the payment address."""
     paymentAddress: PaymentAddress | None = None
+    """The payment address, `<username>@<partner id>`."""
 
 
 @frozen_body
@@ -142,6 +146,7 @@ class UserPaymentAddress:
     """`<username>@<resolver>`."""
 
     paymentAddress: PaymentAddress
+    """The payment address, `<username>@<partner id>`."""
 
 
 @frozen_body
@@ -149,3 +154,4 @@ class WantedUsername:
     """The username to check."""
 
     username: Username
+    """The name in the payment address."""

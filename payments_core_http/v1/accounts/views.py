@@ -33,6 +33,7 @@ class MoneyAccountView:
     vaultAddress: str
     addresses: tuple[str, ...]
     kycStatus: LegacyKycStatus
+    """The state of the account's verification."""
     isKYC: bool
     kycProviderToken: str | None
     preferredSettlementChain: int | None
@@ -62,6 +63,7 @@ class AddressOwnerView:
 
     userId: str
     partnerId: str
+    """The partner whose account it is."""
     username: str | None
     addresses: tuple[LinkedAddressView, ...]
     vaultAddress: str
@@ -76,6 +78,7 @@ class ResolvedAddressView:
     userId: str
     username: str
     paymentAddress: str
+    """The requested payment address."""
     vaultAddress: str
 
 
@@ -108,7 +111,9 @@ class UsernameAvailabilityView:
     """Whether an account could have the username now."""
 
     username: str
+    """The requested name."""
     available: bool
+    """Whether an account could have it now."""
 
 
 @frozen_view
@@ -117,6 +122,7 @@ class GeneratedAddressView:
 
     userId: str
     depositAddress: str
+    """The account's static address on the chain."""
     chainType: ChainType
     chainId: int
 
@@ -126,6 +132,7 @@ class MoneyAccountAnswer(Success):
     """A Money Account."""
 
     data: MoneyAccountView
+    """The Money Account."""
 
 
 @frozen_view
@@ -133,7 +140,9 @@ class LinkedAddressesAnswer(Success):
     """The account's addresses, with the new one."""
 
     data: LinkedAddressesView
+    """The account's addresses."""
     message: str = "The address was added."
+    """What was done."""
 
 
 @frozen_view
@@ -141,6 +150,7 @@ class AddressOwnerAnswer(Success):
     """The account that an address is linked to."""
 
     data: AddressOwnerView
+    """The account that the address is linked to."""
 
 
 @frozen_view
@@ -148,6 +158,7 @@ class ResolvedAddressAnswer(Success):
     """The account behind a payment address."""
 
     data: ResolvedAddressView
+    """The account behind the payment address."""
 
 
 @frozen_view
@@ -155,6 +166,7 @@ class KycDoneAnswer(Success):
     """Whether an account is verified."""
 
     data: KycDoneView
+    """Whether the account is verified."""
 
 
 @frozen_view
@@ -162,7 +174,9 @@ class PreferencesAnswer(Success):
     """The changed preferences."""
 
     data: PreferencesView
+    """The preferences."""
     message: str = "The settlement preferences were updated."
+    """What was done."""
 
 
 @frozen_view
@@ -170,7 +184,9 @@ class ChosenUsernameAnswer(Success):
     """The new payment address."""
 
     data: ChosenUsernameView
+    """The payment address."""
     message: str = "The username was set."
+    """What was done."""
 
 
 @frozen_view
@@ -178,6 +194,7 @@ class UsernameAvailabilityAnswer(Success):
     """Whether a username is available."""
 
     data: UsernameAvailabilityView
+    """Whether the name is available."""
 
 
 @frozen_view
@@ -185,6 +202,7 @@ class GeneratedAddressAnswer(Success):
     """A deposit address."""
 
     data: GeneratedAddressView
+    """The deposit address."""
 
 
 def money_account(details: AccountDetails) -> MoneyAccountView:

@@ -31,4 +31,6 @@ class ReadBalances:
     """
 
     userAddress: Address
+    """The address whose balances to read."""
     amount: Decimal = Decimal(0)
+    """Only balances above this number of whole tokens."""

@@ -18,6 +18,7 @@ class NativeCurrencyView:
     """What a chain's fees are paid in."""
 
     name: str
+    """The currency's name."""
     symbol: str
     decimals: int
 
@@ -28,6 +29,7 @@ class TokenView:
 
     symbol: str
     address: str
+    """The address of the token's contract."""
     decimals: int
 
 
@@ -37,12 +39,18 @@ class SupportedChainView:
 
     chainId: int
     name: str
+    """The chain's name."""
     chainType: ChainType
     nativeCurrency: NativeCurrencyView
+    """The currency in which the chain's fees are paid."""
     tokens: tuple[TokenView, ...]
+    """The tokens on the chain."""
     rpcUrl: str
+    """A public node of the chain."""
     explorerUrl: str
+    """The chain's block explorer."""
     isActive: bool
+    """Whether this deployment serves the chain."""
 
 
 @frozen_view
@@ -50,6 +58,7 @@ class SupportedChainsView:
     """The chains of the registry."""
 
     chains: tuple[SupportedChainView, ...]
+    """The chains."""
 
 
 @frozen_view
@@ -57,6 +66,7 @@ class SupportedChainsAnswer(Success):
     """The chains of the registry."""
 
     data: SupportedChainsView
+    """The chains that are known."""
 
 
 @frozen_view
@@ -73,6 +83,7 @@ class AddressBalanceAnswer(Success):
     """What an address holds."""
 
     data: AddressBalanceView
+    """What the address holds."""
 
 
 @frozen_view
@@ -81,12 +92,14 @@ class HoldingView:
 
     chainId: int
     chainName: str
+    """The chain's name."""
     token: str
     tokenAddress: str
     balance: str
     balanceRaw: str
     decimals: int
     usdValue: str | None
+    """The value in US dollars, rounded down to the cent; null without a price."""
 
 
 @frozen_view
@@ -95,8 +108,11 @@ class AddressHoldingsView:
 
     address: str
     addressType: ChainType
+    """The family of chains that the address belongs to."""
     balances: tuple[HoldingView, ...]
+    """The balance of each token."""
     totalUsdValue: str
+    """The sum of the values in US dollars."""
 
 
 @frozen_view
@@ -104,6 +120,7 @@ class AddressHoldingsAnswer(Success):
     """What an address holds on every chain of its type."""
 
     data: AddressHoldingsView
+    """What the address holds on each chain."""
 
 
 def supported_chain(entry: ChainEntry, kind: NetworkKind, *, is_active: bool) -> SupportedChainView:

@@ -38,10 +38,15 @@ class AskQuote:
     sourceChainId: ChainId | None = None
     sourceChainToken: TokenName = "USDC"
     destinationUserId: AccountId | None = None
+    """The recipient by its account."""
     destinationPaymentAddress: PaymentAddress | None = None
+    """The recipient by its payment address."""
     destinationWalletAddress: Address | None = None
+    """The recipient by its wallet."""
     destinationChainID: ChainId | None = None
+    """The chain on which the recipient is paid."""
     destinationToken: AssetSymbol | None = None
+    """The token in which the recipient is paid."""
 
     def faults(self) -> list[FieldError]:
         """A number that no amount of a token can be."""
@@ -65,6 +70,7 @@ class AskDepositAddress:
 
     paymentAddress: PaymentAddress
     rawAmount: RawAmount
+    """The input amount, in the token's smallest unit."""
     sourceAddress: Address
     sourceChainId: ChainId
     sourceChainToken: TokenName

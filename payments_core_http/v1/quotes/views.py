@@ -26,9 +26,13 @@ class TokenInView:
     """What the payer sends: exactly `inputTokenAmountRaw` of the token."""
 
     address: str
+    """The address of the token's contract."""
     inputTokenAmountRaw: str
+    """What the payer sends, in the token's smallest unit."""
     inputTokenAmountRawFormatted: str
+    """The same amount as `inputTokenAmountRaw`, as a decimal string."""
     inputValueInUSD: str | None
+    """The value of the input amount in US dollars; null without a price."""
 
 
 @frozen_view
@@ -36,10 +40,15 @@ class TokenOutView:
     """What the recipient is expected to get, and the minimum in `minimumOutput`, as raw amounts."""
 
     address: str
+    """The address of the token's contract."""
     outputTokenAmountRaw: str
+    """What the recipient is expected to get, in the token's smallest unit."""
     outputTokenAmountRawFormatted: str
+    """The same amount as `outputTokenAmountRaw`, as a decimal string."""
     outputValueInUSD: str | None
+    """The value of the output amount in US dollars; null without a price."""
     minimumOutput: str
+    """The minimum that the recipient gets, in the token's smallest unit."""
 
 
 @frozen_view
@@ -50,10 +59,15 @@ class QuotePayloadView:
     """
 
     tokenIn: TokenInView
+    """What the payer sends."""
     tokenOut: TokenOutView
+    """What the recipient gets."""
     estimatedTime: int
+    """How many seconds the transfer is expected to take."""
     quoteExpiry: int
+    """When the quote expires, in Unix seconds."""
     exchangeRate: str
+    """How many output tokens one input token buys, before the fee."""
 
 
 @frozen_view
@@ -61,7 +75,9 @@ class QuoteView:
     """A quote."""
 
     quoteData: QuoteDataView
+    """Where the quote is paid."""
     payload: QuotePayloadView
+    """What the quote offers."""
 
 
 @frozen_view
@@ -69,11 +85,17 @@ class QuotedAmountsView:
     """The input and output amounts, in whole tokens; `fee` is in the output token."""
 
     inputAmount: str
+    """The input amount, in whole tokens."""
     inputToken: str
+    """The symbol of the token that the payer sends."""
     inputChain: int
+    """The chain that the payer pays on."""
     outputAmount: str
+    """The output amount, in whole tokens."""
     outputToken: str
+    """The symbol of the token that the recipient gets."""
     outputChain: int
+    """The chain on which the recipient is paid."""
     fee: str
     expiresAt: str
 
@@ -83,7 +105,9 @@ class QuotedAddressView:
     """An address for one payment, and its quote."""
 
     depositAddress: str
+    """The address for this one payment."""
     quote: QuotedAmountsView
+    """The terms."""
     quoteId: str
 
 
@@ -92,6 +116,7 @@ class TransferStateView:
     """Whether the recipient has the funds."""
 
     isTransferDone: bool
+    """Whether the recipient has the funds."""
 
 
 @frozen_view
@@ -99,6 +124,7 @@ class QuoteAnswer(Success):
     """A quote."""
 
     data: QuoteView
+    """The quote."""
 
 
 @frozen_view
@@ -106,6 +132,7 @@ class QuotedAddressAnswer(Success):
     """An address for one payment."""
 
     data: QuotedAddressView
+    """The address and its terms."""
 
 
 @frozen_view
@@ -113,6 +140,7 @@ class TransferStateAnswer(Success):
     """Whether a transfer is done."""
 
     data: TransferStateView
+    """Whether the transfer is done."""
 
 
 def quote(found: Quote) -> QuoteView:

@@ -26,9 +26,13 @@ class OwnersCall:
     """The call that the vault is to make on itself: `enableModule` of its role module."""
 
     to: Address
+    """The contract to call."""
     value: Uint256Text = "0"
+    """The native currency to send along."""
     data: Calldata
+    """The call's data in hex."""
     operation: Annotated[int, Meta(ge=0, le=255)] = 0
+    """The kind of call; 0 is a plain call."""
 
     @property
     def tx_data(self) -> TxData:
@@ -43,4 +47,5 @@ class DeployRoleModule:
 
     userId: AccountId
     txData: OwnersCall
+    """The call that the vault is to make."""
     signature: Signature = attrs.field(repr=False)

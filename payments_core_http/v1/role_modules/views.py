@@ -23,6 +23,7 @@ class RoleModuleView:
 
     vaultAddress: str
     roleModuleAddress: str
+    """The address of the role module."""
     txHash: str | None
     status: TransactionStatus
 
@@ -32,6 +33,7 @@ class RoleModuleAnswer(Success):
     """A vault's role module."""
 
     data: RoleModuleView
+    """The vault's role module."""
 
 
 def role_module(installation: RoleModuleInstallation) -> RoleModuleView:

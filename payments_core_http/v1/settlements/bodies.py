@@ -23,7 +23,9 @@ class SettlementPayload:
 
     quoteId: Id
     nonce: Uint256
+    """A number that the signer chooses; it can be used once."""
     deadline: Uint256
+    """When the signature expires, in Unix seconds."""
 
 
 @frozen_body
@@ -31,9 +33,12 @@ class SettlementDomain:
     """The domain of the typed data: `Money Accounts`, version 1, and the payer's vault."""
 
     name: TypedName
+    """The domain's name."""
     version: TypedName
+    """The domain's version."""
     chainId: Uint256
     verifyingContract: Address
+    """The payer's vault."""
 
 
 @frozen_body
@@ -41,7 +46,9 @@ class SettlementTypes:
     """The types of the typed data; libraries add `EIP712Domain` themselves."""
 
     Settlement: TypedFields
+    """The fields of the message."""
     EIP712Domain: TypedFields | None = None
+    """The type of the domain; signing libraries add it themselves."""
 
 
 @frozen_body
@@ -49,9 +56,12 @@ class SettleQuote:
     """What the payer of a quote has signed (EIP-712, or ERC-1271), and the signature in hex."""
 
     payload: SettlementPayload
+    """The message that was signed."""
     signature: Signature = attrs.field(repr=False)
     domain: SettlementDomain
+    """The domain of the typed data."""
     types: SettlementTypes
+    """The types of the typed data."""
 
     def faults(self) -> list[FieldError]:
         """A domain, types or numbers that no settlement of any quote can have."""

@@ -17,7 +17,9 @@ class SettlementView:
     """A settlement that was accepted; `get-transaction` shows its progress."""
 
     message: str
+    """What happens next."""
     transactionId: str
+    """The id to read its transaction by."""
     status: Literal["pending"] = "pending"
 
 
@@ -26,6 +28,7 @@ class SettlementAnswer(Success):
     """A settlement that was accepted."""
 
     data: SettlementView
+    """The settlement."""
 
 
 def settlement(operation: FundingOperation) -> SettlementView:

@@ -29,8 +29,12 @@ class TransactionsQuery:
 
     userId: AccountId
     page: Annotated[int, Meta(ge=1, le=MAX_REACH)] = 1
+    """The number of the page, from 1."""
     limit: HttpPageLimit = DEFAULT_LIMIT
     type: Literal["deposit", "payment", "settlement"] | None = None
+    """Only those of this kind."""
     status: Literal["pending", "processing", "completed", "failed"] | None = None
+    """Only those with this status."""
     chainId: ChainId | None = None
     before: Id | None = None
+    """The id of a transaction: the list begins after it."""

@@ -24,6 +24,7 @@ class PartyView:
     userId: str | None
     paymentAddress: str | None
     walletAddress: str | None
+    """The wallet's address; null if it is not known."""
 
 
 class TransactionView(msgspec.Struct, kw_only=True, frozen=True, rename={"from_": "from"}):
@@ -35,7 +36,9 @@ class TransactionView(msgspec.Struct, kw_only=True, frozen=True, rename={"from_"
     amount: str
     token: str
     from_: PartyView
+    """Who pays."""
     to: PartyView
+    """Who is paid."""
     fee: str
     chainId: int
     txHash: str | None
@@ -52,7 +55,9 @@ class ListedTransactionView(msgspec.Struct, kw_only=True, frozen=True, rename={"
     amount: str
     token: str
     from_: str | None
+    """The payer's payment address, otherwise its wallet; null if it is not known."""
     to: str | None
+    """The recipient's payment address, otherwise its wallet; null if it is not known."""
     fee: str
     chainId: int
     txHash: str | None
@@ -65,9 +70,13 @@ class PaginationView:
     """The position of the page. `totalCount` counts 1,000 transactions at most."""
 
     page: int
+    """The number of the page, from 1."""
     limit: int
+    """How many transactions a page has."""
     totalPages: int
+    """How many pages there are."""
     totalCount: int
+    """The number of transactions; at most 1,000 are counted."""
 
 
 @frozen_view
@@ -75,7 +84,9 @@ class TransactionsView:
     """A page of transactions, newest first."""
 
     transactions: tuple[ListedTransactionView, ...]
+    """The transactions, newest first."""
     pagination: PaginationView
+    """The position of the page."""
 
 
 @frozen_view
@@ -83,6 +94,7 @@ class TransactionAnswer(Success):
     """A transaction."""
 
     data: TransactionView
+    """The transaction."""
 
 
 @frozen_view
@@ -90,6 +102,7 @@ class TransactionsAnswer(Success):
     """A page of transactions."""
 
     data: TransactionsView
+    """The page."""
 
 
 def transaction(found: LegacyTransaction) -> TransactionView:

@@ -27,10 +27,15 @@ class ActionView:
     """
 
     resolves: str
+    """The requirement or reason that the request resolves."""
     description: str
+    """What must be done, and by whom."""
     method: str | None
+    """The method of the request to send; null if you cannot act."""
     path: str | None
+    """The path of the request to send; null if you cannot act."""
     url: str | None
+    """Where the user supplies what the bank asks for; null if nothing is needed."""
 
 
 @attrs.frozen

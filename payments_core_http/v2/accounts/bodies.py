@@ -72,8 +72,10 @@ class ChangeAccount:
     """An absent field stays as it is; null clears it."""
 
     email: Email | UnsetType | None = UNSET
+    """The account's email address; null clears it."""
     metadata: Metadata | UnsetType | None = UNSET
     status: Literal["active", "suspended", "closed"] | UnsetType = UNSET
+    """The new state."""
 
 
 @frozen_body

@@ -30,7 +30,9 @@ class VaultView:
     vaultId: str
     chainId: int
     address: str
+    """The vault's address."""
     status: VaultStatus
+    """Whether its contract is deployed."""
 
 
 @frozen_view
@@ -66,6 +68,7 @@ class AccountView:
     kyc: KycView
     capabilities: Mapping[str, CapabilityStatus]
     labels: tuple[str, ...]
+    """`misdirected` once a token arrived that it is not credited with; never removed."""
     metadata: Mapping[str, Any] | None
     createdAt: str
     updatedAt: str
@@ -76,8 +79,11 @@ class RequirementsView:
     """The requirements of a capability, by name."""
 
     missing: tuple[str, ...]
+    """The requirements that are still missing."""
     pending: tuple[str, ...]
+    """The requirements that are being reviewed."""
     complete: tuple[str, ...]
+    """The requirements that are complete."""
 
 
 @frozen_view
@@ -106,9 +112,13 @@ class BalanceView:
     tokenAddress: str
     decimals: int
     totalAtomic: str
+    """What the vault holds on chain at the newest final block, in the smallest unit."""
     availableAtomic: str
+    """What can still be authorized, in the smallest unit: the total less what is reserved."""
     reservedAtomic: str
+    """What is reserved by authorizations that are not final yet, in the smallest unit."""
     available: str
+    """What can still be authorized, as a decimal string."""
 
 
 @frozen_view
@@ -117,6 +127,7 @@ class BalancesView:
 
     accountId: str
     balances: tuple[BalanceView, ...]
+    """The balances."""
 
 
 def account(details: AccountDetails) -> AccountView:

@@ -54,10 +54,12 @@ class AddBankAccount:
     accountHolderName: HolderName = attrs.field(repr=False)
     accountHolderType: Literal["individual", "business"]
     accountNumber: AccountNumber = attrs.field(repr=False)
+    """The account's number; it is stored encrypted, and never returned."""
     routingNumber: RoutingNumber
     accountType: Literal["checking", "savings"]
     bankName: BankName | None = None
     address: PostalAddress
+    """The holder's home address or registered office."""
 
     def faults(self) -> list[FieldError]:
         """A routing number that is not valid."""

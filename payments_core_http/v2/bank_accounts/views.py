@@ -33,6 +33,7 @@ class CapabilityActivationView:
     status: CapabilityStatus
     hostedUrl: str | None
     reason: str | None
+    """Why it was refused; null unless it was."""
     requirements: RequirementsView
     actions: tuple[ActionView, ...]
     createdAt: str
@@ -68,7 +69,9 @@ class BankAccountView:
     accountType: BankAccountType
     bankName: str | None
     address: BankAddressView
+    """The holder's home address or registered office."""
     reason: str | None
+    """Why the bank refuses it; null unless it does."""
     createdAt: str
     updatedAt: str
 
@@ -87,12 +90,19 @@ class FieldRequirementView:
     """A field of a form; a dot in its name means a nested object."""
 
     name: str
+    """The field's name; a dot means a nested object."""
     type: str
+    """The field's type."""
     required: bool
+    """Whether the field must be given."""
     minLength: int | None
+    """The minimum number of characters; null means no limit."""
     maxLength: int | None
+    """The maximum number of characters; null means no limit."""
     pattern: str | None
+    """The regular expression that the value must match; null means any text."""
     values: tuple[str, ...] | None
+    """The values that the field may have; null means any value."""
 
 
 @frozen_view
@@ -107,6 +117,7 @@ class BankAccountRequirementsView:
     wallets: tuple[PayingWalletView, ...]
     fields: tuple[FieldRequirementView, ...]
     payoutFields: tuple[FieldRequirementView, ...]
+    """The texts of a Payment to a bank account, which are optional."""
 
 
 def capability_activation(activated: ActivatedCapability) -> CapabilityActivationView:

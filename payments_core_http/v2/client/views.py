@@ -82,11 +82,16 @@ class RecipientPaymentView:
     paymentId: str
     intent: Intent
     status: PaymentStatus
+    """Its state, as listed in the table of state machines."""
     statusVersion: int
     accountId: str | None
+    """The recipient's account; null if a wallet or a bank account is paid."""
     externalUserId: str | None
+    """Your own id of the recipient's user; null if no account is paid."""
     amount: str
+    """The Payment's amount, as a decimal string in whole units of the asset."""
     amountAtomic: str
+    """The Payment's amount, in the asset's smallest unit."""
     assetSymbol: str
     decimals: int
     chainId: int
@@ -120,6 +125,7 @@ class RecipientPaymentView:
     cancelUrl: str | None
     createdBy: CreatedBy | None
     expiresAt: str | None
+    """When it can no longer be paid; null for a send."""
     monitoringExpiresAt: str | None
     succeededAt: str | None
     cancelledAt: str | None
@@ -152,9 +158,12 @@ class PayerPaymentView:
     paymentId: str
     intent: Intent
     status: PaymentStatus
+    """Its state, as listed in the table of state machines."""
     statusVersion: int
     amount: str
+    """The Payment's amount, as a decimal string in whole units of the asset."""
     amountAtomic: str
+    """The Payment's amount, in the asset's smallest unit."""
     assetSymbol: str
     decimals: int
     chainId: int
@@ -178,6 +187,7 @@ class PayerPaymentView:
     cancelUrl: str | None
     createdBy: CreatedBy | None
     expiresAt: str | None
+    """When it can no longer be paid; null for a send."""
     succeededAt: str | None
     cancelledAt: str | None
     createdAt: str

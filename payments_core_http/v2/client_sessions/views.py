@@ -18,10 +18,12 @@ class CreatedClientSession:
 
     clientSessionId: str
     clientSessionToken: str = attrs.field(repr=False)
+    """The token to exchange once for an access token; shown only here."""
     accountId: str
     permissions: tuple[str, ...]
     exchangeExpiresAt: str
     expiresAt: str
+    """When the session and its access token end."""
     createdAt: str
     updatedAt: str
 
@@ -35,6 +37,7 @@ class ClientSessionView:
     permissions: tuple[str, ...]
     exchangeExpiresAt: str
     expiresAt: str
+    """When the session and its access token end."""
     createdAt: str
     updatedAt: str
     revokedAt: str | None
@@ -45,7 +48,9 @@ class AccessToken:
     """What the session token was exchanged for."""
 
     accessToken: str = attrs.field(repr=False)
+    """The client's bearer token for `/v2/client`."""
     tokenType: Literal["Bearer"] = "Bearer"
+    """How the token is sent."""
     accountId: str
     permissions: tuple[str, ...]
     expiresAt: str

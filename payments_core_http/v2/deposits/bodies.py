@@ -32,6 +32,7 @@ class ReturnDeposit:
     """
 
     destination: Address | UnsetType = UNSET
+    """The address that gets it, in place of the sender."""
 
 
 @frozen_body
@@ -39,3 +40,4 @@ class DepositsQuery(PageQuery):
     """All deposits, or those with a status."""
 
     status: DepositStatus | None = None
+    """Only those with this status."""

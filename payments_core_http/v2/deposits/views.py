@@ -35,10 +35,12 @@ class DepositView(msgspec.Struct, kw_only=True, frozen=True, rename={"from_": "f
     depositId: str
     accountId: str
     depositAddressId: str
+    """The id of the deposit address."""
     chainId: int
     assetSymbol: str
     tokenAddress: str
     amount: str
+    """How much arrived, as a decimal string."""
     amountAtomic: str
     status: DepositStatus
     rejectionReason: Reason | None
@@ -56,7 +58,9 @@ class CheckView:
 
     accountId: str
     checkedAt: str
+    """When the chain was read."""
     deposits: tuple[DepositView, ...]
+    """The newest deposits."""
 
 
 def address(record: DepositAddress) -> DepositAddressView:

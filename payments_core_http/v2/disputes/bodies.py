@@ -17,7 +17,9 @@ class FlagDispute:
     """Why a settled session is disputed."""
 
     reason: DisputeReason
+    """What is disputed."""
     description: DisputeDescription | None = None
+    """Your text about it."""
 
 
 @frozen_body
@@ -25,4 +27,6 @@ class ResolveDispute:
     """How a dispute ended."""
 
     resolution: Literal["won", "lost", "withdrawn"]
+    """How it was resolved."""
     note: DisputeNote | None = None
+    """Your note."""

@@ -19,7 +19,9 @@ class FlaggedDisputeView:
 
     status: DisputeStatus
     reason: str
+    """What is disputed."""
     description: str | None
+    """The text of the person who flagged it; null without one."""
     createdAt: str
 
 
@@ -32,6 +34,7 @@ class FlaggedSessionView:
     object: Literal["session"] = "session"
     id: str
     status: PaymentSessionStatus
+    """The Payment's state, with the older names."""
     dispute: FlaggedDisputeView
     requestId: str
 
@@ -42,10 +45,13 @@ class DisputeView:
 
     status: DisputeStatus
     reason: str
+    """What is disputed."""
     description: str | None
+    """The text of the person who flagged it; null without one."""
     createdAt: str
     resolution: Resolution | None
     note: str | None
+    """The note of the person who resolved it; null without one."""
     resolvedAt: str | None
 
 
@@ -56,6 +62,7 @@ class SessionView:
     object: Literal["session"] = "session"
     id: str
     status: PaymentSessionStatus
+    """The Payment's state, with the older names."""
     paymentId: str
     amount: str
     amountAtomic: str

@@ -15,9 +15,11 @@ class OnrampDestination:
     """Where the stablecoins go: the account's vault on the chain, or a wallet's `address`."""
 
     type: Literal["vault", "wallet"]
+    """Whether a vault or a wallet is credited."""
     chainId: ChainId
     assetSymbol: AssetSymbol
     address: Address | None = None
+    """The wallet to credit; absent for a vault."""
 
 
 @frozen_body

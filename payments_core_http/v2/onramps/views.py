@@ -37,6 +37,7 @@ class OnrampDestinationView:
     chainId: int
     assetSymbol: str
     address: str
+    """The vault or wallet that is credited."""
 
 
 @frozen_view
@@ -52,6 +53,7 @@ class OnrampBankAccountView:
     bankName: str | None
     last4: str | None
     reason: str | None
+    """Why the bank refuses it; null unless it does."""
     createdAt: str
     updatedAt: str
 
@@ -77,13 +79,20 @@ class DepositInstructionsView:
     """
 
     bankName: str
+    """The bank's name."""
     bankAddress: str
+    """The bank's postal address."""
     beneficiaryName: str
+    """The name to send money to."""
     beneficiaryAddress: str
+    """The postal address of the beneficiary."""
     accountNumber: str = attrs.field(repr=False)
+    """The number to send money to."""
     routingNumber: str
+    """The routing number to send money to."""
     rails: tuple[IncomingRail, ...]
     reference: str
+    """The text that the transfer must carry."""
 
 
 @frozen_view
@@ -99,22 +108,32 @@ class BankTransactionView:
     onrampBankAccountId: str
     accountId: str
     type: BankTransactionType
+    """A transfer, or a micro-deposit, which is never credited."""
     status: BankTransactionStatus
     statusVersion: int
     rail: IncomingRail
     currency: Literal["usd"]
+    """The currency of the transfer."""
     amount: str
+    """The amount in dollars, as a decimal string."""
     amountAtomic: str
+    """What is credited for it, in the asset's smallest unit."""
     destination: OnrampDestinationView
     transactionHash: str | None
+    """The transaction that credits the stablecoins; null until there is one."""
     senderName: str | None
+    """Who sent the money, according to the bank; null if the bank does not say."""
     reference: str | None
+    """The sender's text on the transfer; null without one."""
     reason: str | None
     expectedAt: str | None
     receivedAt: str | None
+    """When the money arrived; null until then."""
     submittedAt: str | None
+    """When the credit was sent to the chain; null until then."""
     settledAt: str | None
     refundedAt: str | None
+    """When the money was sent back; null unless it was."""
     createdAt: str
     updatedAt: str
 

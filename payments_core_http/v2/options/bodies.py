@@ -26,6 +26,7 @@ class Proof:
 
     type: Literal["managed_authorization"]
     authorization: Literal["approved"]
+    """The payer's authorization."""
 
 
 @frozen_body
@@ -34,4 +35,5 @@ class Authorize:
 
     actionId: ActionId = attrs.field(repr=False)
     proof: Proof
+    """The proof that the payer approves."""
     metadata: Metadata | None = None

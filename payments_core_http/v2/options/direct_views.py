@@ -27,7 +27,9 @@ class TransferExecution:
     chainId: int
     tokenAddress: str
     to: str
+    """The escrow's address."""
     amountAtomic: str
+    """How much to send, in the smallest unit."""
 
 
 @frozen_view
@@ -37,6 +39,7 @@ class SubmissionView:
     chainId: int
     transactionHash: str
     submittedAt: str
+    """When it was submitted."""
 
 
 @frozen_view
@@ -52,12 +55,14 @@ class DirectOptionView:
     displayName: Literal["Pay from any wallet"] = "Pay from any wallet"
     status: OptionStatus
     selectionStatus: SelectionStatus | None
+    """Whether it is selected or superseded; null until it is selected."""
     requiredAmountAtomic: str
     paidAmountAtomic: str
     remainingAmountAtomic: str
     isTerminal: bool
     confirmationMode: Literal["chain"] = "chain"
     transactionSubmissions: tuple[SubmissionView, ...]
+    """The transactions that the payer says it has sent; they prove nothing."""
     sourceAmount: ChainAmount
     destinationAmount: ChainAmount
     payerAmount: TokenAmount
@@ -66,6 +71,7 @@ class DirectOptionView:
     payerAddress: str | None
     execution: TransferExecution | None
     expiresAt: str
+    """When its terms expire."""
     refreshable: bool
     feeAmountAtomic: Literal["0"] = "0"
     actionExpiresAt: None = None

@@ -50,6 +50,7 @@ class TokenAmount:
 
     amountAtomic: str
     amountDecimal: str
+    """The amount, as a decimal string in whole units of the asset."""
     assetSymbol: str
     decimals: int
     chainId: int
@@ -65,6 +66,7 @@ class VaultExecution:
     type: Literal["vault_authorization"] = "vault_authorization"
     actionId: str = attrs.field(repr=False)
     expiresAt: str
+    """When the action expires."""
 
 
 @frozen_view
@@ -72,6 +74,7 @@ class SendingBackFailure:
     """Why the funds are not back."""
 
     reason: str
+    """Why the funds are not back."""
 
 
 @frozen_view
@@ -79,9 +82,11 @@ class SentBackView:
     """The newest transfer that sends misdirected funds back, on their own chain."""
 
     destination: str
+    """The address that gets them."""
     status: SendingBackStatus
     transactionHash: str | None
     failure: SendingBackFailure | None
+    """Why it failed; null unless it did."""
 
 
 class ReceiptView(msgspec.Struct, kw_only=True, frozen=True, rename={"from_": "from"}):
@@ -97,15 +102,19 @@ class ReceiptView(msgspec.Struct, kw_only=True, frozen=True, rename={"from_": "f
     chainId: int
     transactionHash: str
     logIndex: int
+    """The index of the transfer's log in its block."""
     tokenAddress: str
     from_: str
     to: str
     amountAtomic: str
     blockNumber: int
+    """The number of the block that the transfer is in."""
     blockHash: str
+    """The hash of the block that the transfer is in."""
     status: ReceiptStatus
     rejectionReason: Reason | None
     observedAt: str
+    """When it was first seen."""
     verifiedAt: str | None
     sentBack: SentBackView | UnsetType = UNSET
 
@@ -130,6 +139,7 @@ class OptionView:
     isTerminal: bool
     confirmationMode: Literal["provider_webhook"] = "provider_webhook"
     transactionSubmissions: tuple[str, ...] = ()
+    """Always empty: the service itself sends the transfer."""
     sourceAmount: ChainAmount
     destinationAmount: ChainAmount
     payerAmount: TokenAmount
@@ -154,12 +164,18 @@ class FundingOperationView:
     id: str
     status: FundingStatus
     statusVersion: int
+    """Rises by one at each change; 2 once it is authorized."""
     commercialFeeMode: Literal["parent_payment"] = "parent_payment"
+    """Where fees are charged: with the Payment, not with the transfer."""
     transactionHash: str | None
     authorizedAt: str | None
+    """When the transfer was authorized; null until then."""
     broadcastAt: str | None
+    """When the transfer was sent to the chain; null until then."""
     confirmedAt: str | None
+    """When the transfer was final on the chain; null until then."""
     expiresAt: str | None
+    """When the one-time action expires; null if it does not expire."""
 
 
 @frozen_view

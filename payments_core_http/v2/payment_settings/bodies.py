@@ -52,6 +52,7 @@ class Branding:
     """What the checkout page shows."""
 
     name: Annotated[str, Meta(min_length=1, max_length=MAX_NAME_CHARACTERS)] | None = None
+    """Your name on the page."""
     logoUrl: Url | None = None
     primaryColor: Color | None = None
 
@@ -66,25 +67,37 @@ class ReplacePaymentSettings:
     """
 
     enabled: bool
+    """Whether pages on the allowed origins may create Payments."""
     allowedOrigins: Annotated[tuple[Origin, ...], Meta(max_length=MAX_ITEMS)] = ()
     allowedDestinations: Annotated[tuple[AllowedWallet, ...], Meta(max_length=MAX_ITEMS)] = ()
+    """The addresses that public Payments may pay."""
     allowedMethods: Methods = PAYMENT_METHODS
+    """The methods that payers may use."""
     chains: Annotated[tuple[ChainId, ...], Meta(min_length=1, max_length=MAX_ITEMS)] | None = None
+    """The chains that Payments may be on; null means any chain."""
     assets: Annotated[tuple[AssetSymbol, ...], Meta(min_length=1, max_length=MAX_ITEMS)] | None = (
         None
     )
+    """The assets that Payments may be in; null means any asset."""
     minAmount: Amount | None = None
     maxAmount: Amount | None = None
     expiresInSeconds: Annotated[int, Meta(ge=EXPIRY_RANGE_S[0], le=EXPIRY_RANGE_S[1])] = 3_600
+    """After how many seconds a Payment expires, unless it sets its own."""
     monitoringSeconds: Annotated[int, Meta(ge=MONITORING_RANGE_S[0], le=MONITORING_RANGE_S[1])] = (
         DAY // SECOND
     )
     underpaymentToleranceBps: Annotated[int, Meta(ge=0, le=MAX_TOLERANCE_BPS)] = 0
     feeBps: Annotated[int, Meta(ge=0, le=MAX_FEE_BPS)] = 0
+    """The fee of new Payments, in hundredths of a percent."""
     confirmations: Mapping[ChainNumber, Confirmations] | None = None
     successUrl: Url | None = None
+    """Where payers who have paid are sent, unless a Payment sets its own URL."""
     cancelUrl: Url | None = None
+    """Where payers who cancel are sent, unless a Payment sets its own URL."""
     branding: Branding | None = None
     version: Annotated[int, Meta(ge=0)] | None = None
+    """The version that you read; 0 if they were never set."""
     createdAt: str | None = None
+    """Ignored, so that you can send back what you read."""
     updatedAt: str | None = None
+    """Ignored, so that you can send back what you read."""

@@ -17,6 +17,7 @@ class PayableWalletView:
     type: Literal["wallet"] = "wallet"
     chainId: int
     address: str
+    """The address that public Payments may pay."""
 
 
 @frozen_view
@@ -24,6 +25,7 @@ class BrandingView:
     """What the checkout page shows."""
 
     name: str | None
+    """Your name on the page; null means that no name is shown."""
     logoUrl: str | None
     primaryColor: str | None
 
@@ -34,24 +36,36 @@ class PaymentSettingsView:
     set; a null limit means no limit."""
 
     enabled: bool
+    """Whether pages on the allowed origins may create Payments."""
     allowedOrigins: tuple[str, ...]
     allowedDestinations: tuple[PayableWalletView, ...]
+    """The addresses that public Payments may pay."""
     allowedMethods: tuple[PaymentMethod, ...]
+    """The methods that payers may use."""
     chains: tuple[int, ...] | None
+    """The chains that Payments may be on; null means any chain."""
     assets: tuple[str, ...] | None
+    """The assets that Payments may be in; null means any asset."""
     minAmount: str | None
     maxAmount: str | None
     expiresInSeconds: int
+    """After how many seconds a Payment expires, unless it sets its own."""
     monitoringSeconds: int
     underpaymentToleranceBps: int
     feeBps: int
+    """The fee of new Payments, in hundredths of a percent."""
     confirmations: Mapping[str, int]
     successUrl: str | None
+    """Where payers who have paid are sent, unless a Payment sets its own URL."""
     cancelUrl: str | None
+    """Where payers who cancel are sent, unless a Payment sets its own URL."""
     branding: BrandingView
     version: int
+    """The version to send with a change; 0 until they are set."""
     createdAt: str | None
+    """When they were first set; null until then."""
     updatedAt: str | None
+    """When they last changed; null until they are set."""
 
 
 def payment_settings(settings: PaymentSettings) -> PaymentSettingsView:

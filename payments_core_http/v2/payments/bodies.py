@@ -74,6 +74,7 @@ class BankDestination:
 
     type: Literal["bank_account"]
     bankAccountId: Id
+    """The bank account to pay to."""
     rail: Literal["ach", "wire"]
     achReference: AchReference | None = None
     wireMessage: WireMessage | None = None
@@ -155,9 +156,13 @@ class Reconcile:
     """
 
     action: ReconciliationAction
+    """Your decision."""
     note: Sentence | None = None
+    """Your note, which is kept with it."""
     destination: Address | UnsetType = UNSET
+    """For what goes back: an address, in place of the sender."""
     receiptId: Id | None = None
+    """For `return_misdirected`: the receipt whose funds go back."""
 
 
 @frozen_body
@@ -165,8 +170,13 @@ class ListPayments(PageQuery):
     """The Payments that match all filters; the times are ISO 8601 with a zone."""
 
     status: PaymentStatus | None = None
+    """Only those with this status."""
     intent: Literal["receive", "send", "collect"] | None = None
     accountId: AccountId | None = None
     reference: Reference | None = None
+    """Only those with this reference."""
     createdAfter: Moment | None = None
+    """Only those created at this time or later."""
     createdBefore: Moment | None = None
+    """Only those created before this time. What was created in the minute before the request may
+    still be missing."""

@@ -23,7 +23,7 @@ from payments_core.storage.port import Where
 from payments_core.tenants.authorization import Authority
 from payments_core_http.calls import ApiCall
 from payments_core_http.v2.options import views as option_views
-from payments_core_http.v2.payments import bodies, views
+from payments_core_http.v2.payments import bodies, receipt_views, views
 from payments_core_http.wire.query import PageQuery, where_created
 
 if TYPE_CHECKING:
@@ -93,10 +93,10 @@ def read_receipts(service: PaymentsService, call: ApiCall[None, PageQuery]) -> R
     )
     page, payment = receipts_with_journal.receipts, receipts_with_journal.payment
     return call.answer(
-        views.ReceiptsView(
+        receipt_views.ReceiptsView(
             data=tuple(option_views.receipt(item, payment) for item in page.records),
             **call.page_fields(page.next),
-            journal=views.journal(receipts_with_journal),
+            journal=receipt_views.journal(receipts_with_journal),
         )
     )
 

@@ -14,6 +14,7 @@ class PayoutFailure:
     """Why the bank did not pay: the bank's reason, or why the transfer to the bank failed."""
 
     reason: str
+    """The bank's reason, or why the transfer to the bank failed."""
 
 
 @frozen_view
@@ -23,17 +24,26 @@ class PayoutView:
 
     status: PayoutStatus
     attempt: int
+    """The number of this payout of the Payment; each retry is a new payout."""
     bankAccountId: str
+    """The bank account that is paid."""
     rail: Rail
     amount: str
+    """The amount in the bank's currency, as a decimal string."""
     currency: str
+    """The currency that the bank pays."""
     reference: str | None
+    """The bank's own id of the payment; null until it has one."""
     settlesOn: str | None
+    """The settlement date; an expected date until the payout has settled."""
     returnCode: str | None
+    """The bank's code for the return, for example R01; null unless it was returned."""
     failure: PayoutFailure | None
     submittedAt: str | None
+    """When the bank was asked to pay; null until then."""
     settledAt: str | None
     returnedAt: str | None
+    """When the bank returned the payout; null unless it was returned."""
 
 
 def payout(record: Payout) -> PayoutView:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from payments_core import errors
 from payments_core.errors import NotFound
 from payments_core_http.routing import ListOf, Route
-from payments_core_http.v2.payments import bodies, views
+from payments_core_http.v2.payments import bodies, receipt_views, views
 from payments_core_http.v2.payments import handlers as payments
 from payments_core_http.v2.refunds.routes import REFUNDS
 from payments_core_http.v2.requirements import PAYMENTS_KEY, VAULT_SPENDING
@@ -56,7 +56,7 @@ PAYMENTS = (
     Route(
         "GET", "/v2/payments/{paymentId}/receipts", payments.read_receipts, needs=PAYMENTS_KEY,
         query=PageQuery, errors=(NotFound,),
-        answers=views.ReceiptsView,
+        answers=receipt_views.ReceiptsView,
         summary="List a Payment's receipts with its journal.",
     ),
 )  # fmt: skip

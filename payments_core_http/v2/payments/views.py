@@ -16,13 +16,6 @@ from payments_core.money import format_amount
 from payments_core.payment_settings.record import PaymentMethod
 from payments_core.payments.checkout.links import Links
 from payments_core.payments.details import DirectOptionDetails, OptionDetails, PaymentDetails
-from payments_core.payments.journal.record import (
-    JOURNAL_ACCOUNTS,
-    EntryCause,
-    JournalBalances,
-    JournalEntry,
-)
-from payments_core.payments.operations import ReceiptsWithJournal
 from payments_core.payments.record import (
     CreatedBy,
     Destination,
@@ -50,8 +43,10 @@ class Fees:
     """The fees that the recipient pays, fixed at creation; the release withholds the amount."""
 
     feeBps: int
+    """The fee in hundredths of a percent of what is released."""
     feeAmountAtomic: str
     paidBy: Literal["recipient"]
+    """Who pays the fee."""
 
 
 @frozen_view
@@ -63,8 +58,11 @@ class SourceView:
     externalUserId: str
     vaultId: str
     address: str
+    """The vault that pays."""
     mandateId: str | None
+    """The mandate; null without one."""
     policyVersion: int | None
+    """The version of the vault's policy that allowed it; null until then."""
 
 
 @frozen_view
@@ -73,9 +71,13 @@ class DestinationView:
 
     type: DestinationType
     accountId: str | None
+    """The account that is paid; null if no account is paid."""
     externalUserId: str | None
+    """Your own id of that account's user; null without an account."""
     paymentAddress: str | None
+    """The payment address that was named; null without one."""
     address: str
+    """The address that is paid; for a bank account, the off-ramp address."""
     bankAccountId: str | None
     rail: Rail | None
     achReference: str | None
@@ -88,6 +90,7 @@ class Escrow:
 
     chainId: int
     address: str
+    """The address to which payers send."""
 
 
 @frozen_view
@@ -98,6 +101,7 @@ class PaymentOptionEntry:
     option: OptionView | DirectOptionView
     fundingOperation: FundingOperationView | None
     metadata: Mapping[str, Any] | None
+    """The metadata of the authorization; null without one."""
 
 
 @frozen_view
@@ -124,6 +128,7 @@ class TimelineView:
     status: PaymentStatus
     at: str
     reason: str | None
+    """Why this state occurred again, or a decision's note; null without either."""
 
 
 @frozen_view
@@ -131,6 +136,7 @@ class Failure:
     """Why the execution failed."""
 
     reason: str
+    """Why it failed."""
 
 
 @frozen_view
@@ -142,11 +148,16 @@ class PaymentView:
     paymentId: str
     intent: Intent
     status: PaymentStatus
+    """Its state, as listed in the table of state machines."""
     statusVersion: int
     accountId: str | None
+    """The recipient's account; null if a wallet or a bank account is paid."""
     externalUserId: str | None
+    """Your own id of the recipient's user; null if no account is paid."""
     amount: str
+    """The Payment's amount, as a decimal string in whole units of the asset."""
     amountAtomic: str
+    """The Payment's amount, in the asset's smallest unit."""
     assetSymbol: str
     decimals: int
     chainId: int
@@ -181,6 +192,7 @@ class PaymentView:
     cancelUrl: str | None
     createdBy: CreatedBy | None
     expiresAt: str | None
+    """When it can no longer be paid; null for a send."""
     monitoringExpiresAt: str | None
     succeededAt: str | None
     cancelledAt: str | None
@@ -195,36 +207,6 @@ class CreatedPaymentView(PaymentView):
     clientSecret: str = attrs.field(repr=False)
 
 
-@frozen_view
-class EntryView:
-    """One movement of a Payment's money: the change of each account, negative for a debit."""
-
-    number: int
-    cause: EntryCause
-    subject: str
-    postings: Mapping[str, str]
-    createdAt: str
-
-
-@frozen_view
-class JournalView:
-    """Where a Payment's money is, and how it got there. The balances add up to zero."""
-
-    balances: Mapping[str, str]
-    entries: tuple[EntryView, ...]
-
-
-@frozen_view
-class ReceiptsView:
-    """What a Payment received, and where its money is."""
-
-    data: tuple[ReceiptView, ...]
-    limit: int
-    hasNextPage: bool
-    nextCursor: str | None
-    journal: JournalView
-
-
 def payment(details: PaymentDetails, links: Links) -> PaymentView:
     """A Payment with its options, receipts and refunds."""
     return PaymentView(**_detail_fields(details, links))
@@ -235,14 +217,6 @@ def created_payment(details: PaymentDetails, links: Links) -> PaymentView:
     if details.client_secret is None:
         return payment(details, links)
     return CreatedPaymentView(clientSecret=details.client_secret, **_detail_fields(details, links))
-
-
-def journal(receipts_with_journal: ReceiptsWithJournal) -> JournalView:
-    """The journal of a Payment."""
-    return JournalView(
-        balances=_balances(receipts_with_journal.payment.books),
-        entries=tuple(map(_journal_entry, receipts_with_journal.entries)),
-    )
 
 
 def term_fields(record: Payment) -> dict[str, Any]:
@@ -389,18 +363,4 @@ def _entry(details: OptionDetails) -> PaymentOptionEntry:
         option=option_views.option(details, for_partner=True),
         fundingOperation=option_views.funding_operation(details.operation),
         metadata=details.operation.metadata,
-    )
-
-
-def _balances(books: JournalBalances) -> dict[str, str]:
-    return {name: str(getattr(books, name)) for name in JOURNAL_ACCOUNTS}
-
-
-def _journal_entry(entry: JournalEntry) -> EntryView:
-    return EntryView(
-        number=entry.number,
-        cause=entry.cause,
-        subject=entry.subject,
-        postings={name: str(amount) for name, amount in entry.postings.items()},
-        createdAt=format_iso(entry.created_at),
     )

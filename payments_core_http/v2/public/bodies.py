@@ -22,4 +22,5 @@ class SubmitTransaction:
     """A transaction that the payer says it has sent; the service checks it."""
 
     transactionHash: TransactionHash
+    """The hash of the transaction on the chain."""
     chainId: ChainId

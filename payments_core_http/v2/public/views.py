@@ -43,9 +43,12 @@ class PublicPaymentView:
     paymentId: str
     intent: Intent
     status: PaymentStatus
+    """Its state, as listed in the table of state machines."""
     statusVersion: int
     amount: str
+    """The Payment's amount, as a decimal string in whole units of the asset."""
     amountAtomic: str
+    """The Payment's amount, in the asset's smallest unit."""
     assetSymbol: str
     decimals: int
     chainId: int
@@ -66,6 +69,7 @@ class PublicPaymentView:
     cancelUrl: str | None
     createdBy: CreatedBy | None
     expiresAt: str
+    """When it can no longer be paid; null for a send."""
     succeededAt: str | None
     cancelledAt: str | None
     createdAt: str
@@ -78,6 +82,7 @@ class CreatedPublicPaymentView(PublicPaymentView):
 
     clientSecret: str = attrs.field(repr=False)
     paymentUrl: str = attrs.field(repr=False)
+    """The link to the hosted checkout page."""
 
 
 @frozen_view
@@ -124,8 +129,11 @@ class MethodView:
     providerCode: PaymentMethod
     displayName: str
     available: bool
+    """Whether it can be used now."""
     unavailableReason: Literal["capability_not_active"] | None
+    """Why it is not available; null if it is available."""
     assets: tuple[MethodAssetView, ...]
+    """The assets that are accepted."""
 
 
 @frozen_view
@@ -134,6 +142,7 @@ class MethodsView:
 
     paymentId: str
     methods: tuple[MethodView, ...]
+    """The ways to pay."""
 
 
 @frozen_view
@@ -142,7 +151,9 @@ class ExchangedLinkView:
 
     paymentId: str
     clientSecret: str = attrs.field(repr=False)
+    """The credential for the Payment."""
     expiresAt: str
+    """When the link expires."""
 
 
 def payment(details: PaymentDetails) -> PublicPaymentView:

@@ -16,5 +16,8 @@ class CreateRefund:
     """
 
     amount: Amount | UnsetType = UNSET
+    """How much to refund; if absent, all that can be refunded."""
     destination: Address | UnsetType = UNSET
+    """The address to refund to; if absent, the payer's address."""
     reason: Sentence | None = None
+    """Your reason."""

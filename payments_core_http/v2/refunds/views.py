@@ -17,6 +17,7 @@ class RefundFailure:
     """Why a refund failed."""
 
     reason: str
+    """Why it failed."""
 
 
 @frozen_view
@@ -28,13 +29,17 @@ class RefundView:
     refundId: str
     paymentId: str
     amount: str
+    """How much goes back, as a decimal string."""
     amountAtomic: str
     assetSymbol: str
     chainId: int
     source: Literal["escrow", "vault"]
+    """Whether it comes from the escrow or from the recipient's vault."""
     destination: str
+    """The address that gets it."""
     reason: str | None
     purpose: Purpose
+    """What it was made for: a requested refund, or a decision of a reconciliation."""
     status: RefundStatus
     statusVersion: int
     transactionHash: str | None
@@ -52,6 +57,7 @@ class CreatedRefundView(RefundView):
     """
 
     refunds: tuple[RefundView, ...]
+    """All refunds that the request made, this one first."""
 
 
 def created_refunds(records: Sequence[Refund]) -> CreatedRefundView:

@@ -20,3 +20,4 @@ class ListRequests(PageQuery):
     """With a `status`, only requests whose response has that status, or a status of that class."""
 
     status: StatusFilter | None = None
+    """Only those with this status."""

@@ -12,13 +12,21 @@ class LoggedRequestView:
     """A request that was made with a credential of the environment, and how it ended."""
 
     id: str
+    """The `x-request-id` of its response."""
     method: str
+    """Its method."""
     path: str
+    """Its path, without the query; text that looks like a secret is replaced."""
     credential: str
+    """The kind of credential that its route takes."""
     status: int
+    """The HTTP status of its response."""
     errorCode: str | None
+    """The error's code; null if it succeeded."""
     durationMs: int
+    """How long the response took, in milliseconds."""
     createdAt: str
+    """When it was answered."""
 
 
 def request(record: LoggedRequest) -> LoggedRequestView:

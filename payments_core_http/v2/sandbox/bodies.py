@@ -30,6 +30,7 @@ class Mine:
 
     chainId: ChainId
     count: Annotated[int, Meta(ge=1, le=MAX_MINED_BLOCKS)] = 1
+    """How many blocks to add."""
 
 
 @frozen_body
@@ -37,6 +38,7 @@ class Advance:
     """How far to move the clock."""
 
     advanceSeconds: Annotated[int, Meta(ge=1, le=MAX_ADVANCE_S)]
+    """By how many seconds to advance the clock."""
 
 
 @frozen_body
@@ -48,6 +50,7 @@ class TransferFields:
     amount: Amount
     to: Address
     reverts: bool = False
+    """Whether the transaction fails on the chain."""
 
 
 # A field cannot be called `from` in a class statement, and on the wire it is.
@@ -74,7 +77,9 @@ class Reorg:
 
     chainId: ChainId
     depth: Annotated[int, Meta(ge=1, le=MAX_SANDBOX_REORG_DEPTH)]
+    """How many of the last blocks to drop."""
     reinclude: bool = False
+    """Whether the dropped transactions come back in other blocks."""
 
 
 @frozen_body
@@ -85,6 +90,7 @@ class Fail:
     operation: Annotated[str, Meta(min_length=1, max_length=32)] = ANY
     times: Annotated[int, Meta(ge=1, le=MAX_TIMES)] = 1
     chainId: ChainId | None = None
+    """The chain that fails; if absent, any chain."""
 
 
 @frozen_body
@@ -92,6 +98,7 @@ class TriggerEvent:
     """An event of the catalog, and what it is about."""
 
     name: EventName
+    """The name."""
     accountId: AccountId | None = None
     paymentId: Id | None = None
 
@@ -101,6 +108,7 @@ class DecideKyc:
     """The decision about an account's verification."""
 
     status: Literal["pending", "approved", "rejected"]
+    """The provider's decision."""
 
 
 @frozen_body
@@ -111,6 +119,7 @@ class BankDeposit:
     amount: Amount
     rail: Literal["ach_push", "wire"]
     outcome: Literal["receive", "review", "return", "cancel", "unmatched"] = "receive"
+    """The bank's decision about the transfer."""
 
 
 @frozen_body
@@ -118,7 +127,9 @@ class DecidePayout:
     """The bank's decision about a payout; a return has its code."""
 
     outcome: Literal["settle", "return"]
+    """The bank's decision about the payout."""
     code: (
         Annotated[str, Meta(pattern=r"^R[0-9]{2}$", extra={"rule": "a return code such as R01"})]
         | None
     ) = None
+    """The bank's reason for a return."""

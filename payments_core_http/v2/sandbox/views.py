@@ -26,7 +26,9 @@ class BlockView:
     """A block of a simulated chain."""
 
     number: int
+    """The block's number."""
     hash: str
+    """The block's hash."""
 
 
 @frozen_view
@@ -37,9 +39,13 @@ class ChainView:
     """
 
     chainId: int
+    """The number of the sandbox's chain."""
     networkKind: NetworkKind
+    """Where the chain is. Real funds that are sent to its addresses are lost."""
     latest: BlockView
+    """The newest block."""
     final: BlockView
+    """The newest final block."""
 
 
 @frozen_view
@@ -47,6 +53,7 @@ class BankDepositView:
     """A bank transfer that was made; `bankTransferId` is the bank's own id of it."""
 
     bankTransferId: str
+    """The bank's own id of the transfer."""
     onrampBankAccountId: str
     amount: str
     rail: IncomingRail
@@ -61,6 +68,7 @@ class ArmedFailureView:
     dependency: str
     operation: str
     chainId: int | None
+    """The chain that fails; null means any chain."""
     times: int
 
 
@@ -70,8 +78,11 @@ class SandboxView:
 
     now: str
     realNow: str
+    """The real time."""
     chains: tuple[ChainView, ...]
+    """The simulated chains."""
     failures: tuple[ArmedFailureView, ...]
+    """The failures that will occur next."""
 
 
 @frozen_view
@@ -84,6 +95,7 @@ class FundedView:
     amount: str
     amountAtomic: str
     address: str
+    """The vault that was credited."""
     transactionHash: str
 
 
@@ -98,7 +110,9 @@ class TransferredView(msgspec.Struct, kw_only=True, frozen=True, rename={"from_"
     from_: str
     to: str
     succeeded: bool
+    """Whether the transfer succeeded on the chain."""
     block: BlockView | None
+    """The block that the transfer is in; null if a reorg has dropped it."""
 
 
 @frozen_view
@@ -122,6 +136,7 @@ class TriggeredView:
 
     eventId: str
     name: str
+    """The event's name."""
     payload: Mapping[str, Any]
 
 

@@ -48,6 +48,7 @@ class ReplacePolicy:
     """
 
     status: Literal["active", "paused"]
+    """Whether the vault may pay at all."""
     perPaymentLimit: Amount | None = None
     dailyLimit: Amount | None = None
     allowedChains: Annotated[tuple[ChainId, ...], Meta(max_length=100)] | None = None
@@ -56,6 +57,7 @@ class ReplacePolicy:
         Annotated[tuple[AllowedWallet | AllowedAccount, ...], Meta(max_length=100)] | None
     ) = None
     version: Version | None = None
+    """The version that you read and replace."""
 
 
 @frozen_body
@@ -63,6 +65,7 @@ class PolicyQuery:
     """Which version of a policy to read; without one, the current version."""
 
     version: Version | None = None
+    """The version; it rises at each change."""
 
 
 @frozen_body

@@ -30,7 +30,9 @@ class VaultDetailsView:
     accountId: str
     chainId: int
     address: str
+    """The vault's address."""
     status: VaultStatus
+    """Whether it is deployed."""
     policyId: str
     createdAt: str
     updatedAt: str
@@ -42,7 +44,9 @@ class AllowedWalletView:
 
     type: Literal["wallet"]
     address: str | None
+    """The address that may be paid."""
     chainId: int | None
+    """The chain on which it may be paid; null means any chain."""
 
 
 @frozen_view
@@ -62,6 +66,7 @@ class PolicyView:
     vaultId: str
     accountId: str
     version: int
+    """The version; it rises at each change."""
     status: PolicyStatus
     perPaymentLimit: str | None
     dailyLimit: str | None
@@ -96,12 +101,15 @@ class MandateView:
     assetSymbol: str
     amountPerPeriod: str
     amountPerPeriodAtomic: str
+    """The same in the asset's smallest unit."""
     period: Period
     remainingAtomic: str
+    """What is left in the current period, in the smallest unit."""
     status: str
     reference: str | None
     metadata: Mapping[str, Any] | None
     expiresAt: str | None
+    """When the approval ends; null if it does not end."""
     createdAt: str
     updatedAt: str
     revokedAt: str | None

@@ -16,6 +16,7 @@ class VerificationView:
 
     id: str
     verificationId: str
+    """The verification's id."""
     accountId: str
     status: KycStatus
     hostedUrl: str | None = attrs.field(repr=False)

@@ -18,13 +18,17 @@ class WalletView:
 
     id: str
     walletId: str
+    """The wallet's id."""
     accountId: str
     address: str
     chainType: ChainType
     label: str | None
     verified: bool
+    """Whether a signature has proven who owns the wallet."""
     verifiedAt: str | None
     verifiedChainIds: tuple[int, ...] | None
+    """The EVM chains on which its contract has proven it; null if it is verified on every chain,
+    or on none."""
     createdAt: str
     updatedAt: str
 
@@ -37,11 +41,16 @@ class ChallengeView:
     challengeId: str
     accountId: str
     address: str
+    """The address whose owner must sign."""
     chainType: ChainType
     chainId: int | None
+    """The EVM chain on which a contract's answer counts; null for every served one."""
     message: str
+    """The text for the wallet to sign."""
     nonce: str
+    """A value that makes the message unique; an Aptos wallet takes it as a separate input."""
     expiresAt: str
+    """When the signature is no longer accepted."""
     createdAt: str
 
 

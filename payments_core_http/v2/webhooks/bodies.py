@@ -21,6 +21,7 @@ class CreateWebhook:
 
     url: WebhookUrl
     description: EndpointDescription | None = None
+    """Your own text about it."""
     subscribedEvents: EventNames = ()
 
 
@@ -29,6 +30,7 @@ class RotateWebhookSecret:
     """How long the previous secret still signs together with the new one: up to seven days."""
 
     overlapSeconds: OverlapInSeconds = 0
+    """For how many seconds the previous secret also signs deliveries."""
 
 
 @frozen_body
@@ -36,8 +38,10 @@ class ChangeWebhook:
     """An absent field stays as it is; a null description removes it."""
 
     description: EndpointDescription | UnsetType | None = UNSET
+    """Your own text about it; null clears it."""
     subscribedEvents: EventNames | UnsetType = UNSET
     status: Literal["active", "disabled", "archived"] | UnsetType = UNSET
+    """The new state."""
 
 
 @frozen_body
@@ -59,6 +63,10 @@ class ListEvents(PageQuery):
     """The events that match all filters; the times are ISO 8601 with a zone."""
 
     name: EventName | None = None
+    """Only events with this name."""
     accountId: AccountId | None = None
     createdAfter: Moment | None = None
+    """Only those created at this time or later."""
     createdBefore: Moment | None = None
+    """Only those created before this time. What was created in the minute before the request may
+    still be missing."""

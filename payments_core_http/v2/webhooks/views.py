@@ -23,7 +23,9 @@ class DedupeView:
     """The headers by which a receiver detects duplicates."""
 
     deliveryRetryHeader: str
+    """The header that is the same in every retry of a delivery."""
     eventHeader: str
+    """The header that is the same in every delivery of an event."""
 
 
 @frozen_view
@@ -31,9 +33,13 @@ class DeliveryPolicyView:
     """What a receiver of this deployment's webhooks may rely on."""
 
     guarantee: Literal["at_least_once"] = "at_least_once"
+    """How often an event is delivered."""
     maxAttempts: int
+    """The number of failed attempts after which a delivery is abandoned."""
     localPrivateDestinationsAllowed: bool
+    """Whether endpoints may be on this machine; only in a sandbox."""
     dedupe: DedupeView
+    """The headers by which a receiver detects duplicates."""
 
 
 @frozen_view
@@ -45,6 +51,7 @@ class EndpointView:
     environmentId: str
     url: str
     description: str | None
+    """Your own text about it; null without one."""
     subscribedEvents: tuple[str, ...]
     status: EndpointStatus
     createdAt: str
@@ -63,9 +70,13 @@ class EndpointHealthView:
     """The outcome of the endpoint's newest delivery that has one."""
 
     status: Literal["unknown", "ok", "failing"]
+    """Whether that delivery was accepted."""
     deliveryId: str | None
+    """The newest delivery that has an outcome; null without one."""
     failureReason: str | None
+    """Why that delivery failed; null unless it did."""
     checkedAt: str | None
+    """When that delivery last changed; null without one."""
 
 
 @frozen_view
@@ -74,6 +85,7 @@ class EndpointWithHealth:
 
     webhookEndpoint: EndpointView
     health: EndpointHealthView
+    """Whether the endpoint accepts its deliveries."""
 
 
 @frozen_view
@@ -82,6 +94,7 @@ class EndpointWithSecret:
 
     webhookEndpoint: EndpointView
     signingSecret: str = attrs.field(repr=False)
+    """The secret that signs the endpoint's deliveries; shown only at creation and rotation."""
 
 
 class DeliveryView(Struct, kw_only=True, frozen=True):
@@ -89,16 +102,26 @@ class DeliveryView(Struct, kw_only=True, frozen=True):
 
     id: str
     webhookEndpointId: str
+    """The endpoint's id."""
     outboxEventId: str
+    """The event's id."""
     eventName: str
+    """The event's name."""
     status: DeliveryStatus
+    """Its state; an `abandoned` delivery is not sent again by itself."""
     attempts: int
+    """How many times it has been sent since its last replay."""
     responseStatus: int | None
+    """The HTTP status of the last attempt; null if there was no response."""
     requestBody: str
+    """The exact text that was sent."""
     responseBody: str | None
+    """The start of the endpoint's response; null without one."""
     failureReason: str | None
     nextAttemptAt: str | UnsetType = UNSET
+    """When it is sent again; absent if no attempt is scheduled."""
     deliveredAt: str | UnsetType = UNSET
+    """When the endpoint accepted it; absent until then."""
     createdAt: str
     updatedAt: str
 
@@ -108,9 +131,13 @@ class EventTypeView:
     """An event of the catalog, with the fields of its payload."""
 
     name: str
+    """The event's name."""
     meaning: str
+    """What the event means."""
     fields: tuple[str, ...]
+    """The names of its payload's fields."""
     emitted: bool
+    """Whether this version of the service sends the event."""
 
 
 @frozen_view
@@ -118,7 +145,9 @@ class EndpointsView:
     """The endpoints, what can be subscribed to, and what receivers may rely on."""
 
     webhookEndpoints: tuple[EndpointView, ...]
+    """The endpoints, oldest first."""
     eventCatalog: tuple[EventTypeView, ...]
+    """Every event that can be subscribed to."""
     deliveryPolicy: DeliveryPolicyView
     limit: int
     hasNextPage: bool
@@ -168,9 +197,13 @@ class EventView:
     """An event, as in its deliveries."""
 
     id: str
+    """The event's id, which is the same in every delivery."""
     name: str
+    """The event's name."""
     apiVersion: str
+    """The dated contract of the event; it never changes."""
     createdAt: str
+    """When the change that it reports was committed."""
     payload: Mapping[str, Any]
 
 
@@ -189,6 +222,7 @@ class RecoveringEndpoint:
     webhookId: str
     since: str
     status: Literal["recovering"] = "recovering"
+    """The state of the recovery."""
 
 
 def delivery_policy(settings: WebhookSettings) -> DeliveryPolicyView:
