@@ -22,7 +22,6 @@ import attrs
 import psycopg
 
 from payments_core.engine.jobs.batches import MAX_BATCH
-from payments_core.storage import bulk
 from payments_core.storage.jobs import Job
 from payments_core.storage.port import Transaction
 from payments_core.storage_loader import open_storage
@@ -144,7 +143,7 @@ def _fill(url: str, queue: str, jobs: int) -> None:
             ]  # fmt: skip
 
             def insert(tx: Transaction, mine: list[Job] = mine) -> None:
-                bulk.write(tx, mine)
+                tx.write(mine)
 
             storage.transact(environment, insert)
 

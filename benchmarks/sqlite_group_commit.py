@@ -22,7 +22,6 @@ import attrs
 
 from payments_core.conformance.storage.harness import lock_existing
 from payments_core.conformance.storage.records import RECORD_TYPES, Counter, Mark, Note
-from payments_core.storage import bulk
 from payments_core.storage.port import Transaction
 from payments_core.storage.sqlite.adapter import SqliteStorage
 
@@ -57,7 +56,7 @@ def measured(threads: int, delay_s: float, seconds: float, **options: Any) -> Fi
         storage = Delayed(Path(place) / "bench.db", RECORD_TYPES, **options)
         storage.migrate()
         counters = [Counter(id=f"c{n}") for n in range(threads)]
-        storage.transact(PARTITION, lambda tx: bulk.write(tx, counters, (), ()))
+        storage.transact(PARTITION, lambda tx: tx.write(counters, (), ()))
         storage.delay_s = delay_s
         times: list[list[float]] = [[] for _ in range(threads)]
         start = threading.Barrier(threads)

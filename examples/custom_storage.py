@@ -21,7 +21,14 @@ import attrs
 import lmdb
 import msgspec
 
-from payments_core.storage import claim_semantics, documents, port, query_semantics, sort_keys
+from payments_core.storage import (
+    claim_semantics,
+    documents,
+    one_by_one,
+    port,
+    query_semantics,
+    sort_keys,
+)  # fmt: skip
 from payments_core.storage.damaged_records import AlarmLimit, decode_located, decode_row
 from payments_core.storage.jobs import Job, require_holder
 from payments_core.storage.records import Index, R, Record, Value
@@ -127,6 +134,9 @@ class Rows:
         for key in (*self._entries(record), self._place(type(record), record.id)):
             self.txn.delete(key)
 
+    get_many, count, read_ahead = one_by_one.get_many, one_by_one.count, one_by_one.read_ahead
+    write = one_by_one.write
+
     def put(self, record: Record, before: Sequence[bytes], keep: Sequence[bytes] = ()) -> None:
         """Store a stamped record; its entries, and those to `keep`, replace those of `before`."""
         kind, row, entries = type(record), Row(self.partition, record), dict.fromkeys(keep, "")
@@ -185,6 +195,8 @@ class LmdbStorage:
     def read(self, partition: str, work: Callable[[port.Snapshot], port.T]) -> port.T:
         with self._rows(partition) as rows:
             return work(rows)
+
+    read_apart, fetch = one_by_one.read_apart, one_by_one.fetch
 
     def locate(self, kind: type[R], lookup: str, keys: Sequence[Values], *,
                where: Sequence[port.Where] = (), after: tuple[str, str] | None = None,

@@ -21,15 +21,14 @@ from payments_core.plain_calls import require_plain_methods
 from payments_core.pricing.port import Pricing
 from payments_core.routers.port import Router
 from payments_core.sandbox.chains import SandboxChain
-from payments_core.storage.bulk import FetchesRecords, ReadsApart
-from payments_core.storage.maintenance import MaintenanceAccess, Retirable
-from payments_core.storage.port import (
+from payments_core.storage.capabilities import (
     ChecksIntegrity,
     ChecksWritability,
     FinishesMigrations,
     ReportsConfigProblems,
-    Storage,
 )
+from payments_core.storage.maintenance import MaintenanceAccess, Retirable
+from payments_core.storage.port import Storage
 from payments_core.telemetry import Telemetry
 from payments_core.webhooks.destinations import Resolver
 from payments_core.webhooks.transports.port import Transport
@@ -44,8 +43,6 @@ PORTS: Mapping[str, tuple[type[Any], ...]] = {
         ReportsConfigProblems,
         MaintenanceAccess,
         Retirable,
-        FetchesRecords,
-        ReadsApart,
     ),
     "chain": (
         Chain,

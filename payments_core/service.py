@@ -67,7 +67,8 @@ from payments_core.sandbox.clock import SandboxClock
 from payments_core.sandbox.operations import Sandbox
 from payments_core.sandbox.payer import SandboxPayer
 from payments_core.settings import Settings
-from payments_core.storage.port import DIRECTORY, ChecksWritability, Storage
+from payments_core.storage.capabilities import ChecksWritability
+from payments_core.storage.port import DIRECTORY, Storage
 from payments_core.telemetry import NOOP_TELEMETRY, CheckedTelemetry, Telemetry
 from payments_core.tenants.authorization import Authority
 from payments_core.tenants.client_sessions.operations import ClientSessions

@@ -20,6 +20,7 @@ from payments_core.storage.memory.adapter import MemoryStorage, Weakness
 from payments_core.storage.port import Storage
 from payments_core.storage.postgres.adapter import open_url as open_postgres
 from payments_core.storage.sqlite.adapter import SqliteStorage
+from tests.announced_reads import AnnouncedStorage
 from tests.servers import drop_schema, fresh_schema, postgres_or_skip
 
 WEAK = f"weak-{os.environ.get('PAYMENTS_TEST_WEAK', '1')}"
@@ -144,4 +145,4 @@ def light_storage(name: str, folder: Path) -> Storage:
     if kind == "sqlite":
         shutil.copyfile(_migrated_file(), folder / "data.db")
         return SqliteStorage(folder / "data.db", RECORD_TYPES)
-    return MemoryStorage(Weakness(seed=int(seed)) if seed else None)
+    return AnnouncedStorage(Weakness(seed=int(seed))) if seed else MemoryStorage()

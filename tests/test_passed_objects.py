@@ -193,8 +193,7 @@ OURS = {
     "SelectorSocket", "Task", "TransferOwner", "Turn", "WriteFunction",
 }  # fmt: skip
 """Protocols that only our own objects fulfil, or that `SandboxChain` contains."""
-OF_TRANSACTIONS = {"Snapshot", "Transaction", "CountsRecords", "ReadsAhead", "ReadsMany",
-                   "WritesMany"}  # fmt: skip
+OF_TRANSACTIONS = {"Snapshot", "Transaction"}
 """What a storage hands to its callers: `payments_core.conformance.storage` tests it."""
 
 

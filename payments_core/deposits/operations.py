@@ -40,7 +40,7 @@ from payments_core.errors import (
     UnsupportedChain,
     ValidationFailed,
 )
-from payments_core.storage.bulk import Get, fetch
+from payments_core.storage.bulk import Get
 from payments_core.storage.port import Page, Position, Transaction
 from payments_core.tenants.authorization import Authority, require_standard_key
 from payments_core.tenants.idempotency import once_per_key
@@ -245,8 +245,8 @@ class Deposits:
         DestinationNotAllowed, InsufficientPermissions, DependencyFailed.
         """
         self._committer.replay(authority, idempotency_key)
-        account, known = fetch(
-            self._storage, authority.partition, Get(Account, account_id), Get(Deposit, deposit_id)
+        account, known = self._storage.fetch(
+            authority.partition, Get(Account, account_id), Get(Deposit, deposit_id)
         )
         if account is None:
             raise NotFound("account")

@@ -41,7 +41,7 @@ from payments_core.engine.rows import (
 )
 from payments_core.errors import IdempotencyInProgress, PaymentsError, Unavailable
 from payments_core.plain_calls import notify_plainly, require_plain_function
-from payments_core.storage import bulk, documents
+from payments_core.storage import documents
 from payments_core.storage.bulk import Get, Question
 from payments_core.storage.jobs import Job
 from payments_core.storage.port import (
@@ -152,7 +152,7 @@ class Committer:
 
         def work(tx: Transaction) -> None:
             id_sequence.reset()
-            bulk.read_ahead(tx, *foretold)
+            tx.read_ahead(*foretold)
             authority.confirm(tx)
             job = tx.get(Job, claimed.job.id, for_update=True) if claimed else None
             if claimed and not _is_still_claimed(job, claimed):
@@ -217,8 +217,8 @@ class Committer:
         def work(tx: Transaction) -> None:
             nonlocal decided
             id_sequence.reset()
-            jobs = bulk.lock_many(tx, Job, by_id)
-            bulk.read_ahead(tx, *reads)
+            jobs = tx.get_many(Job, by_id, for_update=True)
+            tx.read_ahead(*reads)
             # A job that is not ours was finished by another worker, or by a run whose COMMIT was
             # lost.
             ours = [item for id, item in by_id.items() if _is_still_claimed(jobs.get(id), item)]
@@ -269,7 +269,7 @@ class Committer:
         else:
             question = Get(StoredResponse, idempotent.id)
             try:
-                [stored] = bulk.fetch(self._storage, authority.partition, question)
+                [stored] = self._storage.fetch(authority.partition, question)
             except StorageUnavailable as error:
                 raise Unavailable() from error
         if stored is not None and stored.expires_at > self._clock.now():

@@ -13,7 +13,6 @@ from typing import Any, cast
 from payments_core.engine.decision import Decision
 from payments_core.engine.identifiers import IdSequence
 from payments_core.evolve import evolve
-from payments_core.storage.bulk import lock_many
 from payments_core.storage.port import ClaimedJob, Page, Transaction
 from payments_core.storage.records import R, Record
 
@@ -65,7 +64,7 @@ class _TransactionAhead:
     ) -> Mapping[str, R]:
         self._read |= {(kind, id) for id in ids}
         wanted = [id for id in sorted(ids) if (kind, id) not in self._changed]
-        read = self._read_many(kind, wanted, for_update=for_update)
+        read = self._tx.get_many(kind, wanted, for_update=for_update)
         known = {id: self._changed[kind, id] for id in ids if (kind, id) in self._changed}
         return {**read, **{id: cast(R, one) for id, one in known.items() if one is not None}}
 
@@ -117,12 +116,6 @@ class _TransactionAhead:
     def _require_current(self, record: Record) -> None:
         if self._changed[_key_of(record)] != record:
             raise AssertionError(f"a decision relies on {record.id} as it was before another")
-
-    def _read_many(self, kind: type[R], ids: Sequence[str], *, for_update: bool) -> Mapping[str, R]:
-        if for_update:
-            return lock_many(self._tx, kind, ids)
-        found = ((id, self._tx.get(kind, id)) for id in ids)
-        return {id: record for id, record in found if record is not None}
 
 
 def _key_of(record: Record) -> _Key:

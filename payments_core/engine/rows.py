@@ -11,7 +11,6 @@ from payments_core.clock import Instant
 from payments_core.engine.decision import CommitAuthority, Decision, NewJob
 from payments_core.engine.events import Event, NewEvent
 from payments_core.evolve import evolve
-from payments_core.storage import bulk
 from payments_core.storage.jobs import NEVER, Job
 from payments_core.storage.port import Transaction
 from payments_core.storage.records import Record
@@ -36,8 +35,7 @@ def write_rows(
     for decision in decisions:
         for record in decision.holds:
             tx.hold(record)
-    bulk.write(
-        tx,
+    tx.write(
         [record for one in written for record in one.inserts],
         [record for one in written for record in one.replaces],
         [record for one in written for record in one.deletes],

@@ -30,7 +30,6 @@ from payments_core.engine.ports import Ports
 from payments_core.payments.purge import decide_purge, is_purgeable, load_candidates
 from payments_core.payments.record import Payment
 from payments_core.quotes.record import Quote
-from payments_core.storage import bulk
 from payments_core.storage.documents import UnreadableDocument
 from payments_core.storage.jobs import Job
 from payments_core.storage.maintenance import scan_all
@@ -213,7 +212,9 @@ class _PurgeRun:
 
             def choose(tx: Transaction, sessions: Sequence[Record] = sessions) -> list[Record]:
                 gone: list[Record] = _lock_expired(tx, sessions, over)
-                exchanges = bulk.lock_many(tx, SessionExchange, [session.id for session in gone])
+                exchanges = tx.get_many(
+                    SessionExchange, [session.id for session in gone], for_update=True
+                )
                 return [*gone, *exchanges.values()]
 
             self._delete(partition, choose)
@@ -383,14 +384,14 @@ def _lock_expired(tx: Transaction, records: Sequence[R], over: IsExpired) -> lis
     if not records:
         return []
     kind = type(records[0])
-    found = bulk.lock_many(tx, kind, [record.id for record in records])
+    found = tx.get_many(kind, [record.id for record in records], for_update=True)
     return [record for record in found.values() if over(record)]
 
 
 def _with_quotes(tx: Transaction, purged: Decision[None]) -> Decision[None]:
     """The Payments to purge, each with its quote."""
     gone = [one for one in purged.deletes if isinstance(one, Payment) and one.quote_id is not None]
-    quotes = bulk.lock_many(tx, Quote, [str(payment.quote_id) for payment in gone])
+    quotes = tx.get_many(Quote, [str(payment.quote_id) for payment in gone], for_update=True)
     return purged.merge(Decision(None, deletes=tuple(quotes.values())))
 
 
@@ -398,8 +399,10 @@ def _lock_with_deliveries(
     tx: Transaction, events: Sequence[Event], endpoints: Sequence[str], before: Instant
 ) -> list[Record]:
     ids = {event.id: [delivery_id(event.id, id) for id in endpoints] for event in events}
-    stored = bulk.lock_many(tx, Delivery, [id for of_event in ids.values() for id in of_event])
-    present = bulk.lock_many(tx, Event, list(ids))
+    stored = tx.get_many(
+        Delivery, [id for of_event in ids.values() for id in of_event], for_update=True
+    )
+    present = tx.get_many(Event, list(ids), for_update=True)
     gone: list[Record] = []
     for event_id, event in present.items():
         deliveries = [stored[id] for id in ids[event_id] if id in stored]

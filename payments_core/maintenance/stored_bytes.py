@@ -17,7 +17,6 @@ from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
 from payments_core.evolve import evolve
 from payments_core.maintenance.record import COUNT_ID, StorageCount
-from payments_core.storage import bulk
 from payments_core.storage.bulk import Get
 from payments_core.storage.port import Transaction
 from payments_core.storage.records import Record
@@ -55,8 +54,8 @@ class StoredBytesCounter:
 
     def run(self, partition: str) -> bool:
         """Count a number of pages; True if there are more. Raises StorageUnavailable."""
-        environment, known = bulk.fetch(
-            self._storage, partition, Get(Environment, partition), Get(StorageCount, COUNT_ID)
+        environment, known = self._storage.fetch(
+            partition, Get(Environment, partition), Get(StorageCount, COUNT_ID)
         )
         if environment is None:
             return False

@@ -13,7 +13,7 @@ from payments_core.payments.options.record import DirectOption, Option
 from payments_core.payments.receipts.record import Receipt
 from payments_core.payments.record import Payment
 from payments_core.payments.refunds.record import Refund
-from payments_core.storage.bulk import Find, Get, Question, read_ahead
+from payments_core.storage.bulk import Find, Get, Question
 from payments_core.storage.damaged_records import require_row
 from payments_core.storage.documents import UnreadableDocument
 from payments_core.storage.port import Snapshot, Transaction
@@ -100,13 +100,13 @@ def read_details_ahead(snapshot: Snapshot, payments: Iterable[Payment]) -> None:
         questions += reads_of_details(payment.id)
         questions += [Get(DirectOption, id) for id in payment.direct_option_ids]
         option_ids += payment.option_ids
-    read_ahead(snapshot, *questions, *(Get(Option, id) for id in option_ids))
+    snapshot.read_ahead(*questions, *(Get(Option, id) for id in option_ids))
     operations: list[Get] = []
     for id in option_ids:
         with suppress(UnreadableDocument):
             option = snapshot.get(Option, id)
             operations += [Get(FundingOperation, option.funding_operation_id)] if option else []
-    read_ahead(snapshot, *operations)
+    snapshot.read_ahead(*operations)
 
 
 def load_receipts(snapshot: Snapshot, payment_id: str) -> tuple[Receipt, ...]:

@@ -23,7 +23,7 @@ from payments_core.payments.machine import OPEN
 from payments_core.payments.option_cleanup import close_open_options
 from payments_core.payments.receipts.record import TrackedTransaction
 from payments_core.payments.record import Payment
-from payments_core.storage.bulk import Get, fetch
+from payments_core.storage.bulk import Get
 from payments_core.storage.jobs import Job
 from payments_core.storage.port import ClaimedJob, Snapshot, Transaction
 
@@ -65,7 +65,7 @@ class PaymentExpiry:
         """
         authority = WorkerAuthority.of(claimed)
         now = self._clock.now()
-        [payment] = fetch(self._storage, authority.partition, Get(Payment, claimed.job.subject))
+        [payment] = self._storage.fetch(authority.partition, Get(Payment, claimed.job.subject))
         is_due = payment is not None and payment.status in OPEN and now >= payment.expires_at
         if payment is not None and is_due:
             waits = self._wait_for_chain(authority, payment, now)

@@ -47,7 +47,7 @@ from payments_core.payments.queries import find_payments
 from payments_core.payments.receipts.record import Receipt
 from payments_core.payments.record import Payment
 from payments_core.payments.release import reservation_of_send
-from payments_core.storage.bulk import Get, read_ahead
+from payments_core.storage.bulk import Get
 from payments_core.storage.damaged_records import load_listed
 from payments_core.storage.port import (
     Page,
@@ -217,7 +217,7 @@ class Payments:
         """A Payment. Raises NotFound."""
 
         def load(snapshot: Snapshot) -> PaymentDetails:
-            read_ahead(snapshot, Get(Payment, payment_id), *reads_of_details(payment_id))
+            snapshot.read_ahead(Get(Payment, payment_id), *reads_of_details(payment_id))
             return load_details(snapshot, _load_payment(snapshot, payment_id))
 
         return self._storage.read(authority.partition, load)

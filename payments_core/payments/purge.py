@@ -20,7 +20,6 @@ from payments_core.payments.funding.record import FundingOperation
 from payments_core.payments.options.record import DirectOption, Option
 from payments_core.payments.receipts.record import Receipt, TrackedTransaction
 from payments_core.payments.record import Payment, PaymentLink, PurgedPayment
-from payments_core.storage import bulk
 from payments_core.storage.port import Snapshot, Transaction
 from payments_core.storage.records import Record
 
@@ -52,7 +51,7 @@ def load_candidates(
     snapshot: Snapshot, payment_ids: Sequence[str], before: Instant, key_ring: KeyRing
 ) -> tuple[PurgeCandidate, ...]:
     """The Payments that may be purged, as far as one snapshot shows."""
-    found = bulk.get_many(snapshot, Payment, payment_ids)
+    found = snapshot.get_many(Payment, payment_ids)
     loaded = (
         _load_candidate(snapshot, payment, key_ring)
         for payment in found.values()
@@ -79,15 +78,19 @@ def decide_purge(
     The discovery of a transfer changes the Payment in the same transaction
     (`receipts/discovery.py`), so an unchanged version means that there is none.
     """
-    locked = bulk.lock_many(tx, Payment, [one.payment.id for one in candidates])
+    locked = tx.get_many(Payment, [one.payment.id for one in candidates], for_update=True)
     same = [one for one in candidates if _is_same(one.payment, locked.get(one.payment.id))]
-    options = bulk.lock_many(tx, Option, [id for one in same for id in one.payment.option_ids])
+    options = tx.get_many(
+        Option, [id for one in same for id in one.payment.option_ids], for_update=True
+    )
     direct_ids = [id for one in same for id in one.payment.direct_option_ids]
-    direct_options = bulk.lock_many(tx, DirectOption, direct_ids)
+    direct_options = tx.get_many(DirectOption, direct_ids, for_update=True)
     operation_ids = [option.funding_operation_id for option in options.values()]
-    operations = bulk.lock_many(tx, FundingOperation, operation_ids)
-    evidence = bulk.lock_many(tx, TrackedTransaction, [e.id for one in same for e in one.evidence])
-    links = bulk.lock_many(tx, PaymentLink, [id for one in same for id in one.link_ids])
+    operations = tx.get_many(FundingOperation, operation_ids, for_update=True)
+    evidence = tx.get_many(
+        TrackedTransaction, [e.id for one in same for e in one.evidence], for_update=True
+    )
+    links = tx.get_many(PaymentLink, [id for one in same for id in one.link_ids], for_update=True)
     deletes: list[Record] = []
     inserts: list[Record] = []
     for one in same:

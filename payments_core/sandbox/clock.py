@@ -45,7 +45,7 @@ class SandboxClock:
 
     def refresh(self) -> None:
         """Read an offset that another process may have moved."""
-        [row] = bulk.fetch(self._storage, SIMULATED, bulk.Get(SimulatedTime, _ID))
+        [row] = self._storage.fetch(SIMULATED, bulk.Get(SimulatedTime, _ID))
         if row is not None:
             self._ahead_ms = max(self._ahead_ms, row.ahead_ms)
 
@@ -56,7 +56,7 @@ class SandboxClock:
         would come, no transfer become final and no job fall due.
         """
         chains = [bulk.Get(SimulatedChainState, str(chain_id)) for chain_id in CHAINS]
-        states = bulk.fetch(self._storage, SIMULATED, *chains)
+        states = self._storage.fetch(SIMULATED, *chains)
         newest = max((block_time(state, state.highest) for state in states if state), default=0)
         behind_ms = newest - self.now()
         if behind_ms > MAX_STEP_BACK_MS:

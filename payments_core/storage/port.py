@@ -10,19 +10,21 @@ is never older than a commit already answered.
 Modules that help an adapter: `documents` (records as bodies), `query_semantics` and
 `claim_semantics` (the meaning of a query and a claim), `sort_keys` (bytes that sort as values do),
 `damaged_records` (rows that cannot be read), `schema_fingerprint` (the source of a schema) and
-`bulk` (many records at once, if it can).
-docs/how-to/write-a-storage-adapter.md describes a complete adapter.
+`one_by_one` (the methods for many records, by those for one). `capabilities` declares what a
+storage may offer besides. docs/how-to/write-a-storage-adapter.md describes a complete adapter.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Collection as Ids
 from types import MappingProxyType
-from typing import Generic, Literal, Protocol, TypeVar, runtime_checkable
+from typing import Any, Generic, Literal, Protocol, TypeVar
 
 import attrs
 
 from payments_core.clock import Instant
+from payments_core.storage.bulk import Get, Question
 from payments_core.storage.jobs import Job
 from payments_core.storage.records import R, Record, Value
 
@@ -146,6 +148,29 @@ class Snapshot(Protocol):
         `after` that no page of it can have returned.
         """
 
+    def get_many(self, kind: type[R], ids: Ids[str]) -> Mapping[str, R]:
+        """The existing records of these ids."""
+
+    def count(
+        self,
+        kind: type[R],
+        index: str,
+        key: Sequence[Value] = (),
+        *,
+        where: Sequence[Where] = (),
+        after: Position | None = None,
+        limit: int,
+    ) -> int:
+        """How many records `find` would return, damaged ones included: at most `limit`."""
+
+    def read_ahead(self, *questions: Question) -> None:
+        """Announce queries, so that the adapter may wait once for all of them.
+
+        It changes no result: `get` and `find` are called as without it, and other queries work as
+        usual. A transaction's own writes count, and locks may be taken here: in the order of the
+        queries, or all of a kind where its first one is, by their ids. May raise what they raise.
+        """
+
 
 class Transaction(Snapshot, Protocol):
     """The operations of the work of a `transact`. Take locks parent first: environment, then down.
@@ -162,6 +187,11 @@ class Transaction(Snapshot, Protocol):
         An absent record cannot be locked: if absence decides something, insert a row under a
         key that all deciding code shares.
         """
+
+    def get_many(
+        self, kind: type[R], ids: Ids[str], *, for_update: bool = False
+    ) -> Mapping[str, R]:
+        """The existing records of these ids; with `for_update`, locked in the order of the ids."""
 
     def hold(self, record: Record) -> None:
         """Ensure that `record` is unchanged until the commit. Raises VersionConflict.
@@ -184,6 +214,17 @@ class Transaction(Snapshot, Protocol):
 
     def delete(self, record: Record) -> None:
         """Remove the record at its `version`. Raises VersionConflict."""
+
+    def write(
+        self,
+        inserts: Sequence[Record],
+        replaces: Sequence[Record] = (),
+        deletes: Sequence[Record] = (),
+    ) -> None:
+        """Replace, delete and insert, in this order. Raises VersionConflict, UniqueConflict.
+
+        A record given twice is refused with VersionConflict, as its version has changed.
+        """
 
 
 @attrs.frozen
@@ -219,6 +260,15 @@ class Storage(Protocol):
 
     def read(self, partition: str, work: Callable[[Snapshot], T]) -> T:
         """Run `work` on one snapshot, which stays open for about a second at most."""
+
+    def read_apart(self, partition: str, work: Callable[[Snapshot], T]) -> T:
+        """Run `work`, whose queries may each be answered as of a different moment.
+
+        No answer is older than a commit answered before its query.
+        """
+
+    def fetch(self, partition: str, *questions: Get) -> Sequence[Any]:
+        """The records of one moment, None for those that are absent; a few of them."""
 
     def locate(
         self,
@@ -344,55 +394,3 @@ class Storage(Protocol):
 
         Calling it again does nothing. Calls in progress may complete, or raise it too.
         """
-
-
-@runtime_checkable
-class FinishesMigrations(Protocol):
-    """A storage whose rows the previous release may have written without the newest columns."""
-
-    def finish_migration(self) -> int:
-        """Give every row the columns of its record, when that release no longer runs.
-
-        Returns how many rows were corrected. It may be repeated, and run beside the service.
-        """
-
-
-@runtime_checkable
-class ChecksWritability(Protocol):
-    """A storage that can detect, without writing, that writes are about to fail."""
-
-    def require_writable(self) -> None:
-        """Return unless writes are known to fail, now or soon. Raises StorageUnavailable.
-
-        It takes no lock and waits for no disk: readiness probes call it at any rate.
-        """
-
-
-@attrs.frozen
-class Integrity:
-    """The faults that a database found in its own files. Unless it is complete, time was up."""
-
-    faults: tuple[str, ...]
-    is_complete: bool
-
-
-@runtime_checkable
-class ChecksIntegrity(Protocol):
-    """A storage that can check its files, beyond the rows that it reads."""
-
-    def check_integrity(self, limit_s: float) -> Integrity:
-        """The faults found within that many seconds. Raises StorageUnavailable."""
-
-
-@runtime_checkable
-class ReportsConfigProblems(Protocol):
-    """A storage whose database may be set up so that the port's promises do not hold."""
-
-    def config_errors(self) -> Sequence[str]:
-        """The settings that would lose or hide committed data, each in a sentence for operators.
-
-        Raises StorageUnavailable.
-        """
-
-    def config_warnings(self) -> Sequence[str]:
-        """The settings that may do so, depending on the deployment. Raises StorageUnavailable."""

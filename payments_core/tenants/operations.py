@@ -29,7 +29,6 @@ from payments_core.errors import (
 )
 from payments_core.evolve import evolve
 from payments_core.limiters.policies import ENVIRONMENT_RULES, require_valid_limits
-from payments_core.storage import bulk
 from payments_core.storage.bulk import Get
 from payments_core.storage.port import DIRECTORY, Transaction
 from payments_core.tenants.authorization import (
@@ -348,7 +347,7 @@ class Tenants:
         questions = [Get(Environment, address.environment_id)]
         if lookup is not None:
             questions.append(lookup.ask(address.environment_id, app_principal(address.app_id)))
-        environment, *answers = bulk.fetch(self._storage, address.environment_id, *questions)
+        environment, *answers = self._storage.fetch(address.environment_id, *questions)
         if lookup is not None:
             [lookup.response] = answers
         if environment is None or environment.mode != mode:

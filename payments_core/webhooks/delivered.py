@@ -19,7 +19,6 @@ import attrs
 
 from payments_core.clock import DAY, Instant
 from payments_core.evolve import evolve
-from payments_core.storage.bulk import get_many, lock_many
 from payments_core.storage.port import Snapshot, Transaction
 from payments_core.storage.records import Collection, Index, Record
 from payments_core.webhooks.record import Delivery, delivery_id
@@ -88,12 +87,12 @@ def find_delivered(snapshot: Snapshot, pairs: Ids[EventAndEndpoint]) -> frozense
 
     Deliveries that are stored do not count here. An id may be that of a delivery that never was.
     """
-    return _select(partial(get_many, snapshot, DeliveredEvents), pairs)
+    return _select(partial(snapshot.get_many, DeliveredEvents), pairs)
 
 
 def lock_delivered(tx: Transaction, pairs: Ids[EventAndEndpoint]) -> frozenset[str]:
     """The same, certainly current; the deliveries are locked before."""
-    return _select(partial(lock_many, tx, DeliveredEvents), pairs)
+    return _select(partial(tx.get_many, DeliveredEvents, for_update=True), pairs)
 
 
 def lock_records(
@@ -101,7 +100,7 @@ def lock_records(
 ) -> Mapping[str, DeliveredEvents]:
     """The records that may have the marks of an endpoint's deliveries."""
     pairs = [(endpoint_id, id) for id in delivery_ids]
-    return _load(partial(lock_many, tx, DeliveredEvents), pairs)
+    return _load(partial(tx.get_many, DeliveredEvents, for_update=True), pairs)
 
 
 def note_deletions(

@@ -19,7 +19,6 @@ from payments_core.engine.ports import Ports
 from payments_core.errors import NotFound, ResourceConflict, ValidationFailed
 from payments_core.evolve import evolve
 from payments_core.payments.record import Payment
-from payments_core.storage.bulk import get_many
 from payments_core.storage.jobs import Job
 from payments_core.storage.newest import find_newest
 from payments_core.storage.port import Page, Position, Snapshot, Transaction, Where
@@ -118,7 +117,7 @@ class WebhookEvents:
                 Endpoint, "by_created", limit=MAX_RESEND_ENDPOINTS, skip_damaged=True
             ).records
             ids = {one.id: delivery_id(event.id, one.id) for one in endpoints}
-            stored = get_many(snapshot, Delivery, list(ids.values()))
+            stored = snapshot.get_many(Delivery, list(ids.values()))
             absent = [(event.id, one) for one, id in ids.items() if id not in stored]
             over = find_delivered(snapshot, absent)
             seen: list[tuple[Endpoint, Delivery | None]] = []

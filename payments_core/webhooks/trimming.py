@@ -16,7 +16,6 @@ from payments_core.clock import DAY, Instant
 from payments_core.engine.decision import Decision, WorkerAuthority
 from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
-from payments_core.storage.bulk import lock_many
 from payments_core.storage.documents import UnreadableDocument
 from payments_core.storage.port import Page, Position, Transaction
 from payments_core.webhooks.delivered import KEPT_MS, lock_records, note_deletions
@@ -159,7 +158,7 @@ class DeliveryTrim:
         tx: Transaction,
         id_sequence: IdSequence,
     ) -> Decision[None]:
-        found = lock_many(tx, Delivery, [one.id for one in old]).values()
+        found = tx.get_many(Delivery, [one.id for one in old], for_update=True).values()
         # One of them may have been sent again since.
         gone = tuple(one for one in found if one.status in ENDED and one.updated_at < before)
         if endpoint.status == "archived":  # for ever, and so nothing is recovered

@@ -37,7 +37,8 @@ from payments_core.pricing.loader import open_pricing
 from payments_core.routers.loader import open_router
 from payments_core.service import PaymentsService
 from payments_core.settings import Settings
-from payments_core.storage.port import ReportsConfigProblems, Storage, StorageError
+from payments_core.storage.capabilities import ReportsConfigProblems
+from payments_core.storage.port import Storage, StorageError
 from payments_core.storage_loader import open_storage
 from payments_core.tenants.master_keys import UnknownKeyRing, find_missing_keys
 from payments_core.waiting import NO_WAITS, Waits

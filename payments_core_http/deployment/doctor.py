@@ -34,16 +34,14 @@ from payments_core.limiters.port import Limiter, LimiterUnavailable, PolicyCheck
 from payments_core.maintenance.damaged_rows import check_rows
 from payments_core.record_types import RECORD_TYPES
 from payments_core.service import PaymentsService
-from payments_core.storage.documents import UnreadableDocument
-from payments_core.storage.maintenance import MaintenanceAccess
-from payments_core.storage.port import (
+from payments_core.storage.capabilities import (
     ChecksIntegrity,
     ChecksWritability,
     ReportsConfigProblems,
-    Storage,
-    StorageError,
-    StorageUnavailable,
 )
+from payments_core.storage.documents import UnreadableDocument
+from payments_core.storage.maintenance import MaintenanceAccess
+from payments_core.storage.port import Storage, StorageError, StorageUnavailable
 from payments_core.tenants.master_keys import UnknownKeyRing, find_missing_keys, require_registered
 from payments_core.tenants.queries import has_apps
 from payments_core_http.deployment import build as assembling

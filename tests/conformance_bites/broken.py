@@ -10,6 +10,7 @@ from unittest import mock
 import attrs
 
 from payments_core.conformance.storage.records import Note
+from payments_core.storage import one_by_one
 from payments_core.storage.memory.adapter import MemoryStorage, Weakness
 from payments_core.storage.memory.transaction import MemoryTransaction, RerunRequired
 from payments_core.storage.port import (
@@ -55,6 +56,9 @@ class Through:
 
     def delete(self, record: Record) -> None:
         self.inner.delete(record)
+
+    get_many, count, read_ahead = one_by_one.get_many, one_by_one.count, one_by_one.read_ahead
+    write = one_by_one.write
 
 
 class Wrapped(MemoryStorage):

@@ -12,7 +12,7 @@ from tests.conformance_bites.broken import Through, Wrapped
 
 class WritesManyForgetsOne(Wrapped):
     class through(Through):
-        def write(self, inserts: Any, replaces: Any, deletes: Any) -> None:
+        def write(self, inserts: Any, replaces: Any = (), deletes: Any = ()) -> None:
             for record in replaces[:-1]:
                 self.inner.replace(record)
             for record in deletes:
@@ -23,7 +23,7 @@ class WritesManyForgetsOne(Wrapped):
 
 class WritesManyOverAnything(Wrapped):
     class through(Through):
-        def write(self, inserts: Any, replaces: Any, deletes: Any) -> None:
+        def write(self, inserts: Any, replaces: Any = (), deletes: Any = ()) -> None:
             for record in replaces:
                 known = self.inner.get(type(record), record.id, for_update=True)
                 self.inner.replace(attrs.evolve(record, version=known.version))
@@ -57,7 +57,7 @@ class ReadsAheadForGood(Wrapped):
             super().__init__(inner)
             self.known: dict[Any, Any] = {}
 
-        def read_ahead(self, questions: Any) -> None:
+        def read_ahead(self, *questions: Any) -> None:
             for one in questions:
                 if isinstance(one, bulk.Get):
                     self.known[one.kind, one.id] = self.inner.get(one.kind, one.id)
@@ -74,7 +74,7 @@ class ReadsPagesAheadForGood(Wrapped):
             super().__init__(inner)
             self.known: dict[Any, Any] = {}
 
-        def read_ahead(self, questions: Any) -> None:
+        def read_ahead(self, *questions: Any) -> None:
             for one in questions:
                 if isinstance(one, bulk.Find):
                     page = self.inner.find(one.kind, one.index, one.key, limit=one.limit)
@@ -92,7 +92,7 @@ class ReadsAheadInTheWrongOrder(Wrapped):
             super().__init__(inner)
             self.known: dict[Any, Any] = {}
 
-        def read_ahead(self, questions: Any) -> None:
+        def read_ahead(self, *questions: Any) -> None:
             gets = [one for one in questions if isinstance(one, bulk.Get)]
             for one, other in zip(gets, reversed(gets), strict=True):
                 self.known[one.kind, one.id] = self.inner.get(other.kind, other.id)
@@ -109,7 +109,7 @@ class ReadsAheadMissesTheEndOfALongList(Wrapped):
             super().__init__(inner)
             self.missed: set[Any] = set()
 
-        def read_ahead(self, questions: Any) -> None:
+        def read_ahead(self, *questions: Any) -> None:
             self.missed = {(one.kind, one.id) for one in questions[16:] if hasattr(one, "id")}
 
         def get(self, kind: Any, id: str, *, for_update: bool = False) -> Any:
@@ -161,7 +161,7 @@ class WritesManyInTheWrongOrder(Wrapped):
     """As one statement for all may: a key is taken before it is given."""
 
     class through(Through):
-        def write(self, inserts: Any, replaces: Any, deletes: Any) -> None:
+        def write(self, inserts: Any, replaces: Any = (), deletes: Any = ()) -> None:
             for record in reversed(replaces):
                 self.inner.replace(record)
             for record in deletes:

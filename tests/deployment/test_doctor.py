@@ -16,7 +16,6 @@ from payments_core.credentials.keyring import KeyRing
 from payments_core.engine.jobs.parking import Queue
 from payments_core.limiters.port import LimiterUnavailable
 from payments_core.service import PaymentsService
-from payments_core.storage.bulk import write
 from payments_core.storage.jobs import Job
 from payments_core.storage.port import DIRECTORY, StorageUnavailable
 from payments_core.storage_loader import open_storage
@@ -138,7 +137,7 @@ def worker_findings(deployed: Deployed, now: Instant) -> dict[str, Finding]:
 
 def insert_jobs(deployed: Deployed, *jobs: Job) -> None:
     storage = open_storage(deployed.storage_url)
-    storage.transact(DIRECTORY, lambda tx: write(tx, jobs))
+    storage.transact(DIRECTORY, lambda tx: tx.write(jobs))
     storage.close()
 
 

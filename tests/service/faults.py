@@ -20,6 +20,7 @@ from payments_core.chains.port import (
 )
 from payments_core.chains.role_modules import ModuleChain, ModuleState
 from payments_core.clock import Instant
+from payments_core.storage import one_by_one
 from payments_core.storage.port import (
     ClaimedJob,
     CommitUnknown,
@@ -101,6 +102,8 @@ class FaultyStorage:
 
     def read(self, partition: str, work: Callable[[Snapshot], T]) -> T:
         return self._through("read", lambda: self._inner.read(partition, work))
+
+    read_apart, fetch = one_by_one.read_apart, one_by_one.fetch
 
     def claim(self, queue: str, now: Instant, **options: Any) -> Sequence[ClaimedJob]:
         return self._through("claim", lambda: self._inner.claim(queue, now, **options))

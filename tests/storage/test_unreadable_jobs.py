@@ -22,8 +22,9 @@ from payments_core.conformance.storage.records import (
     IndexedParcel,
     Parcel,
 )
+from payments_core.storage.capabilities import FinishesMigrations
 from payments_core.storage.jobs import NEVER
-from payments_core.storage.port import FinishesMigrations, Storage, StorageUnavailable
+from payments_core.storage.port import Storage, StorageUnavailable
 from payments_core.storage.postgres.adapter import PostgresStorage
 from payments_core.storage.sqlite.adapter import SqliteStorage
 from tests.servers import drop_schema, fresh_schema

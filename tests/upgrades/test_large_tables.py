@@ -18,7 +18,8 @@ import attrs
 import psycopg
 import pytest
 
-from payments_core.storage.port import FinishesMigrations, Storage, Transaction
+from payments_core.storage.capabilities import FinishesMigrations
+from payments_core.storage.port import Storage, Transaction
 from payments_core.storage.postgres.adapter import open_url
 from payments_core.storage.records import Collection, Index, Lookup, Record
 from tests.servers import drop_schema, fresh_schema, postgres_or_skip

@@ -14,7 +14,8 @@ import attrs
 import psycopg
 import pytest
 
-from payments_core.storage.port import FinishesMigrations, Storage, Transaction, UniqueConflict
+from payments_core.storage.capabilities import FinishesMigrations
+from payments_core.storage.port import Storage, Transaction, UniqueConflict
 from payments_core.storage.records import Collection, Index, Record, Unique
 from payments_core.storage_loader import open_storage
 from tests.servers import drop_schema, fresh_schema, postgres_or_skip

@@ -20,7 +20,8 @@ from payments_core.credentials.keyring import KeyRing
 from payments_core.limiters.policies import RULES
 from payments_core.record_types import RECORD_TYPES
 from payments_core.service import PaymentsService
-from payments_core.storage.port import FinishesMigrations, Position, Storage
+from payments_core.storage.capabilities import FinishesMigrations
+from payments_core.storage.port import Position, Storage
 from payments_core.storage.records import Record
 from payments_core.storage_loader import open_storage
 from payments_core_http.cli.api_client import ApiClient, basic_authorization

@@ -17,7 +17,6 @@ from payments_core.chains.outbox.record import OutboundTransfer, Replacement, re
 from payments_core.chains.port import Chain, ChainUnavailable, SignedTransaction, TransactionView
 from payments_core.clock import Instant
 from payments_core.engine.decision import WorkerAuthority
-from payments_core.storage.bulk import get_many
 from payments_core.storage.port import Storage
 
 NonceStatus = Literal["open", "searching", "taken", "moved"]
@@ -100,7 +99,7 @@ def load_signed_versions(
     if outgoing.replacements:
         ids = [replacement_id(outgoing.id, n + 1) for n in range(outgoing.replacements)]
         later = storage.read(
-            authority.partition, lambda snapshot: get_many(snapshot, Replacement, ids)
+            authority.partition, lambda snapshot: snapshot.get_many(Replacement, ids)
         )
         found += [
             SignedVersion(

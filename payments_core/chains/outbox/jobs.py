@@ -75,7 +75,7 @@ from payments_core.engine.in_turn import decide_in_turn
 from payments_core.engine.jobs.execution import BatchHandler, Handler
 from payments_core.engine.ports import Ports
 from payments_core.errors import DependencyFailed
-from payments_core.storage.bulk import Get, get_many, read_apart
+from payments_core.storage.bulk import Get
 from payments_core.storage.port import ClaimedJob, Transaction
 from payments_core.storage.records import Record
 
@@ -131,10 +131,9 @@ class TransferJobs:
         """Look at transfers of one environment: not final, final, or failed permanently."""
         authority = WorkerAuthority.of(claimed[0])
         subjects = {item.job.subject for item in claimed}
-        records = read_apart(
-            self._storage,
+        records = self._storage.read_apart(
             authority.partition,
-            lambda snapshot: get_many(snapshot, owner.record_type, subjects),
+            lambda snapshot: snapshot.get_many(owner.record_type, subjects),
         )
         ends: dict[str, Decision[Any]] = {}
         looks: list[tuple[ClaimedJob, R, TransferToWatch]] = []

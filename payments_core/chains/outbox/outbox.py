@@ -69,7 +69,7 @@ from payments_core.engine.decision import Decision, WorkerAuthority
 from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
 from payments_core.evolve import evolve
-from payments_core.storage.bulk import Get, fetch, get_many, read_ahead, read_apart
+from payments_core.storage.bulk import Get
 from payments_core.storage.port import Snapshot, Transaction
 
 _log = logging.getLogger(__name__)
@@ -136,10 +136,9 @@ class Outbox:
         ChainUnavailable takes the place of an unknown outcome.
         """
         wanted = {transfer.id for transfer in transfers}
-        known = read_apart(
-            self._storage,
+        known = self._storage.read_apart(
             authority.partition,
-            lambda snapshot: get_many(snapshot, OutboundTransfer, wanted),
+            lambda snapshot: snapshot.get_many(OutboundTransfer, wanted),
         )
         found: dict[str, TransferOutcome | ChainUnavailable] = {}
         for chain_id in sorted({outgoing.chain_id for outgoing in known.values()}):
@@ -304,18 +303,17 @@ class Outbox:
 
         def load(snapshot: Snapshot) -> tuple[Sequence[OutboundTransfer], Sender | None]:
             gets = (Get(OutboundTransfer, id) for id in outgoing_ids)
-            read_ahead(snapshot, Get(Sender, sender_id), *gets)
+            snapshot.read_ahead(Get(Sender, sender_id), *gets)
             sender = snapshot.get(Sender, sender_id)
             return [_get_transfer(snapshot, id) for id in outgoing_ids], sender
 
-        known, sender = read_apart(self._storage, authority.partition, load)
+        known, sender = self._storage.read_apart(authority.partition, load)
         return self._signer.sign_next(authority, known, sender)
 
     def _load_with_sender(
         self, authority: WorkerAuthority, outgoing_id: str, sender_id: str
     ) -> tuple[OutboundTransfer, Sender | None]:
-        outgoing, sender = fetch(
-            self._storage,
+        outgoing, sender = self._storage.fetch(
             authority.partition,
             Get(OutboundTransfer, outgoing_id),
             Get(Sender, sender_id),

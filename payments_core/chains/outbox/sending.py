@@ -33,7 +33,7 @@ from payments_core.engine.in_turn import decide_in_turn
 from payments_core.engine.jobs.execution import Handler
 from payments_core.engine.jobs.parking import describe_error
 from payments_core.engine.ports import Ports
-from payments_core.storage.bulk import Find, Get, read_ahead, read_apart
+from payments_core.storage.bulk import Find, Get
 from payments_core.storage.jobs import Job
 from payments_core.storage.port import ClaimedJob, Snapshot, Transaction
 from payments_core.storage.records import Record
@@ -108,7 +108,7 @@ class SendJobs:
 
         def load(snapshot: Snapshot) -> Sequence[_SendJob]:
             lane = Find(Job, "by_queue_lane", (job.queue, job.lane), MAX_TOGETHER)
-            read_ahead(snapshot, Get(owner.record_type, job.subject), lane)
+            snapshot.read_ahead(Get(owner.record_type, job.subject), lane)
             first = _read_job(snapshot, owner, claimed)
             if is_alone or not first.is_ready:
                 return [first]
@@ -118,7 +118,7 @@ class SendJobs:
                 _log.warning("%s is sent alone: %s", job.subject, describe_error(error))
                 return [first]
 
-        return read_apart(self._storage, claimed.partition, load)
+        return self._storage.read_apart(claimed.partition, load)
 
     def _must_be_alone(self, job: Job) -> bool:
         """Whether it was tried before, or comes soon after one that was. Counts the latter."""
@@ -144,7 +144,7 @@ class SendJobs:
             for job in behind_it
             if job.kind in self._owners and _is_untried(job, now)
         ]
-        read_ahead(snapshot, *(Get(it.record_type, item.job.subject) for it, item in others))
+        snapshot.read_ahead(*(Get(it.record_type, item.job.subject) for it, item in others))
         behind = [_read_job(snapshot, owner, item) for owner, item in others]
         return [job for job in behind if job.is_ready]
 

@@ -71,7 +71,7 @@ from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
 from payments_core.errors import Unavailable
 from payments_core.evolve import evolve
-from payments_core.storage.bulk import Get, read_ahead
+from payments_core.storage.bulk import Get
 from payments_core.storage.port import SIMULATED, Snapshot, StorageError, Transaction
 
 T = TypeVar("T")
@@ -389,7 +389,7 @@ class SimulatedChain:
         wanted = (ANY, operation)
 
         def load_with_failures(snapshot: Snapshot) -> tuple[bool, T]:
-            read_ahead(snapshot, READ_FAILURES, *reads)
+            snapshot.read_ahead(READ_FAILURES, *reads)
             failures = load_armed_failures(snapshot)
             armed = failures is not None and failures.has("chain", wanted, self.chain_id)
             return armed, load(snapshot)

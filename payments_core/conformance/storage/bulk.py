@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from operator import methodcaller
 from typing import Any
 
 from payments_core.conformance.storage.harness import (
@@ -16,6 +17,7 @@ from payments_core.conformance.storage.records import Counter, Letter, Note
 from payments_core.evolve import evolve
 from payments_core.storage import bulk
 from payments_core.storage.port import (
+    Position,
     Snapshot,
     Transaction,
     UniqueConflict,
@@ -27,10 +29,9 @@ TEXTS = ('"quoted" \\ and {braced}', "naïve ☃ \N{GRINNING FACE}", "", "line\n
 
 
 class BulkChecks(Harness):
-    """The reads and writes of `payments_core.storage.bulk` through the adapter.
+    """`get_many`, `count`, `read_ahead`, `write`, `read_apart` and `fetch`.
 
-    An adapter without `get_many`, `count`, `write`, `read_ahead`, `fetch` and `read_apart` passes
-    too: each record is then handled separately.
+    An adapter that takes them from `payments_core.storage.one_by_one` passes too.
     """
 
     def test_what_is_read_ahead_changes_no_answer(self) -> None:
@@ -50,16 +51,16 @@ class BulkChecks(Harness):
 
         def look_ahead(snapshot: Snapshot) -> Any:
             for _ in range(2):  # known records are not read again
-                bulk.read_ahead(snapshot, *questions)
-            bulk.read_ahead(snapshot, questions[-1], questions[-1])
+                snapshot.read_ahead(*questions)
+            snapshot.read_ahead(questions[-1], questions[-1])
             return look(snapshot)
 
         plain = storage.read(PARTITION, look)
         assert storage.read(PARTITION, look_ahead) == plain
-        assert bulk.read_apart(storage, PARTITION, look_ahead) == plain
+        assert storage.read_apart(PARTITION, look_ahead) == plain
         assert self.write(storage, look_ahead) == plain
-        assert list(bulk.fetch(storage, PARTITION, *questions[:-1])) == plain[0]
-        assert bulk.fetch(storage, PARTITION, bulk.Get(Note, "n2"))[0].rank == 2
+        assert list(storage.fetch(PARTITION, *questions[:-1])) == plain[0]
+        assert storage.fetch(PARTITION, bulk.Get(Note, "n2"))[0].rank == 2
 
     def test_a_long_list_read_ahead_changes_no_answer(self) -> None:
         """A batch of jobs locks the records of all of them."""
@@ -74,13 +75,13 @@ class BulkChecks(Harness):
             return notes, rows.get(Counter, "c"), rows.get(Counter, "absent")
 
         def look_ahead(rows: Any, **lock: bool) -> Any:
-            bulk.read_ahead(rows, *questions)
+            rows.read_ahead(*questions)
             return look(rows, **lock)
 
         plain = storage.read(PARTITION, look)
         assert [note and note.text for note in plain[0][:3]] == ["n00", None, "n02"]
         assert storage.read(PARTITION, look_ahead) == plain
-        assert bulk.read_apart(storage, PARTITION, look_ahead) == plain
+        assert storage.read_apart(PARTITION, look_ahead) == plain
 
         def work(tx: Transaction) -> None:
             assert look_ahead(tx, for_update=True) == plain
@@ -102,7 +103,7 @@ class BulkChecks(Harness):
         for rank in range(3):
             note = fetch_existing(storage, Note, "n")
             self.write(storage, lambda tx, note=note: tx.replace(evolve(note, rank=rank)))  # type: ignore[misc]  # noqa: B023
-            found, listed = bulk.read_apart(storage, PARTITION, look)
+            found, listed = storage.read_apart(PARTITION, look)
             assert found.rank == rank
             assert listed == (found,)
 
@@ -114,7 +115,7 @@ class BulkChecks(Harness):
             locked = (bulk.Get(Note, f"n{n}", "exclusive") for n in range(3))
             absent = bulk.Get(Note, "new", "exclusive", is_optional=True)
             page = bulk.Find(Note, "newest", ("one",), 9)
-            bulk.read_ahead(tx, bulk.Get(Counter, "c", "shared"), *locked, absent, page)
+            tx.read_ahead(bulk.Get(Counter, "c", "shared"), *locked, absent, page)
 
             def find() -> list[str]:
                 found = tx.find(Note, "newest", ("one",), limit=9).records
@@ -127,7 +128,7 @@ class BulkChecks(Harness):
             notes = [lock_existing(tx, Note, f"n{n}") for n in range(3)]
             assert tx.get(Note, "new", for_update=True) is None
             tx.replace(evolve(notes[0], text="x"))
-            bulk.write(tx, [Note(id="new")], [evolve(notes[1], text="y")], [notes[2]])
+            tx.write([Note(id="new")], [evolve(notes[1], text="y")], [notes[2]])
             assert lock_existing(tx, Note, "n0").text == "x"
             assert lock_existing(tx, Note, "n1").text == "y"
             assert tx.get(Note, "n2") is None
@@ -146,7 +147,7 @@ class BulkChecks(Harness):
         self.insert(storage, Note(id="n"), Counter(id="c"))
 
         def work(tx: Transaction) -> None:
-            bulk.read_ahead(tx, bulk.Get(Note, "n", "exclusive"), bulk.Get(Counter, "c", "shared"))
+            tx.read_ahead(bulk.Get(Note, "n", "exclusive"), bulk.Get(Counter, "c", "shared"))
             note = lock_existing(tx, Note, "n")
             tx.hold(note)
             tx.replace(evolve(note, text="x"))
@@ -159,9 +160,9 @@ class BulkChecks(Harness):
         notes = [Note(id=f"n{n}", text=text, rank=n) for n, text in enumerate(TEXTS)]
         self.insert(storage, *notes)
         wanted = {f"n{n}" for n in range(len(TEXTS))} | {"absent"}
-        found = storage.read(PARTITION, lambda snapshot: bulk.get_many(snapshot, Note, wanted))
+        found = storage.read(PARTITION, lambda snapshot: snapshot.get_many(Note, wanted))
         assert found == {id: fetch_existing(storage, Note, id) for id in wanted - {"absent"}}
-        assert storage.read(PARTITION, lambda snapshot: bulk.get_many(snapshot, Note, ())) == {}
+        assert storage.read(PARTITION, lambda snapshot: snapshot.get_many(Note, ())) == {}
 
     def test_as_many_are_counted_as_are_found(self) -> None:
         storage = self.open_handle()
@@ -171,18 +172,23 @@ class BulkChecks(Harness):
         )
         odd = (Where("tag", "=", "1"),)
 
-        def compare(snapshot: Snapshot, group: str, question: Any) -> None:
-            found = snapshot.find(Note, "newest", (group,), **question).records
-            if isinstance(snapshot, bulk.CountsRecords) or not question["where"]:
-                counted = bulk.count(snapshot, Note, "newest", (group,), **question)
-                assert counted == len(found), (group, question)
+        def compare(snapshot: Snapshot, group: str, after: Position | None, more: Any) -> None:
+            counted = snapshot.count(Note, "newest", (group,), after=after, **more)
+            left, next = more["limit"], after
+            while left:  # a page may end short
+                page = snapshot.find(Note, "newest", (group,), after=next, **more | {"limit": left})
+                left, next = left - len(page.records), page.next
+                if next is None:
+                    break
+            assert counted == more["limit"] - left, (group, after, more)
 
         for where in ((), odd, (*odd, Where("rank", ">", 3))):
             for after in (None, behind):
                 for limit in (1, 2, 100):
-                    question = {"where": where, "after": after, "limit": limit}
+                    more = {"where": where, "limit": limit}
                     for group in ("one", "none", "no\0ne"):
-                        storage.read(PARTITION, partial(compare, group=group, question=question))
+                        work = partial(compare, group=group, after=after, more=more)
+                        storage.read(PARTITION, work)
 
     def test_many_are_written_like_one_by_one(self) -> None:
         storage = self.open_handle()
@@ -191,9 +197,11 @@ class BulkChecks(Harness):
         self.insert(storage, *(Letter(id=f"letter {n}") for n in range(len(TEXTS))))
 
         def work(tx: Transaction) -> None:
-            letters = bulk.lock_many(tx, Letter, [f"letter {n}" for n in range(len(TEXTS))])
-            old = bulk.lock_many(tx, Note, [f"old {n}" for n in range(len(TEXTS))])
-            gone = bulk.lock_many(tx, Note, [f"gone {n}" for n in range(3)])
+            letters = tx.get_many(
+                Letter, [f"letter {n}" for n in range(len(TEXTS))], for_update=True
+            )
+            old = tx.get_many(Note, [f"old {n}" for n in range(len(TEXTS))], for_update=True)
+            gone = tx.get_many(Note, [f"gone {n}" for n in range(3)], for_update=True)
             changed = [
                 evolve(old[f"old {n}"], text=text, left=text or None, rank=-n)
                 for n, text in enumerate(TEXTS)
@@ -203,7 +211,7 @@ class BulkChecks(Harness):
                 evolve(letters[f"letter {n}"], text=text, folder=text or None)
                 for n, text in enumerate(TEXTS)
             ]
-            bulk.write(tx, [Note(id="new")], [*changed, counter, *moved], list(gone.values()))
+            tx.write([Note(id="new")], [*changed, counter, *moved], list(gone.values()))
 
         self.write(storage, work)
         for n, text in enumerate(TEXTS):
@@ -221,13 +229,11 @@ class BulkChecks(Harness):
         first, *others = (fetch_existing(storage, Note, f"n{n}") for n in range(3))
         self.write(storage, lambda tx: tx.replace(evolve(lock_existing(tx, Note, "n0"), text="x")))
         changed = [evolve(note, text="y") for note in (first, *others)]
-        self.require_error(storage, VersionConflict, lambda tx: bulk.write(tx, [], changed))
-        self.require_error(
-            storage, VersionConflict, lambda tx: bulk.write(tx, [], [], [first, *others])
-        )
+        self.require_error(storage, VersionConflict, lambda tx: tx.write([], changed))
+        self.require_error(storage, VersionConflict, lambda tx: tx.write([], [], [first, *others]))
         twice = [evolve(others[0], text="y"), evolve(others[0], text="z")]
         for replaces, deletes in ((twice, []), (twice[:1], others[:1])):
-            work = partial(bulk.write, inserts=[], replaces=replaces, deletes=deletes)
+            work = methodcaller("write", [], replaces, deletes)
             self.require_error(storage, VersionConflict, work)
         found = [fetch_existing(storage, Note, f"n{n}").text for n in range(3)]
         assert found == ["x", "", ""]
@@ -235,7 +241,7 @@ class BulkChecks(Harness):
         stale = [fetch_existing(storage, Counter, id) for id in ("a", "b")]
         self.write(storage, lambda tx: tx.replace(lock_existing(tx, Counter, "b")))
         more = [evolve(counter, total=7) for counter in stale]
-        self.require_error(storage, VersionConflict, lambda tx: bulk.write(tx, [], more))
+        self.require_error(storage, VersionConflict, lambda tx: tx.write([], more))
         assert fetch_existing(storage, Counter, "a").total == 0
 
     def test_a_unique_key_holds_among_many(self) -> None:
@@ -243,10 +249,10 @@ class BulkChecks(Harness):
         self.insert(storage, *(Note(id=f"n{n}", code=f"c{n}") for n in range(3)))
         notes = [fetch_existing(storage, Note, f"n{n}") for n in range(3)]
         same = [evolve(note, code="same") for note in notes]
-        error = self.require_error(storage, UniqueConflict, lambda tx: bulk.write(tx, [], same))
+        error = self.require_error(storage, UniqueConflict, lambda tx: tx.write([], same))
         assert (error.collection, error.unique) == ("suite_notes", "code")
         taken = [Note(id="a"), Note(id="b", code="c1")]
-        error = self.require_error(storage, UniqueConflict, lambda tx: bulk.write(tx, taken))
+        error = self.require_error(storage, UniqueConflict, lambda tx: tx.write(taken))
         assert error.unique == "code"
         assert fetch(storage, Note, "a") is None
 
@@ -258,7 +264,7 @@ class BulkChecks(Harness):
             def work(tx: Transaction, giver: str = giver, taker: str = taker) -> None:
                 gives, takes = lock_existing(tx, Note, giver), lock_existing(tx, Note, taker)
                 changed = [evolve(gives, code=None), evolve(takes, code="c")]
-                bulk.write(tx, [], changed)
+                tx.write([], changed)
 
             self.write(storage, work)
             assert fetch_existing(storage, Note, taker).code == "c"

@@ -7,7 +7,7 @@ import time
 from payments_core.clock import Instant
 from payments_core.conformance.storage.harness import OTHER_PARTITION, PARTITION, Harness
 from payments_core.conformance.storage.jobs import NOW, claim, finish, ids, job, places
-from payments_core.storage import bulk, documents
+from payments_core.storage import documents
 from payments_core.storage.jobs import Job
 from payments_core.storage.maintenance import require_maintenance_access, to_record_row
 from payments_core.storage.port import Storage
@@ -85,7 +85,7 @@ class JobPartitionChecks(Harness):
             taken += len(batch)
         assert taken == MANY_LANES
         behind = [job(f"k{n:04d}", lane=f"lane {n:04d}", ordinal=1) for n in range(MANY_LANES)]
-        storage.transact(PARTITION, lambda tx: bulk.write(tx, behind))
+        storage.transact(PARTITION, lambda tx: tx.write(behind))
         self.insert(storage, job("z", lane="lane z"), job("between", lane="lane 0350x"))
         found = [*claim(storage, limit=5), *claim(storage, limit=5)]
         assert sorted(ids(found)) == ["between", "z"]
@@ -95,7 +95,7 @@ class JobPartitionChecks(Harness):
         storage = self.open_handle()
         for lane in "ac":
             old = [job(f"{lane}{n:04d}", lane=lane, due_at=NOW - 2_000 + n) for n in range(500)]
-            storage.transact(PARTITION, lambda tx, old=old: bulk.write(tx, old))  # type: ignore[misc]
+            storage.transact(PARTITION, lambda tx, old=old: tx.write(old))  # type: ignore[misc]
         self.insert(storage, job("b", lane="b"))
         taken = [claim(storage, limit=1, lane_concurrency=9)[0].job.lane for _ in range(3)]
         assert sorted(taken) == ["a", "b", "c"]
@@ -120,7 +120,7 @@ class JobPartitionChecks(Harness):
     def _fill(self, storage: Storage, partition: str, due_at: Instant) -> None:
         lanes = range(MANY_LANES)
         jobs: list[Job] = [job(f"j{n:04d}", lane=f"lane {n:04d}", due_at=due_at) for n in lanes]
-        storage.transact(partition, lambda tx: bulk.write(tx, jobs))
+        storage.transact(partition, lambda tx: tx.write(jobs))
 
     def _await(self, storage: Storage) -> list[str]:
         """The jobs that a claim finds within a few seconds."""

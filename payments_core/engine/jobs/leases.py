@@ -23,7 +23,6 @@ import attrs
 from payments_core.clock import MAX_CLOCK_SKEW_MS, SECOND, Clock, Instant
 from payments_core.engine.jobs.parking import Queue, describe_error, longest_wait_ms
 from payments_core.evolve import evolve
-from payments_core.storage.bulk import lock_many, write
 from payments_core.storage.claim_semantics import free
 from payments_core.storage.jobs import NEVER, Job
 from payments_core.storage.port import (
@@ -240,14 +239,14 @@ def _latest_end(queue: Queue, now: Instant) -> Instant:
 
 def _end_in(tx: Transaction, jobs: Sequence[Job], now: Instant) -> int:
     """Make the jobs due at `now` unless they changed; their holders are fenced."""
-    stored = lock_many(tx, Job, [job.id for job in jobs])
+    stored = tx.get_many(Job, [job.id for job in jobs], for_update=True)
     ended = [
         evolve(free(found), due_at=min(found.due_at, now))  # also those that it had postponed
         for job in jobs
         if (found := stored.get(job.id))
         and (found.version, found.lease_until) == (job.version, job.lease_until)
     ]
-    write(tx, (), ended)
+    tx.write((), ended)
     return len(ended)
 
 

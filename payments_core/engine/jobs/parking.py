@@ -13,7 +13,6 @@ from payments_core.clock import MINUTE, SECOND, Clock, Instant
 from payments_core.engine.decision import LeaseLost
 from payments_core.errors import PaymentsError
 from payments_core.evolve import evolve
-from payments_core.storage.bulk import lock_many, write
 from payments_core.storage.jobs import NEVER, Job
 from payments_core.storage.port import ClaimedJob, Storage, Transaction
 from payments_core.telemetry import NOOP_TELEMETRY, Telemetry
@@ -146,13 +145,13 @@ class ParkingPolicy:
         self, partition: str, claimed: Sequence[ClaimedJob], change: _Change
     ) -> None:
         def work(tx: Transaction) -> None:
-            stored = lock_many(tx, Job, [item.job.id for item in claimed])
+            stored = tx.get_many(Job, [item.job.id for item in claimed], for_update=True)
             ours = [
                 change(item.job, now)
                 for item in claimed
                 if (found := stored.get(item.job.id)) and found.version == item.job.version
             ]
-            write(tx, (), ours)
+            tx.write((), ours)
 
         try:
             self._refresh()

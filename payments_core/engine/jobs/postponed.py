@@ -21,7 +21,6 @@ from payments_core.clock import MAX_CLOCK_SKEW_MS, SECOND, HasServerTime, Instan
 from payments_core.engine.jobs.parking import MAX_BACK_OFF_MS, describe_error
 from payments_core.errors import Unavailable
 from payments_core.evolve import evolve
-from payments_core.storage.bulk import lock_many, write
 from payments_core.storage.damaged_records import try_decode
 from payments_core.storage.jobs import NEVER, Job
 from payments_core.storage.maintenance import BATCH, MaintenanceAccess, PrimaryKey
@@ -134,7 +133,7 @@ class PostponedJobs:
 
 def _make_due(tx: Transaction, jobs: Sequence[Job], now: Instant) -> int:
     """Make the jobs due unless they changed."""
-    stored = lock_many(tx, Job, [job.id for job in jobs])
+    stored = tx.get_many(Job, [job.id for job in jobs], for_update=True)
     unchanged = [job for job in jobs if stored.get(job.id) == job]
-    write(tx, (), [evolve(job, due_at=now) for job in unchanged])
+    tx.write((), [evolve(job, due_at=now) for job in unchanged])
     return len(unchanged)

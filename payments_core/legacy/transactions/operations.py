@@ -33,7 +33,6 @@ from payments_core.legacy.transactions.translation import (
 from payments_core.payments.funding.record import FundingOperation
 from payments_core.payments.options.record import Option
 from payments_core.payments.record import Payment
-from payments_core.storage.bulk import get_many
 from payments_core.storage.port import Snapshot
 from payments_core.tenants.authorization import Authority
 from payments_core.validation.fields import PageLimit, PageNumber
@@ -136,13 +135,13 @@ def _translate_all(snapshot: Snapshot, records: Sequence[Origin]) -> tuple[Legac
     of_payments = {
         record.payment_id for record in records if not isinstance(record, (Payment, Deposit))
     }
-    payments |= get_many(snapshot, Payment, of_payments)
+    payments |= snapshot.get_many(Payment, of_payments)
     option_ids = find_option_ids(payments.values()) | {
         record.option_id for record in records if isinstance(record, FundingOperation)
     }
-    options = get_many(snapshot, Option, option_ids)
-    accounts = get_many(
-        snapshot, Account, find_account_ids(records, payments.values(), options.values())
+    options = snapshot.get_many(Option, option_ids)
+    accounts = snapshot.get_many(
+        Account, find_account_ids(records, payments.values(), options.values())
     )
     related = Related(payments=payments, options=options, accounts=accounts)
     return tuple(translate(record, related) for record in records)

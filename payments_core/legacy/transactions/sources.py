@@ -27,7 +27,6 @@ from payments_core.legacy.transactions.translation import (
 from payments_core.payments.funding.record import FundingOperation
 from payments_core.payments.record import Payment
 from payments_core.payments.refunds.record import Refund
-from payments_core.storage.bulk import count
 from payments_core.storage.port import Position, Snapshot, Where
 from payments_core.storage.records import Value
 
@@ -120,8 +119,7 @@ def count_rows(
     for source in sources:
         if total >= limit:
             break
-        total += count(
-            snapshot,
+        total += snapshot.count(
             source.kind,
             source.index,
             source.key,

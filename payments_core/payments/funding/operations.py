@@ -35,7 +35,7 @@ from payments_core.payments.options import lifecycle as options
 from payments_core.payments.options.operations import lock_active_account, require_active
 from payments_core.payments.options.record import Option
 from payments_core.payments.record import Payment
-from payments_core.storage.bulk import Get, read_ahead
+from payments_core.storage.bulk import Get
 from payments_core.storage.port import Snapshot, Transaction
 from payments_core.tenants.authorization import Authority
 from payments_core.tenants.idempotency import once_per_key
@@ -104,8 +104,7 @@ class Funding:
         account_id = authority.account_id
 
         def load(snapshot: Snapshot) -> tuple[Payment, Option, Vault]:
-            read_ahead(
-                snapshot,
+            snapshot.read_ahead(
                 Get(Payment, payment_id),
                 Get(Option, option_id),
                 Get(Account, account_id),
@@ -123,7 +122,7 @@ class Funding:
             vaults = find_vaults(snapshot, account_id)
             vault = next(vault for vault in vaults if vault.id == option.vault_id)
             held_id = balance_id(vault.id, payment.asset_symbol)
-            read_ahead(snapshot, Get(Policy, vault.policy_id), Get(VaultBalance, held_id))
+            snapshot.read_ahead(Get(Policy, vault.policy_id), Get(VaultBalance, held_id))
             policy = snapshot.get(Policy, vault.policy_id)
             assert policy is not None
             balance = snapshot.get(VaultBalance, held_id)

@@ -45,7 +45,6 @@ from payments_core.payments.options.selection import (
     supersede_selected,
 )
 from payments_core.payments.record import Payment
-from payments_core.storage import bulk
 from payments_core.storage.bulk import Get
 from payments_core.storage.damaged_records import load_listed
 from payments_core.storage.port import Snapshot, Transaction
@@ -87,8 +86,7 @@ class VaultOptions:
         Raises NotFound, PaymentExpired, InvalidState, OptionLocked, PaymentOptionLimitReached,
         CapabilityNotActive, UnsupportedChain, UnsupportedAsset, AccountSuspended.
         """
-        vaults = bulk.read_apart(
-            self._storage,
+        vaults = self._storage.read_apart(
             authority.partition,
             lambda snapshot: find_vaults_by_chain(snapshot, authority.account_id),
         )
@@ -285,7 +283,7 @@ def require_vault_option_capacity(tx: Transaction, payment: Payment, account_id:
     limit = MAX_OPTIONS + len(payment.direct_option_ids)
     if len(payment.option_ids) < limit:
         return
-    known = bulk.lock_many(tx, Option, payment.option_ids)
+    known = tx.get_many(Option, payment.option_ids, for_update=True)
     if sum(option.payer_account_id == account_id for option in known.values()) >= limit:
         raise PaymentOptionLimitReached(MAX_OPTIONS)
 

@@ -12,7 +12,6 @@ from payments_core.payments.options import lifecycle
 from payments_core.payments.options.record import DirectOption
 from payments_core.payments.receipts.record import TrackedTransaction
 from payments_core.payments.record import Payment
-from payments_core.storage import bulk
 from payments_core.storage.port import Snapshot, Transaction
 
 
@@ -23,14 +22,14 @@ def require_no_pending_submission(tx: Transaction, payment: Payment, *, now: Ins
         return
     option = lock_direct_option(tx, selected)
     sighted = direct.list_sighted_submissions(option, payment)
-    coming = bulk.lock_many(tx, TrackedTransaction, sighted).values()
+    coming = tx.get_many(TrackedTransaction, sighted, for_update=True).values()
     if coming and sum(one.amount for one in coming) >= direct.min_locking_amount(payment):
         raise OptionLocked(selected)
     if not direct.has_new_submission(option, now=now):
         return
-    options = bulk.lock_many(tx, DirectOption, payment.direct_option_ids).values()
+    options = tx.get_many(DirectOption, payment.direct_option_ids, for_update=True).values()
     named = [id for each in options for id in direct.list_submissions(each)]
-    tracked = bulk.lock_many(tx, TrackedTransaction, named)
+    tracked = tx.get_many(TrackedTransaction, named, for_update=True)
     locking = direct.list_locking_submissions(options, tracked, payment, now=now)
     if not locking.isdisjoint(direct.list_submissions(option)):
         raise OptionLocked(selected)
@@ -41,11 +40,11 @@ def has_locking_submission(snapshot: Snapshot, payment: Payment, *, now: Instant
 
     A second payment would be excess; an invented transfer prevents payment only briefly.
     """
-    options = bulk.get_many(snapshot, DirectOption, payment.direct_option_ids).values()
+    options = snapshot.get_many(DirectOption, payment.direct_option_ids).values()
     if not any(direct.has_new_submission(option, now=now) for option in options):
         return False
     named = [id for option in options for id in direct.list_submissions(option)]
-    tracked = bulk.get_many(snapshot, TrackedTransaction, named)
+    tracked = snapshot.get_many(TrackedTransaction, named)
     return bool(direct.list_locking_submissions(options, tracked, payment, now=now))
 
 

@@ -42,7 +42,7 @@ from payments_core.payments.receipts.evaluation import ObservedTransaction
 from payments_core.payments.receipts.observation import apply_observation
 from payments_core.payments.receipts.record import Receipt, TrackedTransaction
 from payments_core.payments.record import Payment
-from payments_core.storage.bulk import Get, get_many
+from payments_core.storage.bulk import Get
 from payments_core.storage.port import ClaimedJob, Snapshot, Transaction
 
 LOST_AFTER_FAILURES = 3
@@ -150,17 +150,16 @@ class ReceiptJobs:
         """The subjects of the jobs, in their present state."""
 
         def load(snapshot: Snapshot) -> list[_Case]:
-            tracked = get_many(snapshot, TrackedTransaction, {item.job.subject for item in claimed})
-            payments = get_many(snapshot, Payment, {one.payment_id for one in tracked.values()})
-            options = get_many(
-                snapshot, Option, {one.option_id for one in tracked.values() if one.option_id}
+            tracked = snapshot.get_many(TrackedTransaction, {item.job.subject for item in claimed})
+            payments = snapshot.get_many(Payment, {one.payment_id for one in tracked.values()})
+            options = snapshot.get_many(
+                Option, {one.option_id for one in tracked.values() if one.option_id}
             )
-            operations = get_many(
-                snapshot,
+            operations = snapshot.get_many(
                 FundingOperation,
                 {option.funding_operation_id for option in options.values()},
             )
-            vaults = get_many(snapshot, Vault, {one.vault_id for one in operations.values()})
+            vaults = snapshot.get_many(Vault, {one.vault_id for one in operations.values()})
             cases = []
             for item in claimed:
                 found = tracked[item.job.subject]

@@ -21,7 +21,7 @@ import attrs
 
 from payments_core.clock import SECOND, Instant
 from payments_core.evolve import evolve
-from payments_core.storage import documents
+from payments_core.storage import documents, one_by_one
 from payments_core.storage.claim_semantics import (
     ClaimRings,
     choose_latest_leases,
@@ -132,6 +132,9 @@ class MemoryStorage:
                 return work(MemorySnapshot(self._tables, partition))
             snapshot = MemorySnapshot(self._copy(partition), partition, self._scan_limit)
         return work(snapshot)  # others continue writing meanwhile
+
+    read_apart = one_by_one.read_apart
+    fetch = one_by_one.fetch
 
     def _copy(self, partition: str) -> Tables:
         """The tables of a partition as they are now; under the lock."""

@@ -8,7 +8,7 @@ from typing import Literal
 
 import attrs
 
-from payments_core.storage import documents
+from payments_core.storage import documents, one_by_one
 from payments_core.storage.damaged_records import AlarmLimit, decode_row
 from payments_core.storage.port import (
     SCAN_LIMIT,
@@ -104,6 +104,25 @@ class MemorySnapshot:
         found = (decode(id, rows[id].body) for id in chosen)
         return Page(tuple(record for record in found if record is not None), position)
 
+    def count(
+        self,
+        kind: type[R],
+        index: str,
+        key: Sequence[Value] = (),
+        *,
+        where: Sequence[Where] = (),
+        after: Position | None = None,
+        limit: int,
+    ) -> int:
+        columns = {id: row.columns for id, row in self._rows(kind.collection.name).items()}
+        found, _ = select_page(
+            kind.collection, index, key, columns, where, after, limit, SCAN_LIMIT
+        )
+        return len(found)
+
+    get_many = one_by_one.get_many
+    read_ahead = one_by_one.read_ahead
+
     def _row(self, collection: str, id: str, for_update: bool) -> StoredRow | None:
         return self._stored_table(collection).get(id)
 
@@ -157,6 +176,8 @@ class MemoryTransaction(MemorySnapshot):
         key = self._require_current(record)
         self._release_keys(key)
         self.writes[key] = None
+
+    write = one_by_one.write
 
     def raise_failure(self) -> None:
         """Raise the conflict that ended the work, if the work swallowed it."""

@@ -118,17 +118,16 @@ class PostgresStorage:
         return self._run_read(lambda transaction: work(PostgresSnapshot(transaction, partition)))
 
     def read_apart(self, partition: str, work: Callable[[Snapshot], T]) -> T:
-        """See `ReadsApart` in bulk.py: no transaction begins."""
+        # No transaction begins.
         return self._run_read(
             lambda transaction: work(PostgresSnapshot(transaction, partition)), begin=WITHOUT_BEGIN
         )
 
-    def fetch(self, partition: str, questions: Sequence[Get]) -> Sequence[Record | None]:
-        """See `FetchesRecords` in bulk.py: for one statement no transaction begins."""
-
-        def load(transaction: PendingTransaction) -> Sequence[Record | None]:
+    def fetch(self, partition: str, *questions: Get) -> Sequence[Any]:
+        # For one statement no transaction begins.
+        def load(transaction: PendingTransaction) -> Sequence[Any]:
             snapshot = PostgresSnapshot(transaction, partition)
-            snapshot.read_ahead(questions)
+            snapshot.read_ahead(*questions)
             return [snapshot.get(question.kind, question.id) for question in questions]
 
         begin = WITHOUT_BEGIN if len(questions) <= TOGETHER else BEGIN_SNAPSHOT
@@ -216,7 +215,7 @@ class PostgresStorage:
     def close(self) -> None:
         self._pool.close()
 
-    # Beyond the port: `HasServerTime` in clock.py, `ReportsConfigProblems` in port.py, and
+    # Beyond the port: `HasServerTime` in clock.py, `ReportsConfigProblems` in capabilities.py, and
     # `storage/maintenance.py`.
 
     def server_time(self) -> Instant:

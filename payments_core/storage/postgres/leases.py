@@ -14,7 +14,7 @@ from functools import partial
 
 from payments_core.clock import MINUTE, Instant
 from payments_core.evolve import evolve
-from payments_core.storage import bulk, documents
+from payments_core.storage import documents
 from payments_core.storage.damaged_records import try_decode
 from payments_core.storage.jobs import NEVER, Job, require_holder
 from payments_core.storage.port import ClaimedJob, StorageUnavailable, Transaction
@@ -158,7 +158,7 @@ def end_leases(
 
 
 def _end_in(tx: Transaction, ids: Sequence[str], holder: str, now: Instant) -> int:
-    jobs = bulk.lock_many(tx, Job, ids)
+    jobs = tx.get_many(Job, ids, for_update=True)
     leased = [job for job in jobs.values() if job.holder == holder and job.lease_until > now]
     for job in leased:
         tx.replace(evolve(job, lease_until=0, holder=""))

@@ -112,7 +112,7 @@ class PostgresSnapshot:
             rows = self._transaction.query(*query)
         return documents.decode(kind, rows[0][0] or b"") if rows else None
 
-    def read_ahead(self, questions: Sequence[Question]) -> None:
+    def read_ahead(self, *questions: Question) -> None:
         possible = [question for question in questions if is_possible(question)]
         records = {self._record_query(one): one for one in possible if isinstance(one, Get)}
         pages = [self._find_query(one) for one in possible if isinstance(one, Find)]
@@ -236,10 +236,10 @@ class PostgresSnapshot:
         self,
         kind: type[R],
         index: str,
-        key: Sequence[Value],
+        key: Sequence[Value] = (),
         *,
-        where: Sequence[Where],
-        after: Position | None,
+        where: Sequence[Where] = (),
+        after: Position | None = None,
         limit: int,
     ) -> int:
         chosen = validate_query(kind.collection, index, key, after, limit)

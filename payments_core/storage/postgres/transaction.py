@@ -79,13 +79,15 @@ class PostgresTransaction(PostgresSnapshot):
             self._note_locked(record)
         return record
 
-    def read_ahead(self, questions: Sequence[Question]) -> None:
-        """See `ReadsAhead` in bulk.py; pages are kept until the transaction writes.
+    def read_ahead(self, *questions: Question) -> None:
+        """See `Snapshot.read_ahead`; pages are kept until the transaction writes.
 
         A record that is absent, but was to be locked, is read twice, as in `get`. Unlocked reads
         must not be older than the locks: they come with the second read, and are repeated
         if that locked something.
         """
+        if len(questions) < 2:  # it may have to be read twice, and `get` waits no longer
+            return
         wanted = [one for one in questions if isinstance(one, Get) and is_possible(one)]
         locked = [one for one in wanted if one.lock != "none"]
         again = [one for one in locked if one.is_optional]
@@ -140,10 +142,12 @@ class PostgresTransaction(PostgresSnapshot):
         self._delete_rows(type(record).collection, [record])
 
     def write(
-        self, inserts: Sequence[Record], replaces: Sequence[Record], deletes: Sequence[Record]
+        self,
+        inserts: Sequence[Record],
+        replaces: Sequence[Record] = (),
+        deletes: Sequence[Record] = (),
     ) -> None:
-        """See `WritesMany` in bulk.py: a statement for the records of a kind, after all are
-        locked in the given order."""
+        # A statement for the records of a kind, after all are locked in the given order.
         seen: set[RecordKey] = set()
         for record in (*replaces, *deletes):
             self._lock(record)

@@ -12,18 +12,19 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from payments_core.clock import Instant
 from payments_core.requirements import find_version_fault
+from payments_core.storage import one_by_one
 from payments_core.storage.bulk import Get
+from payments_core.storage.capabilities import Integrity
 from payments_core.storage.jobs import Job, require_holder
 from payments_core.storage.maintenance import BATCH, ExclusiveAccess, PrimaryKey, RecordRow
 from payments_core.storage.port import (
     NO_LANE_OVERRIDES,
     ClaimedJob,
     CommitUnknown,
-    Integrity,
     LocatedRecord,
     Measure,
     OnDamaged,
@@ -111,12 +112,13 @@ class SqliteStorage:
         with self._open_snapshot() as connection:
             return work(SqliteSnapshot(connection, partition))
 
-    def fetch(self, partition: str, questions: Sequence[Get]) -> Sequence[Record | None]:
-        """See `FetchesRecords` in bulk.py: a single statement sees one moment."""
+    read_apart = one_by_one.read_apart
+
+    def fetch(self, partition: str, *questions: Get) -> Sequence[Any]:
         assert len(questions) <= MAX_READ_AHEAD
-        with self._open_snapshot(begins=False) as connection:
+        with self._open_snapshot(begins=False) as connection:  # one statement sees one moment
             snapshot = SqliteSnapshot(connection, partition)
-            snapshot.read_ahead(questions)
+            snapshot.read_ahead(*questions)
             return [snapshot.get(question.kind, question.id) for question in questions]
 
     def locate(
@@ -200,8 +202,7 @@ class SqliteStorage:
         while self._idle_readers:
             self._idle_readers.pop().close()
 
-    # Beyond the port: `ChecksWritability` and `ReportsConfigProblems` in port.py, and
-    # `storage/maintenance.py`.
+    # Beyond the port: `storage/capabilities.py` and `storage/maintenance.py`.
 
     def require_writable(self) -> None:
         """Whether the files have their names, and their disk is writable and has room."""
@@ -390,9 +391,7 @@ class _OpenSnapshot(AbstractContextManager["sqlite3.Connection"]):
                 self._connection.execute("BEGIN")
         return self._connection
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: object
-    ) -> None:
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
         self._storage._give_back_reader(self._connection)
         if isinstance(error, sqlite3.Error):
             raise storage_error(error) from error

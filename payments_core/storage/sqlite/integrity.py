@@ -6,7 +6,7 @@ import sqlite3
 import time
 from itertools import islice
 
-from payments_core.storage.port import Integrity
+from payments_core.storage.capabilities import Integrity
 
 MAX_FAULTS = 20
 _STEPS_PER_LOOK = 1_000

@@ -135,8 +135,8 @@ class SqliteSnapshot:
         row = self._fetch_one(statements_of(kind.collection).select, (self._partition, id))
         return None if row is None else documents.decode(kind, row[0])
 
-    def read_ahead(self, questions: Sequence[Question]) -> None:
-        """See `ReadsAhead` in bulk.py; pages are read one by one, since there is no network."""
+    def read_ahead(self, *questions: Question) -> None:
+        # Pages are read one by one, since there is no network.
         places: dict[RecordKey, Collection] = {}
         for question in questions:
             if isinstance(question, Get) and fits_column(question.id):
@@ -211,10 +211,10 @@ class SqliteSnapshot:
         self,
         kind: type[R],
         index: str,
-        key: Sequence[Value],
+        key: Sequence[Value] = (),
         *,
-        where: Sequence[Where],
-        after: Position | None,
+        where: Sequence[Where] = (),
+        after: Position | None = None,
         limit: int,
     ) -> int:
         chosen_index = validate_query(kind.collection, index, key, after, limit)
@@ -333,7 +333,10 @@ class SqliteTransaction(SqliteSnapshot):
             raise self._fail(VersionConflict(f"{collection.name}: {record.id} has changed"))
 
     def write(
-        self, inserts: Sequence[Record], replaces: Sequence[Record], deletes: Sequence[Record]
+        self,
+        inserts: Sequence[Record],
+        replaces: Sequence[Record] = (),
+        deletes: Sequence[Record] = (),
     ) -> None:
         for collection, records in group_by_collection(replaces):
             together = [records]

@@ -27,7 +27,6 @@ from payments_core.errors import (
     Unauthorized,
 )
 from payments_core.evolve import evolve
-from payments_core.storage import bulk
 from payments_core.storage.bulk import Get
 from payments_core.storage.port import Snapshot, Transaction
 from payments_core.storage.records import Record
@@ -209,9 +208,7 @@ class ClientSessions:
         account_id = self._account_ids.get(claims.subject)
         if lookup is not None and account_id is not None:
             questions.append(lookup.ask(claims.environment_id, account_principal(account_id)))
-        environment, session, *answers = bulk.fetch(
-            self._storage, claims.environment_id, *questions
-        )
+        environment, session, *answers = self._storage.fetch(claims.environment_id, *questions)
         if lookup is not None and answers:
             [lookup.response] = answers
         environment, session = _require_valid_session(environment, session, mode)

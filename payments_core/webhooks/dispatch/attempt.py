@@ -20,7 +20,6 @@ from payments_core.credentials.keyring import KeyRing
 from payments_core.engine.decision import Decision
 from payments_core.engine.ports import Ports
 from payments_core.errors import ValidationFailed, WebhookUrlNotAllowed
-from payments_core.storage.bulk import get_many
 from payments_core.storage.jobs import NEVER, Job
 from payments_core.storage.port import ClaimedJob, Snapshot
 from payments_core.telemetry import AttemptOutcome
@@ -101,9 +100,9 @@ class AttemptRunner:
 
     def prepare(self, snapshot: Snapshot, claimed: Sequence[ClaimedJob]) -> list[PreparedDelivery]:
         """The deliveries of claimed jobs, except those that do not wait for them."""
-        deliveries = get_many(snapshot, Delivery, {item.job.subject for item in claimed})
-        endpoints = get_many(
-            snapshot, Endpoint, {delivery.endpoint_id for delivery in deliveries.values()}
+        deliveries = snapshot.get_many(Delivery, {item.job.subject for item in claimed})
+        endpoints = snapshot.get_many(
+            Endpoint, {delivery.endpoint_id for delivery in deliveries.values()}
         )
         found = []
         for item in claimed:

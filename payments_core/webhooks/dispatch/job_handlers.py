@@ -24,7 +24,6 @@ from payments_core.engine.jobs.execution import BatchHandler, Handler
 from payments_core.engine.jobs.parking import Queue
 from payments_core.engine.ports import Ports
 from payments_core.evolve import evolve
-from payments_core.storage.bulk import get_many, lock_many, read_apart
 from payments_core.storage.jobs import Job
 from payments_core.storage.port import ClaimedJob, Position, Transaction
 from payments_core.storage.records import R
@@ -100,12 +99,11 @@ class WebhookJobHandlers:
         of one commit."""
         made, partition = 0, claimed[0].partition
         authority = WorkerAuthority(partition, self._mode)
-        events, environment = read_apart(
-            self._storage,
+        events, environment = self._storage.read_apart(
             partition,
             lambda snapshot: (
-                get_many(
-                    snapshot, Event, {id for item in claimed for id in fanned_out_events(item.job)}
+                snapshot.get_many(
+                    Event, {id for item in claimed for id in fanned_out_events(item.job)}
                 ),
                 snapshot.get(Environment, partition),
             ),
@@ -138,7 +136,10 @@ class WebhookJobHandlers:
         now = self._clock.now()
         pairs = sorted(pairs, key=lambda pair: delivery_id(pair[0].id, pair[1].id))
         ids = [delivery_id(event.id, endpoint.id) for event, endpoint in pairs]
-        known = {*lock_many(tx, Delivery, ids), *_lock_delivered_before(tx, pairs, now)}
+        known = {
+            *tx.get_many(Delivery, ids, for_update=True),
+            *_lock_delivered_before(tx, pairs, now),
+        }
         bodies = {event.id: encode_envelope(event) for event, _ in pairs}
         new = [
             new_delivery(event, endpoint, bodies[event.id], now=now)
@@ -210,15 +211,17 @@ class WebhookJobHandlers:
         ids = {prepared.endpoint.id for _, prepared, _ in made}
         claimed = [item for item, _, _ in made]
         partition = claimed[0].partition
-        after = read_apart(
-            self._storage, partition, lambda snapshot: get_many(snapshot, Endpoint, ids)
+        after = self._storage.read_apart(
+            partition, lambda snapshot: snapshot.get_many(Endpoint, ids)
         )
 
         def decide(
             tx: Transaction, id_sequence: IdSequence, ours: Sequence[ClaimedJob]
         ) -> dict[str, Decision[Any]]:
             subjects = {item.job.subject for item in ours}
-            current = lock_many(tx, Delivery, list(subjects | (outdated if ours else set())))
+            current = tx.get_many(
+                Delivery, list(subjects | (outdated if ours else set())), for_update=True
+            )
             decisions: dict[str, Decision[Any]] = {}
             attempted: dict[str, dict[str, Delivery]] = {}  # by endpoint, and by job
             for item in ours:
@@ -333,8 +336,7 @@ class WebhookJobHandlers:
         """
         after: Position | None = None
         while True:
-            page = read_apart(
-                self._storage,
+            page = self._storage.read_apart(
                 partition,
                 lambda snapshot, after=after: snapshot.find(  # type: ignore[misc]
                     kind, index, key, after=after, limit=PAGE_SIZE, skip_damaged=True

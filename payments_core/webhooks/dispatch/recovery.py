@@ -15,7 +15,6 @@ from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
 from payments_core.errors import NotFound, ResourceConflict
 from payments_core.evolve import evolve
-from payments_core.storage.bulk import get_many, lock_many
 from payments_core.storage.jobs import NEVER, Job
 from payments_core.storage.port import ClaimedJob, Page, Position, Snapshot, Transaction
 from payments_core.tenants.record import Environment
@@ -82,9 +81,9 @@ class WebhookRecovery:
         """The deliveries of a page. A delivery that was started meanwhile is left alone."""
         now = self._clock.now()
         # All the jobs and then all the deliveries, in the locking order of the end of a batch.
-        lock_many(tx, Job, [seen.job_id for _, seen in missed if seen is not None])
+        tx.get_many(Job, [seen.job_id for _, seen in missed if seen is not None], for_update=True)
         ids = {event.id: delivery_id(event.id, endpoint_id) for event, _ in missed}
-        stored = lock_many(tx, Delivery, list(ids.values()))
+        stored = tx.get_many(Delivery, list(ids.values()), for_update=True)
         # Of the others, one may have been delivered since, and then deleted.
         absent = [(event, endpoint_id) for event, id in ids.items() if id not in stored]
         over = lock_delivered(tx, absent)
@@ -119,7 +118,7 @@ def _read_missed(
         if event.created_at <= asked_at + MAX_CLOCK_SKEW_MS and is_recipient(event, endpoint)
     ]
     ids = {event.id: delivery_id(event.id, endpoint_id) for event in meant}
-    stored = get_many(snapshot, Delivery, list(ids.values()))
+    stored = snapshot.get_many(Delivery, list(ids.values()))
     absent = [(event, endpoint_id) for event, id in ids.items() if id not in stored]
     over = find_delivered(snapshot, absent)
     missed: list[MissedEvent] = []

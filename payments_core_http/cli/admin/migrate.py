@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from payments_core.storage.port import FinishesMigrations
+from payments_core.storage.capabilities import FinishesMigrations
 from payments_core_http.cli.admin.service_command import CommandResult, print_result
 from payments_core_http.cli.config_option import with_configuration
 from payments_core_http.deployment import build as assembling

@@ -17,6 +17,7 @@ from payments_core.engine.decision import Decision, WorkerAuthority, lock_shared
 from payments_core.engine.events import CATALOGUE, NewEvent
 from payments_core.engine.identifiers import Identifiers, IdSequence
 from payments_core.errors import InvalidState, Unavailable
+from payments_core.storage import one_by_one
 from payments_core.storage.memory.adapter import MemoryStorage
 from payments_core.storage.port import CommitUnknown, StorageUnavailable, VersionConflict
 from tests.core.examples import a_balance
@@ -70,6 +71,8 @@ class Failing:
         if self._read:
             raise self._read.pop(0)
         return self._inner.read(partition, work)
+
+    fetch = one_by_one.fetch
 
 
 def ledger(storage: Any) -> Committer:

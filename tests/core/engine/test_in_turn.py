@@ -13,7 +13,6 @@ from payments_core.engine.decision import Decision
 from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.in_turn import DecideOne, decide_in_turn
 from payments_core.errors import Unavailable
-from payments_core.storage.bulk import get_many, lock_many, write
 from payments_core.storage.port import ClaimedJob, Transaction
 from payments_core.storage.records import Collection, Index, Record
 from tests.core.engine.jobs.bench import AUTHORITY, STOPPING, Bench
@@ -59,7 +58,7 @@ def locked(tx: Transaction, id: str = "purse") -> Purse:
 
 
 def fill(bench: Bench, *purses: Purse) -> None:
-    bench.storage.transact(AUTHORITY.partition, lambda tx: write(tx, purses))
+    bench.storage.transact(AUTHORITY.partition, lambda tx: tx.write(purses))
 
 
 def test_each_decision_sees_what_those_before_it_made_of_a_record() -> None:
@@ -68,9 +67,9 @@ def test_each_decision_sees_what_those_before_it_made_of_a_record() -> None:
     other = purse(bench, "other")
 
     def double(tx: Transaction, id_sequence: IdSequence, item: ClaimedJob) -> Decision[None]:
-        found = lock_many(tx, Purse, ["purse", "absent"])["purse"]
+        found = tx.get_many(Purse, ["purse", "absent"], for_update=True)["purse"]
         assert locked(tx) == found
-        assert get_many(tx, Purse, ["purse", "other"]) == {"purse": found, "other": other}
+        assert tx.get_many(Purse, ["purse", "other"]) == {"purse": found, "other": other}
         return Decision(None, replaces=(attrs.evolve(found, amount=found.amount * 2),))
 
     commit(bench, "abc", double)

@@ -15,6 +15,7 @@ from typing import Any, Literal, TypeVar
 import attrs
 
 from payments_core.clock import Instant
+from payments_core.storage import one_by_one
 from payments_core.storage.jobs import Job
 from payments_core.storage.maintenance import (
     BATCH,
@@ -160,6 +161,9 @@ class _Recording:
         self._touched[type(record), record.id] = None
         self._tx.delete(record)
 
+    get_many, count, read_ahead = one_by_one.get_many, one_by_one.count, one_by_one.read_ahead
+    write = one_by_one.write
+
 
 class Gate:
     """The storage as one process reaches it."""
@@ -204,6 +208,8 @@ class Gate:
 
     def read(self, partition: str, work: Callable[[Snapshot], T]) -> T:
         return self.through(lambda: self._inner.read(partition, work))
+
+    read_apart, fetch = one_by_one.read_apart, one_by_one.fetch
 
     def locate(
         self,

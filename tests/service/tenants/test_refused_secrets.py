@@ -9,6 +9,7 @@ import pytest
 
 from payments_core.credentials.secrets import DIGEST_PURPOSE
 from payments_core.errors import Unauthorized, Unavailable
+from payments_core.storage.memory.adapter import MemoryStorage
 from payments_core.storage.port import DIRECTORY, Storage, StorageUnavailable
 from payments_core.tenants.record import CredentialIndexEntry
 from tests.service.world import World
@@ -80,14 +81,14 @@ def test_what_opens_nothing_reads_no_environment(
     def note(name: str) -> None:
         asked: Callable[..., object] = getattr(world.storage, name)
 
-        def noted(partition: str, question: object) -> object:
+        def noted(partition: str, *questions: object) -> object:
             seen.append(partition)
-            return asked(partition, question)
+            return asked(partition, *questions)
 
         monkeypatch.setattr(world.storage, name, noted)
 
     note("read")
-    if hasattr(world.storage, "fetch"):
+    if not isinstance(storage, MemoryStorage):  # whose `fetch` is a `read`
         note("fetch")
     refused(world, other.id, secret)
     refused(world, app_id, brief)  # the process remembers where it belongs, until now

@@ -11,7 +11,6 @@ import pytest
 
 from payments_core.conformance.storage.jobs import job
 from payments_core.record_types import RECORD_TYPES
-from payments_core.storage import bulk
 from payments_core.storage.jobs import Job
 from payments_core.storage.postgres.adapter import PostgresStorage
 from payments_core.storage.postgres.due_partitions import _FIND, _SWEEP
@@ -117,15 +116,15 @@ def test_each_statement_of_a_payment_goes_to_one_shard(
 def write_many(storage: PostgresStorage) -> None:
     """Rows of one kind in one commit, as a batch of jobs writes them."""
     jobs = [job(f"many {number}") for number in range(19)]
-    storage.transact("env_many", lambda tx: bulk.write(tx, jobs))
+    storage.transact("env_many", lambda tx: tx.write(jobs))
     for change in (
-        lambda tx, found: bulk.write(tx, [], [attrs.evolve(one, due_at=7) for one in found]),
-        lambda tx, found: bulk.write(tx, [], [], found),
+        lambda tx, found: tx.write([], [attrs.evolve(one, due_at=7) for one in found]),
+        lambda tx, found: tx.write([], [], found),
     ):
         storage.transact(
             "env_many",
             lambda tx, change=change: change(  # type: ignore[misc]
-                tx, list(bulk.lock_many(tx, Job, [one.id for one in jobs]).values())
+                tx, list(tx.get_many(Job, [one.id for one in jobs], for_update=True).values())
             ),
         )
 

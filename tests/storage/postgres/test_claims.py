@@ -20,7 +20,7 @@ from payments_core.conformance.storage.harness import (
 from payments_core.conformance.storage.job_partitions import FOUND_WITHIN_S
 from payments_core.conformance.storage.jobs import LEASE_MS, NOW, QUEUE, claim, ids, job
 from payments_core.conformance.storage.records import RECORD_TYPES
-from payments_core.storage import bulk, documents
+from payments_core.storage import documents
 from payments_core.storage.jobs import Job
 from payments_core.storage.port import Transaction
 from payments_core.storage.postgres.adapter import PostgresStorage
@@ -47,7 +47,7 @@ _FILL = (
 
 
 def insert(storage: PostgresStorage, *jobs: Job) -> None:
-    storage.transact(PARTITION, lambda tx: bulk.write(tx, jobs))
+    storage.transact(PARTITION, lambda tx: tx.write(jobs))
 
 
 def test_a_lane_behind_hundreds_without_room_is_found(storage: PostgresStorage) -> None:
@@ -68,7 +68,7 @@ def test_lanes_whose_first_jobs_are_being_changed_do_not_hold_up_the_others(
     insert(storage, *(job(f"j{n:03d}", lane=f"lane {n:03d}") for n in range(80)))
 
     def work(tx: Transaction) -> list[str]:
-        bulk.lock_many(tx, Job, [f"j{n:03d}" for n in range(70)])
+        tx.get_many(Job, [f"j{n:03d}" for n in range(70)], for_update=True)
         return ids(claim(storage, limit=4))
 
     found = storage.transact(PARTITION, work)
@@ -99,7 +99,7 @@ def test_a_claim_of_nothing_but_jobs_that_are_being_changed_ends(
     insert(storage, *(job(f"j{n:03d}", lane=f"lane {n:03d}") for n in range(200)))
 
     def work(tx: Transaction) -> list[str]:
-        bulk.lock_many(tx, Job, [f"j{n:03d}" for n in range(200)])
+        tx.get_many(Job, [f"j{n:03d}" for n in range(200)], for_update=True)
         return ids(claim(storage, limit=1))
 
     assert storage.transact(PARTITION, work) == []
@@ -311,7 +311,7 @@ def test_a_claim_in_one_partition_does_not_wait_for_another(
     """
     insert(storage, job("here"))
     there = [job("there 1", lane="a"), job("there 2", lane="b"), job("there 3", lane="c")]
-    storage.transact(OTHER_PARTITION, lambda tx: bulk.write(tx, there))
+    storage.transact(OTHER_PARTITION, lambda tx: tx.write(there))
     looked: list[str] = []
     run = PipelinedConnection.run
 
@@ -335,7 +335,7 @@ def test_partitions_beyond_those_found_together_are_reached(storage: PostgresSto
     claim(storage)  # and no sweep comes for two seconds
     for number in range(MAX_PARTITIONS + 6):
         jobs = [job("j"), job("behind", ordinal=1)]
-        storage.transact(f"env_{number:03d}", lambda tx, jobs=jobs: bulk.write(tx, jobs))  # type: ignore[misc]
+        storage.transact(f"env_{number:03d}", lambda tx, jobs=jobs: tx.write(jobs))  # type: ignore[misc]
     assert len(claim(storage, limit=1_000)) == MAX_PARTITIONS
     assert len(claim(storage, limit=1_000)) == 6
     assert ids(claim(storage)) == []
@@ -346,7 +346,7 @@ def test_partitions_without_room_are_passed_over_and_those_behind_them_looked_at
 ) -> None:
     for number in range(MAX_PARTITIONS + 6):
         jobs = [job("j"), job("behind", ordinal=1)]
-        storage.transact(f"env_{number:03d}", lambda tx, jobs=jobs: bulk.write(tx, jobs))  # type: ignore[misc]
+        storage.transact(f"env_{number:03d}", lambda tx, jobs=jobs: tx.write(jobs))  # type: ignore[misc]
     while claim(storage, limit=1_000):
         pass
     other = PostgresStorage(url, RECORD_TYPES)

@@ -71,19 +71,19 @@ def test_records_are_fetched_by_one_statement_and_many_in_one_snapshot(
 ) -> None:
     sent.clear()
     for n in range(3):
-        [one] = bulk.fetch(through, PARTITION, bulk.Get(Counter, "c1"))
+        [one] = through.fetch(PARTITION, bulk.Get(Counter, "c1"))
         assert one.id == "c1"
         through.read(PARTITION, lambda snapshot: snapshot.get(Counter, "c2"))
-        two = bulk.fetch(through, PARTITION, bulk.Get(Counter, "c3"), bulk.Get(Counter, f"{n}"))
+        two = through.fetch(PARTITION, bulk.Get(Counter, "c3"), bulk.Get(Counter, f"{n}"))
         assert [record and record.id for record in two] == ["c3", None]
         many = [bulk.Get(Counter, f"c{n % 5}") for n in range(TOGETHER)]
         last = [bulk.Get(Counter, "c3"), bulk.Get(Counter, f"none {n}")]
-        found = bulk.fetch(through, PARTITION, *many, *last)
+        found = through.fetch(PARTITION, *many, *last)
         assert [record and record.id for record in found] == [
             *(one.id for one in many), "c3", None
         ]  # fmt: skip
         news = [bulk.Get(Counter, f"none {n}") for n in range(TOGETHER + 1)]
-        assert set(bulk.fetch(through, PARTITION, *news)) == {None}
+        assert set(through.fetch(PARTITION, *news)) == {None}
     each = [["SELECT"], ["BEGIN", "SELECT"], ["SELECT"], ["BEGIN", "SELECT"]]
     assert sent == [*each, ["BEGIN", "SELECT"]] * 3
 
@@ -99,8 +99,8 @@ def test_what_a_work_is_going_to_lock_is_asked_for_by_one_statement(
     ]
 
     def work(tx: Transaction) -> None:
-        bulk.read_ahead(tx, *questions)
-        bulk.read_ahead(tx, bulk.Get(Note, "no\0ne"), bulk.Get(Note, "no\0ne", "shared"))
+        tx.read_ahead(*questions)
+        tx.read_ahead(bulk.Get(Note, "no\0ne"), bulk.Get(Note, "no\0ne", "shared"))
         kept = tx.get(Counter, "c0")
         assert kept is not None
         held = tx.get(Counter, "c2")
@@ -139,7 +139,7 @@ def test_locks_of_one_statement_are_taken_in_their_order(
 
         def work(tx: Transaction) -> None:
             runs.append("at once")
-            bulk.read_ahead(tx, *(bulk.Get(Counter, id, "exclusive") for id in ids))
+            tx.read_ahead(*(bulk.Get(Counter, id, "exclusive") for id in ids))
             assert [lock_existing(tx, Counter, id).id for id in ids] == list(ids)
 
         through.transact(PARTITION, work)
@@ -157,7 +157,7 @@ def test_many_records_are_locked_by_a_statement_for_each_kind(
     found: list[int] = []
 
     def work(tx: Transaction) -> None:
-        bulk.read_ahead(tx, *counters, *absent, *notes)
+        tx.read_ahead(*counters, *absent, *notes)
         found[:] = [lock_existing(tx, Counter, one.id).total for one in counters]
         assert [tx.get(Counter, one.id, for_update=True) for one in absent] == [None] * 6
         assert [tx.get(Note, one.id) for one in notes] == [None] * TOGETHER
@@ -184,7 +184,7 @@ def test_locks_of_many_records_are_taken_in_the_order_of_their_ids(
     def lock_all(order: list[str], times: int) -> None:
         def work(tx: Transaction) -> None:
             runs.append(1)
-            bulk.read_ahead(tx, *(bulk.Get(Counter, id, "exclusive") for id in order))
+            tx.read_ahead(*(bulk.Get(Counter, id, "exclusive") for id in order))
             for id in order:
                 lock_existing(tx, Counter, id)
 
@@ -216,7 +216,7 @@ def test_what_another_changes_while_its_lock_is_waited_for_is_read_as_it_is_then
 
         def work(tx: Transaction) -> list[int]:
             locks: tuple[bulk.Lock, ...] = ("exclusive", "shared", "none")
-            bulk.read_ahead(tx, *map(partial(bulk.Get, Counter), ids, locks))
+            tx.read_ahead(*map(partial(bulk.Get, Counter), ids, locks))
             assert tx.get(Counter, "c1") is not None
             found = [lock_existing(tx, Counter, "c0"), tx.get(Counter, "c1"), tx.get(Counter, "c2")]
             return [one.total for one in found if one is not None]
@@ -246,8 +246,7 @@ def test_what_comes_while_a_lock_is_waited_for_is_found_and_what_is_read_is_no_o
         has_lock.wait()
 
         def work(tx: Transaction) -> list[int]:
-            bulk.read_ahead(
-                tx,
+            tx.read_ahead(
                 bulk.Get(Counter, "c0", "exclusive"),
                 bulk.Get(Note, "new", "exclusive", is_optional=True),
                 bulk.Get(Counter, "c1"),
@@ -269,7 +268,7 @@ def test_writes_and_the_commit_wait_once_together(trips: Trips, through: Postgre
         tx.hold(held)
         changed = attrs.evolve(counter, total=counter.total + 1)
         news = [Note(id=f"n{counter.total} {n}") for n in range(20)]
-        bulk.write(tx, news, [changed], [])
+        tx.write(news, [changed], [])
         tx.insert(Mark(id=f"m{counter.total}"))
 
     for _ in range(4):  # by then what comes often is prepared
@@ -285,15 +284,15 @@ def test_rows_of_a_kind_are_written_by_one_statement(
     for _ in range(4):  # by then what comes often is prepared
         new = [Letter(id=id, folder=text) for id, text in zip(ids, texts, strict=True)]
         sent.clear()
-        through.transact(PARTITION, lambda tx, new=new: bulk.write(tx, new))  # type: ignore[misc]
+        through.transact(PARTITION, lambda tx, new=new: tx.write(new))  # type: ignore[misc]
         assert sent == [["BEGIN", "INSERT", "INSERT"], ["COMMIT"]]  # four rows, and three
         sent.clear()
 
         def turn(tx: Transaction) -> None:
-            letters = bulk.lock_many(tx, Letter, ids).values()
+            letters = tx.get_many(Letter, ids, for_update=True).values()
             assert [letter.folder for letter in letters] == texts
             turned = zip(letters, reversed(texts), strict=True)
-            bulk.write(tx, [], [attrs.evolve(letter, folder=text) for letter, text in turned])
+            tx.write([], [attrs.evolve(letter, folder=text) for letter, text in turned])
 
         through.transact(PARTITION, turn)
         assert sent == [["BEGIN", "SELECT"], ["UPDATE", "COMMIT"]]
@@ -302,7 +301,7 @@ def test_rows_of_a_kind_are_written_by_one_statement(
             (2, text) for text in reversed(texts)
         ]
         sent.clear()
-        through.transact(PARTITION, lambda tx, found=found: bulk.write(tx, [], [], found))  # type: ignore[misc]
+        through.transact(PARTITION, lambda tx, found=found: tx.write([], [], found))  # type: ignore[misc]
         guards = ["SELECT"] * len(texts)
         assert sent == [["BEGIN", *guards, "DELETE"], ["COMMIT"]]
         assert [fetch(through, Letter, id) for id in ids] == [None] * len(ids)
@@ -321,8 +320,8 @@ def test_a_transaction_of_no_statements_asks_nothing(
 
 def test_what_is_locked_is_not_asked_for_again(trips: Trips, through: PostgresStorage) -> None:
     def work(tx: Transaction) -> None:
-        assert bulk.get_many(tx, Counter, ["c1"]).keys() == {"c1"}
-        found = bulk.lock_many(tx, Counter, ["c1", "c2", "c3"])
+        assert tx.get_many(Counter, ["c1"]).keys() == {"c1"}
+        found = tx.get_many(Counter, ["c1", "c2", "c3"], for_update=True)
         for id in found:
             assert tx.get(Counter, id, for_update=True) is found[id]
             tx.hold(found[id])
@@ -337,7 +336,7 @@ def test_a_claim_waits_three_times_however_many_jobs(
     trips: Trips, through: PostgresStorage
 ) -> None:
     jobs = [job(f"j{n}", lane=f"lane {n % 9}", ordinal=n) for n in range(30)]
-    through.transact(PARTITION, lambda tx: bulk.write(tx, jobs))
+    through.transact(PARTITION, lambda tx: tx.write(jobs))
     claimed: list[Any] = []
     assert trips(lambda: claimed.extend(claim(through, limit=20, lane_concurrency=3))) == 3
     assert len(claimed) == 20
@@ -379,9 +378,7 @@ def test_an_id_that_no_text_can_be_is_nowhere(through: PostgresStorage) -> None:
     for use in (lambda tx: tx.hold(nowhere), lambda tx: tx.delete(nowhere)):
         with pytest.raises(VersionConflict):
             through.transact(PARTITION, use)
-    assert through.read(PARTITION, lambda s: bulk.get_many(s, Counter, ["c\0", "c1"])).keys() == {
-        "c1"
-    }
+    assert through.read(PARTITION, lambda s: s.get_many(Counter, ["c\0", "c1"])).keys() == {"c1"}
     page = through.read(PARTITION, lambda s: s.find(Note, "by_name", ("n\0",)))
     assert (page.records, page.next) == ((), None)
     with pytest.raises(StorageError, match="a text with U"):
@@ -390,15 +387,15 @@ def test_an_id_that_no_text_can_be_is_nowhere(through: PostgresStorage) -> None:
 
 def test_rows_that_fill_the_socket_both_ways_come_through(through: PostgresStorage) -> None:
     notes = [Note(id=f"n{n:03d}", text="x" * 90_000) for n in range(60)]
-    through.transact(PARTITION, lambda tx: bulk.write(tx, notes))
-    found = through.read(PARTITION, lambda s: bulk.get_many(s, Note, [note.id for note in notes]))
+    through.transact(PARTITION, lambda tx: tx.write(notes))
+    found = through.read(PARTITION, lambda s: s.get_many(Note, [note.id for note in notes]))
     assert {note.text for note in found.values()} == {"x" * 90_000}
 
 
 def test_texts_of_a_list_are_quoted(through: PostgresStorage) -> None:
     ids = ['"quoted"', "back\\slash", "{braces, and}", "NULL", "naïve ☃", " "]
-    through.transact(PARTITION, lambda tx: bulk.write(tx, [Mark(id=id) for id in ids]))
-    assert set(through.read(PARTITION, lambda s: bulk.get_many(s, Mark, ids))) == set(ids)
+    through.transact(PARTITION, lambda tx: tx.write([Mark(id=id) for id in ids]))
+    assert set(through.read(PARTITION, lambda s: s.get_many(Mark, ids))) == set(ids)
 
 
 def test_a_renewal_waits_twice_however_many_partitions_there_are(

@@ -33,13 +33,8 @@ from payments_core.conformance.storage.records import (
     Parcel,
 )
 from payments_core.record_types import RECORD_TYPES as ALL_KINDS
-from payments_core.storage.port import (
-    CommitUnknown,
-    FinishesMigrations,
-    StorageError,
-    StorageUnavailable,
-    Transaction,
-)
+from payments_core.storage.capabilities import FinishesMigrations
+from payments_core.storage.port import CommitUnknown, StorageError, StorageUnavailable, Transaction
 from payments_core.storage.postgres.adapter import PostgresStorage
 from payments_core.storage.postgres.indexes import CLAIM_INDEXES
 from payments_core.storage.postgres.lock_retry import retry_on_lock

@@ -14,7 +14,8 @@ from falcon import testing
 from payments_core.credentials.keyring import KeyRing
 from payments_core.record_types import RECORD_TYPES
 from payments_core.service import PaymentsService
-from payments_core.storage.port import ChecksWritability, StorageUnavailable
+from payments_core.storage.capabilities import ChecksWritability
+from payments_core.storage.port import StorageUnavailable
 from payments_core.storage.sqlite.adapter import MIN_FREE_BYTES, SqliteStorage
 from payments_core_http.app import create_app
 from payments_core_http.deployment.doctor import check_writability

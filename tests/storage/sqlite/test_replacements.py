@@ -10,7 +10,6 @@ import pytest
 
 from payments_core.conformance.storage.harness import PARTITION, fetch_existing
 from payments_core.conformance.storage.records import Letter, Note
-from payments_core.storage.bulk import lock_many, write
 from payments_core.storage.port import StorageError, Transaction, VersionConflict
 from payments_core.storage.records import Record
 from payments_core.storage.sqlite.adapter import SqliteStorage
@@ -19,7 +18,7 @@ NOTE = Note(id="n", group="g", rank=2, name="007", tag=None, size=2**62, code="Ã
 
 
 def insert(storage: SqliteStorage, *records: Record) -> None:
-    storage.transact(PARTITION, lambda tx: write(tx, records))
+    storage.transact(PARTITION, lambda tx: tx.write(records))
 
 
 def run(storage: SqliteStorage, sql: str) -> None:
@@ -42,8 +41,8 @@ def change_note(storage: SqliteStorage, **changes: object) -> list[str]:
     statements: list[str] = []
 
     def work(tx: Transaction) -> None:
-        (note,) = lock_many(tx, Note, ["n"]).values()
-        write(tx, (), [attrs.evolve(note, **changes)])  # type: ignore[arg-type]
+        (note,) = tx.get_many(Note, ["n"], for_update=True).values()
+        tx.write((), [attrs.evolve(note, **changes)])  # type: ignore[arg-type]
 
     writer.set_trace_callback(statements.append)
     storage.transact(PARTITION, work)
@@ -97,8 +96,8 @@ def test_a_column_that_is_missing_is_an_error(storage: SqliteStorage) -> None:
 
 def change_letters(storage: SqliteStorage, ids: Sequence[str], **changes: object) -> None:
     def work(tx: Transaction) -> None:
-        letters = lock_many(tx, Letter, ids).values()
-        write(tx, (), [attrs.evolve(letter, **changes) for letter in letters])  # type: ignore[arg-type]
+        letters = tx.get_many(Letter, ids, for_update=True).values()
+        tx.write((), [attrs.evolve(letter, **changes) for letter in letters])  # type: ignore[arg-type]
 
     storage.transact(PARTITION, work)
 
@@ -122,9 +121,9 @@ def test_of_many_one_of_another_version_is_a_conflict_and_nothing_is_written(
     run(storage, "UPDATE suite_letters SET folder = 'old' WHERE id = 'b'")
 
     def work(tx: Transaction) -> None:
-        letters = lock_many(tx, Letter, ["a", "b", "c"])
+        letters = tx.get_many(Letter, ["a", "b", "c"], for_update=True)
         later = attrs.evolve(letters["c"], version=2)
-        write(tx, (), [letters["a"], letters["b"], later])
+        tx.write((), [letters["a"], letters["b"], later])
 
     with pytest.raises(VersionConflict):
         storage.transact(PARTITION, work)

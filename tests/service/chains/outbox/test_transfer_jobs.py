@@ -36,6 +36,7 @@ from payments_core.errors import DependencyFailed
 from payments_core.payments.funding.transfer import FundingOwner
 from payments_core.payments.refunds.transfer import RefundOwner
 from payments_core.payments.release import ReleaseOwner
+from payments_core.storage import one_by_one
 from payments_core.storage.bulk import Get
 from payments_core.storage.jobs import Job
 from payments_core.storage.memory.adapter import MemoryStorage
@@ -154,6 +155,8 @@ class NotingTransaction:
         if for_update and kind is not Job:
             self._locks.append(kind.__name__)
         return self._tx.get(kind, id, for_update=for_update)
+
+    get_many = one_by_one.get_many
 
 
 class SilentChain(SimulatedChain):
