@@ -14,7 +14,6 @@ ROOMS: dict[str, dict[str, str]] = {
         "evolve": "Makes changed copies of frozen objects quickly.",
         "requirements": "The oldest versions that work, of what pip does not install.",
         "waiting": "What a thread tells the pool that runs it when it waits.",
-        "prepared_hmac": "HMAC-SHA-256 with a key that is hashed once.",
         "money": "Amounts as integers, and their text form.",
         "errors": "Every error that a caller can get, in one table.",
         "validation": "Validation of input, once for the library and HTTP.",

@@ -10,15 +10,13 @@ from __future__ import annotations
 import base64
 import hashlib
 import hmac
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from functools import cache
 from types import ModuleType
-from typing import Any
 
 import attrs
 
 from payments_core.entropy import Entropy, system_entropy
-from payments_core.prepared_hmac import prepare_hmac
 
 KEY_BYTES = 32
 _NONCE_BYTES = 24
@@ -72,7 +70,7 @@ class KeyRing:
         self._current = next(iter(self._keys.values()))
         self._entropy = entropy
         self._derived: dict[tuple[str, str], bytes] = {}
-        self._hmacs: dict[tuple[str, str], Callable[[bytes], Any]] = {}
+        self._hmacs: dict[tuple[str, str], hmac.HMAC] = {}
 
     @classmethod
     def parse(cls, text: str, entropy: Entropy = system_entropy) -> KeyRing:
@@ -171,13 +169,13 @@ class KeyRing:
         return self._current.id.encode() + b":" + nonce + cipher
 
     def _digest(self, key: MasterKey, purpose: str, value: str) -> str:
-        hash_message = self._hmacs.get((key.id, purpose))
-        if hash_message is None:
-            hash_message = prepare_hmac(self._derive_key(key, purpose))
-            self._hmacs[key.id, purpose] = hash_message
-        text = value.encode("utf-8", "surrogatepass")  # a foreign value need not be a text
-        digest: str = hash_message(text).hexdigest()
-        return digest
+        keyed = self._hmacs.get((key.id, purpose))
+        if keyed is None:
+            keyed = hmac.new(self._derive_key(key, purpose), digestmod="sha256")
+            self._hmacs[key.id, purpose] = keyed
+        code = keyed.copy()  # the key is hashed once, and not for each value
+        code.update(value.encode("utf-8", "surrogatepass"))  # a foreign value need not be a text
+        return code.hexdigest()
 
     def _derive_key(self, key: MasterKey, purpose: str) -> bytes:
         derived = self._derived.get((key.id, purpose))
