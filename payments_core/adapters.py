@@ -1,8 +1,8 @@
 """Adapters by the scheme of a URL, found by entry points (`docs/how-to/adapters.md`).
 
 Each port has a group of entry points; another distribution adds an adapter by declaring
-`its_scheme = "its.module:open_url"` there. The `loader` module of each port says how its
-function is called.
+`its_scheme = "its.module:open_url"` there. A loader (`storage_loader`,
+`chains.loader`, `port_loader`) says how the function is called.
 """
 
 from __future__ import annotations

@@ -14,8 +14,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from payments_core.accounts.verification.loader import open_kyc
-from payments_core.banks.loader import open_bank
 from payments_core.chains.loader import Checkable, open_chain, open_signer
 from payments_core.chains.port import Chain, ChainMismatch, ChainUnavailable, SignerRefused
 from payments_core.chains.rotated_signer import RotatedSigner
@@ -30,11 +28,9 @@ from payments_core.clock import (
 from payments_core.credentials.keyring import KeyRing
 from payments_core.errors import FieldError
 from payments_core.extras import describe_need
-from payments_core.limiters.loader import open_limiter
 from payments_core.limiters.policies import RateLimits
 from payments_core.limiters.port import Limiter
-from payments_core.pricing.loader import open_pricing
-from payments_core.routers.loader import open_router
+from payments_core.port_loader import open_bank, open_kyc, open_limiter, open_pricing, open_router
 from payments_core.service import PaymentsService
 from payments_core.settings import Settings
 from payments_core.storage.capabilities import ReportsConfigProblems

@@ -7,12 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from payments_core.accounts.verification.loader import open_kyc
-from payments_core.banks.loader import open_bank
 from payments_core.chains.loader import open_chain, open_signer
-from payments_core.limiters.loader import open_limiter
-from payments_core.pricing.loader import open_pricing
-from payments_core.routers.loader import open_router
+from payments_core.port_loader import open_bank, open_kyc, open_limiter, open_pricing, open_router
 from payments_core.storage_loader import open_storage
 from tests.deployment.deployed import Deployed
 from tests.deployment.installed import install
