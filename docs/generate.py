@@ -99,7 +99,9 @@ def state_machines() -> str:
         parts += [
             f"## {machine.name}",
             diagram(machine),
-            table(("From", "Trigger", "To", "Event", "Label", "Why"), gathered(machine)),
+            table(
+                ("From", "Trigger", "To", "Event", "Label", "Decision", "Why"), gathered(machine)
+            ),
         ]
     parts += [
         "## session",
@@ -113,13 +115,18 @@ def state_machines() -> str:
     return "\n\n".join(parts)
 
 
+_CLOSES = {None: "–", "always": "closes", "unless_held": "closes, unless other funds are held"}
+
+
 def gathered(machine: StateMachine) -> Iterable[tuple[str, ...]]:
     """The rows of a machine; rows that differ only in their source are one."""
     sources: dict[tuple[str, ...], list[str]] = {}
     for row in machine.transitions:
         to = "same" if row.target == row.source else code(row.target)
         event = code(row.emits) if row.emits else "–"
-        rest = (row.trigger, to, event, code(row.label) if row.label else "–", row.why)
+        label = code(row.label) if row.label else "–"
+        decision = "opens" if row.opens else _CLOSES[row.closes]
+        rest = (row.trigger, to, event, label, decision, row.why)
         sources.setdefault(rest, []).append(code(row.source) if row.source else "–")
     return ((", ".join(found), *rest) for rest, found in sources.items())
 

@@ -7,6 +7,7 @@ The diagrams and tables of the reference are printed from here.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import Literal
 
 import attrs
 
@@ -18,6 +19,8 @@ class Transition:
     """In state `source`, `trigger` leads to `target`; a source of None is the creation.
 
     `emits` names the event that commits with the change. `label` is added to the record's labels.
+    `opens` says that a person must decide about the record from now on. `closes` says that a
+    decision which the change carries out is settled: always, or unless other funds are held.
     """
 
     source: str | None
@@ -26,6 +29,8 @@ class Transition:
     emits: str | None = None
     label: str | None = None
     why: str = ""
+    opens: bool = False
+    closes: Literal["always", "unless_held"] | None = None
 
 
 class StateMachine:
@@ -91,8 +96,11 @@ def transitions_from(
     emits: str | None = None,
     label: str | None = None,
     why: str = "",
+    opens: bool = False,
+    closes: Literal["always", "unless_held"] | None = None,
 ) -> tuple[Transition, ...]:
-    """The same row for several sources; a target of None keeps each state."""
+    """One row for each of several sources; a target of None keeps each state."""
     return tuple(
-        Transition(source, trigger, target or source, emits, label, why) for source in sources
+        Transition(source, trigger, target or source, emits, label, why, opens, closes)
+        for source in sources
     )

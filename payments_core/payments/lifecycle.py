@@ -63,14 +63,12 @@ def apply_trigger(
     if row.label is not None and row.label not in labels:
         labels = (*labels, row.label)
     reconciliation, last_note = payment.reconciliation, payment.reconciliation_note
-    settles_itself = (None, "underpaid", "reorged", "returned")
-    if row.target == "action_required" or row.label not in settles_itself:
+    if row.opens:
         reconciliation, last_note = Reconciliation(status="open"), None
     if resolution is not None and reconciliation.status != "resolved":
         last_note = note
-        if resolution == "write_off" or (
-            not (payment.books.excess or payment.misdirected) and row.target != "action_required"
-        ):
+        is_held = payment.books.excess or payment.misdirected
+        if row.closes == "always" or (row.closes == "unless_held" and not is_held):
             reconciliation = Reconciliation(
                 status="resolved", resolution=resolution, resolved_at=now
             )
@@ -103,7 +101,7 @@ def create(payment: Payment, trigger: str = "create", *, now: Instant) -> Step[P
     row = PAYMENT.step(None, trigger)
     first = TimelineEntry(status=row.target, at=now)
     payment = evolve(payment, status=row.target, status_version=1, timeline=(first,))
-    return Step(payment, (build_event("payment.created", payment),))
+    return Step(payment, (build_event(str(row.emits), payment),))
 
 
 def require_payable(payment: Payment, *, now: Instant) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from payments_core.engine.state_machine import StateMachine, Transition, transitions_from
+from payments_core.evolve import evolve
 
 OPEN = ("awaiting_payment", "processing")
 """The states in which a payer can still act."""
@@ -160,6 +161,7 @@ _FURTHER_RECEIPTS = (
         emits="payment.late",
         label="late",
         why="A receipt was verified after the window; it can be refunded.",
+        opens=True,
     ),
     Transition(
         "action_required",
@@ -176,6 +178,7 @@ _FURTHER_RECEIPTS = (
         emits="payment.overpaid",
         label="overpaid",
         why="The verified receipts exceed the amount; the excess stays in escrow.",
+        opens=True,
     ),
     *transitions_from(
         (*_SETTLING, *_CLOSED_LATE),
@@ -184,6 +187,7 @@ _FURTHER_RECEIPTS = (
         emits="payment.overpaid",
         label="duplicate",
         why="A second payment of the whole amount was received.",
+        opens=True,
     ),
     Transition(
         "accepted",
@@ -199,6 +203,7 @@ _FURTHER_RECEIPTS = (
         emits="payment.late",
         label="late",
         why="The rest of the amount was proven after a part was released; it can only be refunded.",
+        opens=True,
     ),
     *transitions_from(
         ("processing", *RELEASE_SENT, "action_required", "failed"),
@@ -248,6 +253,7 @@ _MISDIRECTED = (
         emits="payment.misdirected",
         label="misdirected",
         why="Another token, or the token on another chain, is at the escrow and does not count.",
+        opens=True,
     ),
     *transitions_from(
         _ANY,
@@ -262,6 +268,7 @@ _MISDIRECTED = (
         None,
         emits="payment.reconciled",
         why="Misdirected funds were sent back on their own chain; the status stays.",
+        closes="unless_held",
     ),
 )
 
@@ -272,6 +279,7 @@ _RECONCILIATION = (
         "accepted",
         emits="payment.reconciled",
         why="The partner accepted the received amount.",
+        closes="unless_held",
     ),
     Transition(
         "action_required",
@@ -279,6 +287,7 @@ _RECONCILIATION = (
         "executing",
         emits="payment.reconciled",
         why="The partner requested the release again.",
+        closes="unless_held",
     ),
     Transition(
         "action_required",
@@ -286,6 +295,7 @@ _RECONCILIATION = (
         "refunded",
         emits="payment.reconciled",
         why="All received funds were sent back.",
+        closes="unless_held",
     ),
     *transitions_from(
         _CLOSED_LATE,
@@ -293,6 +303,7 @@ _RECONCILIATION = (
         None,
         emits="payment.reconciled",
         why="The funds received after the end were sent back; the final status stays.",
+        closes="unless_held",
     ),
     Transition(
         "action_required",
@@ -300,6 +311,7 @@ _RECONCILIATION = (
         "failed",
         emits="payment.reconciled",
         why="The partner wrote the Payment off.",
+        closes="always",
     ),
     *transitions_from(
         (*_SETTLING, *_CLOSED_LATE),
@@ -307,6 +319,7 @@ _RECONCILIATION = (
         None,
         emits="payment.reconciled",
         why="The excess was sent back.",
+        closes="unless_held",
     ),
 )
 
@@ -324,6 +337,7 @@ _REFUNDS = (
         None,
         emits="payment.refunded",
         why="A refund is final, and the status stays.",
+        closes="unless_held",
     ),
     *transitions_from(
         ("succeeded", "partially_refunded", "action_required"),
@@ -331,6 +345,7 @@ _REFUNDS = (
         "refunded",
         emits="payment.refunded",
         why="All received funds were sent back.",
+        closes="unless_held",
     ),
 )
 
@@ -387,17 +402,22 @@ _REVERSALS = (
     ),
 )
 
+_ROWS = (
+    *_CREATION,
+    *_COLLECTION,
+    *_EXECUTION,
+    *_FURTHER_RECEIPTS,
+    *_MISDIRECTED,
+    *_RECONCILIATION,
+    *_REFUNDS,
+    *_REVERSALS,
+)
+
 PAYMENT = StateMachine(
     "payment",
-    (
-        *_CREATION,
-        *_COLLECTION,
-        *_EXECUTION,
-        *_FURTHER_RECEIPTS,
-        *_MISDIRECTED,
-        *_RECONCILIATION,
-        *_REFUNDS,
-        *_REVERSALS,
+    (  # what leads to `action_required`, or stays there, leaves something to decide
+        evolve(row, opens=True, closes=None) if row.target == "action_required" else row
+        for row in _ROWS
     ),
     terminal=("failed",),
     actions={

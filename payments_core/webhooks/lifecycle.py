@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, cast
 
 import attrs
 from msgspec import UNSET, Meta, UnsetType
@@ -181,8 +181,8 @@ def decide_update(
     if changes.subscribed_events is not UNSET:
         changed = evolve(changed, subscribed_events=changes.subscribed_events)
     if changes.status is not UNSET:
-        ENDPOINT.step(endpoint.status, STATUS_TRIGGERS[changes.status])
-        changed = evolve(changed, status=changes.status, disabled_reason=None)
+        row = ENDPOINT.step(endpoint.status, STATUS_TRIGGERS[changes.status])
+        changed = evolve(changed, status=cast(EndpointStatus, row.target), disabled_reason=None)
         if changes.status == "active" and endpoint.status != "active":
             changed = evolve(changed, failing_since=None, failing_told_at=None)  # it starts anew
     if changed == endpoint:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal
+from typing import Literal, cast
 
 import attrs
 
@@ -13,7 +13,7 @@ from payments_core.engine.state_machine import StateMachine, Transition
 from payments_core.engine.step import Step
 from payments_core.errors import InvalidState
 from payments_core.evolve import evolve
-from payments_core.payments.disputes.record import Dispute, Resolution
+from payments_core.payments.disputes.record import Dispute, DisputeStatus, Resolution
 from payments_core.payments.record import Payment
 
 PaymentSessionStatus = Literal[
@@ -90,19 +90,19 @@ def flag(
 
     Raises InvalidState if the session is not settled or was disputed before.
     """
-    DISPUTE.step(session.dispute.status if session.dispute else None, "flag")
+    row = DISPUTE.step(session.dispute.status if session.dispute else None, "flag")
     if session.status != "settled":
         raise InvalidState("session", session.status, "dispute")
     dispute = Dispute(
         id=session.id,
         payment_id=session.payment.id,
         nonce=nonce,
-        status="flagged",
+        status=cast(DisputeStatus, row.target),
         reason=reason,
         description=description,
         created_at=now,
     )
-    return Step(dispute, (_build_event("dispute.flagged", dispute, session.payment),))
+    return Step(dispute, (_build_event(row, dispute, session.payment),))
 
 
 def resolve(
@@ -114,16 +114,20 @@ def resolve(
     """
     if session.dispute is None:
         raise InvalidState("session", "undisputed", "resolve")
-    DISPUTE.step(session.dispute.status, "resolve")
+    row = DISPUTE.step(session.dispute.status, "resolve")
     dispute = evolve(
-        session.dispute, status="resolved", resolution=resolution, note=note, resolved_at=now
+        session.dispute,
+        status=cast(DisputeStatus, row.target),
+        resolution=resolution,
+        note=note,
+        resolved_at=now,
     )
-    return Step(dispute, (_build_event("dispute.resolved", dispute, session.payment),))
+    return Step(dispute, (_build_event(row, dispute, session.payment),))
 
 
-def _build_event(name: str, dispute: Dispute, payment: Payment) -> NewEvent:
+def _build_event(row: Transition, dispute: Dispute, payment: Payment) -> NewEvent:
     return NewEvent(
-        name,
+        str(row.emits),
         {"sessionId": dispute.id, "paymentId": payment.id, "status": dispute.status},
         payment.api_version,
         payment.account_id,

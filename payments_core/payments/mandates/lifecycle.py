@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from datetime import date, timedelta
+from typing import cast
 
 from payments_core.clock import DAY, Instant
 from payments_core.engine.state_machine import StateMachine, Transition, transitions_from
 from payments_core.engine.step import Step
 from payments_core.errors import PolicyDenied
 from payments_core.evolve import evolve
-from payments_core.payments.mandates.record import Mandate, Period
+from payments_core.payments.mandates.record import Mandate, MandateStatus, Period
 
 MANDATE = StateMachine(
     "mandate",
@@ -77,8 +78,9 @@ def void_charge(mandate: Mandate, amount: int, *, charged_at: Instant) -> Step[M
 
 def revoke(mandate: Mandate, *, now: Instant) -> Step[Mandate]:
     """The mandate, revoked. Raises InvalidState if it was already revoked."""
-    MANDATE.step(status_of(mandate, now), "revoke")
-    return Step(evolve(mandate, status="revoked", revoked_at=now, updated_at=now))
+    row = MANDATE.step(status_of(mandate, now), "revoke")
+    status = cast(MandateStatus, row.target)
+    return Step(evolve(mandate, status=status, revoked_at=now, updated_at=now))
 
 
 def period_start(period: Period, instant: Instant) -> Instant:

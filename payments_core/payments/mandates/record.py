@@ -13,6 +13,7 @@ from payments_core.money import ZERO, Atomic, atomic
 from payments_core.storage.records import Collection, Index, Record
 
 Period = Literal["day", "week", "month"]
+MandateStatus = Literal["active", "revoked"]
 
 
 @attrs.frozen(kw_only=True, slots=False)
@@ -35,7 +36,7 @@ class Mandate(Record):
     asset_symbol: str
     amount_per_period: Atomic = attrs.field(converter=atomic)
     period: Period
-    status: Literal["active", "revoked"] = "active"
+    status: MandateStatus = "active"
     period_start: Instant = -1
     drawn: Atomic = attrs.field(default=ZERO, converter=atomic)
     expires_at: Instant | None = None
