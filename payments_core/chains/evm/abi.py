@@ -10,7 +10,6 @@ from typing import Any
 
 import attrs
 
-from payments_core.addresses import encode_checksum_address
 from payments_core.chains.evm.addresses import SALT, hash_id
 from payments_core.chains.role_modules import CALL
 from payments_core.chains.typed_data import ZERO_ADDRESS
@@ -246,4 +245,6 @@ def decode_execution(data: bytes) -> tuple[str, int, bytes, int] | None:
 
 
 def _to_checksum(decoded: str) -> str:
-    return encode_checksum_address(bytes.fromhex(decoded.removeprefix("0x")))
+    from eth_utils.address import to_checksum_address
+
+    return to_checksum_address(decoded)

@@ -15,7 +15,6 @@ from typing import TypeVar
 import attrs
 import msgspec
 
-from payments_core.addresses import encode_checksum_address
 from payments_core.chains.port import (
     Block,
     ChainUnavailable,
@@ -269,7 +268,9 @@ def to_scanned_transfer(log: Log) -> ScannedTransfer:
 @lru_cache(maxsize=65_536)
 def checksum_address(address: str) -> str:
     """The EIP-55 text of an address in hex; the same few thousand recur."""
-    return encode_checksum_address(bytes.fromhex(address[2:]))
+    from eth_utils.address import to_checksum_address
+
+    return to_checksum_address(address)
 
 
 def parse_quantity(text: str, below: int = MAX_NUMBER) -> int:

@@ -17,7 +17,6 @@ from typing import Protocol
 
 import attrs
 
-from payments_core.addresses import encode_checksum_address
 from payments_core.chains.port import SignerRefused
 from payments_core.chains.signatures import (
     ORDER,
@@ -136,10 +135,12 @@ class RemoteSigner:
 
     def address(self, environment_id: str) -> str:
         """See Signer."""
+        from eth_utils.address import to_checksum_address
+
         address = self.addresses.get(environment_id)
         if address is None:
             raise SignerRefused(f"no operator of {environment_id} is configured")
-        return encode_checksum_address(bytes.fromhex(address.removeprefix("0x")))
+        return to_checksum_address(address)
 
     def sign(self, environment_id: str, digest: bytes) -> bytes:
         """See Signer. Raises SignerRefused for a signature by any other key."""
