@@ -80,7 +80,7 @@ class ContractSignatureChecker:
     def _is_accepted_on(
         self, chain: Chain, claim: ContractClaim, environment_id: str, until: Instant
     ) -> bool:
-        """One chain's answer; no if no contract exists there. Raises DependencyFailed."""
+        """Whether the contract on a chain accepts, if there is one. Raises DependencyFailed."""
         if self._clock.real_now() >= until:
             silence = ChainUnavailable("the deadline passed before every chain answered")
             raise DependencyFailed("chain") from silence

@@ -94,7 +94,7 @@ class ContractClaim:
 
 
 def find_signature_faults(signed: SignedText) -> tuple[FieldError, ...]:
-    """No faults if the wallet signed the text, else those of `signature` and `publicKey`."""
+    """The faults of `signature` and `publicKey`; none if the wallet signed the text."""
     if signed.chain_type == "aptos":
         return tuple(_find_aptos_faults(signed))
     faults: list[FieldError] = []

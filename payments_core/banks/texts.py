@@ -69,7 +69,7 @@ def find_holder_fault(rail: Rail, holder_name: str) -> str | None:
 
 
 def find_statement_fault(rail: Rail, statement_text: str) -> str | None:
-    """The same of a text for the recipient's statement."""
+    """The error of a text for the recipient's statement, as a sentence; None if it fits."""
     return _find_fault(RAIL_TEXTS[rail].statement_text, statement_text)
 
 

@@ -264,7 +264,7 @@ class Chain(Protocol):
         """
 
     def bump(self, environment_id: str, signed: SignedTransaction) -> SignedTransaction | None:
-        """The same, with fees that let it replace the signed one; None if it cannot.
+        """A signed transaction again, with fees that let it replace the first; None if it cannot.
 
         The key that signed it signs again. Raises SignerRefused if it is no longer configured.
         """

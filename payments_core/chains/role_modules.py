@@ -215,7 +215,7 @@ def parse_signatures(signature: str) -> bytes:
 
 
 def _find_data_fault(data: bytes, role_module: str) -> str | None:
-    """No faults if it is exactly `enableModule(role_module)`."""
+    """What differs from exactly `enableModule(role_module)`; None if nothing does."""
     module = decode_enable_module(data)
     if module is None:
         return f"must be {ENABLE_MODULE} with exactly its arguments"

@@ -109,7 +109,7 @@ def _word_at(body: bytes, at: int) -> int:
 
 
 def recover_signer_from_bytes(digest: bytes, signature: bytes) -> str:
-    """The same of 65 bytes whose last is 0 or 1, as in a transaction. Raises SignatureError."""
+    """The address that signed, by 65 bytes whose last is 0 or 1. Raises SignatureError."""
     # It loads a C library: only its users wait for it.
     from btclib_libsecp256k1 import recovery
 

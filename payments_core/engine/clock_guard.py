@@ -52,8 +52,8 @@ class ClockGuard:
         *,
         patience_ms: int | None = None,
     ) -> None:
-        """It does nothing if `clock` is None, a clock of another kind. If the storage has no clock,
-        a clock that was set is believed after `patience_ms`, or never."""
+        """The guard does nothing if `clock` is None, a clock of another kind. If the storage has no
+        clock, a clock that was set is believed after `patience_ms`, or never."""
         self._server = storage if isinstance(storage, HasServerTime) else None
         self._clock = clock
         self._max_skew_ms = max_skew_ms

@@ -59,7 +59,7 @@ class WorkerAuthority:
         return cls(claimed.partition, claimed.job.queue.partition(".")[0])
 
     def confirm(self, tx: Transaction) -> None:
-        """It depends on nothing that could be revoked."""
+        """Confirm nothing: a worker's authority cannot be revoked."""
 
 
 @attrs.frozen

@@ -249,10 +249,10 @@ _IN_SESSION: tuple[str, ...] = ("receive",)
 """Only such a Payment has a session."""
 
 TEST = "webhook.test"
-"""It goes to the endpoint that its payload names, whatever its subscriptions."""
+"""This event goes to the endpoint that its payload names, whatever its subscriptions."""
 
 FAILING, RECOVERED = "webhook.failing", "webhook.recovered"
-"""They go to all endpoints except the one that their payload names."""
+"""These events go to all endpoints except the one that their payload names."""
 
 _UNPAID: Mapping[str, Any] = {"receivedAmountAtomic": "0"}
 _SHORT: Mapping[str, Any] = {"labels": ["underpaid"], "receivedAmountAtomic": "15000000"}

@@ -18,7 +18,7 @@ EVENTS_PER_JOB = 16
 
 
 def new_fan_outs(partition: str, events: Sequence[Event], now: Instant) -> Sequence[NewJob]:
-    """One job for all of them, or a few; `fanned_out_events` reads it."""
+    """The jobs that make the deliveries of events, many in each; `fanned_out_events` reads them."""
     starts = range(0, len(events), EVENTS_PER_JOB)
     return [_new_fan_out(partition, events[at : at + EVENTS_PER_JOB], now) for at in starts]
 

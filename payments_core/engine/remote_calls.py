@@ -30,7 +30,7 @@ MAX_WAITING = 2
 
 
 class TooManyCalls(Exception):
-    """No place was free. No call was made."""
+    """The call was not made, because no place was free."""
 
 
 class RemoteCalls:

@@ -66,7 +66,7 @@ def mutable_fields(kind: type[Any]) -> tuple[str, ...]:
 
 
 def _find_mutable_fields(kind: type[Any], around: frozenset[type[Any]]) -> tuple[str, ...]:
-    """The same for a class inside others, each of which looks at all of its own fields."""
+    """As `mutable_fields`, for a class inside others: each of those looks at its own fields."""
     hints = get_type_hints(kind, include_extras=True)
     names = [field.name for field in attrs.fields(kind) if not field.name.startswith("_")]
     return tuple(name for name in names if _may_change(hints[name], around | {kind}))

@@ -37,7 +37,7 @@ class RecordRow:
 
     @property
     def primary_key(self) -> PrimaryKey:
-        """Its place."""
+        """The partition and the id of the row."""
         return self.partition, self.id
 
     def read(self, kind: type[R]) -> R:

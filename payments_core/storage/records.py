@@ -162,7 +162,7 @@ class Collection:
         return tuple(found)
 
     def row(self, record: Record) -> dict[str, Value]:
-        """The same by column names."""
+        """The values of a record's columns, by the names of the columns."""
         return dict(zip(self.columns, self.values(record), strict=True))
 
     def _check_value(self, column: str, kind: type[str | int], value: Value) -> Value:

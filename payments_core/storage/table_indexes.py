@@ -19,7 +19,9 @@ class TableIndex:
 
 
 def table_indexes_of(collection: Collection) -> list[TableIndex]:
-    """Its unique keys, its indexes and its lookups; those with the same columns are one.
+    """The indexes of a collection's table: of its unique keys, indexes and lookups.
+
+    Those with the same columns are one.
 
     An index is read from either end, so a declared order needs no separate
     index. A declaration with the columns of the primary key needs none at all.

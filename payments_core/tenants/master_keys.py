@@ -49,7 +49,10 @@ def verify_or_register(storage: Storage, committer: Committer, key_ring: KeyRing
 
 
 def require_registered(storage: Storage, key_ring: KeyRing) -> None:
-    """The same check, without writing. Raises UnknownKeyRing, StorageUnavailable."""
+    """Verify the key ring, and register no key.
+
+    Raises UnknownKeyRing, StorageUnavailable.
+    """
     _require_matching_marks(load_marks(storage), marks_of(key_ring))
 
 

@@ -101,7 +101,7 @@ class Environment(Record):
 
     @property
     def effective_storage_limit_bytes(self) -> int:
-        """Its own limit, or the default."""
+        """The limit of the environment's stored bytes: its own, or the default."""
         own = self.storage_limit_bytes
         return STORAGE_LIMIT_BYTES if own is None else own
 

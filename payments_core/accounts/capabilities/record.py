@@ -24,7 +24,7 @@ PRODUCT_OF_CAPABILITY: dict[BankCapability, str] = {
 
 @attrs.frozen(kw_only=True, slots=False)
 class CapabilityActivation(Record):
-    """One for each account and capability. `attempt` counts the requests to the bank, each of
+    """The state of a capability of an account. `attempt` counts the requests to the bank, each of
     which has its own key: a rejected capability can be requested again.
 
     `hosted_url` is where the user supplies what the bank requires; a holder of the URL acts as the

@@ -95,7 +95,7 @@ class Policy(Record):
 
     @property
     def terms(self) -> PolicyTerms:
-        """Its terms, without owner and times."""
+        """The terms of the policy, without owner and times."""
         return PolicyTerms(
             **{field.name: getattr(self, field.name) for field in attrs.fields(PolicyTerms)}
         )

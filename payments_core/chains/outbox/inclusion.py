@@ -136,7 +136,7 @@ def look_up_many(chain: Chain, transfers: Sequence[Sequence[SignedVersion]]) -> 
 def look_up_each(
     chain: Chain, transfers: Sequence[Sequence[SignedVersion]]
 ) -> list[NonceView | ChainUnavailable]:
-    """The same, with an error in place of a transfer on which the nodes do not agree.
+    """The versions of each transfer, or the error of one on which the nodes do not agree.
 
     Raises ChainUnavailable if they do not answer.
     """

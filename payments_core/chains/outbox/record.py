@@ -97,7 +97,7 @@ class OutboundTransfer(Record):
 
     @property
     def owner_purpose(self) -> TransferPurpose:
-        """Its purpose, in the words of its owners."""
+        """The purpose of the transfer, in the words of its owners."""
         if self.module is None:
             for (stored, prefix), purpose in _PURPOSES_BY_OWNER.items():
                 if stored == self.purpose and self.owner_id.startswith(prefix):

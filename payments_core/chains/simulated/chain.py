@@ -225,7 +225,7 @@ class SimulatedChain:
         return self.find_heads() or self._begin(self._clock.now())
 
     def find_heads(self) -> Heads | None:
-        """The same; None if the chain was never used, and so has no block."""
+        """The newest and the newest final block; None if the chain was never used."""
         return self._read_storage(self._load_heads)
 
     def is_contract(self, address: str) -> bool:

@@ -88,7 +88,7 @@ def reorg_id(state: SimulatedChainState, name: str) -> str:
 
 
 def _move_transactions(seen: Tail, block_number: int, at: Instant) -> Decision[None]:
-    """The same transactions in one block, every log at another place than before."""
+    """Move the transactions to one block, each log to another place than before."""
     log_index = 1 + max(row.log_index for row in seen.rows)
     moved = []
     for row in seen.rows:

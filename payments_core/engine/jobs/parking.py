@@ -119,7 +119,10 @@ class ParkingPolicy:
         self._rewrite(claimed, lambda job, now: _unclaim(job))
 
     def postpone(self, queue: Queue, claimed: Iterable[ClaimedJob], wait_ms: int) -> None:
-        """The same for jobs that wait that long, and block their lanes if the queue says so."""
+        """Release claimed jobs that were not begun, and make them due after `wait_ms`.
+
+        Meanwhile they block their lanes if the queue says so. One commit for each partition.
+        """
         self._rewrite(claimed, lambda job, now: _delay_until(queue, _unclaim(job), now + wait_ms))
 
     def _park(self, queue: Queue, claimed: ClaimedJob) -> None:

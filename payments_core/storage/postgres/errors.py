@@ -175,7 +175,7 @@ def is_race(error: BaseException | None) -> bool:
 
 
 def redact_error(error: psycopg.Error) -> psycopg.Error:
-    """The same error with only its primary message, as the cause of ours."""
+    """A copy of an error with its primary message alone, as the cause of ours."""
     bare = type(error)(_message(error))
     bare.sqlstate = error.sqlstate
     return bare.with_traceback(error.__traceback__)

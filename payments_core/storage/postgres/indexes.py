@@ -55,7 +55,7 @@ class IndexSpec:
 
     @property
     def definition(self) -> str:
-        """Its comment."""
+        """The comment of the index in the database, which says what it indexes."""
         return f"UNIQUE {self.columns}" if self.unique else self.columns + self._where
 
     @property
