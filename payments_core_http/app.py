@@ -222,10 +222,9 @@ class Pipeline:
         )
         if authority is None or idempotent is None:
             return self._call_handler(call, context)
-        with self._flights.acquire(idempotent.id) as has_waited:
+        with self._flights.acquire(idempotent.id):
             replay = partial(self._service.ports.committer.replay, authority, idempotent)
-            known = None if has_waited else caller.lookup
-            return answer_once(replay, known, lambda: self._call_handler(call, context))
+            return answer_once(replay, lambda: self._call_handler(call, context))
 
     def _call_handler(self, call: ApiCall[Any, Any], context: RequestContext) -> Response:
         give_back = self._throttle.count_creation(

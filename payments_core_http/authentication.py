@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from payments_core.credentials.tokens import Claims, TokenInvalid
-from payments_core.engine.idempotency.record import ResponseLookup
 from payments_core.errors import CredentialMismatch, NotFound, Unauthorized
 from payments_core.evolve import evolve
 from payments_core.payments.checkout.public import Shop
@@ -23,7 +22,6 @@ from payments_core.tenants.authorization import Authority
 from payments_core.tenants.client_sessions.record import ClientSession
 from payments_core.tenants.record import Environment, Key, OperatorSession
 from payments_core_http.browser_sessions import read_cookies
-from payments_core_http.idempotency import foretell_lookup
 from payments_core_http.routing import PATH_IDS, Credential, Route
 
 if TYPE_CHECKING:
@@ -70,8 +68,6 @@ class Caller:
     origin: str | None = None
     api_version: str
     bound_versions: tuple[str, ...] = ()
-    lookup: ResponseLookup | None = attrs.field(default=None, repr=False, eq=False)
-    """The earlier answer of this request, if it was looked up with the credential."""
 
     @property
     def payment_id(self) -> str | None:
@@ -127,17 +123,14 @@ def authenticate(
     if route.credential == "basic_app_id":
         environment = service.tenants.identify_app(_parse_app_id(header), mode=mode)
         return _caller_bound_to(environment.api_version, environment=environment)
-    lookup = foretell_lookup(route, environ)
     if route.credential == "server_key":
         app_id, secret = _parse_basic(header)
-        environment, key = service.tenants.authenticate(app_id, secret, mode=mode, lookup=lookup)
-        facts = {"environment": environment, "key": key, "lookup": lookup}
-        caller = _caller_bound_to(environment.api_version, **facts)
+        environment, key = service.tenants.authenticate(app_id, secret, mode=mode)
+        caller = _caller_bound_to(environment.api_version, environment=environment, key=key)
     elif route.credential == "bearer_key":
         secret = _parse_bearer(header)
-        environment, key = service.tenants.authenticate_bearer(secret, mode=mode, lookup=lookup)
-        facts = {"environment": environment, "key": key, "lookup": lookup}
-        caller = _caller_bound_to(environment.api_version, **facts)
+        environment, key = service.tenants.authenticate_bearer(secret, mode=mode)
+        caller = _caller_bound_to(environment.api_version, environment=environment, key=key)
     elif route.credential == "session_token":
         token = _parse_bearer(header)
         environment, session = service.client_sessions.find_exchangeable(token, mode=mode)
@@ -146,9 +139,8 @@ def authenticate(
         return _authenticate_payer(service, mode, _parse_bearer(header), path_ids)
     else:
         token = _parse_bearer(header)
-        environment, session = service.client_sessions.authenticate(token, mode=mode, lookup=lookup)
-        facts = {"environment": environment, "session": session, "lookup": lookup}
-        caller = _caller_bound_to(session.api_version, **facts)
+        environment, session = service.client_sessions.authenticate(token, mode=mode)
+        caller = _caller_bound_to(session.api_version, environment=environment, session=session)
     may_have = route.may_have_payment_secret and _SECRET_HEADER in environ
     if route.with_payment_secret or may_have:
         return _add_payment_secret(service, caller, environment, environ, path_ids)

@@ -11,11 +11,10 @@ import msgspec
 from payments_core.engine.idempotency.record import (
     RETENTION_MS,
     IdempotentRequest,
-    ResponseLookup,
 )
 from payments_core.errors import IdempotencyKeyRequired
 from payments_core.tenants.authorization import Authority
-from payments_core.tenants.idempotency import build_request, check_key, is_key
+from payments_core.tenants.idempotency import build_request, check_key
 from payments_core_http.routing import Route
 from payments_core_http.wire.json_text import canonicalize
 
@@ -30,14 +29,6 @@ def read_key(route: Route, environ: Mapping[str, Any]) -> str | None:
             raise IdempotencyKeyRequired()
         return None
     return check_key(key)
-
-
-def foretell_lookup(route: Route, environ: Mapping[str, Any]) -> ResponseLookup | None:
-    """What to look up with the credential, before the key is checked."""
-    key = environ.get("HTTP_IDEMPOTENCY_KEY")
-    if route.idempotency == "ignored" or key is None or not is_key(key):
-        return None
-    return ResponseLookup(key)
 
 
 def build_idempotent(

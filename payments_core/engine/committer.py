@@ -26,7 +26,6 @@ from payments_core.engine.idempotency.record import (
     AlreadyResponded,
     IdempotencyKey,
     IdempotentRequest,
-    ResponseLookup,
     StoredResponse,
     require_request,
 )
@@ -250,28 +249,18 @@ class Committer:
         """The ids of one operation, for `commit`."""
         return IdSequence(self._identifiers)
 
-    def replay(
-        self,
-        authority: CommitAuthority,
-        key: IdempotencyKey,
-        known: ResponseLookup | None = None,
-    ) -> None:
+    def replay(self, authority: CommitAuthority, key: IdempotencyKey) -> None:
         """Raise AlreadyResponded if the request was answered before, IdempotencyConflict if its
         key was used for another request, and Unavailable; return if it is new, or has no key.
-
-        `known` has the answer found a moment ago with the request's credential.
         """
         idempotent = require_request(key)
         if idempotent is None:
             return
-        if known is not None and known.id == idempotent.id:
-            stored = known.response
-        else:
+        try:
             question = Get(StoredResponse, idempotent.id)
-            try:
-                [stored] = self._storage.fetch(authority.partition, question)
-            except StorageUnavailable as error:
-                raise Unavailable() from error
+            [stored] = self._storage.fetch(authority.partition, question)
+        except StorageUnavailable as error:
+            raise Unavailable() from error
         if stored is not None and stored.expires_at > self._clock.now():
             raise idempotent.replay(stored, self._key_ring)
 

@@ -22,7 +22,6 @@ from payments_core.engine.idempotency.record import (
     AlreadyResponded,
     IdempotentRequest,
     Response,
-    ResponseLookup,
     response_id,
 )
 from payments_core.errors import PaymentsError, ValidationFailed
@@ -68,7 +67,6 @@ def once_per_key(operation: Callable[P, T]) -> Callable[P, T]:
         try:
             return answer_once(
                 partial(committer.replay, authority, request),
-                None,
                 lambda: operation(*args, **{**kwargs, "idempotency_key": request}),  # type: ignore[arg-type]
             )
         except AlreadyResponded as earlier:
@@ -80,16 +78,11 @@ def once_per_key(operation: Callable[P, T]) -> Callable[P, T]:
 
 def check_key(key: object) -> str:
     """The key, if it is valid. Raises ValidationFailed."""
-    if not isinstance(key, str) or not is_key(key):
+    if not isinstance(key, str) or _KEY.fullmatch(key) is None:
         raise ValidationFailed.at(
             "Idempotency-Key", "must have 1 to 256 printable ASCII characters"
         )
     return key
-
-
-def is_key(key: str) -> bool:
-    """Whether it is a key: opaque to us, including quotes."""
-    return _KEY.fullmatch(key) is not None
 
 
 def build_request(
@@ -110,21 +103,17 @@ def build_request(
     )
 
 
-def answer_once(
-    replay: Callable[[ResponseLookup | None], None],
-    known: ResponseLookup | None,
-    handle: Callable[[], T],
-) -> T:
+def answer_once(replay: Callable[[], None], handle: Callable[[], T]) -> T:
     """The result of `handle`, unless the call was answered before: then `replay` raises.
 
-    `known` is older than this call, and another may have been answered since. The commit checks
-    again; and so does a refusal, which the other call may have caused.
+    Another call may be answered meanwhile. The commit checks again; and so does a refusal, which
+    the other call may have caused.
     """
-    replay(known)
+    replay()
     try:
         return handle()
     except PaymentsError:
-        replay(None)
+        replay()
         raise
 
 

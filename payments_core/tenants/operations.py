@@ -16,7 +16,6 @@ from payments_core.credentials.secrets import (
 )
 from payments_core.engine.decision import Decision, WorkerAuthority
 from payments_core.engine.idempotency.expiry import purge_job
-from payments_core.engine.idempotency.record import ResponseLookup
 from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
 from payments_core.errors import (
@@ -34,7 +33,6 @@ from payments_core.storage.port import DIRECTORY, Transaction
 from payments_core.tenants.authorization import (
     SYSTEM_REQUIREMENT,
     Authority,
-    app_principal,
     key_is_live,
 )
 from payments_core.tenants.credential_index import CredentialIndex
@@ -296,27 +294,17 @@ class Tenants:
         return self.get_environment(environment_id)
 
     def authenticate(
-        self,
-        app_id: Credential,
-        secret: Credential,
-        *,
-        mode: str,
-        lookup: ResponseLookup | None = None,
+        self, app_id: Credential, secret: Credential, *, mode: str
     ) -> tuple[Environment, Key]:
-        """The environment and the live key of a server credential. Raises Unauthorized.
+        """The environment and the live key of a server credential. Raises Unauthorized."""
+        return self._resolve_secret(secret, mode, app_id)
 
-        `lookup` is of the request's earlier answer, which is read along.
-        """
-        return self._resolve_secret(secret, mode, app_id, lookup)
-
-    def authenticate_bearer(
-        self, secret: Credential, *, mode: str, lookup: ResponseLookup | None = None
-    ) -> tuple[Environment, Key]:
+    def authenticate_bearer(self, secret: Credential, *, mode: str) -> tuple[Environment, Key]:
         """As `authenticate`, for a secret without an app id: a directory row names its owner.
 
         Raises Unauthorized, also for a publishable key, which is not a secret.
         """
-        environment, key = self._resolve_secret(secret, mode, None, lookup)
+        environment, key = self._resolve_secret(secret, mode, None)
         if key.kind == "publishable":
             raise Unauthorized()
         return environment, key
@@ -332,7 +320,7 @@ class Tenants:
         return environment, found
 
     def _resolve_secret(
-        self, secret: str, mode: str, app_id: str | None, lookup: ResponseLookup | None = None
+        self, secret: str, mode: str, app_id: str | None
     ) -> tuple[Environment, Key]:
         """What a secret opens, in this mode and, if an app is given, for this app.
 
@@ -344,12 +332,8 @@ class Tenants:
         address = self._addresses.find(secret, app_id, now) if wanted else None
         if address is None:
             raise Unauthorized()
-        questions = [Get(Environment, address.environment_id)]
-        if lookup is not None:
-            questions.append(lookup.ask(address.environment_id, app_principal(address.app_id)))
-        environment, *answers = self._storage.fetch(address.environment_id, *questions)
-        if lookup is not None:
-            [lookup.response] = answers
+        question = Get(Environment, address.environment_id)
+        [environment] = self._storage.fetch(address.environment_id, question)
         if environment is None or environment.mode != mode:
             raise Unauthorized()
         if app_id is not None and environment.app_id != app_id:

@@ -14,7 +14,6 @@ import msgspec
 from payments_core.clock import DAY, HOUR, Instant
 from payments_core.credentials.keyring import KeyRing
 from payments_core.errors import IdempotencyConflict
-from payments_core.storage.bulk import Get
 from payments_core.storage.records import Collection, Index, Record
 
 RETENTION_MS = 30 * DAY
@@ -76,24 +75,6 @@ def response_id(partition: str, principal: str, key: str) -> str:
     """
     scope = (partition, principal, key)
     return hashlib.sha256(b"1" + msgspec.json.encode(scope)).hexdigest()
-
-
-@attrs.define
-class ResponseLookup:
-    """The answer of an earlier request with the same key, which is read with the credential.
-
-    It saves a separate read, and is never final: the commit checks again. `id` is that of the
-    answer that was searched; None until then.
-    """
-
-    key: str
-    id: str | None = None
-    response: StoredResponse | None = None
-
-    def ask(self, partition: str, principal: str) -> Get:
-        """The look-up to make with the credential's; its result is set as `response`."""
-        self.id = response_id(partition, principal, self.key)
-        return Get(StoredResponse, self.id)
 
 
 @attrs.define

@@ -35,12 +35,11 @@ class SingleFlight:
         self._waits = waits
 
     @contextmanager
-    def acquire(self, key: str) -> Iterator[bool]:
-        """Be the only one inside with this key, waiting for another if necessary; return whether it
-        waited.
+    def acquire(self, key: str) -> Iterator[None]:
+        """Be the only one inside with this key, waiting for another if necessary.
 
-        A caller that has waited must look up the answer first: the previous one may have stored it,
-        or may have failed and stored nothing. Raises IdempotencyInProgress when no seat to wait is
+        Look up the answer inside: the previous caller may have stored it, or may have failed and
+        stored nothing. Raises IdempotencyInProgress when no seat to wait is
         free, or the wait timed out.
         """
         turn = self._enter(key)
@@ -49,7 +48,7 @@ class SingleFlight:
                 with self._waits.announce():
                     turn.acquire(timeout=self._wait_s)
                 self._require_turn(key, turn)
-            yield turn is not None
+            yield
         finally:
             self._leave(key, turn)
 

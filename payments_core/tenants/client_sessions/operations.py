@@ -16,7 +16,7 @@ from payments_core.credentials.tokens import (
     TokenInvalid,
 )
 from payments_core.engine.decision import Decision, WorkerAuthority, lock_shared
-from payments_core.engine.idempotency.record import IdempotencyKey, ResponseLookup
+from payments_core.engine.idempotency.record import IdempotencyKey
 from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
 from payments_core.errors import (
@@ -32,7 +32,6 @@ from payments_core.storage.port import Snapshot, Transaction
 from payments_core.storage.records import Record
 from payments_core.tenants.authorization import (
     Authority,
-    account_principal,
     require_standard_key,
     session_is_valid,
 )
@@ -50,8 +49,6 @@ SessionExpiry = Annotated[int, Meta(ge=60, le=86_400)]
 PermissionNames = Annotated[
     Sequence[Annotated[str, Meta(min_length=1, max_length=64)]], Meta(min_length=1, max_length=20)
 ]
-
-_MAX_REMEMBERED = 10_000
 
 
 @attrs.frozen
@@ -93,7 +90,6 @@ class ClientSessions:
         self._clock = ports.clock
         self._tokens = ports.tokens
         self._accounts = accounts
-        self._account_ids: dict[str, str] = {}
 
     @once_per_key
     def create(
@@ -194,27 +190,18 @@ class ClientSessions:
         return self._storage.read(claims.environment_id, load)
 
     def authenticate(
-        self, access_token: Credential, *, mode: str, lookup: ResponseLookup | None = None
+        self, access_token: Credential, *, mode: str
     ) -> tuple[Environment, ClientSession]:
-        """The caller of an access token. Raises Unauthorized before ClientTokenExpired.
-
-        `lookup` is of the request's earlier answer, which is read along if possible.
-        """
+        """The caller of an access token. Raises Unauthorized before ClientTokenExpired."""
         claims = self._read(ACCESS_PREFIX, access_token)
-        questions = [
+        environment, session = self._storage.fetch(
+            claims.environment_id,
             Get(Environment, claims.environment_id),
             Get(ClientSession, claims.subject),
-        ]
-        account_id = self._account_ids.get(claims.subject)
-        if lookup is not None and account_id is not None:
-            questions.append(lookup.ask(claims.environment_id, account_principal(account_id)))
-        environment, session, *answers = self._storage.fetch(claims.environment_id, *questions)
-        if lookup is not None and answers:
-            [lookup.response] = answers
+        )
         environment, session = _require_valid_session(environment, session, mode)
         if self._clock.now() >= session.expires_at:
             raise ClientTokenExpired()
-        self._remember_account(session)
         return environment, session
 
     @once_per_key
@@ -234,12 +221,6 @@ class ClientSessions:
             return Decision(revoked, replaces=(revoked,))
 
         return self._committer.commit(authority, decide, idempotent=idempotency_key)
-
-    def _remember_account(self, session: ClientSession) -> None:
-        """Remember the owner of a session, which never changes and proves nothing."""
-        if len(self._account_ids) >= _MAX_REMEMBERED:
-            self._account_ids.clear()
-        self._account_ids[session.id] = session.account_id
 
     def _read(self, prefix: str, token: str) -> Claims:
         try:

@@ -269,25 +269,25 @@ class TestFlights:
         waits = RecordedWaits()
         flights = SingleFlight(4, waits=waits)
 
-        def follow() -> tuple[bool, int]:
-            with flights.acquire("k") as has_waited:
-                return has_waited, waits.waiting
+        def follow() -> int:
+            with flights.acquire("k"):
+                return waits.waiting
 
         with flights.acquire("k"):
             following = waits.start(follow)
             waits.expect()
-        assert following.result(10) == (True, 0)
+        assert following.result(10) == 0
         assert flights._under_way == {}
 
     @pytest.mark.parametrize("comes", [False, True])
     def test_an_interrupted_wait_lets_the_next_in(self, comes: bool) -> None:
         waits, holding = RecordedWaits(), ExitStack()
         flights = SingleFlight(8, waits=waits)
-        assert holding.enter_context(flights.acquire("k")) is False
+        holding.enter_context(flights.acquire("k"))
 
-        def follow() -> bool:
-            with flights.acquire("k") as has_waited:
-                return has_waited
+        def follow() -> int:
+            with flights.acquire("k"):
+                return waits.waiting
 
         def be_interrupted() -> None:
             waits.expect()  # this one
@@ -297,9 +297,9 @@ class TestFlights:
                 holding.close()  # the turn comes at the last moment
             raise KeyboardInterrupt
 
-        following: list[Future[bool]] = []
+        following: list[Future[int]] = []
         assert type(waits.start(follow, be_interrupted).exception(10)) is KeyboardInterrupt
         holding.close()
-        assert following[0].result(10) is True
+        assert following[0].result(10) == 0
         assert flights._under_way == {}
         assert flights._free_seats == 2
