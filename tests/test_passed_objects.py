@@ -175,6 +175,7 @@ NOT_CALLED = {
     "threads": "a number",
     "throttle": "our own class",
     "routes": "our own rows",
+    "waits": "our own server's",
 }
 
 
@@ -187,10 +188,10 @@ def test_every_parameter_is_in_the_table() -> None:
 
 
 OURS = {
-    "AccountDirectory", "CommitAuthority", "ContractCaller", "DemoOutput", "ExclusiveAccess",
-    "FollowedOwner", "ForkSafe", "HasItems", "HoldsMisdirected", "JobRow", "JobRunner",
-    "NoticeKind", "OnUnsent", "PartnerNotes", "PayingChain", "Pool", "PooledConnection",
-    "SelectorSocket", "Task", "TransferOwner", "Turn", "WriteFunction",
+    "AccountDirectory", "Callers", "Client", "CommitAuthority", "ContractCaller", "DemoOutput",
+    "ExclusiveAccess", "FollowedOwner", "ForkSafe", "Gate", "HasItems", "HoldsMisdirected",
+    "Host", "JobRow", "JobRunner", "NoticeKind", "OnUnsent", "PartnerNotes", "PayingChain",
+    "PooledConnection", "SelectorSocket", "Task", "TransferOwner", "Waits", "WriteFunction",
 }  # fmt: skip
 """Protocols that only our own objects fulfil, or that `SandboxChain` contains."""
 OF_TRANSACTIONS = {"Snapshot", "Transaction"}
