@@ -79,6 +79,10 @@ def test_every_known_token_that_does_not_count_is_reported(
             "tokenAddress": token.address,
             "amountAtomic": "25000000",
             "from": WALLET,
+            "createdBy": "server",
+            "reference": after.reference,
+            "externalUserId": world.merchant.external_user_id,
+            "metadata": after.metadata,
         }
     ]
     world.advance(900)
