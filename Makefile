@@ -5,7 +5,6 @@ PYTHON ?= python3
 ARGS ?=
 ROOM ?=
 UV_VERSION := 0.13.9
-VERSION ?= 2026-09-09
 
 # Tests start thousands of processes: without the compiled files each would compile everything again.
 unexport PYTHONDONTWRITEBYTECODE
@@ -178,8 +177,10 @@ docs: $(READY) ## Write docs/reference from the code and build the pages into bu
 
 # The contract changes only by additions: a release writes it once, and additions after that.
 .PHONY: openapi
-openapi: $(READY) ## Write the OpenAPI document of the present contract, and the client from it
-	@$(PY) -m docs.openapi_compatibility $(VERSION) docs/reference/openapi-$(VERSION).json
+openapi: $(READY) ## Write the OpenAPI document of each contract, and the client from the newest
+	@for date in $$($(PY) -m docs.openapi_compatibility --dates); do \
+		$(PY) -m docs.openapi_compatibility $$date docs/reference/openapi-$$date.json || exit 1; \
+	done
 	@$(PY) -m docs.client
 
 .PHONY: client

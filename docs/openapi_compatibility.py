@@ -1,6 +1,7 @@
 """Writes the OpenAPI document of a dated contract, if it does not break the users of the last one.
 
     python -m docs.openapi_compatibility VERSION FILE
+    python -m docs.openapi_compatibility --dates         list the versions
 
 A dated contract changes only by additions (interface "Versioning" 7): new routes, new optional
 fields of bodies, new fields of answers, new events and new error codes. All else is named here.
@@ -18,7 +19,7 @@ from typing import Any
 import attrs
 
 from docs.schema_containment import Containment
-from payments_core.versions import Versions
+from payments_core.contracts.versions import Versions
 from payments_core_http.openapi.conventions import Schema, resolved
 from payments_core_http.openapi.document import build_document, format_document
 
@@ -226,6 +227,9 @@ def _bare(scheme: Schema) -> Schema:
 
 def main(arguments: list[str]) -> int:
     """Write the document over the file, or say on stderr why not; 0, 1 or 2."""
+    if arguments == ["--dates"]:
+        print(*Versions().supported, sep="\n")
+        return 0
     if len(arguments) != 2 or arguments[0] not in Versions().supported:
         print(__doc__, file=sys.stderr)
         return 2

@@ -16,6 +16,7 @@ from pathlib import Path
 import click
 
 from docs.markdown import code, table
+from payments_core.contracts.versions import CURRENT_VERSION
 from payments_core.port_loader import OPENERS
 from payments_core_http.cli import payments
 
@@ -106,8 +107,8 @@ def page() -> str:
             "- A dated contract changes only by additions: new routes, new optional fields of"
             " bodies, new fields of answers, new events and new error codes. Ignore"
             " unknown fields.\n"
-            "- The [OpenAPI document](openapi-2026-09-09.json) is the contract for programs; a test"
-            " refuses incompatible changes.\n"
+            f"- The [OpenAPI document](openapi-{CURRENT_VERSION}.json) is the contract for"
+            " programs; a test refuses incompatible changes.\n"
             "- The legacy interface below `/sdk/v1` does not change.\n"
             "- Error codes do not change; messages may change.",
             "## In Python",

@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from payments_core.accounts.wallet_signatures import MessageSignature
     from payments_core.assets import Asset
     from payments_core.banks.port import PostalAddress
+    from payments_core.contracts.versions import Versions
     from payments_core.credentials.keyring import KeyRing, WeakKeyRing
     from payments_core.credentials.tokens import Claims
     from payments_core.deposits.operations import DepositCheck, IssuedAddress
@@ -165,7 +166,6 @@ if TYPE_CHECKING:
     from payments_core.tenants.operator_sessions import BegunSession
     from payments_core.tenants.operators import NewPassword
     from payments_core.tenants.record import App, Environment, Key, Operator, OperatorSession
-    from payments_core.versions import Versions
     from payments_core.webhooks.destinations import RefusedPrefix
     from payments_core.webhooks.lifecycle import EndpointChanges
     from payments_core.webhooks.record import Delivery, Endpoint, OlderSecret
@@ -310,7 +310,7 @@ _MODULES = {
     "payments_core.tenants.operator_sessions": "BegunSession",
     "payments_core.tenants.operators": "NewPassword",
     "payments_core.tenants.record": "App Environment Key Operator OperatorSession",
-    "payments_core.versions": "Versions",
+    "payments_core.contracts.versions": "Versions",
     "payments_core.webhooks.destinations": "RefusedPrefix",
     "payments_core.webhooks.lifecycle": "EndpointChanges",
     "payments_core.webhooks.record": "Delivery Endpoint OlderSecret",

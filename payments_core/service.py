@@ -164,6 +164,7 @@ class PaymentsService:
             telemetry=CheckedTelemetry(telemetry),
             answer_retention_ms=self.settings.idempotency_retention_ms,
             guarded_clock=GuardedClock(clock, self._clock_guard),
+            versions=self.settings.versions,
         )
         self._sandbox_chains: Mapping[int, SandboxChain] = {}
         if chains is None:
@@ -187,7 +188,7 @@ class PaymentsService:
     @cached_property
     def tenants(self) -> Tenants:
         """Partners, their apps and environments, and their keys."""
-        return Tenants(self.ports, self.settings.versions)
+        return Tenants(self.ports)
 
     @cached_property
     def operators(self) -> Operators:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import attrs
 
+from payments_core.contracts.versions import Versions
 from payments_core.engine.idempotency.record import RETENTION_MS
 from payments_core.maintenance.retention import EVENTS_RETENTION_MS, MIN_EVENTS_MS
 from payments_core.public_url import LOCAL_URL, require_public_url
-from payments_core.versions import Versions
 from payments_core.webhooks.settings import WebhookSettings
 
 

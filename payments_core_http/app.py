@@ -15,7 +15,7 @@ import falcon
 
 from payments_core.engine.idempotency.record import AlreadyResponded, Response
 from payments_core.engine.idempotency.single_flight import SingleFlight
-from payments_core.errors import NotFound, PaymentsError, ServiceUnavailable
+from payments_core.errors import NotFound, PaymentsError, ServiceUnavailable, ValidationFailed
 from payments_core.payments.checkout.public import require_origin_allowed
 from payments_core.plain_calls import require_plain_methods
 from payments_core.tenants.authorization import require_product
@@ -30,6 +30,7 @@ from payments_core_http.authentication import (
 )
 from payments_core_http.browser_sessions import read_cookies
 from payments_core_http.calls import ApiCall
+from payments_core_http.contracts import OlderContracts, read_older_body, require_version
 from payments_core_http.dashboard import routes as dashboard
 from payments_core_http.errors import (
     ENCODERS,
@@ -51,6 +52,7 @@ from payments_core_http.observability.requests import (
     new_request,
     observe,
 )
+from payments_core_http.openapi.document import build_document
 from payments_core_http.pages import routes as pages
 from payments_core_http.reference import routes as reference
 from payments_core_http.response_cache import ResponseCache
@@ -64,9 +66,8 @@ from payments_core_http.routing import (
     has_encoded_slash,
 )
 from payments_core_http.throttling import RateLimitContext, Throttle
-from payments_core_http.versions import require_version_agreement
 from payments_core_http.wire.query import read_page_query, read_query
-from payments_core_http.wire.request_body import parse_document, read_body, read_json_bytes
+from payments_core_http.wire.request_body import parse_document, read_json_bytes
 
 if TYPE_CHECKING:
     from payments_core.service import PaymentsService
@@ -96,15 +97,19 @@ def create_app(
     paths = group_by_path(
         (
             *health.with_bounded_readiness(service),
-            *reference.build_routes(routes or ROUTES),
+            *reference.build_routes(routes or ROUTES, service.settings.versions),
             *pages.ROUTES,
             *dashboard.ROUTES,
             *(routes or ROUTES),
         )
     )
     allowed = {path: _list_allowed_methods(methods) for path, methods in paths.items()}
-    flights = SingleFlight(threads, waits)
-    pipeline = Pipeline(service, mode, flights, throttle or Throttle(None), allowed, observer)
+    flights, throttle = SingleFlight(threads, waits), throttle or Throttle(None)
+    versions = service.settings.versions
+    contracts = OlderContracts(
+        versions, partial(build_document, routes=routes or ROUTES, versions=versions)
+    )
+    pipeline = Pipeline(service, mode, contracts, flights, throttle, allowed, observer)
     make = partial(_make_responders, pipeline)
     responders = {path: make(allowed[path], methods) for path, methods in paths.items()}
     app = falcon.App(router=PathRouter(responders))
@@ -150,6 +155,7 @@ class Pipeline:
 
     _service: PaymentsService
     _mode: str
+    _contracts: OlderContracts
     _flights: SingleFlight
     _throttle: Throttle
     _allowed: Mapping[str, tuple[str, ...]]
@@ -172,11 +178,8 @@ class Pipeline:
         if caller.environment is not None:
             context.request.environment_id = caller.environment.id
             context.request.credential = route.credential
-        require_version_agreement(
-            self._service.settings.versions,
-            environ.get("HTTP_SERVICE_VERSION"),
-            caller.bound_versions,
-        )
+        require_version(self._service, route, caller, environ, path)
+        older = self._contracts.find(route, caller.api_version)
         rates = context.rate_context
         self._throttle.check_route(rates, route, path, caller.environment)
         if caller.environment is not None:
@@ -197,7 +200,7 @@ class Pipeline:
             raw = read_json_bytes(route, environ)
             context.request.body_bytes = len(raw)
             document = context.request.document = parse_document(route, raw)
-            body = read_body(route, document)
+            body = read_older_body(self._service, route, caller, environ, path, document, older)
         if authority is not None and route.product_of is not None:
             require_product(authority, route.product_of(body))
         retention_ms = self._service.settings.idempotency_retention_ms
@@ -219,6 +222,7 @@ class Pipeline:
             accept_language=environ.get("HTTP_ACCEPT_LANGUAGE"),
             cookies=read_cookies(environ, self._service.settings.public_url),
             response_cache=self._response_cache,
+            older_contract=older,
         )
         if authority is None or idempotent is None:
             return self._call_handler(call, context)
@@ -240,6 +244,8 @@ class Pipeline:
         except (PaymentsError, AlreadyResponded) as error:
             if not isinstance(error, ServiceUnavailable):  # that may have been made
                 give_back()
+            if isinstance(error, ValidationFailed) and call.older_contract is not None:
+                raise call.older_contract.name_faults(error) from None
             raise
 
     def serve(
@@ -247,9 +253,9 @@ class Pipeline:
         route: Route,
         req: falcon.Request,
         resp: falcon.Response,
-        path: Mapping[str, str],
+        **path: str,
     ) -> None:
-        """Answer a request that has a row."""
+        """Answer a request that has a row, with the ids of its path."""
 
         def respond(context: RequestContext) -> ResponseParts:
             try:
@@ -405,15 +411,8 @@ def _make_responders(
     rows = {"HEAD": methods["GET"], **methods} if "GET" in methods else methods
     is_shop = any(row.credential == "app_id" for row in methods.values())
     return {
-        **{method: _make_responder(pipeline, row) for method, row in rows.items()},
+        **{method: partial(pipeline.serve, row) for method, row in rows.items()},
         "OPTIONS": lambda req, resp, **path: pipeline.answer_options(
             allowed, req, resp, path if is_shop else None
         ),
     }
-
-
-def _make_responder(pipeline: Pipeline, route: Route) -> Responder:
-    def respond(req: falcon.Request, resp: falcon.Response, **path: str) -> None:
-        pipeline.serve(route, req, resp, path)
-
-    return respond

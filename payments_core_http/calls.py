@@ -16,6 +16,7 @@ from payments_core.storage.port import Page, Position
 from payments_core.tenants.authorization import Authority
 from payments_core_http.authentication import Caller
 from payments_core_http.browser_sessions import Cookies
+from payments_core_http.contracts import RouteContract
 from payments_core_http.response_cache import ResponseCache
 from payments_core_http.routing import Route
 from payments_core_http.wire import cursors
@@ -34,8 +35,9 @@ class ApiCall(Generic[B, Q]):
     """One request that passed every check that does not need the resource.
 
     `body` and `query` are instances of the row's wire classes, `path` holds the ids by their
-    names in the path. `cookies` are the dashboard's, on its pages. Handlers make three moves:
-    read these, call one operation, shape the answer.
+    names in the path. `cookies` are the dashboard's, on its pages. `older_contract` is the caller's
+    contract, if its answer differs from the newest. Handlers make three moves: read these, call one
+    operation, shape the answer.
     """
 
     service: PaymentsService = attrs.field(repr=False)
@@ -52,6 +54,7 @@ class ApiCall(Generic[B, Q]):
     accept_language: str | None = None
     cookies: Cookies = attrs.field(factory=Cookies)
     response_cache: ResponseCache = attrs.field(factory=ResponseCache, repr=False)
+    older_contract: RouteContract | None = attrs.field(default=None, repr=False)
 
     @property
     def authority(self) -> Authority:
@@ -73,18 +76,22 @@ class ApiCall(Generic[B, Q]):
 
     def answer(self, view: Any, status: int | None = None) -> Response:
         """The answer of a read, or of a write that has no idempotency key."""
-        return Response(
-            status or self.route.success, msgspec.json.encode(view), self.caller.api_version
-        )
+        body = msgspec.json.encode(self._render(view))
+        return Response(status or self.route.success, body, self.caller.api_version)
 
     def answer_from(self, source: T, render: Callable[[T], Any]) -> Response:
         """Like `answer` with `render(source)`, which is cached while the source is equal.
 
         `render` must depend on nothing else. For reads that clients repeat.
         """
-        key = (self.authority.partition, self.route.name, *self.path.values())
-        body = self.response_cache.encode(key, source, render)
-        return Response(self.route.success, body, self.caller.api_version)
+        version = self.caller.api_version
+        key = (self.authority.partition, version, self.route.name, *self.path.values())
+        body = self.response_cache.encode(key, source, lambda one: self._render(render(one)))
+        return Response(self.route.success, body, version)
+
+    def _render(self, view: Any) -> Any:
+        """The view in the caller's contract."""
+        return view if self.older_contract is None else self.older_contract.render(view)
 
     def answer_with_etag(self, view: Any) -> Response:
         """The answer of a polled read: with a strong ETag, and 304 for a client that has it."""

@@ -12,9 +12,9 @@ from wsgiref.types import WSGIApplication
 
 import attrs
 
+from payments_core.contracts.versions import CURRENT_VERSION
 from payments_core.engine.identifiers import Identifiers
 from payments_core.errors import PaymentsError
-from payments_core.versions import FIRST_VERSION
 from payments_core_http.app import DEFAULT_THREADS
 from payments_core_http.authentication import ENVIRONMENT_KEY
 from payments_core_http.errors import (
@@ -61,7 +61,7 @@ def build_server(
     *,
     threads: int = DEFAULT_THREADS,
     pool: ThreadPool | None = None,
-    api_version: str = FIRST_VERSION,
+    api_version: str = CURRENT_VERSION,
     **more: Any,
 ) -> Server:
     """A server that listens, with its own `threads` or on a `pool`. `more` is passed to `Server`.

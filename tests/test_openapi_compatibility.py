@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 from docs.openapi_compatibility import additive, main
-from payments_core.versions import FIRST_VERSION
+from payments_core.contracts.versions import CURRENT_VERSION, Versions
 from payments_core_http.openapi.document import build_document, format_document
 
 Change = Callable[[dict[str, Any]], object]
 
-COMMITTED = Path(__file__).parents[1] / "docs" / "reference" / f"openapi-{FIRST_VERSION}.json"
+REFERENCE = Path(__file__).parents[1] / "docs" / "reference"
 OLD = build_document()
 
 
@@ -411,13 +411,18 @@ def test_what_breaks_is_named(name: str) -> None:
     assert any(why in sentence for sentence in found), found
 
 
-def test_the_committed_contract_is_only_added_to() -> None:
-    committed = json.loads(COMMITTED.read_text(encoding="utf-8"))
-    assert committed["info"]["version"] == FIRST_VERSION
-    assert additive(committed, OLD) == []
+@pytest.mark.parametrize("date", Versions().supported)
+def test_the_committed_contract_of_each_date_is_only_added_to(date: str) -> None:
+    committed = json.loads((REFERENCE / f"openapi-{date}.json").read_text(encoding="utf-8"))
+    assert committed["info"]["version"] == date
+    assert additive(committed, build_document(date)) == []
 
 
 class TestWriting:
+    def test_the_dates_are_listed(self, capsys: pytest.CaptureFixture[str]) -> None:
+        assert main(["--dates"]) == 0
+        assert capsys.readouterr().out.split() == list(Versions().supported)
+
     @staticmethod
     def write(file: Path, change: Change) -> None:
         whole = build_document()
@@ -426,13 +431,13 @@ class TestWriting:
 
     def test_a_document_is_written_where_there_was_none(self, tmp_path: Path) -> None:
         file = tmp_path / "openapi.json"
-        assert main([FIRST_VERSION, str(file)]) == 0
+        assert main([CURRENT_VERSION, str(file)]) == 0
         assert file.read_text(encoding="utf-8") == format_document(build_document())
 
     def test_an_addition_is_written(self, tmp_path: Path) -> None:
         file = tmp_path / "openapi.json"
         self.write(file, lambda whole: whole["paths"].pop("/v2/payments"))
-        assert main([FIRST_VERSION, str(file)]) == 0
+        assert main([CURRENT_VERSION, str(file)]) == 0
         assert file.read_text(encoding="utf-8") == format_document(build_document())
 
     def test_what_breaks_is_named_and_not_written(
@@ -443,7 +448,7 @@ class TestWriting:
             file, lambda whole: whole["paths"].update({"/v2/old": whole["paths"]["/healthz"]})
         )
         before = file.read_bytes()
-        assert main([FIRST_VERSION, str(file)]) == 1
+        assert main([CURRENT_VERSION, str(file)]) == 1
         assert "GET /v2/old: the route is gone" in capsys.readouterr().err
         assert file.read_bytes() == before
 
@@ -453,11 +458,11 @@ class TestWriting:
     ) -> None:
         file = tmp_path / "notes.txt"
         file.write_text(text, encoding="utf-8")
-        assert main([FIRST_VERSION, str(file)]) == 1
+        assert main([CURRENT_VERSION, str(file)]) == 1
         assert "is not an OpenAPI document of ours" in capsys.readouterr().err
         assert file.read_text(encoding="utf-8") == text
 
-    @pytest.mark.parametrize("arguments", [[], [FIRST_VERSION], ["2020-01-01", "openapi.json"]])
+    @pytest.mark.parametrize("arguments", [[], [CURRENT_VERSION], ["2020-01-01", "openapi.json"]])
     def test_other_arguments_are_refused_with_the_usage(
         self, arguments: list[str], capsys: pytest.CaptureFixture[str]
     ) -> None:

@@ -9,11 +9,12 @@ from __future__ import annotations
 import sys
 
 from docs.client.modules import CLIENT, build_modules
+from payments_core_http.openapi.document import build_document
 
 
 def main(arguments: list[str]) -> int:
     """Write or compare; 0 or 1."""
-    modules = build_modules()
+    modules = build_modules(build_document())
     if arguments == ["--check"]:
         stale = [
             name

@@ -13,7 +13,6 @@ from docs.client.names import ATTRIBUTE_PREFIXES, RESOURCES
 from docs.client.operations import Method, OperationWriter, list_methods
 from docs.client.schemas import Types, class_name, docstring, python_name
 from payments_core_http.openapi.conventions import Schema
-from payments_core_http.openapi.document import build_document
 
 CLIENT = Path(__file__).parents[2] / "payments_core_http" / "client"
 
@@ -40,9 +39,13 @@ _STATUS_CLASSES = {
 _OPERATION_HEADING = '"""Every operation of the service as a function that builds its call."""'
 
 
-def build_modules() -> Mapping[str, str]:
-    """The sources of the generated modules by the names of their files."""
-    document = build_document()
+def build_modules(document: Schema) -> Mapping[str, str]:
+    """The sources of the generated modules, for a document, by the names of their files."""
+    return {name: _format(name, source) for name, source in write_modules(document).items()}
+
+
+def write_modules(document: Schema) -> Mapping[str, str]:
+    """The same before ruff formats them, and removes the imports that they do not need."""
     schemas = document["components"]["schemas"]
     answers, bodies = Types(schemas, "answer"), Types(schemas, "body")
     writer = OperationWriter(document, answers, bodies)
@@ -56,8 +59,9 @@ def build_modules() -> Mapping[str, str]:
         "async_resources.py": _resources(methods, asynchronous=True),
         "codes.py": _codes(document),
         "events.py": write_events(document),
+        "contract.py": _contract(document),
     }
-    return {name: _format(name, _NOTE + source) for name, source in modules.items()}
+    return {name: _NOTE + source for name, source in modules.items()}
 
 
 def _operations(functions: Iterable[str], answers: Types, bodies: Types) -> str:
@@ -68,6 +72,13 @@ def _operations(functions: Iterable[str], answers: Types, bodies: Types) -> str:
         f"from payments_core_http.client.bodies import ({', '.join(sorted(bodies.written))})\n"
         "from payments_core_http.client.calls import Call, PageCall, given\n"
         "from payments_core_http.client.structs import Page\n\n\n" + whole + "\n"
+    )
+
+
+def _contract(document: Schema) -> str:
+    return (
+        '"""The dated contract that this client is written for, and sends with each call."""\n\n'
+        f'{_FUTURE}API_VERSION = "{document["info"]["version"]}"\n'
     )
 
 

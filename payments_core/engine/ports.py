@@ -5,6 +5,7 @@ from __future__ import annotations
 import attrs
 
 from payments_core.clock import Clock
+from payments_core.contracts.versions import Versions
 from payments_core.credentials.keyring import KeyRing
 from payments_core.credentials.tokens import Tokens
 from payments_core.engine.committer import Committer
@@ -23,6 +24,7 @@ class Ports:
     time and randomness. `guarded_clock` is the same clock, for writers and for claims of jobs: it
     raises StorageUnavailable while the machine's clock is wrong. `identifiers` issues ids,
     `key_ring` seals secrets and `tokens` seals what browsers carry. `telemetry` receives reports.
+    `versions` are the dated contracts.
     Chains are not among them: an operation that reads or moves funds takes them as a separate
     argument.
     """
@@ -36,6 +38,7 @@ class Ports:
     key_ring: KeyRing
     tokens: Tokens
     telemetry: Telemetry
+    versions: Versions
 
     @classmethod
     def over(
@@ -48,6 +51,7 @@ class Ports:
         telemetry: Telemetry = NOOP_TELEMETRY,
         answer_retention_ms: int = RETENTION_MS,
         guarded_clock: Clock | None = None,
+        versions: Versions | None = None,
     ) -> Ports:
         """The ports over a storage, with their own committer. `guarded_clock` is `clock` unless
         given."""
@@ -70,4 +74,5 @@ class Ports:
             key_ring=key_ring,
             tokens=Tokens(key_ring),
             telemetry=telemetry,
+            versions=versions or Versions(),
         )

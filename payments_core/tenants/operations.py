@@ -47,7 +47,6 @@ from payments_core.tenants.record import (
 )
 from payments_core.validation.fields import Credential
 from payments_core.validation.inputs import validate_operations
-from payments_core.versions import Versions
 
 _PARTNER_ID = re.compile(r"[a-z0-9][a-z0-9-]{1,38}[a-z0-9]")
 
@@ -64,14 +63,14 @@ REVOKED_KEY_RETENTION_MS = 2 * DAY
 class Tenants:
     """Creates tenants, and authenticates server credentials."""
 
-    def __init__(self, ports: Ports, versions: Versions) -> None:
+    def __init__(self, ports: Ports) -> None:
         self._storage = ports.storage
         self._committer = ports.committer
         self._clock = ports.clock
         self._identifiers = ports.identifiers
         self._key_ring = ports.key_ring
         self._entropy = ports.entropy
-        self._versions = versions
+        self._versions = ports.versions
         self._addresses = CredentialIndex(ports)
         self._uses: dict[str, Instant] = {}
 

@@ -11,6 +11,7 @@ from typing import Literal
 import attrs
 
 from payments_core.clock import DAY, SECOND, Instant
+from payments_core.contracts.versions import Versions
 from payments_core.engine.decision import Decision, NewJob, lock_shared
 from payments_core.engine.events import TEST, Event
 from payments_core.engine.idempotency.record import IdempotencyKey
@@ -75,6 +76,7 @@ class WebhookEvents:
         self._committer = ports.committer
         self._storage = ports.storage
         self._clock = ports.clock
+        self._versions = ports.versions
 
     def get(self, authority: Authority, event_id: str) -> Event:
         """An event. Raises NotFound."""
@@ -174,7 +176,8 @@ class WebhookEvents:
                 created_at=now,
                 payload={"webhookId": endpoint.id},
             )
-            delivery = new_delivery(event, endpoint, encode_envelope(event), now=now)
+            body = encode_envelope(event, self._versions)
+            delivery = new_delivery(event, endpoint, body, now=now)
             job = attempt_job(delivery, authority.mode, now=now)
             # An ordinary row, not in `events`: those fan out to every endpoint.
             inserts = (event, delivery, job, _console_action(id_sequence, endpoint.id, "test", now))
@@ -209,7 +212,15 @@ class WebhookEvents:
             for endpoint, delivery in seen:
                 try:
                     sent.append(
-                        decide_resend(tx, event, endpoint.id, delivery, authority.mode, now=now)
+                        decide_resend(
+                            tx,
+                            event,
+                            endpoint.id,
+                            delivery,
+                            authority.mode,
+                            self._versions,
+                            now=now,
+                        )
                     )
                 except (ResourceConflict, NotFound):
                     if endpoint_id is not None:
@@ -291,6 +302,7 @@ def decide_resend(
     endpoint_id: str,
     seen: Delivery | None,
     mode: str,
+    versions: Versions,
     *,
     now: Instant,
     trigger: Literal["retry", "resend"] = "resend",
@@ -306,7 +318,7 @@ def decide_resend(
     job = None if seen is None else tx.get(Job, seen.job_id, for_update=True)
     delivery = tx.get(Delivery, delivery_id(event.id, endpoint_id), for_update=True)
     if delivery is None:
-        made = new_delivery(event, endpoint, encode_envelope(event), now=now)
+        made = new_delivery(event, endpoint, encode_envelope(event, versions), now=now)
         # Of an earlier one, which is deleted, a worker may still hold a job of the first rounds.
         made = evolve(made, round=1 + max(0, now - event.created_at))
         return Decision(made, holds=(endpoint,), inserts=(made, attempt_job(made, mode, now=now)))

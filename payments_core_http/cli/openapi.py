@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from payments_core.versions import FIRST_VERSION, Versions
+from payments_core.contracts.versions import CURRENT_VERSION, Versions
 from payments_core_http.openapi.document import build_document, format_document
 
 
@@ -20,7 +20,7 @@ from payments_core_http.openapi.document import build_document, format_document
 @click.option(
     "--version",
     type=click.Choice(Versions().supported),
-    default=FIRST_VERSION,
+    default=CURRENT_VERSION,
     show_default=True,
     help="The dated API version.",
 )

@@ -16,9 +16,9 @@ import msgspec
 from payments_core.entropy import system_entropy
 from payments_core.evolve import evolve
 from payments_core.http.deadline import Deadline
-from payments_core.versions import FIRST_VERSION
 from payments_core_http.client.calls import Call
 from payments_core_http.client.codes import BY_CODE
+from payments_core_http.client.contract import API_VERSION
 from payments_core_http.client.errors import (
     STATUS_CLASSES,
     AnswerMalformed,
@@ -138,7 +138,7 @@ def _build_request(call: Call[Any], url: str, credentials: Credentials) -> httpx
     headers = {
         "Accept": "application/json",
         "User-Agent": _USER_AGENT,
-        "Service-Version": FIRST_VERSION,
+        "Service-Version": API_VERSION,
         **credentials.headers(call),
         **call.headers,
     }

@@ -6,20 +6,22 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from payments_core.versions import FIRST_VERSION
+from payments_core.contracts.versions import CURRENT_VERSION, Versions
+from payments_core_http.contracts import OlderObjects
 from payments_core_http.observability import health
 from payments_core_http.openapi.conventions import Schema
 from payments_core_http.openapi.error_responses import EXAMPLES, ErrorResponses
 from payments_core_http.openapi.examples import make_example
 from payments_core_http.openapi.operations import PAYMENT_SECRET_HEADER, Operations
 from payments_core_http.openapi.resources import group_by_resource
-from payments_core_http.openapi.schemas import COMPONENTS, Schemas
+from payments_core_http.openapi.schemas import COMPONENTS, Schemas, replace_texts
 from payments_core_http.openapi.webhooks import add_examples as add_webhook_examples
 from payments_core_http.openapi.webhooks import build_webhooks, make_header_parameters
 from payments_core_http.routes import ROUTES
 from payments_core_http.routing import Route
 
 SPECIFICATION = "3.1.0"
+DEFAULT_VERSIONS = Versions()
 _WIDTH = 96
 
 ABOUT = """\
@@ -32,11 +34,37 @@ GET accept HEAD as well.
 """
 
 
-def build_document(version: str = FIRST_VERSION, routes: Sequence[Route] | None = None) -> Schema:
-    """The OpenAPI 3.1 document of a dated contract, as JSON values.
+def build_document(
+    version: str | None = None,
+    routes: Sequence[Route] | None = None,
+    versions: Versions = DEFAULT_VERSIONS,
+) -> Schema:
+    """The OpenAPI 3.1 document of a dated contract, of the newest unless given, as JSON values.
 
-    `routes` are the application's; without them, the document has all routes.
+    `routes` are the application's, and `versions` the deployment's; without them, the document has
+    all routes.
     """
+    version = version or versions.current
+    whole = _build_newest(version, routes)
+    if changes := versions.changes_since(version):
+        _make_older(whole, OlderObjects(whole["components"]["schemas"], changes))
+    return whole
+
+
+def _make_older(whole: Schema, objects: OlderObjects) -> None:
+    """Replace the schemas, and the examples of their values, by those of an older contract."""
+    components = whole["components"]
+    for name, example in components["examples"].items():
+        if name in objects.schemas:
+            example["value"] = objects.render(example["value"], {"$ref": COMPONENTS + name})
+    for entry in whole["webhooks"].values():
+        content = entry["post"]["requestBody"]["content"]["application/json"]
+        content["example"] = objects.render(content["example"], content["schema"])
+    components["schemas"] = objects.schemas
+
+
+def _build_newest(version: str, routes: Sequence[Route] | None) -> Schema:
+    """The newest document, under a date."""
     rows = (*health.ROUTES, *(ROUTES if routes is None else routes))
     schemas = Schemas()
     failures = ErrorResponses(schemas)
@@ -74,6 +102,8 @@ def build_document(version: str = FIRST_VERSION, routes: Sequence[Route] | None 
         }
     )
     _add_examples(whole)
+    if version != CURRENT_VERSION:  # the examples are written under this release's newest date
+        whole = replace_texts(whole, {CURRENT_VERSION: version})
     whole["components"]["examples"] = dict(sorted(whole["components"]["examples"].items()))
     return whole
 

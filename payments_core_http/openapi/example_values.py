@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from payments_core.clock import format_iso, parse_iso
+from payments_core.contracts.versions import CURRENT_VERSION
 from payments_core.engine.identifiers import LENGTH
 
 NOW = parse_iso("2026-09-09T12:00:00Z")
@@ -44,7 +45,7 @@ VALUES: Mapping[str, Any] = {
     "amountDecimal": "25.00",
     "amountPerPeriod": "100.00",
     "amountPerPeriodAtomic": "100000000",
-    "apiVersion": "2026-09-09",
+    "apiVersion": CURRENT_VERSION,
     "assetSymbol": "USDC",
     "at": format_iso(NOW),
     "attempts": 1,
@@ -155,7 +156,7 @@ VALUES: Mapping[str, Any] = {
     "subject": example_id("receipt"),
     "subscribedEvents": ["payment.succeeded", "payment.action_required"],
     "successUrl": "https://shop.example/thanks",
-    "supportedApiVersions": ["2026-09-09"],
+    "supportedApiVersions": [CURRENT_VERSION],
     "times": 1,
     "to": ADDRESS,
     "tokenAddress": _TOKEN,

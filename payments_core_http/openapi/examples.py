@@ -8,6 +8,7 @@ from typing import Any
 import attrs
 
 from payments_core.clock import format_iso
+from payments_core.contracts.versions import CURRENT_VERSION
 from payments_core.errors import FieldError
 from payments_core.tenants.record import STORAGE_LIMIT_BYTES
 from payments_core_http.openapi.conventions import Schema, prefix_of
@@ -132,7 +133,7 @@ _DETAILS: Mapping[str, Any] = {
     "account_id": example_id("acct"),
     "action": "cancel",
     "allowed": ("GET", "HEAD", "OPTIONS"),
-    "api_version": "2026-09-09",
+    "api_version": CURRENT_VERSION,
     "available_atomic": 5_000_000,
     "capability": "us_bank_payout",
     "chain_id": 8453,
@@ -151,7 +152,7 @@ _DETAILS: Mapping[str, Any] = {
     "retry_after_s": 12,
     "rule": "perPaymentLimit",
     "status": "succeeded",
-    "supported_api_versions": ("2026-09-09",),
+    "supported_api_versions": (CURRENT_VERSION,),
     "symbol": "DAI",
 }
 _DETAILS_OF: Mapping[tuple[str, str], Any] = {

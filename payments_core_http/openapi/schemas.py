@@ -97,7 +97,7 @@ class Schemas:
             raise ValueError(f"two schemas with one name: {sorted(twice)}")
         components = {**document["components"], "schemas": {**schemas, **self._added}}
         components["schemas"] = dict(sorted(components["schemas"].items()))
-        renamed: Schema = _rename_references({**document, "components": components}, names)
+        renamed: Schema = replace_texts({**document, "components": components}, names)
         return renamed
 
     # Types
@@ -368,11 +368,12 @@ def _make_metadata_schemas() -> dict[str, Schema]:
     return found
 
 
-def _rename_references(value: Any, names: Mapping[str, str]) -> Any:
+def replace_texts(value: Any, names: Mapping[str, str]) -> Any:
+    """The JSON value with other texts in place of those that the mapping has."""
     if isinstance(value, dict):
-        return {key: _rename_references(item, names) for key, item in value.items()}
+        return {key: replace_texts(item, names) for key, item in value.items()}
     if isinstance(value, list):
-        return [_rename_references(item, names) for item in value]
+        return [replace_texts(item, names) for item in value]
     return names.get(value, value) if isinstance(value, str) else value
 
 

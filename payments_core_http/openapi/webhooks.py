@@ -8,6 +8,7 @@ from typing import get_args
 from payments_core.accounts.capabilities.record import CAPABILITIES
 from payments_core.accounts.record import AccountStatus
 from payments_core.deposits.lifecycle import DEPOSIT
+from payments_core.engine.event_payloads import PAYLOAD_NAMES
 from payments_core.engine.events import CATALOGUE, EventType
 from payments_core.onramps.lifecycle import BANK_TRANSACTION
 from payments_core.payments.disputes.record import DisputeStatus
@@ -80,7 +81,7 @@ def _make_envelope(event: EventType, schemas: Schemas, version: str) -> Schema:
         "name": {"type": "string", "const": event.name},
         "apiVersion": {"type": "string", "const": version},
         "createdAt": {"type": "string", **rules_of("createdAt")},
-        "payload": schemas.add(_payload_name(event), _make_payload(event, schemas)),
+        "payload": schemas.add(PAYLOAD_NAMES[event.name], _make_payload(event, schemas)),
     }
     schema: Schema = {"type": "object", "required": list(ENVELOPE), "properties": properties}
     return describe_fields(schema, find_sentences(EventView))
@@ -89,14 +90,6 @@ def _make_envelope(event: EventType, schemas: Schemas, version: str) -> Schema:
 def _make_payload(event: EventType, schemas: Schemas) -> Schema:
     properties = {name: _make_field(event, name, schemas) for name in event.fields}
     return {"type": "object", "required": list(properties), "properties": properties}
-
-
-def _payload_name(event: EventType) -> str:
-    """Events of a family share a payload, unless one has its own fields."""
-    family = event.name.partition(".")[0]
-    first = next(one for one in CATALOGUE if one.name.startswith(f"{family}."))
-    words = _split_words(family if first.fields == event.fields else event.name)
-    return "".join(map(str.capitalize, words)) + "Payload"
 
 
 def _make_field(event: EventType, name: str, schemas: Schemas) -> Schema:

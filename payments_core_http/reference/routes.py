@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache, partial
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
+from payments_core.contracts.versions import Versions
 from payments_core.engine.idempotency.record import Response
 from payments_core_http.calls import ApiCall
 from payments_core_http.openapi.document import build_document, format_document
@@ -33,12 +34,15 @@ RenderPage = Callable[[str, str], bytes]
 """The bytes of a page, by the version of the contract and the mode of the process."""
 
 
-def build_routes(routes: Sequence[Route]) -> tuple[Route, ...]:
-    """The rows of the reference to these routes; pages are made when they are first requested."""
+def build_routes(routes: Sequence[Route], versions: Versions) -> tuple[Route, ...]:
+    """The rows of the reference to these routes; pages are made when they are first requested.
+
+    The newest contract has the pages, and each contract its document.
+    """
 
     @cache
     def build_once(version: str) -> dict[str, Any]:
-        return build_document(version, routes)
+        return build_document(version, routes, versions)
 
     @cache
     def render_openapi(version: str, mode: str) -> bytes:
@@ -61,6 +65,15 @@ def build_routes(routes: Sequence[Route]) -> tuple[Route, ...]:
             _HTML,
             "The reference of this API, for people.",
         ),
+        *(
+            _make_route(
+                f"/openapi-{date}.json",
+                partial(_render_for, date, render_openapi),
+                "application/json",
+                f"The OpenAPI document of the contract {date}.",
+            )
+            for date in versions.supported
+        ),
         *_FIXED_ROUTES,
     )
 
@@ -78,6 +91,10 @@ def _make_route(path: str, make: RenderPage, media_type: str, summary: str) -> R
         return call.add_etag(Response(200, make(version, call.mode), version, headers))
 
     return Route("GET", path, answer, needs=None, answers=Any, has_etag=True, summary=summary)
+
+
+def _render_for(date: str, render: RenderPage, current: str, mode: str) -> bytes:
+    return render(date, mode)
 
 
 def _render_error_list(version: str, mode: str) -> bytes:

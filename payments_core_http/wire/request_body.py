@@ -65,6 +65,11 @@ def parse_document(route: Route, raw: bytes) -> Any:
     return document
 
 
+def read_document(route: Route, environ: Mapping[str, Any]) -> Any:
+    """The document in the body. Raises as `read_json_bytes` and `parse_document` do."""
+    return parse_document(route, read_json_bytes(route, environ))
+
+
 def read_body(route: Route, document: Any) -> Any:
     """The wire object of a document. Raises ValidationFailed."""
     if route.method == "GET":

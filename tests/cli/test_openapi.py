@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from payments_core.versions import FIRST_VERSION
+from payments_core.contracts.versions import CURRENT_VERSION
 from payments_core_http.openapi.document import build_document, format_document
 
 
@@ -29,7 +29,7 @@ def test_it_is_the_same_text_in_every_process(tmp_path: Path) -> None:
     for seed in ("1", "2"):
         file = tmp_path / f"{seed}.json"
         assert (
-            payments("--output", str(file), "--version", FIRST_VERSION, seed=seed).returncode == 0
+            payments("--output", str(file), "--version", CURRENT_VERSION, seed=seed).returncode == 0
         )
         written.append(file.read_text(encoding="utf-8"))
     assert written == [format_document(build_document())] * 2
@@ -43,7 +43,7 @@ def test_json_is_one_line() -> None:
 def test_a_version_that_there_is_not_is_refused() -> None:
     done = payments("--version", "2020-01-01")
     assert done.returncode == 2
-    assert FIRST_VERSION in done.stderr
+    assert CURRENT_VERSION in done.stderr
 
 
 def test_a_missing_folder_is_reported(tmp_path: Path) -> None:

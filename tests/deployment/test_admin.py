@@ -69,7 +69,7 @@ def test_a_fault_is_reported_in_a_line(deployed: Deployed) -> None:
         (("keys", "list", "nobody"), "No such environment."),
         (("limits", "set", "shop", "ip_minute=7"), "unknown rate policy ip_minute"),
         (("limits", "set", "shop", "general_minute"), "is not RULE=LIMIT"),
-        (("versions", "set", "shop", "1999-01-01"), "must be one of"),
+        (("environment", "pin", "shop", "1999-01-01"), "must be one of"),
         (("keys", "create", "shop", "--name", "a" * 65), "name must have at most"),
     ):
         reported = deployed.run("admin", *arguments, fails=True)
@@ -99,8 +99,8 @@ def test_products_limits_and_versions_are_set(deployed: Deployed) -> None:
     assert deployed.admin("limits", "set", "shop", "general_minute=9")["rateLimits"] == {
         "general_minute": 9
     }
-    (version,) = deployed.admin("versions", "list")
-    assert deployed.admin("versions", "set", "shop", version["version"])["apiVersion"]
+    (version,) = deployed.admin("environment", "versions")
+    assert deployed.admin("environment", "pin", "shop", version["version"])["apiVersion"]
     shown = deployed.admin("products", "show", "shop")
     assert shown["products"] == ["accounts"] and shown["rateLimits"] == {"general_minute": 9}
 

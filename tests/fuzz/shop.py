@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from payments_core.accounts.operations import NewAccount
 from payments_core.chains.port import AddressSpec
 from payments_core.clock import FixedClock
+from payments_core.contracts.versions import CURRENT_VERSION
 from payments_core.credentials.keyring import KeyRing
 from payments_core.credentials.tokens import Claims
 from payments_core.payments.destinations import ToAccount
@@ -22,7 +23,6 @@ from payments_core.sandbox.clock import SandboxClock
 from payments_core.service import PaymentsService
 from payments_core.settings import Settings
 from payments_core.tenants.authorization import Authority
-from payments_core.versions import FIRST_VERSION
 from payments_core.webhooks.settings import WebhookSettings
 from payments_core.webhooks.transports.port import Deadline, TransportResult, WebhookRequest
 from payments_core_http.app import create_app
@@ -175,7 +175,7 @@ class Shop:
 
     def _claims(self, payment_id: str) -> Claims:
         return Claims(
-            self.environment_id, payment_id, FIRST_VERSION, self._marked_at + DAY_S * 1_000
+            self.environment_id, payment_id, CURRENT_VERSION, self._marked_at + DAY_S * 1_000
         )
 
     def _start(self) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 
 from jsonschema_rs import Draft202012Validator, Registry, ValidationError
 
+from payments_core.contracts.versions import Versions
 from payments_core_http.errors import LEGACY_PREFIX
 from payments_core_http.openapi.document import build_document
 from payments_core_http.routing import Route
@@ -25,8 +26,8 @@ SERVER_S_OWN = {"malformed_request", "route_not_found", "method_not_allowed"}
 class Agreement:
     """The document of some routes, as a judge of exchanges."""
 
-    def __init__(self, routes: Sequence[Route]) -> None:
-        self.document = closed(build_document(routes=routes))
+    def __init__(self, routes: Sequence[Route], versions: Versions, version: str) -> None:
+        self.document = closed(build_document(version, routes, versions))
         self._registry = Registry([(URI, self.document)])
         self._paths = [(re.compile(shape(path)), path) for path in self.document["paths"]]
         self._validators: dict[str, Draft202012Validator] = {}

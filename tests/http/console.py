@@ -49,9 +49,9 @@ class Receiver:
 class Console(Checkout):
     """A shop whose webhooks go to a receiver of ours."""
 
-    def __init__(self, storage: Storage | None = None) -> None:
+    def __init__(self, storage: Storage | None = None, **ports: Any) -> None:
         self.receiver = Receiver()
-        super().__init__(storage or MemoryStorage(), transport=self.receiver)
+        super().__init__(storage or MemoryStorage(), transport=self.receiver, **ports)
         self.run()  # what the beginning left
         tenants = self.door.service.tenants
         self.half = {

@@ -21,6 +21,7 @@ from msgspec import Meta
 
 from payments_core.accounts.operations import NewAccount
 from payments_core.clock import Clock, FixedClock, SystemClock
+from payments_core.contracts.versions import CURRENT_VERSION, Contract, Versions
 from payments_core.credentials.keyring import KeyRing
 from payments_core.credentials.tokens import Claims
 from payments_core.engine.committer import Committer
@@ -37,7 +38,6 @@ from payments_core.storage.records import Collection, Index, Record
 from payments_core.tenants.authorization import Authority, Requirement
 from payments_core.tenants.record import Environment
 from payments_core.validation.metadata import Metadata
-from payments_core.versions import FIRST_VERSION, Versions
 from payments_core.webhooks.transports.sockets import SocketTransport
 from payments_core_http.app import create_app
 from payments_core_http.calls import ApiCall
@@ -49,7 +49,7 @@ from tests.http.agreement import Agreement
 from tests.http.seen import Seen
 
 OTHER_VERSION = "2026-01-01"
-VERSIONS = Versions((OTHER_VERSION, FIRST_VERSION))
+VERSIONS = Versions((Contract(OTHER_VERSION), Contract(CURRENT_VERSION)))
 """The contract, and one before it that only tests know; the newer is the current one."""
 
 # A resource for tests
@@ -261,6 +261,7 @@ class Bench(PaymentsService):
         clock: Clock | None = None,
         storage: Storage | None = None,
         threads: int = 8,
+        versions: Versions = VERSIONS,
         **ports: Any,
     ) -> None:
         storage = storage or MemoryStorage()
@@ -268,7 +269,7 @@ class Bench(PaymentsService):
             storage,
             KeyRing.parse(KeyRing.generate()),
             settings=Settings(
-                public_url=LOCAL_URL, versions=VERSIONS, max_remote_calls=threads // 2 + 1
+                public_url=LOCAL_URL, versions=versions, max_remote_calls=threads // 2 + 1
             ),
             clock=clock or FixedClock(),
             **({"transport": SocketTransport(authorities())} | ports),
@@ -409,14 +410,20 @@ class Door:
         given = {name.lower(): value for name, value in headers}
         seen = Seen(int(status[:3]), given | ({"set-cookie": cookies} if cookies else {}), body)
         sent = stream.getvalue() if isinstance(stream, io.BytesIO) else b""
-        described().check(environ, sent, seen.status, seen.headers, seen.body)
+        document = described(self.service.ports.versions, seen.headers["service-version"])
+        document.check(environ, sent, seen.status, seen.headers, seen.body)
         return seen
 
 
+def described(versions: Versions = VERSIONS, version: str = CURRENT_VERSION) -> Agreement:
+    """What the OpenAPI document of a contract says of every route that the door has."""
+    differs = version in versions.supported and versions.changes_since(version)
+    return _describe(versions, version if differs else versions.current)
+
+
 @cache
-def described() -> Agreement:
-    """What the OpenAPI document says of every route that the door has."""
-    return Agreement((*ROUTES, *ROWS))
+def _describe(versions: Versions, version: str) -> Agreement:
+    return Agreement((*ROUTES, *ROWS), versions, version)
 
 
 def real_time() -> SystemClock:

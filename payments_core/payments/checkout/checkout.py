@@ -100,6 +100,7 @@ class Checkout:
         self._storage = ports.storage
         self._clock = ports.clock
         self._tokens = ports.tokens
+        self._versions = ports.versions
         self._links = links
 
     def authenticate(self, secret: Credential, *, mode: str) -> tuple[Environment, Claims]:
@@ -126,7 +127,7 @@ class Checkout:
         environment, payment, _ = self._find_linked(code, mode, lambda snapshot, payment: None)
         if self._clock.now() >= payment.expires_at:
             raise PaymentExpired(payment.expires_at)
-        secret = self._make_secret(environment, payment)
+        secret = self._make_secret(environment, payment, payment.api_version)
         return ExchangedLink(payment.id, secret, payment.expires_at)
 
     def get_page(self, code: Credential, *, mode: str) -> CheckoutPage:
@@ -149,6 +150,7 @@ class Checkout:
         pending_amount = sum_pending_amount(payment, receipts)
         cursor = read_cursor(self._storage, mode, payment.chain_id)
         is_open = now < payment.expires_at
+        newest = self._versions.current  # what the page's script is written for
         return CheckoutPage(
             payment=payment,
             receipts=receipts,
@@ -164,7 +166,7 @@ class Checkout:
             scanned_height=-1 if cursor is None else cursor.tip,
             landmark=None if cursor is None else cursor.landmark,
             looked_at=now,
-            client_secret=self._make_secret(environment, payment) if is_open else None,
+            client_secret=self._make_secret(environment, payment, newest) if is_open else None,
         )
 
     def get_payment(self, authority: Authority, payment_id: str) -> PaymentDetails:
@@ -214,8 +216,8 @@ class Checkout:
         authorize(PAYER, environment, None, None, payment.id)
         return found
 
-    def _make_secret(self, environment: Environment, payment: Payment) -> str:
-        claims = Claims(environment.id, payment.id, payment.api_version, 0)
+    def _make_secret(self, environment: Environment, payment: Payment, version: str) -> str:
+        claims = Claims(environment.id, payment.id, version, 0)
         return self._tokens.payment_secret(claims)
 
 

@@ -15,7 +15,9 @@ from typing import Any
 import msgspec
 
 from payments_core.clock import SECOND, Instant, format_iso
+from payments_core.contracts.versions import Versions
 from payments_core.engine.decision import Decision, WorkerAuthority
+from payments_core.engine.event_payloads import render_payload
 from payments_core.engine.events import FAILING, Event
 from payments_core.engine.fan_out import EVENTS, FAN_OUT, fanned_out_events
 from payments_core.engine.identifiers import IdSequence
@@ -79,6 +81,7 @@ class WebhookJobHandlers:
         self._committer = ports.committer
         self._storage = ports.storage
         self._clock = ports.clock
+        self._versions = ports.versions
         self._attempts = attempts
         self._answers = NewestAnswers()
         self._mode = mode
@@ -140,7 +143,7 @@ class WebhookJobHandlers:
             *tx.get_many(Delivery, ids, for_update=True),
             *_lock_delivered_before(tx, pairs, now),
         }
-        bodies = {event.id: encode_envelope(event) for event, _ in pairs}
+        bodies = {event.id: encode_envelope(event, self._versions) for event, _ in pairs}
         new = [
             new_delivery(event, endpoint, bodies[event.id], now=now)
             for id, (event, endpoint) in zip(ids, pairs, strict=True)
@@ -360,7 +363,7 @@ def _lock_delivered_before(
     return lock_delivered(tx, late) if late else frozenset()
 
 
-def encode_envelope(event: Event) -> str:
+def encode_envelope(event: Event, versions: Versions) -> str:
     """The body of an event's deliveries (interface "Events", envelope)."""
     return msgspec.json.encode(
         {
@@ -368,6 +371,6 @@ def encode_envelope(event: Event) -> str:
             "name": event.name,
             "apiVersion": event.api_version,
             "createdAt": format_iso(event.created_at),
-            "payload": event.payload,
+            "payload": render_payload(event, versions),
         }
     ).decode()

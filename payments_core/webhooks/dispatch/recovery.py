@@ -43,6 +43,7 @@ class WebhookRecovery:
         self._storage = ports.storage
         self._committer = ports.committer
         self._clock = ports.clock
+        self._versions = ports.versions
 
     def recover(self, claimed: ClaimedJob) -> None:
         """Send the events that the endpoint had missed when the recovery was requested.
@@ -93,7 +94,14 @@ class WebhookRecovery:
                 continue
             try:
                 decision = _revive_pending(tx, seen, endpoint_id, now) or decide_resend(
-                    tx, event, endpoint_id, seen, authority.mode, now=now, trigger="retry"
+                    tx,
+                    event,
+                    endpoint_id,
+                    seen,
+                    authority.mode,
+                    self._versions,
+                    now=now,
+                    trigger="retry",
                 )
             except (ResourceConflict, NotFound):
                 continue

@@ -14,7 +14,7 @@ COMMANDS: Mapping[str, str] = {
     "keys": "Create, list and revoke an environment's keys.",
     "products": "Set the products of an environment.",
     "limits": "Set the rate limits and the storage limit of an environment; list what is stored.",
-    "versions": "Pin an environment to a dated API version.",
+    "environment": "Pin an environment to a dated API version; list the versions.",
     "operators": "Create and remove the login to the dashboard of an environment, which has one.",
     "key-ring": "Create master keys, and reseal with the current one.",
     "jobs": "List parked jobs, and retry one.",

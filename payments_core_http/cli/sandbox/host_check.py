@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 
 import attrs
 
+from payments_core.contracts.versions import CURRENT_VERSION
 from payments_core.engine.identifiers import Identifiers
 from payments_core.errors import BadInput
-from payments_core.versions import FIRST_VERSION
 from payments_core_http.client_address import is_loopback_host
 from payments_core_http.errors import encode_error
 
@@ -52,7 +52,7 @@ class LoopbackHosts:
             "Content-Type": "application/json",
             "Content-Length": str(len(body)),
             "X-Request-Id": request_id,
-            "Service-Version": FIRST_VERSION,
+            "Service-Version": CURRENT_VERSION,
             "Cache-Control": "no-store",
             "X-Content-Type-Options": "nosniff",
         }

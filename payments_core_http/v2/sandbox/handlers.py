@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from payments_core.clock import format_iso
+from payments_core.engine.event_payloads import render_fields
 from payments_core.engine.idempotency.record import Response
 from payments_core_http.calls import ApiCall
 from payments_core_http.v2.sandbox import bodies, views
@@ -154,7 +155,11 @@ def trigger(service: PaymentsService, call: ApiCall[bodies.TriggerEvent, None]) 
             idempotency_key=idempotent,
         ),
         lambda done: views.TriggeredView(
-            eventId=done.event_id, name=done.name, payload=done.payload
+            eventId=done.event_id,
+            name=done.name,
+            payload=render_fields(
+                done.name, done.payload, call.authority.api_version, service.settings.versions
+            ),
         ),
     )
 

@@ -45,7 +45,7 @@ def list_endpoints(service: PaymentsService, call: ApiCall[None, PageQuery]) -> 
     return call.answer(
         views.EndpointsView(
             webhookEndpoints=tuple(views.endpoint(item, environment) for item in page.records),
-            eventCatalog=views.event_types(),
+            eventCatalog=views.event_types(service.settings.versions, call.caller.api_version),
             deliveryPolicy=views.delivery_policy(service.settings.webhooks),
             **call.page_fields(page.next),
         )
@@ -145,13 +145,13 @@ def list_events(service: PaymentsService, call: ApiCall[None, bodies.ListEvents]
         after=call.decode_position(),
         limit=query.limit,
     )
-    return call.answer_page(page, views.event)
+    return call.answer_page(page, lambda one: views.event(one, service.settings.versions))
 
 
 def read_event(service: PaymentsService, call: ApiCall[None, None]) -> Response:
     """An event."""
     record = service.webhook_events.get(call.authority, call.path["eventId"])
-    return call.answer(views.event(record))
+    return call.answer(views.event(record, service.settings.versions))
 
 
 def resend(service: PaymentsService, call: ApiCall[bodies.ResendEvent, None]) -> Response:

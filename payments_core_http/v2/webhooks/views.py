@@ -9,6 +9,8 @@ import attrs
 from msgspec import UNSET, Struct, UnsetType
 
 from payments_core.clock import format_iso
+from payments_core.contracts.versions import Versions
+from payments_core.engine.event_payloads import render_fields, render_payload
 from payments_core.engine.events import CATALOGUE, Event
 from payments_core.tenants.record import Environment
 from payments_core.webhooks.health import EndpointHealth
@@ -231,13 +233,13 @@ def delivery_policy(settings: WebhookSettings) -> DeliveryPolicyView:
     return DeliveryPolicyView(**{**policy, "dedupe": DedupeView(**policy["dedupe"])})
 
 
-def event_types() -> tuple[EventTypeView, ...]:
-    """Every event that can be subscribed to."""
+def event_types(versions: Versions, date: str) -> tuple[EventTypeView, ...]:
+    """Every event that can be subscribed to, with its fields in the contract of a date."""
     return tuple(
         EventTypeView(
             name=event.name,
             meaning=event.meaning,
-            fields=tuple(event.fields),
+            fields=tuple(render_fields(event.name, event.sample, date, versions)),
             emitted=event.emitted,
         )
         for event in CATALOGUE
@@ -319,14 +321,14 @@ def tested_endpoint(record: Delivery) -> TestedEndpoint:
     )
 
 
-def event(record: Event) -> EventView:
-    """An event."""
+def event(record: Event, versions: Versions) -> EventView:
+    """An event, with the payload of its deliveries."""
     return EventView(
         id=record.id,
         name=record.name,
         apiVersion=record.api_version,
         createdAt=format_iso(record.created_at),
-        payload=record.payload,
+        payload=render_payload(record, versions),
     )
 
 

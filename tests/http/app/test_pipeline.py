@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from payments_core.contracts.versions import CURRENT_VERSION
 from payments_core.engine.identifiers import is_identifier
-from payments_core.versions import FIRST_VERSION
 from payments_core_http.errors import logger
 from payments_core_http.observability import health
 from payments_core_http.routing import Route, group_by_path
@@ -81,7 +81,7 @@ def test_every_response_carries_its_id_and_its_version(
     seen = door.call(method, target, auth=auth)
     assert seen.status == status
     assert is_identifier(seen.headers["x-request-id"], "req")
-    assert seen.headers["service-version"] == FIRST_VERSION
+    assert seen.headers["service-version"] == CURRENT_VERSION
     assert seen.headers["cache-control"] == "no-store"
     if seen.body and status >= 400:
         assert seen.headers["content-type"] == "application/json"

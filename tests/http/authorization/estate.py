@@ -10,6 +10,7 @@ from typing import Any
 from payments_core.accounts.capabilities.record import CapabilityActivation
 from payments_core.assets import asset_of
 from payments_core.chains.simulated.chain import SimulatedChain
+from payments_core.contracts.versions import CURRENT_VERSION
 from payments_core.deposits.record import Deposit
 from payments_core.money import Atomic
 from payments_core.onramps.record import (
@@ -22,7 +23,6 @@ from payments_core.payments.destinations import ToAccount
 from payments_core.quotes.request import NewQuote
 from payments_core.storage.records import Record
 from payments_core.tenants.request_log import LoggedRequest
-from payments_core.versions import FIRST_VERSION
 from tests.http.authorization.wire import Wire
 from tests.signers import EvmWallet
 
@@ -164,7 +164,7 @@ class Estate:
                     account_id=self.ids["accountId"],
                     capability=name,  # type: ignore[arg-type]
                     status="active",
-                    api_version=FIRST_VERSION,
+                    api_version=CURRENT_VERSION,
                     created_at=self.wire.service.ports.clock.now(),
                     updated_at=self.wire.service.ports.clock.now(),
                 )
@@ -197,7 +197,7 @@ class Estate:
                     reference="ref",
                     rails=("ach_push", "wire"),
                 ),
-                api_version=FIRST_VERSION,
+                api_version=CURRENT_VERSION,
                 created_at=ports.clock.now(),
                 updated_at=ports.clock.now(),
             )
@@ -234,7 +234,7 @@ class Estate:
                 returned_from=sent,
                 watched=False,
                 external_user_id="",
-                api_version=FIRST_VERSION,
+                api_version=CURRENT_VERSION,
                 created_at=ports.clock.now(),
                 updated_at=ports.clock.now(),
             )

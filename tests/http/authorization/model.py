@@ -11,6 +11,7 @@ from typing import Literal
 
 import attrs
 
+from payments_core.contracts.versions import Versions
 from payments_core_http.reference.error_advice import ADVICE
 
 Caller = Literal[
@@ -169,6 +170,10 @@ _TABLE: tuple[Row, ...] = (
     Row(method="GET", path="/healthz", caller="nobody"),
     Row(method="GET", path="/readyz", caller="nobody"),
     Row(method="GET", path="/openapi.json", caller="nobody"),
+    *(
+        Row(method="GET", path=f"/openapi-{date}.json", caller="nobody")
+        for date in Versions().supported
+    ),
     Row(method="GET", path="/docs", caller="nobody"),
     Row(method="GET", path="/docs/reference.css", caller="nobody"),
     Row(method="GET", path="/docs/reference.js", caller="nobody"),

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 import attrs
 import pytest
 
+from payments_core.contracts.versions import Versions
 from payments_core_http.dashboard import routes as dashboard
 from payments_core_http.observability import health
 from payments_core_http.pages import routes as pages
@@ -52,8 +53,12 @@ def none(faults: Iterable[Fault]) -> None:
 
 def test_the_model_has_every_route_and_no_other() -> None:
     every = (
-        *health.ROUTES, *reference.build_routes(ROUTES), *pages.ROUTES, *dashboard.ROUTES, *ROUTES
-    )  # fmt: skip
+        *health.ROUTES,
+        *reference.build_routes(ROUTES, Versions()),
+        *pages.ROUTES,
+        *dashboard.ROUTES,
+        *ROUTES,
+    )
     served = {route.name for route in every}
     assert len(BY_NAME) == len(TABLE)
     assert served - BY_NAME.keys() == set(), "routes without a row in the model"

@@ -15,10 +15,10 @@ from jsonschema import Draft202012Validator, FormatChecker
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
 from docs.generate import error_kinds
+from payments_core.contracts.versions import CURRENT_VERSION, Versions
 from payments_core.engine.events import CATALOGUE
 from payments_core.errors import ValidationFailed
 from payments_core.storage.memory.adapter import MemoryStorage
-from payments_core.versions import FIRST_VERSION
 from payments_core_http.errors import status_of
 from payments_core_http.observability import health
 from payments_core_http.openapi.document import build_document, format_document
@@ -35,7 +35,7 @@ from tests.http.door import Door
 WHOLE = build_document()
 SCHEMAS = WHOLE["components"]["schemas"]
 ROWS = (*health.ROUTES, *ROUTES)
-COMMITTED = Path(__file__).parents[3] / "docs" / "reference" / f"openapi-{FIRST_VERSION}.json"
+COMMITTED = Path(__file__).parents[3] / "docs" / "reference" / f"openapi-{CURRENT_VERSION}.json"
 SERVER_S_OWN = {405: "method_not_allowed", 404: "route_not_found"}
 """Errors of requests that no operation describes."""
 
@@ -318,11 +318,11 @@ def test_what_happens_is_what_the_webhooks_describe() -> None:
 
 
 class TestTheAgreement:
-    judge = Agreement(ROUTES)
+    judge = Agreement(ROUTES, Versions(), CURRENT_VERSION)
 
     def judged(self, path: str, status: int, body: Any, sent: bytes = b"") -> None:
         environ = {"REQUEST_METHOD": "GET", "PATH_INFO": path}
-        headers = {"service-version": FIRST_VERSION, "x-request-id": "req"}
+        headers = {"service-version": CURRENT_VERSION, "x-request-id": "req"}
         self.judge.check(environ, sent, status, headers, json.dumps(body).encode())
 
     def test_what_is_described_passes(self) -> None:

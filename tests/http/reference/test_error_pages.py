@@ -10,6 +10,7 @@ from wsgiref.util import setup_testing_defaults
 import attrs
 import pytest
 
+from payments_core.contracts.versions import Versions
 from payments_core_http.reference.error_advice import ADVICE
 from payments_core_http.reference.error_pages import KINDS
 from payments_core_http.reference.routes import build_routes
@@ -81,5 +82,5 @@ def test_every_link_stays_below_the_prefix(door: Door, path: str) -> None:
     links += [str(it["src"]) for it in page.all("script")]
     targets = {urljoin(PREFIX + path, link).partition("#")[0] for link in links}
     assert len(targets) > 1
-    served = {PREFIX + route.path for route in build_routes(())}
+    served = {PREFIX + route.path for route in build_routes((), Versions())}
     assert targets - served == set()
